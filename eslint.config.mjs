@@ -1,0 +1,72 @@
+import nx from "@nx/eslint-plugin";
+import tseslint from "typescript-eslint";
+
+// Which layer may import which. `wire`: notations and codecs; `domain`: what the project exists for, pure; `io`: sockets,
+// files, the kernel, the API server, knowing nothing of features; `app`: the programs.
+const layers = [
+    { sourceTag: "layer:wire", onlyDependOnLibsWithTags: ["layer:wire"] },
+    { sourceTag: "layer:domain", onlyDependOnLibsWithTags: ["layer:wire", "layer:domain"] },
+    { sourceTag: "layer:io", onlyDependOnLibsWithTags: ["layer:wire", "layer:io"] },
+    { sourceTag: "layer:app", onlyDependOnLibsWithTags: ["layer:wire", "layer:domain", "layer:io"] },
+];
+
+const builtIns = { group: ["node:*"], message: "This code is pure: it imports no Node.js built-in." };
+const connections = {
+    group: ["@antrea/openflow/connection", "@antrea/ovsdb/session"],
+    message: "Pure code may use the codec of a protocol, not its connection.",
+};
+const testing = { group: ["@antrea/*/testing"], message: "Fakes and compliance suites are for tests only." };
+const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
+
+export default tseslint.config(
+    { ignores: ["**/dist/**", "**/node_modules/**", "**/gen/**", "**/*.mjs", "**/*.cjs", ".nx/**"] },
+    {
+        files: ["**/*.ts"],
+        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin },
+        languageOptions: {
+            parser: tseslint.parser,
+            parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+        },
+        linterOptions: { reportUnusedDisableDirectives: "error" },
+        rules: {
+            "@nx/enforce-module-boundaries": ["error", { depConstraints: layers, allow: [] }],
+            "@typescript-eslint/no-explicit-any": "error",
+            "@typescript-eslint/no-floating-promises": "error",
+            "@typescript-eslint/no-misused-promises": "error",
+            "@typescript-eslint/only-throw-error": "error",
+            "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+            "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "inline-type-imports" }],
+            "@typescript-eslint/await-thenable": "error",
+            "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
+            "no-restricted-syntax": [
+                "error",
+                {
+                    selector: "ThrowStatement > NewExpression[callee.name='Error']",
+                    message: "Throw a class derived from AntreaError: it says whose fault it is and carries a code.",
+                },
+            ],
+            "max-lines": ["error", { max: 600, skipBlankLines: true, skipComments: true }],
+            "no-console": "error",
+            eqeqeq: "error",
+            "prefer-const": "error",
+        },
+    },
+    { files: ["libs/**/src/**/*.ts", "apps/**/src/**/*.ts"], rules: restricted(testing) },
+    {
+        files: [
+            "libs/{errors,ip,cni,flows}/src/**/*.ts",
+            "libs/openflow/src/codec/**/*.ts",
+            "libs/ovsdb/src/codec/**/*.ts",
+        ],
+        rules: restricted(testing, builtIns, connections),
+    },
+    {
+        files: ["**/test/**/*.ts", "**/testing/**/*.ts", "e2e/**/*.ts", "tools/**/*.ts"],
+        rules: {
+            "max-lines": "off",
+            "no-console": "off",
+            "no-restricted-syntax": "off",
+            "no-restricted-imports": "off",
+        },
+    },
+);

@@ -1,0 +1,25 @@
+// One configuration for every project: tools/run-jest.sh gives the project as rootDir and the tier as TIER.
+// Unit tests are test/**/*.test.ts, integration tests (real etcd, kube-apiserver, OVS, kernel) test/**/*.integration.ts.
+const suffix = process.env.TIER === "integration" ? "integration" : "test";
+
+export default {
+    rootDir: process.env.PROJECT_ROOT,
+    testEnvironment: "node",
+    testMatch: [`<rootDir>/**/*.${suffix}.ts`],
+    testPathIgnorePatterns: ["/node_modules/", "/dist/"],
+    extensionsToTreatAsEsm: [".ts"],
+    transform: {
+        "\\.ts$": [
+            "@swc/jest",
+            {
+                jsc: { target: "es2024", parser: { syntax: "typescript" } },
+                module: { type: "es6" },
+                sourceMaps: "inline",
+            },
+        ],
+    },
+    transformIgnorePatterns: ["/node_modules/(?!@antrea/)"],
+    testTimeout: suffix === "integration" ? 60_000 : 15_000,
+    maxWorkers: suffix === "integration" ? 1 : 2,
+    passWithNoTests: true,
+};

@@ -1,0 +1,1 @@
+export { AntreaError, assertNever, isAborted, messageOf, type AntreaErrorOptions, type Fault } from "./error.ts";
