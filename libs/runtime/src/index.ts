@@ -1,1 +1,47 @@
-export {};
+export { Backoff, type BackoffOptions } from "./backoff.ts";
+export { systemClock, type Clock } from "./clock.ts";
+export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts";
+export { parseFlags, type Flags } from "./flags.ts";
+export { type Check, type CheckKind, type CheckResult } from "./health/checks.ts";
+export { createSelfSigned, type Certificate, type SelfSignedOptions } from "./health/self-signed.ts";
+export { HealthServer, type HealthComponents, type HealthOptions } from "./health/server.ts";
+export {
+    Jobs,
+    type Job,
+    type JobHealth,
+    type JobOptions,
+    type JobsComponents,
+    type JobState,
+    type JobWork,
+    type RepeatedJobOptions,
+} from "./jobs.ts";
+export { KeyedLock } from "./keyed-lock.ts";
+export {
+    Lifecycle,
+    type LifecycleComponents,
+    type LifecycleOptions,
+    type LifecyclePart,
+    type LifecycleState,
+} from "./lifecycle.ts";
+export {
+    createLogger,
+    levelFromVerbosity,
+    type LogDestination,
+    type LogFields,
+    type Logger,
+    type LoggerOptions,
+    type LogLevel,
+} from "./logger.ts";
+export { toLoggedError, toLogValue, type LoggedError } from "./log-fields.ts";
+export {
+    Metrics,
+    type Counter,
+    type Gauge,
+    type Histogram,
+    type Labels,
+    type MetricOptions,
+    type MetricsFactory,
+    type Sample,
+} from "./metrics.ts";
+export { runMain, type MainContext, type MainOptions, type MainProcess } from "./run-main.ts";
+export { sleep, withTimeout, type TimeoutOptions } from "./sleep.ts";

@@ -1,1 +1,16 @@
-export {};
+export { loadAgentConfig } from "./agent/load.ts";
+export { type AgentConfig } from "./agent/schema.ts";
+export { loadControllerConfig } from "./controller/load.ts";
+export { type ControllerConfig } from "./controller/schema.ts";
+export { SettingsError, type Finding, type SettingsErrorCode } from "./errors.ts";
+export {
+    FeatureGates,
+    readFeatureGates,
+    type GateReport,
+    type GatesResult,
+    type GateStatus,
+} from "./features/gates.ts";
+export { gateSpecs, type Component, type FeatureGateName, type GateSpec, type GateStage } from "./features/specs.ts";
+export { type DurationMs } from "./leaves.ts";
+export { type Loaded } from "./load.ts";
+export { type TlsVersion } from "./tls.ts";

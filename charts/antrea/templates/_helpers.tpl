@@ -1,0 +1,46 @@
+{{- define "antrea.labels" -}}
+app: antrea
+app.kubernetes.io/name: antrea
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "antrea.agentImage" -}}
+{{ .Values.agentImage.repository }}:{{ .Values.agentImage.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "antrea.controllerImage" -}}
+{{ .Values.controllerImage.repository }}:{{ .Values.controllerImage.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- /* The part of the ConfigMap that a program reads; a change of it restarts that program, and no other. */ -}}
+{{- define "antrea.agentConfig" -}}
+antrea-agent.conf: |
+{{ tpl (.Files.Get "conf/antrea-agent.conf") . | trim | indent 2 }}
+antrea-cni.conflist: |
+{{ tpl (.Files.Get "conf/antrea-cni.conflist") . | trim | indent 2 }}
+{{- end }}
+
+{{- define "antrea.controllerConfig" -}}
+antrea-controller.conf: |
+{{ tpl (.Files.Get "conf/antrea-controller.conf") . | trim | indent 2 }}
+{{- end }}
+
+{{- define "antrea.extraEnv" -}}
+{{- range $name, $value := . }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- /* What the schema cannot say: rules over more than one value, refused before anything is changed. */ -}}
+{{- define "antrea.validate" -}}
+{{- if ne .Values.trafficEncapMode "noEncap" }}
+{{- fail (printf "trafficEncapMode: %s is not available in this version; use --set trafficEncapMode=noEncap" .Values.trafficEncapMode) }}
+{{- end }}
+{{- if and .Values.nodeIPAM.enable (not .Values.nodeIPAM.clusterCIDRs) }}
+{{- fail "nodeIPAM.clusterCIDRs: at least one range is needed when nodeIPAM.enable is true" }}
+{{- end }}
+{{- end }}

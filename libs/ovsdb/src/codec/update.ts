@@ -1,0 +1,101 @@
+import { defaultValue, decodeValue } from "./decode-value.ts";
+import { badMessage, member, readObject, readUuidText, show } from "./reader.ts";
+import { type TableSchema } from "./schema.ts";
+import { type Row, type Value } from "./value.ts";
+
+/** The tables and columns that a monitor covers. */
+export type MonitoredTables = ReadonlyMap<string, TableSchema>;
+
+/**
+ * What a monitor says of one row. `replace` has the whole new row (update); `modify` has for each changed column the
+ * difference between old and new value (update2, update3).
+ */
+export type RowUpdate =
+    | { readonly kind: "insert" | "replace"; readonly row: Row }
+    | { readonly kind: "modify"; readonly difference: ReadonlyMap<string, Value> }
+    | { readonly kind: "delete" };
+
+export interface TableRowUpdate {
+    readonly table: string;
+    readonly uuid: string;
+    readonly update: RowUpdate;
+}
+
+/** `updates`: RFC 7047 section 4.1.6; `updates2`: ovsdb-server(7) section 4.1.14. */
+export type UpdateFormat = "updates" | "updates2";
+
+/**
+ * Reads the answer of a monitor request or the body of an update notification.
+ *
+ * @throws OvsdbError `BAD_MESSAGE`, `BAD_VALUE`
+ */
+export function decodeTableUpdates(
+    raw: unknown,
+    format: UpdateFormat,
+    monitored: MonitoredTables,
+): readonly TableRowUpdate[] {
+    const updates: TableRowUpdate[] = [];
+    for (const [table, rows] of Object.entries(readObject(raw, "update"))) {
+        const columns = monitored.get(table);
+        if (columns === undefined) throw badMessage("update", "must be about monitored tables", table);
+        for (const [key, body] of Object.entries(readObject(rows, `update.${table}`))) {
+            const path = `update.${table}[${show(key)}]`;
+            const uuid = readUuidText(key, path);
+            const rowUpdate = readObject(body, path);
+            const update =
+                format === "updates" ? decodeUpdate(rowUpdate, columns, path) : decodeUpdate2(rowUpdate, columns, path);
+            updates.push({ table, uuid, update });
+        }
+    }
+    return updates;
+}
+
+function decodeUpdate(body: Readonly<Record<string, unknown>>, columns: TableSchema, path: string): RowUpdate {
+    const [before, after] = [member(body, "old"), member(body, "new")];
+    if (after !== undefined) {
+        const row = decodeRow(after, columns, `${path}.new`);
+        return { kind: before === undefined ? "insert" : "replace", row };
+    }
+    if (before === undefined) throw badMessage(path, "must have old or new", body);
+    return { kind: "delete" };
+}
+
+function decodeUpdate2(body: Readonly<Record<string, unknown>>, columns: TableSchema, path: string): RowUpdate {
+    const members = Object.entries(body);
+    const [kind, value] = members[0] ?? [];
+    if (members.length === 1 && (kind === "initial" || kind === "insert")) {
+        return { kind: "insert", row: decodeRow(value, columns, `${path}.${kind}`) };
+    }
+    if (members.length === 1 && kind === "modify") {
+        return { kind, difference: decodeDifference(value, columns, `${path}.modify`) };
+    }
+    if (members.length === 1 && kind === "delete") return { kind };
+    throw badMessage(path, "must have one of initial, insert, modify, delete", body);
+}
+
+/** Columns that the server left out have their default (update2); it leaves none out in the older format. */
+function decodeRow(raw: unknown, columns: TableSchema, path: string): Row {
+    const body = readObject(raw, path);
+    refuseOthers(body, columns, path);
+    const entries = Array.from(columns, ([column, type]) => {
+        const value = member(body, column);
+        return [column, value === undefined ? defaultValue(type) : decodeValue(value, type, `${path}.${column}`)];
+    });
+    return Object.freeze(Object.fromEntries(entries) as Record<string, Value>);
+}
+
+function decodeDifference(raw: unknown, columns: TableSchema, path: string): ReadonlyMap<string, Value> {
+    const body = readObject(raw, path);
+    refuseOthers(body, columns, path);
+    const difference = new Map<string, Value>();
+    for (const [column, type] of columns) {
+        const value = member(body, column);
+        if (value !== undefined) difference.set(column, decodeValue(value, type, `${path}.${column}`, true));
+    }
+    return difference;
+}
+
+function refuseOthers(body: Readonly<Record<string, unknown>>, columns: TableSchema, path: string): void {
+    const other = Object.keys(body).find((column) => !columns.has(column));
+    if (other !== undefined) throw badMessage(path, "must have monitored columns only", other);
+}

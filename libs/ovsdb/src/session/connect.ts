@@ -1,0 +1,45 @@
+import { createConnection, type Socket } from "node:net";
+import { OvsdbError } from "../codec/error.ts";
+
+/**
+ * Opens a unix socket.
+ *
+ * @throws OvsdbError `DISCONNECTED`, `TIMEOUT`, `CLOSED` when the signal aborts
+ */
+export function connect(socketPath: string, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+        if (signal.aborted) throw stopped(signal.reason);
+        const socket = createConnection({ path: socketPath });
+        // Stays: an error between here and the first listener of whoever gets the socket ends no program.
+        socket.on("error", () => undefined);
+        const fail = (error: OvsdbError): void => {
+            release();
+            socket.destroy();
+            reject(error);
+        };
+        const onConnect = (): void => {
+            release();
+            resolve(socket);
+        };
+        const onError = (cause: Error): void => {
+            const message = `cannot connect to the database at ${socketPath}`;
+            fail(new OvsdbError("DISCONNECTED", "environment", message, { cause, details: { socketPath } }));
+        };
+        const onAbort = (): void => fail(stopped(signal.reason));
+        const timer = setTimeout(() => {
+            const message = `the database at ${socketPath} did not accept a connection within ${timeoutMs} ms`;
+            fail(new OvsdbError("TIMEOUT", "timeout", message, { details: { socketPath } }));
+        }, timeoutMs);
+        const release = (): void => {
+            clearTimeout(timer);
+            socket.off("connect", onConnect).off("error", onError);
+            signal.removeEventListener("abort", onAbort);
+        };
+        socket.once("connect", onConnect).once("error", onError);
+        signal.addEventListener("abort", onAbort, { once: true });
+    });
+}
+
+export function stopped(cause?: unknown): OvsdbError {
+    return new OvsdbError("CLOSED", "aborted", "the session with the database was closed", { cause });
+}

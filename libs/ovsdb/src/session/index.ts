@@ -1,0 +1,12 @@
+/** The lasting connection to an OVSDB server: copy of the rows, transactions, lock, reconnect. */
+export { OvsdbSession } from "./session.ts";
+export { type RowChange } from "./cache.ts";
+export {
+    defaultSessionOptions,
+    type CallOptions,
+    type LockState,
+    type OvsdbSessionComponents,
+    type OvsdbSessionOptions,
+    type SessionLogger,
+    type UntilOptions,
+} from "./options.ts";

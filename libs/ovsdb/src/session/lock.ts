@@ -1,0 +1,51 @@
+import { checkId } from "../codec/encode-value.ts";
+import { member, readBoolean, readObject } from "../codec/reader.ts";
+import { type LockState } from "./options.ts";
+import { type RpcConnection } from "./rpc-connection.ts";
+
+/**
+ * What is known of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10). A lock belongs to a connection: the server
+ * frees it when the connection ends. Whoever lost it to a thief stays in the queue, so it comes back by itself.
+ */
+export class SessionLock {
+    readonly name: string;
+    readonly #onChange: (state: LockState) => void;
+    #state: LockState = "none";
+
+    /** @throws OvsdbError `BAD_ARGUMENT`: the server takes no lock whose name is not an <id> */
+    constructor(name: string, onChange: (state: LockState) => void) {
+        this.name = checkId(name, "option lock");
+        this.#onChange = onChange;
+    }
+
+    get state(): LockState {
+        return this.#state;
+    }
+
+    /** Asks for the lock on a new connection. */
+    async request(connection: RpcConnection, timeoutMs: number): Promise<void> {
+        const receive = (result: unknown): void => {
+            const locked = readBoolean(member(readObject(result, "result of lock"), "locked"), "result of lock.locked");
+            this.#set(locked ? "locked" : "waiting");
+        };
+        await connection.request("lock", [this.name], receive, { timeoutMs, changes: false });
+    }
+
+    /** Takes a `locked` or `stolen` notification; false when it is about another lock. */
+    notified(method: "locked" | "stolen", params: readonly unknown[]): boolean {
+        if (params[0] !== this.name) return false;
+        this.#set(method === "locked" ? "locked" : "lost");
+        return true;
+    }
+
+    /** The connection ended, and the lock with it. */
+    connectionEnded(): void {
+        if (this.#state === "locked") this.#set("lost");
+    }
+
+    #set(state: LockState): void {
+        if (state === this.#state) return;
+        this.#state = state;
+        this.#onChange(state);
+    }
+}

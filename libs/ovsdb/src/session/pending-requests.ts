@@ -1,0 +1,116 @@
+import { OvsdbError } from "../codec/error.ts";
+
+export interface RequestOptions {
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal | undefined;
+    /** The request may change the database: an answer that is lost leaves its outcome unknown. */
+    readonly changes: boolean;
+}
+
+interface Pending {
+    readonly method: string;
+    readonly changes: boolean;
+    /** Reads the result, which `read` gives or throws the server's error, and settles. */
+    readonly settle: (read: () => unknown) => void;
+    readonly reject: (error: OvsdbError) => void;
+}
+
+/** The requests that wait for their answer, each until its answer, time limit or signal, whichever is first. */
+export class PendingRequests {
+    readonly #max: number;
+    readonly #cancel: (id: number) => void;
+    readonly #waiting = new Map<unknown, Pending>();
+    #nextId = 1;
+
+    /** @param cancel tells the peer that nobody waits for this request any more */
+    constructor(max: number, cancel: (id: number) => void) {
+        this.#max = max;
+        this.#cancel = cancel;
+    }
+
+    /** @param send sends the request under this id; what it throws rejects */
+    add<T>(
+        method: string,
+        receive: (result: unknown) => T,
+        options: RequestOptions,
+        send: (id: number) => void,
+    ): Promise<T> {
+        const { signal, timeoutMs, changes } = options;
+        return new Promise<T>((resolve, reject) => {
+            if (signal?.aborted === true) throw aborted(method, "it was not sent", signal.reason);
+            if (this.#waiting.size >= this.#max) throw full(method, this.#max);
+            const id = this.#nextId++;
+            send(id);
+            const timer = setTimeout(() => {
+                release();
+                this.#cancel(id);
+                reject(timedOut(method, changes, timeoutMs));
+            }, timeoutMs);
+            const onAbort = (): void => {
+                release();
+                this.#cancel(id);
+                reject(aborted(method, changes ? "it may have taken effect" : "its answer is ignored", signal?.reason));
+            };
+            const release = (): void => {
+                clearTimeout(timer);
+                signal?.removeEventListener("abort", onAbort);
+                this.#waiting.delete(id);
+            };
+            signal?.addEventListener("abort", onAbort, { once: true });
+            this.#waiting.set(id, {
+                method,
+                changes,
+                settle: (read) => {
+                    release();
+                    try {
+                        resolve(receive(read()));
+                    } catch (error) {
+                        reject(error as Error);
+                    }
+                },
+                reject: (error) => {
+                    release();
+                    reject(error);
+                },
+            });
+        });
+    }
+
+    /** Gives a request its answer; does nothing when nobody waits for this id. */
+    settle(id: unknown, read: (method: string) => unknown): void {
+        const pending = this.#waiting.get(id);
+        pending?.settle(() => read(pending.method));
+    }
+
+    /** The connection ended. */
+    rejectAll(reason: OvsdbError): void {
+        for (const { method, changes, reject } of [...this.#waiting.values()]) {
+            reject(changes ? outcomeUnknown(method, "the connection ended", reason) : lost(method, reason));
+        }
+    }
+}
+
+/** The error of a request without effect whose connection has ended. */
+export function lost(method: string, cause: OvsdbError): OvsdbError {
+    const code = cause.code === "CLOSED" ? "CLOSED" : "DISCONNECTED";
+    return new OvsdbError(code, cause.fault, `request ${method} got no answer: the connection ended`, { cause });
+}
+
+function outcomeUnknown(method: string, what: string, cause?: OvsdbError): OvsdbError {
+    const message = `${what} before request ${method} was answered: it may have taken effect or not, look at the rows`;
+    return new OvsdbError("OUTCOME_UNKNOWN", cause === undefined ? "timeout" : "environment", message, { cause });
+}
+
+function timedOut(method: string, changes: boolean, timeoutMs: number): OvsdbError {
+    if (changes) return outcomeUnknown(method, `${timeoutMs} ms passed`);
+    return new OvsdbError("TIMEOUT", "timeout", `request ${method} was not answered within ${timeoutMs} ms`);
+}
+
+function aborted(method: string, what: string, cause: unknown): OvsdbError {
+    return new OvsdbError("ABORTED", "aborted", `request ${method} was cancelled: ${what}`, { cause });
+}
+
+function full(method: string, max: number): OvsdbError {
+    const message = `${max} requests wait for the server: request ${method} was not sent, ask again later`;
+    return new OvsdbError("QUEUE_FULL", "environment", message);
+}

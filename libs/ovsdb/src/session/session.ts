@@ -1,0 +1,305 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "@antrea/errors";
+import { encodeOperations } from "../codec/encode-operation.ts";
+import { OvsdbError } from "../codec/error.ts";
+import { assertLock, type Operation } from "../codec/operation.ts";
+import { decodeResults, type OperationResult } from "../codec/result.ts";
+import { decodeSchema, pickColumns, type DatabaseSchema } from "../codec/schema.ts";
+import { type Row } from "../codec/value.ts";
+import { Backoff } from "./backoff.ts";
+import { RowCache, type RowChange } from "./cache.ts";
+import { connect, stopped } from "./connect.ts";
+import { Listeners } from "./listeners.ts";
+import { SessionLock } from "./lock.ts";
+import { Monitor, type ResumePoint } from "./monitor.ts";
+import {
+    defaultSessionOptions,
+    type CallOptions,
+    type LockState,
+    type OvsdbSessionComponents,
+    type OvsdbSessionOptions,
+    type SessionLogger,
+    type UntilOptions,
+} from "./options.ts";
+import { RpcConnection } from "./rpc-connection.ts";
+import { Waiters } from "./waiters.ts";
+
+type State =
+    | { readonly kind: "idle" | "connecting" | "closed" }
+    | { readonly kind: "ready"; readonly connection: RpcConnection; readonly schema: DatabaseSchema };
+
+/**
+ * A lasting connection to an OVSDB server (RFC 7047) that keeps a copy of the monitored rows and reconnects by itself.
+ *
+ * - The copy has every committed change in the order of the commits, and a transaction's own changes before its
+ *   `transact` resolves. While there is no connection it stays as it was; after a reconnect what changed meanwhile is
+ *   reported like any other change, so a listener that follows `onChange` from the start never misses or repeats one.
+ * - Nothing is sent twice: a transaction whose answer was lost rejects with `OUTCOME_UNKNOWN`, and the caller looks at
+ *   the rows.
+ * - Listeners are called at once and must not wait; one that throws is logged and otherwise ignored.
+ */
+export class OvsdbSession implements AsyncDisposable {
+    readonly #logger: SessionLogger;
+    readonly #options: OvsdbSessionOptions & typeof defaultSessionOptions;
+    readonly #cache: RowCache;
+    readonly #lock: SessionLock | undefined;
+    readonly #waiters = new Waiters();
+    readonly #stop = new AbortController();
+    readonly #changed: Listeners<[changes: readonly RowChange[]]>;
+    readonly #connected: Listeners<[]>;
+    readonly #disconnected: Listeners<[]>;
+    readonly #lockChanged: Listeners<[state: LockState]>;
+    #state: State = { kind: "idle" };
+    #running: Promise<void> | undefined;
+    #monitor: Monitor | undefined;
+    #resume: ResumePoint | undefined;
+    #readyAt: number | undefined;
+    #lastError: OvsdbError | undefined;
+
+    /** Does nothing until `start`. @throws OvsdbError `BAD_ARGUMENT` when the lock's name is not an <id> */
+    constructor(components: OvsdbSessionComponents, options: OvsdbSessionOptions) {
+        this.#logger = components.logger;
+        this.#options = { ...defaultSessionOptions, ...options } as OvsdbSessionOptions & typeof defaultSessionOptions;
+        this.#cache = new RowCache(Object.keys(options.monitor));
+        const failed = (error: unknown): void => {
+            this.#logger.warn("a listener of the database session failed", { error: messageOf(error) });
+        };
+        this.#changed = new Listeners(failed);
+        this.#connected = new Listeners(failed);
+        this.#disconnected = new Listeners(failed);
+        this.#lockChanged = new Listeners(failed);
+        if (options.lock !== undefined) {
+            this.#lock = new SessionLock(options.lock, (state) => this.#onLockState(state));
+        }
+    }
+
+    /** Connects, and reconnects until the signal aborts, which closes the session. Call it once. */
+    start(signal: AbortSignal): void {
+        if (this.#running !== undefined || this.#state.kind === "closed") {
+            throw new OvsdbError("BAD_ARGUMENT", "caller", "a session is started once: make a new one");
+        }
+        const onAbort = (): void => this.#stop.abort(signal.reason);
+        if (signal.aborted) onAbort();
+        signal.addEventListener("abort", onAbort, { once: true });
+        this.#running = this.#run(this.#stop.signal).finally(() => signal.removeEventListener("abort", onAbort));
+    }
+
+    /** Why nothing can be asked of the database now; undefined when all is well. For health checks. */
+    get problem(): string | undefined {
+        if (this.#state.kind === "ready") return undefined;
+        if (this.#state.kind === "connecting" && this.#lastError !== undefined) return messageOf(this.#lastError);
+        return `the session with the database is ${this.#state.kind}`;
+    }
+
+    /**
+     * Resolves when connected and the first snapshot is in (at once when that is so now).
+     *
+     * @throws OvsdbError `SCHEMA_MISMATCH`, `ABORTED` (with the last failure as its cause), `CLOSED`
+     */
+    async ready(signal?: AbortSignal): Promise<void> {
+        const probe = (): true | undefined => {
+            if (this.#state.kind === "ready") return true;
+            if (this.#lastError?.code === "SCHEMA_MISMATCH") throw this.#lastError;
+            return undefined;
+        };
+        await this.#waiters.wait(probe, { what: "the database", signal, why: () => this.#lastError });
+    }
+
+    get lockState(): LockState {
+        return this.#lock?.state ?? "none";
+    }
+
+    /** Resolves when this session owns its lock. @throws OvsdbError `ABORTED`, `CLOSED`; `BAD_ARGUMENT` without option `lock` */
+    async lockAcquired(signal?: AbortSignal): Promise<void> {
+        const lock = this.#lock;
+        if (lock === undefined) {
+            throw new OvsdbError("BAD_ARGUMENT", "caller", "the session has no lock: set its option lock");
+        }
+        const probe = (): true | undefined => (lock.state === "locked" ? true : undefined);
+        await this.#waiters.wait(probe, { what: `lock ${lock.name}`, signal, why: () => this.#lastError });
+    }
+
+    /** The rows of a monitored table by UUID. The map is the live copy: later changes show in it; rows never change. */
+    rows(table: string): ReadonlyMap<string, Row> {
+        return this.#cache.rows(table);
+    }
+
+    /** Calls with all changes of one commit, or of one (re)connect, after they are in the copy. */
+    onChange(listener: (changes: readonly RowChange[]) => void): Disposable {
+        return this.#changed.add(listener);
+    }
+
+    /** Calls after each (re)connect, when the snapshot is in and its changes have been reported. */
+    onConnect(listener: () => void): Disposable {
+        return this.#connected.add(listener);
+    }
+
+    /** Calls when a connection that was ready has ended. */
+    onDisconnect(listener: () => void): Disposable {
+        return this.#disconnected.add(listener);
+    }
+
+    /** Calls with each new state of the lock. */
+    onLockChange(listener: (state: LockState) => void): Disposable {
+        return this.#lockChanged.add(listener);
+    }
+
+    /**
+     * Resolves with the first result of `probe` that is not undefined: it is called now and after each change. What it
+     * throws rejects.
+     *
+     * @throws OvsdbError `TIMEOUT`, `ABORTED`, `CLOSED`
+     */
+    async until<T>(probe: () => T | undefined, options: UntilOptions): Promise<T> {
+        const what = options.what ?? "the awaited change of the database";
+        return this.#waiters.wait(probe, { ...options, what, why: () => this.#lastError });
+    }
+
+    /**
+     * Commits all operations or none. With the option `lock` the server checks first that this session owns it.
+     * Transactions are sent at once and run in the order of the calls.
+     *
+     * @returns one result for each operation, at its index
+     * @throws OvsdbError naming the refused operation (`details`, `operationIndex`); `DISCONNECTED` and `QUEUE_FULL` when
+     *   nothing was sent; `OUTCOME_UNKNOWN` when the connection or the time ended before the answer; `ABORTED` likewise
+     */
+    async transact(operations: readonly Operation[], options: CallOptions = {}): Promise<readonly OperationResult[]> {
+        const own = this.#lock === undefined ? [] : [assertLock(this.#lock.name)];
+        const encoded = [...encodeOperations(own), ...encodeOperations(operations)];
+        const state = this.#state;
+        if (state.kind === "closed") throw stopped();
+        if (state.kind !== "ready") {
+            const message = "there is no connection to the database: nothing was sent, wait for ready() and ask again";
+            throw new OvsdbError("DISCONNECTED", "environment", message, { cause: this.#lastError });
+        }
+        const { schema, connection } = state;
+        const receive = (result: unknown): readonly OperationResult[] => {
+            return decodeResults(result, [...own, ...operations], schema, own.length).slice(own.length);
+        };
+        return connection.request("transact", [this.#options.database, ...encoded], receive, {
+            timeoutMs: options.timeoutMs ?? this.#options.transactTimeoutMs,
+            signal: options.signal,
+            changes: true,
+        });
+    }
+
+    /** Ends the connection, and with it the lock; what is pending rejects. Resolves when all is over. */
+    async close(): Promise<void> {
+        this.#stop.abort();
+        if (this.#running === undefined) this.#finish();
+        await this.#running;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.close();
+    }
+
+    async #run(signal: AbortSignal): Promise<void> {
+        const backoff = new Backoff(this.#options);
+        while (!signal.aborted) {
+            this.#readyAt = undefined;
+            await this.#serve(signal);
+            const readyMs = this.#readyAt === undefined ? 0 : performance.now() - this.#readyAt;
+            await sleep(backoff.next(readyMs), undefined, { signal }).catch(() => undefined);
+        }
+        this.#finish();
+    }
+
+    /** One connection, from the attempt to its end. Never rejects. */
+    async #serve(signal: AbortSignal): Promise<void> {
+        this.#state = { kind: "connecting" };
+        let connection: RpcConnection | undefined;
+        const onAbort = (): void => connection?.end(stopped(signal.reason));
+        signal.addEventListener("abort", onAbort, { once: true });
+        const onEnd = (reason: OvsdbError): void => this.#onEnd(reason, signal);
+        try {
+            const socket = await connect(this.#options.socketPath, this.#options.answerTimeoutMs, signal);
+            connection = new RpcConnection(socket, this.#options, {
+                onNotification: (method, params) => this.#onNotification(method, params),
+                onEnd,
+            });
+            if (signal.aborted) onAbort();
+            await this.#synchronize(connection);
+            await connection.ended;
+        } catch (error) {
+            const reason = error instanceof OvsdbError ? error : unexpected(error);
+            if (connection === undefined) onEnd(reason);
+            else connection.end(reason);
+        } finally {
+            signal.removeEventListener("abort", onAbort);
+        }
+    }
+
+    async #synchronize(connection: RpcConnection): Promise<void> {
+        const { database, answerTimeoutMs: timeoutMs, monitor: wanted } = this.#options;
+        const [schema] = await Promise.all([
+            connection.request("get_schema", [database], decodeSchema, { timeoutMs, changes: false }),
+            this.#lock?.request(connection, timeoutMs),
+        ]);
+        const resume = this.#resume;
+        // Used once: should the rows not fit, the next attempt starts from a whole snapshot.
+        this.#resume = undefined;
+        this.#monitor = new Monitor(this.#cache, schema, pickColumns(schema, wanted));
+        await this.#monitor.start(connection, resume, timeoutMs, (changes, resumed) => {
+            this.#state = { kind: "ready", connection, schema };
+            this.#readyAt = performance.now();
+            this.#lastError = undefined;
+            this.#logger.info("connected to the database", { database, changedRows: changes.length, resumed });
+            this.#onChanges(changes);
+            this.#connected.emit();
+            this.#waiters.evaluate();
+        });
+    }
+
+    #onNotification(method: string, params: readonly unknown[]): void {
+        if (method === "locked" || method === "stolen") {
+            if (this.#lock?.notified(method, params) === true) return;
+        } else {
+            const changes = this.#monitor?.notified(method, params);
+            if (changes !== undefined) {
+                this.#onChanges(changes);
+                return;
+            }
+        }
+        this.#logger.debug("ignored a notification of the database", { method });
+    }
+
+    #onChanges(changes: readonly RowChange[]): void {
+        if (changes.length === 0) return;
+        this.#changed.emit(changes);
+        this.#waiters.evaluate();
+    }
+
+    #onLockState(state: LockState): void {
+        const log = state === "lost" ? this.#logger.warn : this.#logger.info;
+        log.call(this.#logger, "the database lock changed", { lock: this.#lock?.name, state });
+        this.#lockChanged.emit(state);
+        this.#waiters.evaluate();
+    }
+
+    #onEnd(reason: OvsdbError, signal: AbortSignal): void {
+        const wasReady = this.#state.kind === "ready";
+        this.#state = { kind: "connecting" };
+        if (wasReady && reason.code === "DISCONNECTED") this.#resume = this.#monitor?.resumePoint;
+        this.#monitor = undefined;
+        if (!signal.aborted) {
+            // Once for each new trouble; the attempts that follow tell nothing new.
+            const isNew = wasReady || this.#lastError?.message !== reason.message;
+            const log = isNew ? this.#logger.warn : this.#logger.debug;
+            log.call(this.#logger, "no connection to the database", { reason: messageOf(reason), code: reason.code });
+        }
+        this.#lastError = reason;
+        this.#lock?.connectionEnded();
+        if (wasReady) this.#disconnected.emit();
+        this.#waiters.evaluate();
+    }
+
+    #finish(): void {
+        this.#state = { kind: "closed" };
+        this.#waiters.close(stopped());
+    }
+}
+
+function unexpected(cause: unknown): OvsdbError {
+    return new OvsdbError("BAD_MESSAGE", "internal", "the database session failed", { cause });
+}

@@ -1,0 +1,80 @@
+import { OvsdbError } from "../codec/error.ts";
+
+export interface WaitOptions {
+    /** What is waited for, for messages. */
+    readonly what: string;
+    readonly signal?: AbortSignal | undefined;
+    /** Default: no limit. */
+    readonly timeoutMs?: number | undefined;
+    /** Why it may not have come, for the error of a timeout or abort. */
+    readonly why?: () => unknown;
+}
+
+interface Waiter {
+    readonly evaluate: () => void;
+    readonly reject: (error: OvsdbError) => void;
+}
+
+/** Promises that each wait until a probe of the present state gives something. */
+export class Waiters {
+    readonly #waiting = new Set<Waiter>();
+    #closed: OvsdbError | undefined;
+
+    /** Resolves with the first value of `probe` that is not undefined: now, or at a later `evaluate`. */
+    wait<T>(probe: () => T | undefined, options: WaitOptions): Promise<T> {
+        const { what, signal, timeoutMs } = options;
+        return new Promise<T>((resolve, reject) => {
+            const now = probe();
+            if (now !== undefined) {
+                resolve(now);
+                return;
+            }
+            if (this.#closed !== undefined) throw this.#closed;
+            const fail = (error: unknown): void => {
+                release();
+                reject(error as Error);
+            };
+            const onAbort = (): void => {
+                const cause = options.why?.() ?? signal?.reason;
+                fail(new OvsdbError("ABORTED", "aborted", `waiting for ${what} was cancelled`, { cause }));
+            };
+            const onTimeout = (): void => {
+                const message = `${what} did not come within ${timeoutMs} ms`;
+                fail(new OvsdbError("TIMEOUT", "timeout", message, { cause: options.why?.() }));
+            };
+            const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+            const waiter: Waiter = {
+                evaluate: () => {
+                    try {
+                        const value = probe();
+                        if (value === undefined) return;
+                        release();
+                        resolve(value);
+                    } catch (error) {
+                        fail(error);
+                    }
+                },
+                reject: fail,
+            };
+            const release = (): void => {
+                clearTimeout(timer);
+                signal?.removeEventListener("abort", onAbort);
+                this.#waiting.delete(waiter);
+            };
+            this.#waiting.add(waiter);
+            signal?.addEventListener("abort", onAbort, { once: true });
+            if (signal?.aborted === true) onAbort();
+        });
+    }
+
+    /** The state changed: look again. */
+    evaluate(): void {
+        for (const waiter of [...this.#waiting]) waiter.evaluate();
+    }
+
+    /** Nothing will come any more. */
+    close(error: OvsdbError): void {
+        this.#closed = error;
+        for (const waiter of [...this.#waiting]) waiter.reject(error);
+    }
+}

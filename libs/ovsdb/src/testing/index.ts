@@ -1,0 +1,1 @@
+export { OvsdbServer, OvsdbServerError, vswitchSchema, type OvsdbServerOptions } from "./ovsdb-server.ts";

@@ -1,0 +1,232 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type Server, type ServerOptions } from "node:https";
+import { type AddressInfo, type Socket } from "node:net";
+import { type SecureVersion } from "node:tls";
+import { type Clock, systemClock } from "../clock.ts";
+import { abortedError, RuntimeError } from "../errors.ts";
+import { type Logger } from "../logger.ts";
+import { type Metrics } from "../metrics.ts";
+import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
+import { type Certificate, createSelfSigned } from "./self-signed.ts";
+
+export interface HealthComponents {
+    readonly logger: Logger;
+    readonly metrics: Pick<Metrics, "text" | "contentType">;
+    /** True when the bearer of the token may read `/metrics`. A rejection is answered with 503. */
+    authorize(token: string, signal: AbortSignal): Promise<boolean>;
+    /** Default: the clock of the machine. */
+    readonly clock?: Clock;
+}
+
+export interface HealthOptions {
+    /** The common name of the self-signed certificate and one of the names it is valid for, e.g. `antrea-agent`. */
+    readonly name: string;
+    /** 0 takes any free port; see `port` of the server. */
+    readonly port: number;
+    /** The address to listen on. Default: every address, both families. */
+    readonly host?: string;
+    /** Default: one signed by itself, valid a year, made anew 30 days before its end. */
+    readonly certificate?: Certificate;
+    /** OpenSSL names, joined by colons. Default: those of Node.js. */
+    readonly ciphers?: string;
+    /** Default TLSv1.2. */
+    readonly minVersion?: SecureVersion;
+}
+
+const dayMs = 86_400_000;
+const validDays = 365;
+const renewDays = 30;
+const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz": "live", "/readyz": "ready" };
+
+/**
+ * HTTPS with `/livez`, `/healthz` (the same) and `/readyz` open to everyone, `?verbose` lists the checks; and
+ * `/metrics` for those whom `authorize` lets in: 401 without a bearer token, 403 when it is not allowed. A failed
+ * check gives 503 and the list.
+ */
+export class HealthServer {
+    readonly #components: HealthComponents;
+    readonly #options: HealthOptions;
+    readonly #clock: Clock;
+    readonly #checks = new Checks();
+    // Which checks failed the last time, by kind, so that only changes are logged.
+    readonly #failing = new Map<CheckKind, string>();
+    // All of them: those in the middle of the handshake are not among the HTTP server's own.
+    readonly #sockets = new Set<Socket>();
+    #server: Server | undefined;
+    #renewal: Disposable | undefined;
+    #certificate: Certificate | undefined;
+
+    constructor(components: HealthComponents, options: HealthOptions) {
+        this.#components = components;
+        this.#options = options;
+        this.#clock = components.clock ?? systemClock;
+    }
+
+    /** The port it listens on. Throws RuntimeError `WRONG_STATE` while it does not. */
+    get port(): number {
+        const address = this.#server?.address() as AddressInfo | null | undefined;
+        if (!address) throw new RuntimeError("WRONG_STATE", "internal", "the health server does not listen");
+        return address.port;
+    }
+
+    /** The certificate it shows, PEM; undefined before the start. */
+    get certificate(): string | undefined {
+        return this.#certificate?.cert;
+    }
+
+    /** Adds a check, before or after the start, until it is disposed of. */
+    addCheck(name: string, kind: CheckKind, check: Check): Disposable {
+        return this.#checks.add(name, kind, check);
+    }
+
+    /** Resolves when it listens; rejects with the error of the platform, e.g. of a port in use. */
+    async start(signal?: AbortSignal): Promise<void> {
+        if (this.#server !== undefined) {
+            throw new RuntimeError("WRONG_STATE", "internal", "the health server is started twice");
+        }
+        if (signal?.aborted) throw abortedError("the start of the health server", signal);
+        const server = createServer(this.#secure(), (request, response) => {
+            void this.#answer(request, response).catch((error: unknown) => {
+                this.#components.logger.error("request failed", { path: request.url, error });
+                response.destroy();
+            });
+        });
+        // Anyone may connect: few, short and small requests.
+        server.maxConnections = 100;
+        server.headersTimeout = 5000;
+        server.requestTimeout = 10_000;
+        server.keepAliveTimeout = 30_000;
+        server.on("connection", (socket: Socket) => {
+            this.#sockets.add(socket);
+            socket.once("close", () => this.#sockets.delete(socket));
+        });
+        server.on("tlsClientError", (error) => this.#components.logger.debug("TLS handshake failed", { error }));
+        await listen(server, this.#options);
+        server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
+        this.#server = server;
+        if (this.#options.certificate === undefined) this.#renewLater();
+        this.#components.logger.info("health server listens", { port: this.port });
+    }
+
+    /** Closes the port and all connections. */
+    async stop(): Promise<void> {
+        this.#renewal?.[Symbol.dispose]();
+        const server = this.#server;
+        if (server === undefined) return;
+        this.#server = undefined;
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        for (const socket of this.#sockets) socket.destroy();
+        await closed;
+    }
+
+    #secure(): ServerOptions {
+        const { certificate, ciphers, minVersion, name } = this.#options;
+        this.#certificate =
+            certificate ??
+            createSelfSigned({
+                commonName: name,
+                names: [name, "localhost", "127.0.0.1", "::1"],
+                // Clocks of clients may be a little behind.
+                notBeforeMs: this.#clock.now() - 3_600_000,
+                validMs: validDays * dayMs,
+            });
+        return {
+            ...this.#certificate,
+            ...(ciphers !== undefined && { ciphers }),
+            minVersion: minVersion ?? "TLSv1.2",
+            maxHeaderSize: 16_384,
+            handshakeTimeout: 10_000,
+        };
+    }
+
+    #renewLater(): void {
+        const renewAt = this.#clock.now() + (validDays - renewDays) * dayMs;
+        const look = (): void => {
+            if (this.#clock.now() < renewAt) {
+                this.#renewal = this.#clock.after(dayMs, look);
+                return;
+            }
+            this.#server?.setSecureContext(this.#secure());
+            this.#components.logger.info("renewed the certificate");
+            this.#renewLater();
+        };
+        this.#renewal = this.#clock.after(dayMs, look);
+    }
+
+    async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+        // Only path and query matter; the host is there because a URL needs one.
+        const url = URL.parse(request.url ?? "/", "https://localhost");
+        if (url === null) return send(response, 400, "bad request target\n");
+        if (request.method !== "GET" && request.method !== "HEAD") {
+            response.setHeader("allow", "GET, HEAD");
+            return send(response, 405, "use GET\n");
+        }
+        const kind = Object.hasOwn(kinds, url.pathname) ? kinds[url.pathname] : undefined;
+        if (kind !== undefined) return this.#answerHealth(url, kind, response);
+        if (url.pathname === "/metrics") return this.#answerMetrics(request, response);
+        send(response, 404, "known are /livez, /readyz, /healthz and /metrics\n");
+    }
+
+    #answerHealth(url: URL, kind: CheckKind, response: ServerResponse): void {
+        const results = this.#checks.run(kind);
+        const failed = results.filter(({ problem }) => problem !== undefined);
+        this.#logChange(kind, failed);
+        if (failed.length === 0 && !url.searchParams.has("verbose")) return send(response, 200, "ok\n");
+        const verdict = failed.length === 0 ? "passed" : "failed";
+        const lines = results.map(({ name, problem }) =>
+            problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`,
+        );
+        lines.push(`${url.pathname.slice(1)} check ${verdict}`, "");
+        send(response, failed.length === 0 ? 200 : 503, lines.join("\n"));
+    }
+
+    #logChange(kind: CheckKind, failed: readonly CheckResult[]): void {
+        const names = failed.map(({ name }) => name).join(",");
+        if ((this.#failing.get(kind) ?? "") === names) return;
+        this.#failing.set(kind, names);
+        if (names === "") this.#components.logger.info("health checks pass again", { kind });
+        else this.#components.logger.warn("health checks fail", { kind, failed });
+    }
+
+    async #answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
+        const token = /^Bearer +([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? "")?.[1];
+        if (token === undefined) {
+            response.setHeader("www-authenticate", "Bearer");
+            return send(response, 401, "a bearer token is needed\n");
+        }
+        const gone = new AbortController();
+        response.once("close", () => gone.abort());
+        let allowed: boolean;
+        try {
+            allowed = await this.#components.authorize(token, gone.signal);
+        } catch (error) {
+            if (gone.signal.aborted) return;
+            this.#components.logger.warn("could not ask whether the token is allowed", { error });
+            return send(response, 503, "cannot tell whether the token is allowed; try again\n");
+        }
+        if (!allowed) return send(response, 403, "the token is not allowed to read /metrics\n");
+        send(response, 200, await this.#components.metrics.text(), this.#components.metrics.contentType);
+    }
+}
+
+function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+    if (response.destroyed) return;
+    response.writeHead(status, {
+        "content-type": type,
+        "content-length": Buffer.byteLength(body),
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+    });
+    // Node.js leaves the body out of the answer to HEAD.
+    response.end(body);
+}
+
+function listen(server: Server, options: HealthOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen({ port: options.port, ...(options.host !== undefined && { host: options.host }) }, () => {
+            server.off("error", reject);
+            resolve();
+        });
+    });
+}

@@ -1,0 +1,244 @@
+import { isAborted } from "@antrea/errors";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { RuntimeError, TerminalError } from "./errors.ts";
+import { type Logger } from "./logger.ts";
+import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
+import { sleep, withTimeout } from "./sleep.ts";
+
+/** Background work. It heeds its signal and may run again after any failure. */
+export type JobWork = (signal: AbortSignal) => Promise<void> | void;
+
+export interface JobOptions {
+    /** The delays after failures. Default: from 1 s, up to the interval (of `every`) or one minute (of `once`). */
+    readonly backoff?: BackoffOptions;
+    /** The limit of one run in milliseconds. Default: none. */
+    readonly timeoutMs?: number;
+}
+
+export interface RepeatedJobOptions extends JobOptions {
+    /** Wait one interval before the first run. Default false. */
+    readonly delayed?: boolean;
+}
+
+export type JobState = "waiting" | "running" | "done" | "given-up" | "stopped";
+
+/** How a job is doing. */
+export interface JobHealth {
+    readonly name: string;
+    readonly state: JobState;
+    /** Failed runs since the last success. */
+    readonly failures: number;
+    /** Of the last run, if it failed. */
+    readonly error: unknown;
+    /** Wall time of the end of the last good run, in milliseconds; undefined before. */
+    readonly succeededAtMs: number | undefined;
+}
+
+export interface Job {
+    /** Runs it now instead of later. Calls while it runs make it run once more after. */
+    trigger(): void;
+    health(): JobHealth;
+}
+
+export interface JobsComponents {
+    readonly logger: Logger;
+    /** Default: the clock of the machine. */
+    readonly clock?: Clock;
+    /** Gets `antrea_job_runs_total` and `antrea_job_duration_seconds`. */
+    readonly metrics?: MetricsFactory;
+}
+
+interface JobMetrics {
+    readonly runs: Counter<"job" | "result">;
+    readonly seconds: Histogram<"job">;
+}
+
+/**
+ * The background work of a process: named, retried, measured. Jobs may be added before and after `start`. After `stop`
+ * nothing runs any more.
+ */
+export class Jobs {
+    readonly #components: JobsComponents & { readonly clock: Clock };
+    readonly #metrics: JobMetrics | undefined;
+    readonly #jobs = new Map<string, JobLoop>();
+    readonly #lifetime = new AbortController();
+    #started = false;
+
+    constructor(components: JobsComponents) {
+        this.#components = { ...components, clock: components.clock ?? systemClock };
+        this.#metrics = components.metrics && {
+            runs: components.metrics.counter({
+                name: "antrea_job_runs_total",
+                help: "Runs of background jobs by result (success, failure).",
+                labelNames: ["job", "result"],
+            }),
+            seconds: components.metrics.histogram({
+                name: "antrea_job_duration_seconds",
+                help: "How long runs of background jobs took.",
+                labelNames: ["job"],
+            }),
+        };
+    }
+
+    /** Runs `work` again and again, `intervalMs` after the end of a good run, sooner after a failed one. */
+    every(name: string, intervalMs: number, work: JobWork, options: RepeatedJobOptions = {}): Job {
+        const backoff = { initialMs: Math.min(1000, intervalMs), maxMs: intervalMs, ...options.backoff };
+        return this.#add(name, work, { ...options, backoff, intervalMs });
+    }
+
+    /** Runs `work` until it succeeds once, or throws TerminalError. */
+    once(name: string, work: JobWork, options: JobOptions = {}): Job {
+        const backoff = { initialMs: 1000, maxMs: 60_000, ...options.backoff };
+        return this.#add(name, work, { ...options, backoff, intervalMs: undefined });
+    }
+
+    /** Starts all jobs and returns. They end when the signal aborts or `stop` is called. */
+    start(signal?: AbortSignal): void {
+        if (this.#started) throw new RuntimeError("WRONG_STATE", "internal", "the jobs are started twice");
+        this.#started = true;
+        if (signal?.aborted) this.#lifetime.abort(signal.reason);
+        else signal?.addEventListener("abort", () => this.#lifetime.abort(signal.reason), { once: true });
+        for (const job of this.#jobs.values()) job.start(this.#lifetime.signal);
+    }
+
+    /** Aborts the signal of all jobs and waits for the runs under way. */
+    async stop(): Promise<void> {
+        this.#lifetime.abort(new RuntimeError("ABORTED", "aborted", "the jobs are being stopped"));
+        await Promise.all([...this.#jobs.values()].map((job) => job.ended));
+    }
+
+    health(): readonly JobHealth[] {
+        return [...this.#jobs.values()].map((job) => job.health());
+    }
+
+    #add(name: string, work: JobWork, plan: JobPlan): Job {
+        if (this.#jobs.has(name)) throw new RuntimeError("DUPLICATE_NAME", "internal", `two jobs are called ${name}`);
+        const job = new JobLoop(name, work, plan, { ...this.#components, runs: this.#metrics });
+        this.#jobs.set(name, job);
+        if (this.#started) job.start(this.#lifetime.signal);
+        return job;
+    }
+}
+
+interface JobPlan {
+    readonly intervalMs: number | undefined;
+    readonly backoff: BackoffOptions;
+    readonly delayed?: boolean;
+    readonly timeoutMs?: number;
+}
+
+class JobLoop implements Job {
+    readonly #name: string;
+    readonly #work: JobWork;
+    readonly #plan: JobPlan;
+    readonly #logger: Logger;
+    readonly #clock: Clock;
+    readonly #metrics: JobMetrics | undefined;
+    readonly #backoff: Backoff;
+    #health: Omit<JobHealth, "name"> = { state: "waiting", failures: 0, error: undefined, succeededAtMs: undefined };
+    #triggered = false;
+    #wake: (() => void) | undefined;
+    /** Settles, without rejecting, when the loop is over; at once when it never began. */
+    ended: Promise<void> = Promise.resolve();
+
+    constructor(
+        name: string,
+        work: JobWork,
+        plan: JobPlan,
+        components: { logger: Logger; clock: Clock; runs: JobMetrics | undefined },
+    ) {
+        this.#name = name;
+        this.#work = work;
+        this.#plan = plan;
+        this.#logger = components.logger;
+        this.#clock = components.clock;
+        this.#metrics = components.runs;
+        this.#backoff = new Backoff(plan.backoff);
+    }
+
+    start(signal: AbortSignal): void {
+        this.ended = this.#loop(signal);
+    }
+
+    trigger(): void {
+        this.#triggered = true;
+        this.#wake?.();
+    }
+
+    health(): JobHealth {
+        return { name: this.#name, ...this.#health };
+    }
+
+    async #loop(signal: AbortSignal): Promise<void> {
+        let delayMs: number | undefined = this.#plan.delayed === true ? (this.#plan.intervalMs ?? 0) : 0;
+        while (delayMs !== undefined && (await this.#pause(delayMs, signal))) delayMs = await this.#run(signal);
+        if (signal.aborted) this.#set({ state: "stopped" });
+    }
+
+    /** One run. Returns the delay before the next, undefined if there is none. */
+    async #run(signal: AbortSignal): Promise<number | undefined> {
+        this.#triggered = false;
+        this.#set({ state: "running" });
+        const began = this.#clock.monotonic();
+        try {
+            await this.#limited(signal);
+        } catch (error) {
+            if (signal.aborted && isAborted(error)) return undefined;
+            this.#measure("failure", began);
+            return this.#failed(error);
+        }
+        this.#measure("success", began);
+        this.#backoff.reset();
+        const again = this.#plan.intervalMs;
+        this.#set({
+            state: again === undefined ? "done" : "waiting",
+            failures: 0,
+            error: undefined,
+            succeededAtMs: this.#clock.now(),
+        });
+        return again;
+    }
+
+    async #limited(signal: AbortSignal): Promise<void> {
+        const { timeoutMs } = this.#plan;
+        if (timeoutMs === undefined) return this.#work(signal);
+        await withTimeout(async (limit) => this.#work(limit), timeoutMs, signal, {
+            what: `job ${this.#name}`,
+            clock: this.#clock,
+        });
+    }
+
+    #failed(error: unknown): number | undefined {
+        const failures = this.#health.failures + 1;
+        const terminal = error instanceof TerminalError;
+        this.#set({ state: terminal ? "given-up" : "waiting", failures, error });
+        if (terminal) {
+            this.#logger.error("job given up", { job: this.#name, failures, error });
+            return undefined;
+        }
+        const delayMs = this.#backoff.next();
+        this.#logger.warn("job failed", { job: this.#name, failures, retryInSeconds: delayMs / 1000, error });
+        return delayMs;
+    }
+
+    /** Waits, at most until the next trigger. False when the loop is to end. */
+    async #pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
+        if (signal.aborted) return false;
+        if (delayMs <= 0 || this.#triggered) return true;
+        const woken = new AbortController();
+        this.#wake = () => woken.abort();
+        await sleep(delayMs, AbortSignal.any([signal, woken.signal]), this.#clock).catch(() => undefined);
+        this.#wake = undefined;
+        return !signal.aborted;
+    }
+
+    #measure(result: "success" | "failure", began: number): void {
+        this.#metrics?.runs.inc({ job: this.#name, result });
+        this.#metrics?.seconds.observe((this.#clock.monotonic() - began) / 1000, { job: this.#name });
+    }
+
+    #set(change: Partial<Omit<JobHealth, "name">>): void {
+        this.#health = { ...this.#health, ...change };
+    }
+}

@@ -1,0 +1,140 @@
+import {
+    collectDefaultMetrics,
+    Counter as PromCounter,
+    Gauge as PromGauge,
+    Histogram as PromHistogram,
+    Registry,
+} from "prom-client";
+import { RuntimeError } from "./errors.ts";
+
+/** The values of the labels of one sample. Values come from a small fixed set, never from users or the wire. */
+export type Labels<L extends string> = Readonly<Record<L, string>>;
+
+export interface MetricOptions<L extends string> {
+    /** Full name with its unit, e.g. `antrea_agent_cni_call_duration_seconds`; counters end in `_total`. */
+    readonly name: string;
+    /** One sentence. */
+    readonly help: string;
+    readonly labelNames?: readonly L[];
+}
+
+/** A sum that only grows. */
+export interface Counter<L extends string = never> {
+    /** Adds `by` (default 1, not negative). */
+    inc(labels?: Labels<L>, by?: number): void;
+}
+
+/** A value that goes up and down. */
+export interface Gauge<L extends string = never> {
+    set(value: number, labels?: Labels<L>): void;
+    /** Forgets the sample of these labels, e.g. of something that is gone. */
+    remove(labels: Labels<L>): void;
+}
+
+/** Counts of values in buckets. */
+export interface Histogram<L extends string = never> {
+    observe(value: number, labels?: Labels<L>): void;
+}
+
+/** One sample of a gauge that is computed on scrape. */
+export interface Sample<L extends string> {
+    readonly labels: Labels<L>;
+    readonly value: number;
+}
+
+/** What modules get to declare their metrics with. */
+export interface MetricsFactory {
+    counter<L extends string = never>(options: MetricOptions<L>): Counter<L>;
+    /**
+     * With `collect` the gauge is computed at each scrape: a number when it has no labels, else all samples there are.
+     * When `collect` throws, the gauge has no sample in that scrape.
+     */
+    gauge<L extends string = never>(
+        options: MetricOptions<L> & { readonly collect?: () => number | readonly Sample<L>[] },
+    ): Gauge<L>;
+    /** `buckets` are upper bounds, growing; default 1 ms to 60 s for durations in seconds. */
+    histogram<L extends string = never>(
+        options: MetricOptions<L> & { readonly buckets?: readonly number[] },
+    ): Histogram<L>;
+}
+
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The metrics of one process, in a registry of its own, with those of the process and of Node.js. */
+export class Metrics implements MetricsFactory {
+    readonly #registry = new Registry();
+
+    constructor(options: { readonly processMetrics?: boolean } = {}) {
+        if (options.processMetrics ?? true) collectDefaultMetrics({ register: this.#registry });
+    }
+
+    /** The media type of `text`. */
+    get contentType(): string {
+        return this.#registry.contentType;
+    }
+
+    /** Everything in the text format of Prometheus. */
+    text(): Promise<string> {
+        return this.#registry.metrics();
+    }
+
+    counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
+        const metric = new PromCounter<L>(this.#checked(options));
+        return { inc: (labels, by = 1) => (labels === undefined ? metric.inc(by) : metric.inc({ ...labels }, by)) };
+    }
+
+    gauge<L extends string = never>(
+        options: MetricOptions<L> & { readonly collect?: () => number | readonly Sample<L>[] },
+    ): Gauge<L> {
+        const { collect } = options;
+        const metric: PromGauge<L> = new PromGauge<L>({
+            ...this.#checked(options),
+            ...(collect !== undefined && { collect: () => refill(metric, collect) }),
+        });
+        return {
+            set: (value, labels) => (labels === undefined ? metric.set(value) : metric.set({ ...labels }, value)),
+            remove: (labels) => metric.remove({ ...labels }),
+        };
+    }
+
+    histogram<L extends string = never>(
+        options: MetricOptions<L> & { readonly buckets?: readonly number[] },
+    ): Histogram<L> {
+        const buckets = [...(options.buckets ?? durationBuckets)];
+        const metric = new PromHistogram<L>({ ...this.#checked(options), buckets });
+        return {
+            observe: (value, labels) =>
+                labels === undefined ? metric.observe(value) : metric.observe({ ...labels }, value),
+        };
+    }
+
+    #checked<L extends string>(options: MetricOptions<L>): PromOptions<L> {
+        const { name, help, labelNames } = options;
+        if (this.#registry.getSingleMetric(name) !== undefined) {
+            throw new RuntimeError("DUPLICATE_NAME", "internal", `the metric ${name} is declared twice`);
+        }
+        return { name, help, labelNames: [...(labelNames ?? [])], registers: [this.#registry] };
+    }
+}
+
+interface PromOptions<L extends string> {
+    readonly name: string;
+    readonly help: string;
+    readonly labelNames: L[];
+    readonly registers: Registry[];
+}
+
+function refill<L extends string>(metric: PromGauge<L>, collect: () => number | readonly Sample<L>[]): void {
+    metric.reset();
+    let samples: number | readonly Sample<L>[];
+    try {
+        samples = collect();
+    } catch {
+        // One gauge that cannot be computed must not take the others from the scrape. A gauge without labels would
+        // stand at 0, which would be a lie.
+        metric.remove();
+        return;
+    }
+    if (typeof samples === "number") return metric.set(samples);
+    for (const sample of samples) metric.set({ ...sample.labels }, sample.value);
+}

@@ -1,0 +1,2 @@
+export { ManualClock, settle } from "./manual-clock.ts";
+export { MemoryLog, type LogRecord } from "./memory-logger.ts";

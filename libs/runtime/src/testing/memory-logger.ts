@@ -1,0 +1,25 @@
+import { createLogger, type Logger, type LogLevel } from "../logger.ts";
+
+/** A line as it was written, parsed. */
+export type LogRecord = Readonly<Record<string, unknown>> & { readonly level: LogLevel; readonly msg: string };
+
+/** A real logger that keeps its lines, for assertions. */
+export class MemoryLog {
+    readonly #records: LogRecord[] = [];
+    readonly logger: Logger;
+
+    constructor(level: LogLevel = "trace", module = "test") {
+        const destination = { write: (line: string) => void this.#records.push(JSON.parse(line) as LogRecord) };
+        this.logger = createLogger({ level, module, destination });
+    }
+
+    /** All lines so far, oldest first. */
+    get records(): readonly LogRecord[] {
+        return this.#records;
+    }
+
+    /** The messages of that level, or of all. */
+    messages(level?: LogLevel): readonly string[] {
+        return this.#records.filter((record) => level === undefined || record.level === level).map(({ msg }) => msg);
+    }
+}

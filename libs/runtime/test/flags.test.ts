@@ -1,0 +1,16 @@
+import { describe, expect, it } from "@jest/globals";
+import { parseFlags } from "../src/flags.ts";
+
+describe("parseFlags", () => {
+    it.each([
+        [[], { config: undefined, verbosity: 0, version: false }],
+        [["--config", "/etc/antrea/a.conf", "--v=4"], { config: "/etc/antrea/a.conf", verbosity: 4, version: false }],
+        [["--version"], { config: undefined, verbosity: 0, version: true }],
+    ])("%j", (args, flags) => {
+        expect(parseFlags(args)).toEqual(flags);
+    });
+
+    it.each([[["run"]], [["--confg", "x"]], [["--config"]], [["--v", "high"]], [["--v=-1"]]])("refuses %j", (args) => {
+        expect(() => parseFlags(args)).toThrow(expect.objectContaining({ code: "BAD_FLAGS", fault: "caller" }));
+    });
+});

@@ -1,0 +1,197 @@
+import { connect } from "node:net";
+import { request } from "node:https";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { Metrics } from "../../src/metrics.ts";
+import { type HealthComponents, HealthServer } from "../../src/health/server.ts";
+import { createSelfSigned } from "../../src/health/self-signed.ts";
+import { ManualClock, MemoryLog } from "../../src/testing/index.ts";
+
+interface Answer {
+    readonly status: number;
+    readonly body: string;
+    readonly headers: Readonly<Record<string, unknown>>;
+}
+
+interface Running {
+    readonly server: HealthServer;
+    readonly log: MemoryLog;
+    get(path: string, options?: { method?: string; headers?: Record<string, string>; ca?: string }): Promise<Answer>;
+}
+
+const running: HealthServer[] = [];
+
+afterEach(async () => {
+    await Promise.all(running.splice(0).map((server) => server.stop()));
+});
+
+async function start(
+    authorize: HealthComponents["authorize"] = async () => true,
+    more: { clock?: ManualClock; certificate?: { cert: string; key: string } } = {},
+): Promise<Running> {
+    const log = new MemoryLog();
+    const metrics = new Metrics({ processMetrics: false });
+    metrics.counter({ name: "calls_total", help: "Calls." }).inc();
+    const { clock, ...options } = more;
+    const server = new HealthServer(
+        { logger: log.logger, metrics, authorize, ...(clock && { clock }) },
+        { name: "antrea-test", host: "127.0.0.1", port: 0, ...options },
+    );
+    await server.start();
+    running.push(server);
+    const get: Running["get"] = (path, { method = "GET", headers = {}, ca = server.certificate ?? "" } = {}) =>
+        new Promise((resolve, reject) => {
+            const options = { host: "127.0.0.1", port: server.port, path, method, headers, ca, agent: false as const };
+            request(options, (response) => {
+                let body = "";
+                response.setEncoding("utf8");
+                response.on("data", (chunk: string) => (body += chunk));
+                response.on("end", () =>
+                    resolve({ status: response.statusCode ?? 0, body, headers: response.headers }),
+                );
+            })
+                .on("error", reject)
+                .end();
+        });
+    return { server, log, get };
+}
+
+const bearer = { headers: { authorization: "Bearer secret" } };
+
+describe("the health endpoints", () => {
+    it.each(["/livez", "/readyz", "/healthz"])(
+        "%s is ok without checks, over TLS that the client verifies",
+        async (path) => {
+            const { get } = await start();
+            expect(await get(path)).toMatchObject({ status: 200, body: "ok\n" });
+            expect((await get(`${path}?verbose`)).body).toBe(`${path.slice(1)} check passed\n`);
+            expect(await get(path, { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
+        },
+    );
+
+    it("follow their checks: ready asks the live ones too", async () => {
+        const { server, get, log } = await start();
+        let problem: string | undefined = "no connection to OVS";
+        server.addCheck("ovs", "ready", () => problem);
+        server.addCheck("loop", "live", () => undefined);
+        expect(await get("/livez?verbose")).toMatchObject({ status: 200, body: "[+]loop ok\nlivez check passed\n" });
+        const failed = "[-]ovs failed: no connection to OVS\n[+]loop ok\nreadyz check failed\n";
+        expect(await get("/readyz")).toMatchObject({ status: 503, body: failed });
+        expect(await get("/readyz?verbose")).toMatchObject({ status: 503, body: failed });
+        problem = undefined;
+        expect((await get("/readyz?verbose")).body).toBe("[+]ovs ok\n[+]loop ok\nreadyz check passed\n");
+        expect(log.messages("warn")).toEqual(["health checks fail"]);
+        expect(log.messages("info")).toContain("health checks pass again");
+    });
+
+    it("a check that throws has failed; one that is disposed of is gone", async () => {
+        const { server, get } = await start();
+        const check = server.addCheck("loop", "live", () => {
+            throw new TypeError("no clue");
+        });
+        expect(() => server.addCheck("loop", "live", () => undefined)).toThrow("two health checks are called loop");
+        expect(await get("/healthz")).toMatchObject({
+            status: 503,
+            body: "[-]loop failed: the check failed: no clue\nhealthz check failed\n",
+        });
+        check[Symbol.dispose]();
+        expect((await get("/healthz")).status).toBe(200);
+    });
+
+    it.each([
+        ["GET", "/", 404],
+        ["GET", "/livez/", 404],
+        ["GET", "/constructor", 404],
+        ["POST", "/livez", 405],
+        ["GET", "http://[", 400],
+    ])("%s %s is %i", async (method, path, status) => {
+        const { get } = await start();
+        expect((await get(path, { method })).status).toBe(status);
+    });
+});
+
+describe("/metrics", () => {
+    it("gives them to who is allowed", async () => {
+        const tokens: string[] = [];
+        const { get } = await start(async (token) => tokens.push(token) > 0);
+        const answer = await get("/metrics", bearer);
+        expect(answer).toMatchObject({
+            status: 200,
+            headers: { "content-type": expect.stringMatching(/^text\/plain/) },
+        });
+        expect(answer.body).toMatch(/^calls_total 1$/m);
+        expect(tokens).toEqual(["secret"]);
+    });
+
+    it.each<[string, Record<string, string>]>([
+        ["no token", {}],
+        ["another scheme", { authorization: "Basic c2VjcmV0" }],
+        ["an empty token", { authorization: "Bearer " }],
+        ["a token in two parts", { authorization: "Bearer a b" }],
+    ])("is 401 with %s, and nobody is asked", async (_name, headers) => {
+        const { get } = await start(() => Promise.reject(new TypeError("asked")));
+        expect(await get("/metrics", { headers })).toMatchObject({
+            status: 401,
+            headers: { "www-authenticate": "Bearer" },
+        });
+    });
+
+    it("is 403 for a token that is not allowed, 503 when nobody can tell", async () => {
+        const refused = await start(async () => false);
+        expect((await refused.get("/metrics", bearer)).status).toBe(403);
+        const away = await start(() => Promise.reject(new TypeError("the API server is away")));
+        expect((await away.get("/metrics", bearer)).status).toBe(503);
+        expect(away.log.messages("warn")).toHaveLength(1);
+        expect(JSON.stringify(away.log.records)).not.toMatch(/secret/);
+    });
+});
+
+describe("the server", () => {
+    it("uses a certificate that is given", async () => {
+        const now = Date.now() - 1000;
+        const certificate = createSelfSigned({
+            commonName: "mine",
+            names: ["127.0.0.1"],
+            notBeforeMs: now,
+            validMs: 1e7,
+        });
+        const { get, server } = await start(undefined, { certificate });
+        expect((await get("/livez", { ca: certificate.cert })).status).toBe(200);
+        expect(server.certificate).toBe(certificate.cert);
+        const other = createSelfSigned({ commonName: "mine", names: ["127.0.0.1"], notBeforeMs: now, validMs: 1e7 });
+        await expect(get("/livez", { ca: other.cert })).rejects.toThrow();
+    });
+
+    it("makes its certificate anew before it ends", async () => {
+        // Ends at the machine's time, so that the client takes both certificates for valid.
+        const clock = new ManualClock(Date.now() - 335 * 86_400_000);
+        const { server, get } = await start(undefined, { clock });
+        const first = server.certificate ?? "";
+        await clock.advance(334 * 86_400_000);
+        expect(server.certificate).toBe(first);
+        expect((await get("/livez", { ca: first })).status).toBe(200);
+        await clock.advance(86_400_000);
+        expect(server.certificate).not.toBe(first);
+        expect((await get("/livez")).status).toBe(200);
+        await expect(get("/livez", { ca: first })).rejects.toThrow(/certificate/);
+    });
+
+    it("stops although clients keep connections open, and can say where it listens only while it does", async () => {
+        const { server } = await start();
+        const { port } = server;
+        const idle = connect(port, "127.0.0.1");
+        const closed = new Promise<void>((resolve) => idle.on("error", () => undefined).on("close", () => resolve()));
+        await new Promise((resolve) => idle.on("connect", resolve));
+        await server.stop();
+        await closed;
+        expect(() => server.port).toThrow("does not listen");
+        await server.stop();
+    });
+
+    it("fails to start on a port in use, and when it is no longer wanted", async () => {
+        const { server, log } = await start();
+        const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
+        const second = new HealthServer(components, { name: "x", host: "127.0.0.1", port: server.port });
+        await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
+        await expect(second.start(AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
+    });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "@jest/globals";
+import { Lifecycle, type LifecyclePart } from "../src/lifecycle.ts";
+import { ManualClock, MemoryLog, settle } from "../src/testing/index.ts";
+
+/** A part that writes down what happens to it; `start` and `stop` say how long they take, or that they fail. */
+function part(
+    events: string[],
+    name: string,
+    behaviour: { start?: () => Promise<void>; stop?: () => Promise<void> } = {},
+): LifecyclePart {
+    return {
+        name,
+        start: async (signal) => {
+            events.push(`start ${name}`);
+            signal.addEventListener("abort", () => events.push(`abort ${name}`), { once: true });
+            await behaviour.start?.();
+        },
+        stop: async () => {
+            events.push(`stop ${name}`);
+            await behaviour.stop?.();
+        },
+    };
+}
+
+function setUp(options = {}): { lifecycle: Lifecycle; events: string[]; clock: ManualClock; log: MemoryLog } {
+    const clock = new ManualClock();
+    const log = new MemoryLog();
+    return { lifecycle: new Lifecycle({ logger: log.logger, clock }, options), events: [], clock, log };
+}
+
+const fail = (message: string) => () => Promise.reject(new TypeError(message));
+const never = (): Promise<void> => new Promise(() => undefined);
+
+describe("Lifecycle", () => {
+    it("starts in order, one after the other, and stops in reverse; each signal ends before its stop", async () => {
+        const { lifecycle, events } = setUp();
+        const slow = Promise.withResolvers<void>();
+        lifecycle.append(part(events, "a", { start: () => slow.promise }));
+        lifecycle.append({ name: "nothing" });
+        lifecycle.append(part(events, "b"));
+        const started = lifecycle.start();
+        await settle();
+        expect(events).toEqual(["start a"]);
+        expect(lifecycle.state).toBe("starting");
+        slow.resolve();
+        await started;
+        expect(lifecycle.state).toBe("started");
+        await Promise.all([lifecycle.stop(), lifecycle.stop()]);
+        expect(lifecycle.state).toBe("stopped");
+        expect(events).toEqual(["start a", "start b", "abort b", "stop b", "abort a", "stop a"]);
+    });
+
+    it("logs how long each took", async () => {
+        const { lifecycle, events, clock, log } = setUp();
+        let release: () => void = () => undefined;
+        const wait = (): Promise<void> => new Promise((resolve) => (release = resolve));
+        lifecycle.append(part(events, "a", { start: wait, stop: wait }));
+        const started = lifecycle.start();
+        await clock.advance(1500);
+        release();
+        await started;
+        const stopped = lifecycle.stop();
+        await clock.advance(250);
+        release();
+        await stopped;
+        expect(log.records).toMatchObject([
+            { level: "info", msg: "started", part: "a", seconds: 1.5 },
+            { level: "info", msg: "stopped", part: "a", seconds: 0.25 },
+        ]);
+        expect(clock.pending).toBe(0);
+    });
+
+    it("stops what had started when a start fails, but not the one that failed", async () => {
+        const { lifecycle, events } = setUp();
+        for (const name of ["a", "b"]) lifecycle.append(part(events, name));
+        lifecycle.append(part(events, "c", { start: fail("no socket") }));
+        lifecycle.append(part(events, "d"));
+        await expect(lifecycle.start()).rejects.toMatchObject({
+            code: "START_FAILED",
+            message: "c did not start",
+            cause: { message: "no socket" },
+        });
+        expect(events).toEqual(["start a", "start b", "start c", "abort c", "abort b", "stop b", "abort a", "stop a"]);
+        expect(lifecycle.state).toBe("stopped");
+    });
+
+    it("gives the error of the start when the stop after it fails too", async () => {
+        const { lifecycle, events, log } = setUp();
+        lifecycle.append(part(events, "a", { stop: fail("stuck") }));
+        lifecycle.append(part(events, "b", { start: fail("no socket") }));
+        await expect(lifecycle.start()).rejects.toThrow("b did not start");
+        expect(log.messages("error")).toEqual(["did not stop"]);
+    });
+
+    it("gives a start up at its limit", async () => {
+        const { lifecycle, events, clock } = setUp({ startTimeoutMs: 1000 });
+        lifecycle.append(part(events, "a"));
+        lifecycle.append({ ...part(events, "b", { start: never }), startTimeoutMs: 200 });
+        const failed = expect(lifecycle.start()).rejects.toMatchObject({
+            code: "START_FAILED",
+            cause: { code: "TIMEOUT", message: "the start of b did not end within 200 ms" },
+        });
+        await clock.advance(200);
+        await failed;
+        expect(events).toEqual(["start a", "start b", "abort b", "abort a", "stop a"]);
+    });
+
+    it.each(["the signal", "stop"])("gives a start up on %s", async (how) => {
+        const { lifecycle, events, clock } = setUp();
+        const ending = new AbortController();
+        lifecycle.append(part(events, "a"));
+        lifecycle.append(part(events, "b", { start: never }));
+        lifecycle.append(part(events, "c"));
+        const failed = expect(lifecycle.start(ending.signal)).rejects.toMatchObject({
+            code: "ABORTED",
+            fault: "aborted",
+        });
+        await settle();
+        if (how === "stop") await lifecycle.stop();
+        else ending.abort();
+        await failed;
+        expect(events).toEqual(["start a", "start b", "abort b", "abort a", "stop a"]);
+        expect(clock.pending).toBe(0);
+    });
+
+    it("stops all even if some fail or hang, and gathers the errors", async () => {
+        const { lifecycle, events, clock, log } = setUp({ stopTimeoutMs: 1000 });
+        lifecycle.append(part(events, "a", { stop: fail("busy") }));
+        lifecycle.append({ ...part(events, "b", { stop: never }), stopTimeoutMs: 300 });
+        lifecycle.append(part(events, "c"));
+        await lifecycle.start();
+        events.length = 0;
+        const failed = expect(lifecycle.stop()).rejects.toMatchObject({
+            code: "STOP_FAILED",
+            message: "did not stop: b (the stop of b did not end within 300 ms), a (busy)",
+            details: { failures: [{ part: "b" }, { part: "a", error: { message: "busy" } }] },
+        });
+        await clock.advance(300);
+        await failed;
+        expect(events).toEqual(["abort c", "stop c", "abort b", "stop b", "abort a", "stop a"]);
+        expect(log.messages("error")).toEqual(["did not stop", "did not stop"]);
+    });
+
+    it("refuses what has no meaning", async () => {
+        const { lifecycle, events } = setUp();
+        lifecycle.append(part(events, "a"));
+        expect(() => lifecycle.append(part(events, "a"))).toThrow("two parts are called a");
+        await lifecycle.start();
+        expect(() => lifecycle.append(part(events, "b"))).toThrow("b was appended after the start");
+        await expect(lifecycle.start()).rejects.toMatchObject({ code: "WRONG_STATE" });
+        await lifecycle.stop();
+    });
+});

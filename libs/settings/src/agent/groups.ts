@@ -1,0 +1,131 @@
+import { z } from "zod";
+import {
+    anyText,
+    cidr,
+    duration,
+    flag,
+    group,
+    interfaceName,
+    listOf,
+    member,
+    oneOfAnyCase,
+    port,
+    portRange,
+    readable,
+    wholeNumber,
+} from "../leaves.ts";
+
+// The groups of keys of antrea-agent.conf whose features come later: understood, so that a file of Antrea is read
+// without a word, and without effect until then.
+
+/** HOST[:PORT][:PROTO]; HOST may be namespace/service, a name, IPv4 or [IPv6]. */
+const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, tls, tcp, udp", (text) =>
+    /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(:\d{1,5})?(:(grpc|tls|tcp|udp))?$/.test(text) ? text : undefined,
+);
+
+export const flowExporter = group({
+    enable: flag.default(false),
+    flowCollectorAddr: collector.default("flow-aggregator/flow-aggregator:4739:tls"),
+    flowPollInterval: duration(1000, "1s").default(5000),
+    activeFlowExportTimeout: duration().default(5000),
+    idleFlowExportTimeout: duration().default(15_000),
+    protocolFilter: listOf(anyText).default([]),
+});
+
+/** The older, flat names of keys of flowExporter. */
+export const flatFlowExporter = {
+    flowCollectorAddr: collector.optional(),
+    flowPollInterval: duration(1000, "1s").optional(),
+    activeFlowExportTimeout: duration().optional(),
+    idleFlowExportTimeout: duration().optional(),
+};
+
+export const nodePortLocal = group({
+    enable: flag.default(false),
+    portRange: portRange.default({ first: 61_000, last: 62_000 }),
+});
+
+export const multicast = group({
+    enable: flag.default(false),
+    multicastInterfaces: listOf(interfaceName).default([]),
+    igmpQueryInterval: duration(1000, "1s").default(125_000),
+    igmpQueryVersions: listOf(wholeNumber(1, 3)).default([1, 2, 3]),
+});
+
+export const antreaProxy = group({
+    enable: flag.default(true),
+    proxyAll: flag.default(false),
+    proxyLoadBalancerIPs: flag.default(true),
+    nodePortAddresses: listOf(cidr()).default([]),
+    skipServices: listOf(anyText).default([]),
+    serviceProxyName: anyText.default(""),
+    defaultLoadBalancerMode: oneOfAnyCase("nat", "dsr").default("nat"),
+    disableServiceHealthCheckServer: flag.default(false),
+    serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
+});
+
+export const egress = group({
+    exceptCIDRs: listOf(cidr()).default([]),
+    maxEgressIPsPerNode: wholeNumber(1, 255).default(255),
+    snatFullyRandomPorts: flag.optional(),
+    uniqueMACForSubInterfaces: flag.default(true),
+});
+
+export const ipsec = group({ authenticationMode: oneOfAnyCase("psk", "cert").default("psk") });
+
+export const multicluster = group({
+    /** The older name of enableGateway. */
+    enable: flag.optional(),
+    enableGateway: flag.default(false),
+    namespace: anyText.default(""),
+    enableStretchedNetworkPolicy: flag.default(false),
+    enablePodToPodConnectivity: flag.default(false),
+    wireGuard: group({ port: port.default(51_821) }),
+    trafficEncryptionMode: oneOfAnyCase("none", "wireGuard").default("none"),
+});
+
+export const externalNode = group({
+    externalNodeNamespace: anyText.default("default"),
+    policyBypassRules: listOf(
+        member({
+            direction: oneOfAnyCase("ingress", "egress"),
+            protocol: oneOfAnyCase("tcp", "udp", "icmp", "ip"),
+            cidr: cidr(),
+            port: port.optional(),
+        }),
+    ).default([]),
+});
+
+export const auditLogging = group({
+    /** Megabytes. */
+    maxSize: wholeNumber(0, 1_000_000).default(500),
+    maxBackups: wholeNumber(0, 1_000_000).default(3),
+    /** Days. */
+    maxAge: wholeNumber(0, 1_000_000).default(28),
+    compress: flag.default(true),
+});
+
+const maxBridges = "must be a list of at most 1 bridge";
+const interfaces = "must be a list of at most 8 interfaces";
+
+export const secondaryNetwork = group({
+    ovsBridges: z
+        .array(
+            member({
+                bridgeName: interfaceName,
+                physicalInterfaces: z
+                    .array(interfaceName, { error: interfaces })
+                    .max(8, { error: interfaces })
+                    .default([]),
+                enableMulticastSnooping: flag.default(false),
+            }),
+            { error: maxBridges },
+        )
+        .max(1, { error: maxBridges })
+        .default([]),
+});
+
+export const memberlist = group({
+    gossipVerifyOutgoing: flag.default(true),
+    gossipVerifyIncoming: flag.default(true),
+});

@@ -1,0 +1,20 @@
+import { type Loaded, loadFile } from "../load.ts";
+import { agentNotices, agentRules } from "./rules.ts";
+import { type AgentConfig, agentSchema } from "./schema.ts";
+
+/**
+ * Reads the text of antrea-agent.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with every wrong key, its
+ * value and its rule, values that this version cannot serve among them.
+ */
+export function loadAgentConfig(text: string): Loaded<AgentConfig> {
+    return loadFile<AgentConfig>(
+        {
+            name: "antrea-agent.conf",
+            component: "agent",
+            schema: agentSchema,
+            rules: agentRules,
+            notices: agentNotices,
+        },
+        text,
+    );
+}

@@ -1,0 +1,77 @@
+import { type Notice, type Rule } from "../load.ts";
+import { type AgentConfig } from "./schema.ts";
+
+const here = "not available in this version";
+
+export const agentRules: readonly Rule<AgentConfig>[] = [
+    {
+        keys: ["trafficEncapMode"],
+        check: ({ trafficEncapMode }) =>
+            trafficEncapMode === "noEncap" ? undefined : { key: "trafficEncapMode", rule: `${here}; use noEncap` },
+    },
+    {
+        keys: ["noSNAT", "trafficEncapMode"],
+        check: ({ noSNAT, trafficEncapMode }) =>
+            !noSNAT || trafficEncapMode === "noEncap" || trafficEncapMode === "networkPolicyOnly"
+                ? undefined
+                : { key: "noSNAT", rule: "must be false unless trafficEncapMode is noEncap or networkPolicyOnly" },
+    },
+    {
+        keys: ["trafficEncryptionMode"],
+        check: ({ trafficEncryptionMode }) =>
+            trafficEncryptionMode === "none" ? undefined : { key: "trafficEncryptionMode", rule: `${here}; use none` },
+    },
+    {
+        keys: ["enableBridgingMode"],
+        check: ({ enableBridgingMode }) =>
+            enableBridgingMode ? { key: "enableBridgingMode", rule: `${here}; use false` } : undefined,
+    },
+    {
+        keys: ["nodeType"],
+        check: ({ nodeType }) =>
+            nodeType === "k8sNode" ? undefined : { key: "nodeType", rule: `${here}; use k8sNode` },
+    },
+    {
+        keys: ["hostGateway", "ovsBridge"],
+        check: ({ hostGateway, ovsBridge }) =>
+            hostGateway === ovsBridge ? { key: "hostGateway", rule: "must differ from ovsBridge" } : undefined,
+    },
+    {
+        keys: ["secondaryNetwork.ovsBridges", "ovsBridge"],
+        check: ({ secondaryNetwork, ovsBridge }) =>
+            secondaryNetwork.ovsBridges.some(({ bridgeName }) => bridgeName === ovsBridge)
+                ? { key: "secondaryNetwork.ovsBridges", rule: "must not name the bridge of ovsBridge" }
+                : undefined,
+    },
+    {
+        keys: ["multicluster"],
+        check: ({ multicluster }) =>
+            multicluster.enableStretchedNetworkPolicy && !multicluster.enableGateway && multicluster.enable !== true
+                ? { key: "multicluster.enableStretchedNetworkPolicy", rule: "needs multicluster.enableGateway" }
+                : undefined,
+    },
+    {
+        keys: ["externalNode.policyBypassRules"],
+        check: ({ externalNode }) =>
+            externalNode.policyBypassRules.some(
+                ({ protocol, port }) => (protocol === "tcp" || protocol === "udp") && port === undefined,
+            )
+                ? { key: "externalNode.policyBypassRules", rule: "must have a port where the protocol is tcp or udp" }
+                : undefined,
+    },
+];
+
+/** Switches of features that are not there yet: allowed, for a file may serve a later version too, but said. */
+const withoutEffect: readonly [key: string, isOn: (config: AgentConfig) => boolean][] = [
+    ["flowExporter.enable", ({ flowExporter }) => flowExporter.enable],
+    ["nodePortLocal.enable", ({ nodePortLocal }) => nodePortLocal.enable],
+    ["multicast.enable", ({ multicast }) => multicast.enable],
+    ["antreaProxy.proxyAll", ({ antreaProxy }) => antreaProxy.proxyAll],
+    ["multicluster.enable", ({ multicluster }) => multicluster.enable ?? false],
+    ["multicluster.enableGateway", ({ multicluster }) => multicluster.enableGateway],
+    ["secondaryNetwork.ovsBridges", ({ secondaryNetwork }) => secondaryNetwork.ovsBridges.length > 0],
+];
+
+export const agentNotices: readonly Notice<AgentConfig>[] = withoutEffect.map(([key, isOn]) => ({
+    check: (config) => (isOn(config) ? `${key} has no effect: the feature is ${here}` : undefined),
+}));

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import {
+    absolutePath,
+    apiServer,
+    cidrOrEmpty,
+    cidrsInText,
+    type DeepReadonly,
+    dnsServer,
+    flag,
+    group,
+    interfaceName,
+    interfaceNameOrEmpty,
+    listOf,
+    cidr,
+    member,
+    oneOf,
+    oneOfAnyCase,
+    port,
+    wholeNumber,
+} from "../leaves.ts";
+import { clientConnection, featureGates, prometheus } from "../shared.ts";
+import { tlsCipherSuites, tlsMinVersion } from "../tls.ts";
+import {
+    antreaProxy,
+    auditLogging,
+    egress,
+    externalNode,
+    flatFlowExporter,
+    flowExporter,
+    ipsec,
+    memberlist,
+    multicast,
+    multicluster,
+    nodePortLocal,
+    secondaryNetwork,
+} from "./groups.ts";
+
+const mtuRule = "must be 0 (discover it) or a whole number from 576 to 65535";
+const mtu = z
+    .int({ error: mtuRule })
+    .refine((value) => value === 0 || (value >= 576 && value <= 65_535), { error: mtuRule });
+
+/** The keys of antrea-agent.conf. */
+export const agentSchema = member({
+    featureGates,
+    clientConnection: clientConnection(0, 0),
+    antreaClientConnection: clientConnection(0, 0),
+
+    /** The socket of the CNI server. */
+    cniSocket: absolutePath.default("/var/run/antrea/cni.sock"),
+    ovsBridge: interfaceName.default("br-int"),
+    /** `system` is the kernel's datapath, `netdev` that of ovs-vswitchd itself. */
+    ovsDatapathType: oneOf("system", "netdev").default("system"),
+    ovsRunDir: absolutePath.default("/var/run/openvswitch"),
+    /** The Node's interface to its Pods. */
+    hostGateway: interfaceName.default("antrea-gw0"),
+    /** Where the /proc of the Node is mounted in the container. */
+    hostProcPathPrefix: absolutePath.default("/host"),
+
+    trafficEncapMode: oneOfAnyCase("encap", "noEncap", "hybrid", "networkPolicyOnly").default("encap"),
+    podCIDRs: cidrsInText.default([]),
+    /** Pods keep their address towards the outside. */
+    noSNAT: flag.default(false),
+    snatFullyRandomPorts: flag.default(false),
+    tunnelType: oneOf("geneve", "vxlan", "gre", "stt").default("geneve"),
+    /** 0: the port that IANA assigned to the tunnel type. */
+    tunnelPort: wholeNumber(0, 65_535).default(0),
+    tunnelCsum: flag.default(false),
+    /** Bytes; 0: found out from the Node's interface. */
+    defaultMTU: mtu.default(0),
+    serviceCIDR: cidrOrEmpty(4).prefault("10.96.0.0/12"),
+    serviceCIDRv6: cidrOrEmpty(6).prefault(""),
+    trafficEncryptionMode: oneOfAnyCase("none", "ipsec", "wireGuard").default("none"),
+    wireGuard: group({ port: port.default(51_820) }),
+    enableBridgingMode: flag.default(false),
+    disableTXChecksumOffload: flag.default(false),
+
+    apiPort: port.default(10_350),
+    clusterPort: port.default(10_351),
+    memberlist,
+    enablePrometheusMetrics: prometheus,
+    ...flatFlowExporter,
+    flowExporter,
+    nodePortLocal,
+    /** A URL, whatever the form in the file; undefined: from the environment or the kubeconfig. */
+    kubeAPIServerOverride: apiServer.prefault(""),
+    /** `IP:port`, `[IP]:port`, or undefined. */
+    dnsServerOverride: dnsServer.prefault(""),
+    /** Seconds. */
+    fqdnCacheMinTTL: wholeNumber(0, 2 ** 31 - 1).default(0),
+    /** OpenSSL names joined by colons; undefined: the defaults of Node.js. */
+    tlsCipherSuites: tlsCipherSuites.prefault(""),
+    tlsMinVersion: tlsMinVersion.prefault(""),
+    /** The interface to other Nodes; undefined: by transportInterfaceCIDRs, else that of the Node's address. */
+    transportInterface: interfaceNameOrEmpty.prefault(""),
+    transportInterfaceCIDRs: listOf(cidr()).default([]),
+
+    multicast,
+    antreaProxy,
+    egress,
+    ipsec,
+    multicluster,
+    nodeType: oneOf("k8sNode", "externalNode").default("k8sNode"),
+    externalNode,
+    auditLogging,
+    secondaryNetwork,
+    /** Packets a second. */
+    packetInRate: wholeNumber(1, 1_000_000).default(5000),
+    hostNetworkAcceleration: group({ enable: flag.default(true) }),
+    hostNetworkMode: oneOfAnyCase("iptables", "nftables").default("iptables"),
+});
+
+/** antrea-agent.conf with its defaults. Keys are named as in the file; what "" stands for there is undefined here. */
+export type AgentConfig = DeepReadonly<z.output<typeof agentSchema>>;

@@ -1,0 +1,20 @@
+import { type Loaded, loadFile } from "../load.ts";
+import { controllerNotices, controllerRules } from "./rules.ts";
+import { type ControllerConfig, controllerSchema } from "./schema.ts";
+
+/**
+ * Reads the text of antrea-controller.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with every wrong key,
+ * its value and its rule.
+ */
+export function loadControllerConfig(text: string): Loaded<ControllerConfig> {
+    return loadFile<ControllerConfig>(
+        {
+            name: "antrea-controller.conf",
+            component: "controller",
+            schema: controllerSchema,
+            rules: controllerRules,
+            notices: controllerNotices,
+        },
+        text,
+    );
+}

@@ -1,0 +1,84 @@
+import { type Family } from "@antrea/ip";
+import { type Notice, type Rule } from "../load.ts";
+import { type ControllerConfig } from "./schema.ts";
+
+/** A cluster CIDR gives 2^16 podCIDRs at most: more could not be kept account of. */
+const maxIndexBits = 16;
+
+/** True when this controller is to give Nodes their podCIDRs. */
+function nodeIpamOn(config: ControllerConfig, gates: { enabled(name: "NodeIPAM"): boolean }): boolean {
+    return config.nodeIPAM.enableNodeIPAM && gates.enabled("NodeIPAM");
+}
+
+const cidrKey = "nodeIPAM.clusterCIDRs";
+const gateKeys = ["featureGates", "nodeIPAM.enableNodeIPAM", cidrKey];
+
+function maskRule(family: Family): Rule<ControllerConfig> {
+    const name = `nodeCIDRMaskSizeIPv${family}` as const;
+    const key = `nodeIPAM.${name}`;
+    return {
+        keys: [...gateKeys, key],
+        check: (config, gates) => {
+            const cluster = config.nodeIPAM.clusterCIDRs.find((prefix) => prefix.family === family);
+            if (!nodeIpamOn(config, gates) || cluster === undefined) return undefined;
+            const bits = config.nodeIPAM[name] - cluster.length;
+            if (bits < 0) return { key, rule: `must be at least ${cluster.length}, the length of the cluster CIDR` };
+            if (family === 4 || bits <= maxIndexBits) return undefined;
+            const most = cluster.length + maxIndexBits;
+            return { key, rule: `must be at most ${most}, ${maxIndexBits} more than the length of the cluster CIDR` };
+        },
+    };
+}
+
+export const controllerRules: readonly Rule<ControllerConfig>[] = [
+    {
+        keys: gateKeys,
+        check: (config, gates) =>
+            nodeIpamOn(config, gates) && config.nodeIPAM.clusterCIDRs.length === 0
+                ? { key: cidrKey, rule: "must have at least one CIDR when nodeIPAM.enableNodeIPAM is true" }
+                : undefined,
+    },
+    {
+        keys: [cidrKey],
+        check: ({ nodeIPAM }) => {
+            const families = nodeIPAM.clusterCIDRs.map(({ family }) => family);
+            if (new Set(families).size === families.length) return undefined;
+            return { key: cidrKey, rule: "must have at most one IPv4 and one IPv6 CIDR" };
+        },
+    },
+    maskRule(4),
+    maskRule(6),
+    {
+        keys: ["leaderElection.leaseDuration", "leaderElection.renewDeadline"],
+        check: ({ leaderElection }) =>
+            leaderElection.leaseDuration > leaderElection.renewDeadline
+                ? undefined
+                : { key: "leaderElection.leaseDuration", rule: "must be longer than leaderElection.renewDeadline" },
+    },
+    {
+        keys: ["leaderElection.renewDeadline", "leaderElection.retryPeriod"],
+        check: ({ leaderElection }) =>
+            // Tries are spread by up to a fifth.
+            leaderElection.renewDeadline > leaderElection.retryPeriod * 1.2
+                ? undefined
+                : {
+                      key: "leaderElection.renewDeadline",
+                      rule: "must be longer than 1.2 times leaderElection.retryPeriod",
+                  },
+    },
+];
+
+export const controllerNotices: readonly Notice<ControllerConfig>[] = [
+    {
+        check: (config, gates) =>
+            config.nodeIPAM.enableNodeIPAM && !gates.enabled("NodeIPAM")
+                ? "nodeIPAM.enableNodeIPAM has no effect: featureGates.NodeIPAM is off"
+                : undefined,
+    },
+    {
+        check: ({ multicluster }) =>
+            multicluster.enableStretchedNetworkPolicy
+                ? "multicluster.enableStretchedNetworkPolicy has no effect: the feature is not available in this version"
+                : undefined,
+    },
+];

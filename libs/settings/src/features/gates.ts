@@ -1,0 +1,117 @@
+import { nearest } from "../nearest.ts";
+import { type Component, type FeatureGateName, type GateSpec, gateSpecs, type GateStage } from "./specs.ts";
+
+export type GateStatus = "Enabled" | "Disabled" | "NotAvailable";
+
+export interface GateReport {
+    readonly component: Component;
+    readonly name: string;
+    readonly status: GateStatus;
+    readonly stage: GateStage;
+}
+
+/** Which features are on. Never changes while the process runs. */
+export class FeatureGates<Name extends string = FeatureGateName> {
+    readonly #specs: readonly GateSpec<Name>[];
+    readonly #enabled: ReadonlySet<string>;
+
+    /** `enabled` are the names of the gates that are on; made by {@link readFeatureGates}. */
+    constructor(specs: readonly GateSpec<Name>[], enabled: ReadonlySet<string>) {
+        this.#specs = specs;
+        this.#enabled = enabled;
+    }
+
+    enabled(name: Name): boolean {
+        return this.#enabled.has(name);
+    }
+
+    /** The gates of a component, by name. */
+    list(component: Component): readonly GateReport[] {
+        const own = this.#specs.filter(({ components }) => components.includes(component));
+        return own
+            .map(({ name, stage, available }) => ({ component, name, status: this.#status(name, available), stage }))
+            .sort((a, b) => (a.name < b.name ? -1 : 1));
+    }
+
+    #status(name: Name, available: boolean): GateStatus {
+        if (!available) return "NotAvailable";
+        return this.enabled(name) ? "Enabled" : "Disabled";
+    }
+}
+
+export interface GateProblem {
+    readonly name: string;
+    readonly rule: string;
+}
+
+export interface GatesResult<Name extends string> {
+    readonly gates: FeatureGates<Name>;
+    readonly problems: readonly GateProblem[];
+    readonly warnings: readonly string[];
+}
+
+// Switch all gates of a stage that the file does not name.
+const groups: ReadonlyMap<string, GateStage> = new Map([
+    ["AllAlpha", "Alpha"],
+    ["AllBeta", "Beta"],
+]);
+
+/** {@link readGates} over the gates of this version. */
+export function readFeatureGates(
+    component: Component,
+    given: Readonly<Record<string, boolean>>,
+): GatesResult<FeatureGateName> {
+    return readGates<FeatureGateName>(gateSpecs, component, given);
+}
+
+/**
+ * Applies the switches of a file by the rules of Kubernetes' feature gates: a gate that the file names has that value,
+ * else that of `AllAlpha` or `AllBeta`, else the default of its stage. The gates of both components are known in both
+ * files, for code may ask for any.
+ */
+export function readGates<Name extends string>(
+    specs: readonly GateSpec<Name>[],
+    component: Component,
+    given: Readonly<Record<string, boolean>>,
+): GatesResult<Name> {
+    const problems: GateProblem[] = [];
+    const warnings: string[] = [];
+    const names = [...specs.map(({ name }) => name), ...groups.keys()];
+    for (const [name, value] of Object.entries(given)) {
+        if (groups.has(name)) continue;
+        const spec = specs.find((candidate) => candidate.name === name);
+        const rule = spec === undefined ? unknownRule(name, names) : ruleBroken(spec, value);
+        if (rule !== undefined) problems.push({ name, rule });
+        else if (spec !== undefined) warnings.push(...warningsFor(spec, component));
+    }
+    const enabled = specs.filter((spec) => spec.available && stateOf(spec, given)).map(({ name }) => name);
+    return { gates: new FeatureGates(specs, new Set(enabled)), problems, warnings };
+}
+
+function unknownRule(name: string, names: readonly string[]): string {
+    const suggestion = nearest(name, names);
+    const hint = suggestion === undefined ? `known are ${names.join(", ")}` : `did you mean ${suggestion}?`;
+    return `unknown feature gate; ${hint}`;
+}
+
+function ruleBroken(spec: GateSpec, value: boolean): string | undefined {
+    if (!spec.available && value) return "not available in this version; remove it or set it to false";
+    if (spec.available && spec.stage === "GA" && !value) return "is GA and always on; remove it";
+    return undefined;
+}
+
+function warningsFor(spec: GateSpec, component: Component): string[] {
+    const key = `featureGates.${spec.name}`;
+    if (!spec.components.includes(component)) {
+        return [`${key} has no effect here: it is a gate of the antrea-${spec.components.join(" and antrea-")}`];
+    }
+    if (spec.available && spec.stage === "GA") return [`${key} has no effect: the feature is GA and always on`];
+    return [];
+}
+
+function stateOf(spec: GateSpec, given: Readonly<Record<string, boolean>>): boolean {
+    if (spec.stage === "GA") return true;
+    const own = Object.hasOwn(given, spec.name) ? given[spec.name] : undefined;
+    const all = `All${spec.stage}`;
+    return own ?? (Object.hasOwn(given, all) ? given[all] : undefined) ?? spec.stage === "Beta";
+}

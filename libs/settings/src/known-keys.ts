@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { nearest } from "./nearest.ts";
+import { formatPath, type Path } from "./path.ts";
+
+/** Every dotted key of a schema, groups included; lists of maps give the keys of their members after `[]`. */
+export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
+    const inner = unwrap(schema);
+    if (inner instanceof z.ZodArray) return knownKeys(inner.element as z.ZodType, `${prefix}[]`);
+    if (!(inner instanceof z.ZodObject)) return [];
+    return Object.entries(inner.shape as Record<string, z.ZodType>).flatMap(([name, member]) => {
+        const key = prefix === "" ? name : `${prefix}.${name}`;
+        return [key, ...knownKeys(member, key)];
+    });
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+    if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+        return unwrap(schema.unwrap() as z.ZodType);
+    }
+    return schema;
+}
+
+/** The known key that was probably meant by an unknown one: a similar one beside it, or one of that name elsewhere. */
+export function suggest(path: Path, keys: readonly string[]): string | undefined {
+    const name = String(path.at(-1));
+    const parent = formatPath(path.slice(0, -1));
+    const level = parent.replace(/\[\d+\]/g, "[]");
+    const beside = keys.filter((key) => parentOf(key) === level).map(nameOf);
+    const similar = nearest(name, beside);
+    if (similar !== undefined) return parent === "" ? similar : `${parent}.${similar}`;
+    return keys.find((key) => nameOf(key).toLowerCase() === name.toLowerCase());
+}
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf(".") + 1);
+const parentOf = (key: string): string => (key.includes(".") ? key.slice(0, key.lastIndexOf(".")) : "");

@@ -1,0 +1,201 @@
+import { isIP } from "node:net";
+import { type Family, parsePrefix, type Prefix } from "@antrea/ip";
+import { z } from "zod";
+
+// The kinds of values. Each has one rule, a sentence that goes on from "the value", and says it whatever is wrong.
+
+/** Milliseconds, written in the file the way Go writes durations: `5s`, `1m30s`, `500ms`. */
+export type DurationMs = number;
+
+export const flag = z.boolean({ error: "must be true or false" });
+
+/** Text of any kind. */
+export const anyText = z.string({ error: "must be text" });
+
+export function wholeNumber(min: number, max: number): z.ZodInt {
+    const error = `must be a whole number from ${min} to ${max}`;
+    return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+export const port: z.ZodInt = wholeNumber(1, 65_535);
+
+/** One of these words, exactly. */
+export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum<z.core.util.ToEnum<T[number]>> {
+    return z.enum(words, { error: `must be one of ${words.join(", ")}` });
+}
+
+/** One of these words in any case; the result is in theirs. */
+export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...words: T): Leaf<T[number]> {
+    return readable(`must be one of ${words.join(", ")}`, (text) =>
+        words.find((word) => word.toLowerCase() === text.toLowerCase()),
+    );
+}
+
+export type Leaf<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>;
+
+/** Text that `read` understands; it returns undefined for what breaks the rule. */
+export function readable<T extends {}>(rule: string, read: (text: string) => T | undefined): Leaf<T> {
+    return z.string({ error: rule }).transform((text, context) => {
+        const value = read(text);
+        if (value !== undefined) return value;
+        context.issues.push({ code: "custom", message: rule, input: text });
+        return z.NEVER;
+    });
+}
+
+/** The same, or "", which stands for "not set" and gives undefined. */
+export function readableOrEmpty<T extends {}>(
+    rule: string,
+    read: (text: string) => T | undefined,
+): Leaf<T | undefined> {
+    return z.string({ error: rule }).transform((text, context) => {
+        if (text === "") return undefined;
+        const value = read(text);
+        if (value !== undefined) return value;
+        context.issues.push({ code: "custom", message: rule, input: text });
+        return z.NEVER;
+    });
+}
+
+const kindOf = (family: Family | undefined): string =>
+    family === undefined ? "a" : family === 4 ? "an IPv4" : "an IPv6";
+
+/** A CIDR; host bits are masked, as Antrea and Kubernetes do. */
+export function cidr(family?: Family): Leaf<Prefix> {
+    return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family));
+}
+
+/** A CIDR or "". */
+export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
+    return readableOrEmpty(`must be ${kindOf(family)} CIDR or empty`, (text) => readPrefix(text, family));
+}
+
+/** CIDRs in one text, separated by commas. */
+export const cidrsInText: Leaf<readonly Prefix[]> = readable("must be CIDRs separated by commas", (text) => {
+    const parts = text.split(",").map((part) => part.trim());
+    const prefixes = parts.filter((part) => part !== "").map((part) => readPrefix(part, undefined));
+    return prefixes.every((prefix) => prefix !== undefined) ? prefixes : undefined;
+});
+
+function readPrefix(text: string, family: Family | undefined): Prefix | undefined {
+    try {
+        const prefix = parsePrefix(text, { hostBits: "mask" });
+        return family === undefined || prefix.family === family ? prefix : undefined;
+    } catch {
+        return undefined;
+    }
+}
+
+/** A duration of at least `minMs`. */
+export function duration(minMs = 0, least = "0s"): Leaf<DurationMs> {
+    const rule = `must be a duration of at least ${least}, such as 1m30s`;
+    return readable(rule, (text) => {
+        const ms = readDuration(text);
+        return ms !== undefined && ms >= minMs ? ms : undefined;
+    });
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+    ns: 1e-6,
+    us: 1e-3,
+    µs: 1e-3,
+    ms: 1,
+    s: 1000,
+    m: 60_000,
+    h: 3_600_000,
+};
+
+function readDuration(text: string): number | undefined {
+    if (text === "0") return 0;
+    if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+    let ms = 0;
+    for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
+        ms += Number(number) * (unitMs[unit ?? ""] ?? Number.NaN);
+    }
+    return Number.isSafeInteger(Math.round(ms)) ? ms : undefined;
+}
+
+// The limits of the kernel (IFNAMSIZ, dev_valid_name).
+const interfaceRule = "must be an interface name: 1 to 15 characters without / : and spaces";
+const readInterface = (text: string): string | undefined =>
+    /^[!-.0-9;-~]{1,15}$/.test(text) && text !== "." && text !== ".." ? text : undefined;
+
+export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface);
+export const interfaceNameOrEmpty: Leaf<string | undefined> = readableOrEmpty(
+    `${interfaceRule}, or empty`,
+    readInterface,
+);
+
+export const absolutePath: Leaf<string> = readable("must be an absolute path", (text) =>
+    text.startsWith("/") && !text.includes("\0") ? text : undefined,
+);
+
+/** The URL of an API server, from a host, a host with port (default 443), or a URL. */
+export const apiServer: Leaf<string | undefined> = readableOrEmpty(
+    "must be a host, host:port or https URL, or empty",
+    (text) => {
+        const [, scheme = "https", rest = ""] = /^(?:(https?):\/\/)?(.*)$/.exec(text) ?? [];
+        const plain = rest.replace(/\/$/, "");
+        if (isIP(plain) === 6) return `${scheme}://[${plain}]:443`;
+        const [, host = "", given] = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/.exec(plain) ?? [];
+        const number = given === undefined ? (scheme === "http" ? 80 : 443) : Number(given);
+        if (number < 1 || number > 65_535 || !isHost(host)) return undefined;
+        return `${scheme}://${host}:${number}`;
+    },
+);
+
+function isHost(host: string): boolean {
+    if (host.startsWith("[")) return isIP(host.slice(1, -1)) === 6;
+    if (/^[0-9.]+$/.test(host)) return isIP(host) === 4;
+    return host.length <= 253 && host.split(".").every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(label));
+}
+
+/** `IP` or `IP:port`, the port 53 by default: as text with the port. */
+export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
+    "must be an IP address with or without port, or empty",
+    (text) => {
+        if (isIP(text) === 4) return `${text}:53`;
+        if (isIP(text) === 6) return `[${text}]:53`;
+        const [, v6, v4, number] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+        if (isIP(v6 ?? "") !== 6 && isIP(v4 ?? "") !== 4) return undefined;
+        return Number(number) >= 1 && Number(number) <= 65_535 ? text : undefined;
+    },
+);
+
+/** `first-last`, both ports, first below last. */
+export const portRange: Leaf<{ readonly first: number; readonly last: number }> = readable(
+    "must be two ports, the first below the last, such as 61000-62000",
+    (text) => {
+        const [, first, last] = /^(\d{1,5})-(\d{1,5})$/.exec(text)?.map(Number) ?? [];
+        if (first === undefined || last === undefined || first < 1 || last > 65_535 || first >= last) return undefined;
+        return { first, last };
+    },
+);
+
+/** A list of what `member` is. */
+export function listOf<T extends z.ZodType>(member: T): z.ZodArray<T> {
+    return z.array(member, { error: "must be a list" });
+}
+
+/** A group of keys in a file. */
+export type Group<T extends z.ZodRawShape> = z.ZodPrefault<z.ZodObject<T, z.core.$strict>>;
+
+/** A group of keys: all have defaults, so the group may be left out. Unknown keys are told apart from wrong values. */
+export function group<T extends z.ZodRawShape>(shape: T): Group<T> {
+    // The type cannot say that no key of the shape is required; the tests of the defaults do.
+    return member(shape).prefault({} as never);
+}
+
+/** A member of a list with keys of its own. */
+export function member<T extends z.ZodRawShape>(shape: T): z.ZodObject<T, z.core.$strict> {
+    return z.strictObject(shape, {
+        error: (issue) => (issue.code === "invalid_type" ? "must be a map of keys" : undefined),
+    });
+}
+
+/** A type and everything in it read-only. */
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+    ? readonly DeepReadonly<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+      : T;

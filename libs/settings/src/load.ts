@@ -1,0 +1,136 @@
+import { AntreaError } from "@antrea/errors";
+import { type z } from "zod";
+import { type Finding, SettingsError } from "./errors.ts";
+import { type FeatureGates, readFeatureGates } from "./features/gates.ts";
+import { type Component } from "./features/specs.ts";
+import { knownKeys, suggest } from "./known-keys.ts";
+import { formatPath, type Path, upToList, valueAt, without } from "./path.ts";
+import { parseYaml, type SettingsText } from "./yaml.ts";
+
+/** A rule over more than one value, or over a value and what this version can do. */
+export interface Rule<Config> {
+    /** The dotted keys it looks at. When one of them is wrong by itself, the rule is not asked. */
+    readonly keys: readonly string[];
+    /** Says what is wrong, with the key that is to change; undefined when nothing is. */
+    check(config: Config, gates: FeatureGates): { readonly key: string; readonly rule: string } | undefined;
+}
+
+/** A value that is allowed and does nothing. */
+export interface Notice<Config> {
+    check(config: Config, gates: FeatureGates): string | undefined;
+}
+
+/** A file: its name for messages, its keys and its rules. */
+export interface FileSpec<Config> {
+    readonly name: string;
+    readonly component: Component;
+    readonly schema: z.ZodType<Config>;
+    readonly rules: readonly Rule<Config>[];
+    readonly notices: readonly Notice<Config>[];
+}
+
+export interface Loaded<Config> {
+    readonly config: Config;
+    /** One line each: unknown keys, and values that have no effect. */
+    readonly warnings: readonly string[];
+    readonly gates: FeatureGates;
+}
+
+/** Reads a file. Throws SettingsError that lists everything wrong in it. */
+export function loadFile<Config extends { readonly featureGates: Readonly<Record<string, boolean>> }>(
+    spec: FileSpec<Config>,
+    text: string,
+): Loaded<Config> {
+    const file = parseYaml(spec.name, text);
+    const { config, wrong, unknown } = parseValues(spec, file);
+    const { gates, problems, warnings } = readFeatureGates(spec.component, config.featureGates);
+    const findings = [...wrong];
+    for (const { name, rule } of problems) findings.push(finding(file, config, ["featureGates", name], rule));
+    for (const rule of spec.rules) {
+        if (rule.keys.some((key) => wrong.some((one) => isWithin(one.key, key)))) continue;
+        const broken = rule.check(config, gates);
+        if (broken !== undefined) findings.push(finding(file, config, broken.key.split("."), broken.rule));
+    }
+    if (findings.length > 0) throw wrongValues(spec.name, findings.sort(byLine));
+    const notices = spec.notices.map((notice) => notice.check(config, gates)).filter((line) => line !== undefined);
+    return { config, warnings: [...unknown, ...warnings, ...notices], gates };
+}
+
+/** In the order of the file; what it does not have comes last. */
+function byLine(a: Finding, b: Finding): number {
+    return (a.line ?? Infinity) - (b.line ?? Infinity) || 0;
+}
+
+interface Parsed<Config> {
+    readonly config: Config;
+    readonly wrong: readonly Finding[];
+    readonly unknown: readonly string[];
+}
+
+/**
+ * Collects what is wrong and what is unknown, takes it out and reads again, so that the rules over several values can
+ * be asked about the rest.
+ */
+function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed<Config> {
+    const wrong: Finding[] = [];
+    const unknown: string[] = [];
+    const keys = knownKeys(spec.schema);
+    let input: unknown = file.root;
+    for (let pass = 0; pass < 8; pass += 1) {
+        const result = spec.schema.safeParse(input);
+        if (result.success) return { config: result.data, wrong, unknown };
+        for (const issue of result.error.issues) {
+            const path = issue.path as Path;
+            if (issue.code !== "unrecognized_keys") {
+                wrong.push(finding(file, undefined, path, issue.message));
+                input = without(input, upToList(path));
+                continue;
+            }
+            for (const key of issue.keys) {
+                unknown.push(unknownKey(file, [...path, key], keys));
+                input = without(input, [...path, key]);
+            }
+        }
+    }
+    throw new AntreaError(
+        "UNREADABLE_SETTINGS",
+        "internal",
+        `${spec.name}: values remain wrong after they were removed`,
+    );
+}
+
+function unknownKey(file: SettingsText, path: Path, keys: readonly string[]): string {
+    const line = file.lineOf(path);
+    const suggestion = suggest(path, keys);
+    const where = line === undefined ? "" : ` (line ${line})`;
+    const hint = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
+    return `unknown key ${formatPath(path)}${where} is ignored${hint}`;
+}
+
+function finding(file: SettingsText, config: unknown, path: Path, rule: string): Finding {
+    const given = valueAt(file.root, path);
+    const value = given === undefined ? `${show(valueAt(config, path))} (default)` : show(given);
+    return {
+        key: formatPath(path),
+        value: given === undefined && config === undefined ? "(missing)" : value,
+        rule,
+        line: file.lineOf(path),
+    };
+}
+
+const maxShown = 80;
+
+function show(value: unknown): string {
+    const text = JSON.stringify(value) ?? "nothing";
+    return text.length <= maxShown ? text : `${text.slice(0, maxShown)}...`;
+}
+
+function isWithin(key: string, group: string): boolean {
+    return key === group || key.startsWith(`${group}.`) || key.startsWith(`${group}[`);
+}
+
+function wrongValues(name: string, findings: readonly Finding[]): SettingsError {
+    const texts = findings.map(({ key, value, rule }) => `${key}: ${value}: ${rule}`);
+    const message = `${name} cannot be used: ${texts.join("; ")}`;
+    return new SettingsError("WRONG_VALUES", "caller", message, { details: { findings } });
+}

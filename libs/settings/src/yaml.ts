@@ -1,0 +1,56 @@
+import { messageOf } from "@antrea/errors";
+import { isNode, LineCounter, parseDocument } from "yaml";
+import { SettingsError } from "./errors.ts";
+import { type Path } from "./path.ts";
+
+/** Longer than any ConfigMap. */
+const maxCharacters = 1024 * 1024;
+
+/** A settings file as read, before any of its values is looked at. */
+export interface SettingsText {
+    /** The map of the file. A key without value counts as not given. */
+    readonly root: Readonly<Record<string, unknown>>;
+    /** Where a value stands, from 1. */
+    lineOf(path: Path): number | undefined;
+}
+
+/** Parses one YAML 1.2 document that is a map, or empty. Throws SettingsError `BAD_YAML`; `name` is the file's. */
+export function parseYaml(name: string, text: string): SettingsText {
+    if (text.length > maxCharacters) {
+        throw bad(`${name} is longer than ${maxCharacters} characters`);
+    }
+    const lines = new LineCounter();
+    const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+    const [error] = document.errors;
+    if (error !== undefined) {
+        const { line, col } = lines.linePos(error.pos[0]);
+        throw bad(`${name}: line ${line}, column ${col}: ${error.message}`, { line });
+    }
+    let value: unknown;
+    try {
+        value = document.toJS();
+    } catch (cause) {
+        throw bad(`${name}: ${messageOf(cause)}`, {}, cause);
+    }
+    if (value !== null && (typeof value !== "object" || Array.isArray(value))) {
+        throw bad(`${name}: line 1: must be a map of keys to values`, { line: 1 });
+    }
+    return {
+        root: withoutNulls(value ?? {}) as Record<string, unknown>,
+        lineOf: (path) => {
+            const node = document.getIn(path, true);
+            return isNode(node) && node.range ? lines.linePos(node.range[0]).line : undefined;
+        },
+    };
+}
+
+function withoutNulls(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(withoutNulls);
+    if (typeof value !== "object" || value === null) return value;
+    const given = Object.entries(value).filter(([, inner]) => inner !== null);
+    return Object.fromEntries(given.map(([key, inner]) => [key, withoutNulls(inner)]));
+}
+
+function bad(message: string, details: Readonly<Record<string, unknown>> = {}, cause?: unknown): SettingsError {
+    return new SettingsError("BAD_YAML", "caller", message, { details, cause });
+}

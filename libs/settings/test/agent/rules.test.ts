@@ -1,0 +1,105 @@
+import { describe, expect, it } from "@jest/globals";
+import { loadAgentConfig } from "../../src/agent/load.ts";
+import { fileWith, findingsOf } from "../tables.ts";
+
+const later = "not available in this version";
+const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
+
+describe("rules of antrea-agent.conf", () => {
+    it.each<[name: string, file: Record<string, unknown>, findings: readonly string[]]>([
+        [
+            "encap by default",
+            { trafficEncapMode: undefined },
+            [`trafficEncapMode: "encap" (default): ${later}; use noEncap`],
+        ],
+        ["encap", { trafficEncapMode: "encap" }, [`trafficEncapMode: "encap": ${later}; use noEncap`]],
+        ["hybrid", { trafficEncapMode: "hybrid" }, [`trafficEncapMode: "hybrid": ${later}; use noEncap`]],
+        [
+            "policy only, with noSNAT",
+            { trafficEncapMode: "networkPolicyOnly", noSNAT: true },
+            [`trafficEncapMode: "networkPolicyOnly": ${later}; use noEncap`],
+        ],
+        [
+            "noSNAT with encap",
+            { trafficEncapMode: "encap", noSNAT: true },
+            [
+                `trafficEncapMode: "encap": ${later}; use noEncap`,
+                "noSNAT: true: must be false unless trafficEncapMode is noEncap or networkPolicyOnly",
+            ],
+        ],
+        [
+            "noSNAT with a mode that is wrong by itself",
+            { trafficEncapMode: "x", noSNAT: true },
+            ['trafficEncapMode: "x": must be one of encap, noEncap, hybrid, networkPolicyOnly'],
+        ],
+        [
+            "encryption",
+            { trafficEncryptionMode: "WireGuard" },
+            [`trafficEncryptionMode: "WireGuard": ${later}; use none`],
+        ],
+        ["bridging", { enableBridgingMode: true }, [`enableBridgingMode: true: ${later}; use false`]],
+        ["external Node", { nodeType: "externalNode" }, [`nodeType: "externalNode": ${later}; use k8sNode`]],
+        [
+            "gateway called as the bridge",
+            { hostGateway: "br-int" },
+            ['hostGateway: "br-int": must differ from ovsBridge'],
+        ],
+        [
+            "second bridge called as the first",
+            { secondaryNetwork: { ovsBridges: [bridge] } },
+            [`secondaryNetwork.ovsBridges: ${JSON.stringify([bridge])}: must not name the bridge of ovsBridge`],
+        ],
+        [
+            "two secondary bridges",
+            { secondaryNetwork: { ovsBridges: [{ bridgeName: "a" }, { bridgeName: "b" }] } },
+            [
+                'secondaryNetwork.ovsBridges: [{"bridgeName":"a"},{"bridgeName":"b"}]: must be a list of at most 1 bridge',
+            ],
+        ],
+        [
+            "secondary bridge without name",
+            { secondaryNetwork: { ovsBridges: [{}] } },
+            [
+                "secondaryNetwork.ovsBridges[0].bridgeName: (missing): " +
+                    "must be an interface name: 1 to 15 characters without / : and spaces",
+            ],
+        ],
+        [
+            "stretched policies without gateway",
+            { multicluster: { enableStretchedNetworkPolicy: true } },
+            ["multicluster.enableStretchedNetworkPolicy: true: needs multicluster.enableGateway"],
+        ],
+        [
+            "bypass of a protocol with ports",
+            {
+                externalNode: { policyBypassRules: [{ direction: "ingress", protocol: "udp", cidr: "1.0.0.0/8" }] },
+            },
+            [
+                'externalNode.policyBypassRules: [{"direction":"ingress","protocol":"udp","cidr":"1.0.0.0/8"}]: ' +
+                    "must have a port where the protocol is tcp or udp",
+            ],
+        ],
+    ])("%s", (_name, file, findings) => {
+        expect(findingsOf(() => loadAgentConfig(JSON.stringify({ trafficEncapMode: "noEncap", ...file })))).toEqual(
+            findings,
+        );
+    });
+
+    it.each([
+        ["flowExporter.enable", true],
+        ["nodePortLocal.enable", true],
+        ["multicast.enable", true],
+        ["antreaProxy.proxyAll", true],
+        ["multicluster.enable", true],
+        ["multicluster.enableGateway", true],
+        ["secondaryNetwork.ovsBridges", [{ bridgeName: "br-sec" }]],
+    ])("%s on is allowed and said to have no effect", (key, value) => {
+        expect(loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings).toEqual([
+            `${key} has no effect: the feature is ${later}`,
+        ]);
+    });
+
+    it("noSNAT is allowed with noEncap", () => {
+        expect(loadAgentConfig("trafficEncapMode: noEncap\nnoSNAT: true").config.noSNAT).toBe(true);
+    });
+});

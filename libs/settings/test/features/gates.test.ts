@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@jest/globals";
+import { loadAgentConfig } from "../../src/agent/load.ts";
+import { loadControllerConfig } from "../../src/controller/load.ts";
+import { readGates } from "../../src/features/gates.ts";
+import { type GateSpec } from "../../src/features/specs.ts";
+import { findingsOf } from "../tables.ts";
+
+type Name = "Young" | "Grown" | "Old" | "Planned";
+const specs: readonly GateSpec<Name>[] = [
+    { name: "Young", stage: "Alpha", components: ["agent"], available: true },
+    { name: "Grown", stage: "Beta", components: ["agent", "controller"], available: true },
+    { name: "Old", stage: "GA", components: ["agent"], available: true },
+    { name: "Planned", stage: "Beta", components: ["agent"], available: false },
+];
+
+describe("the rules of gates", () => {
+    it.each<[given: Record<string, boolean>, on: readonly Name[]]>([
+        [{}, ["Grown", "Old"]],
+        [{ Young: true, Grown: false }, ["Young", "Old"]],
+        [{ AllAlpha: true }, ["Young", "Grown", "Old"]],
+        [{ AllBeta: false }, ["Old"]],
+        [{ AllAlpha: true, Young: false, AllBeta: false, Grown: true }, ["Grown", "Old"]],
+        [{ AllBeta: true }, ["Grown", "Old"]],
+        [{ Planned: false }, ["Grown", "Old"]],
+        [{ Old: true }, ["Grown", "Old"]],
+    ])("%j leaves on %j", (given, on) => {
+        const { gates, problems } = readGates(specs, "agent", given);
+        expect(specs.map(({ name }) => name).filter((name) => gates.enabled(name))).toEqual(on);
+        expect(problems).toEqual([]);
+    });
+
+    it.each<[given: Record<string, boolean>, rule: string]>([
+        [{ Old: false }, "is GA and always on; remove it"],
+        [{ Planned: true }, "not available in this version; remove it or set it to false"],
+        [{ Yung: true }, "unknown feature gate; did you mean Young?"],
+        [{ Nothing: false }, "unknown feature gate; known are Young, Grown, Old, Planned, AllAlpha, AllBeta"],
+        [{ toString: true }, "unknown feature gate; known are Young, Grown, Old, Planned, AllAlpha, AllBeta"],
+    ])("%j is refused", (given, rule) => {
+        expect(readGates(specs, "agent", given).problems).toEqual([{ name: Object.keys(given)[0], rule }]);
+    });
+
+    it("warns about what has no effect", () => {
+        expect(readGates(specs, "controller", { Young: true, Old: true }).warnings).toEqual([
+            "featureGates.Young has no effect here: it is a gate of the antrea-agent",
+            "featureGates.Old has no effect here: it is a gate of the antrea-agent",
+        ]);
+        expect(readGates(specs, "agent", { Old: true }).warnings).toEqual([
+            "featureGates.Old has no effect: the feature is GA and always on",
+        ]);
+    });
+});
+
+describe("the gates of this version", () => {
+    it("are listed by component", () => {
+        const { gates } = loadControllerConfig("featureGates:\n  # nothing\n");
+        expect(gates.list("controller")).toEqual([
+            { component: "controller", name: "AntreaIPAM", status: "NotAvailable", stage: "Alpha" },
+            { component: "controller", name: "AntreaPolicy", status: "NotAvailable", stage: "Beta" },
+            { component: "controller", name: "Egress", status: "NotAvailable", stage: "Alpha" },
+            { component: "controller", name: "NetworkPolicyStats", status: "NotAvailable", stage: "Beta" },
+            { component: "controller", name: "NodeIPAM", status: "Enabled", stage: "Beta" },
+            { component: "controller", name: "Traceflow", status: "NotAvailable", stage: "Beta" },
+        ]);
+        expect(gates.list("agent").map(({ name, stage }) => `${name} ${stage}`)).toEqual([
+            "AntreaIPAM Alpha",
+            "AntreaPolicy Beta",
+            "AntreaProxy Beta",
+            "Egress Alpha",
+            "EndpointSlice Alpha",
+            "FlowExporter Alpha",
+            "Multicast Alpha",
+            "NetworkPolicyStats Beta",
+            "NodePortLocal Beta",
+            "SecondaryNetwork Alpha",
+            "Traceflow Beta",
+        ]);
+        expect(loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller")[4]?.status).toBe(
+            "Disabled",
+        );
+    });
+
+    it("stop the start when they are wrong, together with other findings, in the order of the file", () => {
+        const file = [
+            "trafficEncapMode: noEncap",
+            "featureGates:",
+            "  AntreaIPAM: true",
+            "  Egres: false",
+            "  AntreaProxy: false",
+            "  Multicast: 'yes'",
+            "apiPort: -1",
+        ].join("\n");
+        expect(findingsOf(() => loadAgentConfig(file))).toEqual([
+            "featureGates.AntreaIPAM: true: not available in this version; remove it or set it to false",
+            "featureGates.Egres: false: unknown feature gate; did you mean Egress?",
+            'featureGates.Multicast: "yes": must be true or false',
+            "apiPort: -1: must be a whole number from 1 to 65535",
+        ]);
+    });
+});

@@ -1,0 +1,108 @@
+// Generates charts/antrea/values.schema.json and charts/antrea/README.md from the comments of values.yaml.
+//   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
+import { readFileSync, writeFileSync } from "node:fs";
+import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+
+interface Value {
+    readonly path: string;
+    readonly description: string;
+    readonly fallback: unknown;
+}
+
+type Schema = Record<string, unknown>;
+
+const chart = new URL("../../charts/antrea/", import.meta.url);
+const document = parseDocument(readFileSync(new URL("values.yaml", chart), "utf8"));
+const values: Value[] = [];
+
+function commentLines(comment: string | null | undefined): readonly string[] {
+    return (comment ?? "").split("\n").map((line) => line.trim());
+}
+
+function typeSchema(value: unknown): Schema {
+    if (Array.isArray(value)) return { type: "array" };
+    if (typeof value === "number") return { type: "integer" };
+    return { type: value === null ? "null" : typeof value };
+}
+
+/** A group of values is closed: a misspelt key is refused. */
+function groupSchema(map: YAMLMap, path: readonly string[], firstComment: string | null | undefined): Schema {
+    const properties: Record<string, Schema> = {};
+    map.items.forEach((pair, index) => {
+        const key = (pair as Pair<Scalar<string>, Node>).key;
+        // The comment above the first key of a map hangs on the map itself.
+        const comment = key.commentBefore ?? (index === 0 ? firstComment : undefined);
+        properties[key.value] = valueSchema(pair as Pair<Scalar<string>, Node>, [...path, key.value], comment);
+    });
+    return { type: "object", properties, additionalProperties: false };
+}
+
+function valueSchema(
+    pair: Pair<Scalar<string>, Node>,
+    path: readonly string[],
+    comment: string | null | undefined,
+): Schema {
+    const lines = commentLines(comment);
+    const description = lines.find((line) => line.startsWith("-- "))?.slice(3);
+    const extra = lines.find((line) => line.startsWith("@schema "))?.slice(8);
+    const node = pair.value;
+    if (description === undefined) {
+        if (isMap(node)) return groupSchema(node, path, node.commentBefore);
+        throw new TypeError(`values.yaml: ${path.join(".")} has no description ("# -- …")`);
+    }
+    const fallback: unknown = isMap(node) || isSeq(node) ? node.toJSON() : (node as Scalar).value;
+    values.push({ path: path.join("."), description, fallback });
+    return { description, ...typeSchema(fallback), ...(extra === undefined ? {} : (JSON.parse(extra) as Schema)) };
+}
+
+const root = document.contents;
+if (!isMap(root)) throw new TypeError("values.yaml is not a map");
+const body = groupSchema(root as YAMLMap, [], root.commentBefore ?? document.commentBefore);
+// Helm passes `global` to every chart.
+(body["properties"] as Record<string, Schema>)["global"] = { type: "object" };
+const schema = { $schema: "https://json-schema.org/draft-07/schema#", ...body };
+
+function cell(text: string): string {
+    return text.replaceAll("|", "\\|");
+}
+
+const rows = values.map(
+    ({ path, description, fallback }) => `| ${path} | \`${cell(JSON.stringify(fallback))}\` | ${cell(description)} |`,
+);
+const readme = `# The Antrea chart
+
+A Kubernetes network plugin on Open vSwitch.
+
+\`\`\`
+helm upgrade --install antrea charts/antrea --namespace kube-system --set trafficEncapMode=noEncap
+\`\`\`
+
+This page is generated from \`values.yaml\` by \`make generate\`.
+
+## Values
+
+| Key | Default | Description |
+|---|---|---|
+${rows.sort().join("\n")}
+`;
+
+const files: readonly [string, string][] = [
+    ["values.schema.json", `${JSON.stringify(schema, undefined, 2)}\n`],
+    ["README.md", readme],
+];
+const check = process.argv.includes("--check");
+let stale = 0;
+for (const [name, content] of files) {
+    const url = new URL(name, chart);
+    let current = "";
+    try {
+        current = readFileSync(url, "utf8");
+    } catch {
+        // not there yet
+    }
+    if (current === content) continue;
+    stale += 1;
+    if (check) process.stderr.write(`charts/antrea/${name} is not what values.yaml tells; run make generate\n`);
+    else writeFileSync(url, content);
+}
+process.exitCode = check && stale > 0 ? 1 : 0;
