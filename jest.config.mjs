@@ -1,6 +1,6 @@
 // One configuration for every project: tools/run-jest.sh gives the project as rootDir and the tier as TIER.
 // Unit tests are test/**/*.test.ts, integration tests (real etcd, kube-apiserver, OVS, kernel) test/**/*.integration.ts.
-const suffix = process.env.TIER === "integration" ? "integration" : "test";
+const suffix = { integration: "integration", e2e: "e2e" }[process.env.TIER] ?? "test";
 
 export default {
     rootDir: process.env.PROJECT_ROOT,

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Sourced by every script under tools/: strict mode, versions, the cache, progress with elapsed time.
 set -euo pipefail
 set -E
@@ -26,6 +27,14 @@ COREDNS_BIN=$PROGRAMS/coredns-$COREDNS_VERSION
 PAUSE_BIN=$PROGRAMS/pause-1
 HELM_BIN=$PROGRAMS/helm-$HELM_VERSION
 export PATH=$NODE_HOME/bin:$GO_HOME/bin:$KUBERNETES_BIN:$KIND_BIN:$HELM_BIN:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+# Nx: plain lines, and no process that stays.
+export NX_DAEMON=false NX_TUI=false
+
+# Clusters of ours, and the images that are only made here.
+CLUSTER=antrea
+TEST_CLUSTER=antrea-e2e
+TEST_IMAGE=antrea-dev/agnhost:local
 
 say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
 # fail MESSAGE NEXT-STEP: what is wrong and what to do about it.
@@ -60,8 +69,52 @@ step() {
     now=$(($(date +%s) - start))
     if [ "$rc" -ne 0 ]; then
         printf '  ✗ %s (%ds)\n' "$label" "$now" >&2
-        tail -n 25 "$log" | sed 's/^/    | /' >&2
+        tail -n "${STEP_TAIL:-25}" "$log" | sed 's/^/    | /' >&2
         fail "'$label' failed with exit code $rc" "read $log"
     fi
     [ "$now" -lt 1 ] && [ -n "${QUIET_WHEN_INSTANT:-}" ] || printf '  ✓ %s (%ds)\n' "$label" "$now" >&2
+}
+
+# hash FILE-OR-FOLDER-OR-TEXT...: twelve digits that change when any of the files, or any text that is no file, does.
+hash() {
+    local item
+    for item in "$@"; do
+        if [ -d "$item" ]; then
+            find "$item" -type f -print0 | LC_ALL=C sort -z | xargs -0 -r sha256sum | sed "s#$item##"
+        elif [ -f "$item" ]; then
+            sha256sum <"$item"
+        else
+            printf '%s\n' "$item"
+        fi
+    done | sha256sum | cut -c1-12
+}
+
+# need_packages PACKAGE...: installs the Debian packages that are missing.
+need_packages() {
+    local package missing=()
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || fail "these Debian packages are missing and only root can install them: ${missing[*]}" "run this as root"
+    step "apt-get install ${missing[*]}" install_packages "${missing[@]}"
+}
+install_packages() {
+    local apt=(apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
+    export DEBIAN_FRONTEND=noninteractive
+    # The lists of a fresh machine are missing or old. One source of several that does not answer is no reason to stop.
+    "${apt[@]}" update || true
+    "${apt[@]}" install -y --no-install-recommends "$@" || {
+        echo "Debian's packages could not be installed. Is the network there, and does 'apt-get update' reach a mirror?"
+        return 1
+    }
+}
+
+# kubeconfig_of CLUSTER: the cluster of `make up` goes where kubectl looks for it, others keep a file of their own.
+kubeconfig_of() {
+    if [ "$1" = "$CLUSTER" ]; then
+        printf '%s\n' "${KUBECONFIG:-${HOME:-/root}/.kube/config}"
+    else
+        printf '%s\n' "$CACHE/kubeconfig-$1"
+    fi
 }

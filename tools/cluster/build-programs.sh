@@ -2,6 +2,7 @@
 # Builds the Go programs of the local cluster (Kubernetes, etcd, containerd, kind, helm, …) from the Go module proxy,
 # static, one folder a program and version in the cache. What is there already is left alone.
 #   build-programs.sh [GROUP...]      GROUP: kubernetes etcd containerd cri-tools cni-plugins kind helm coredns pause
+#                                     or tools: what a cluster of ready images needs on this side
 . "$(dirname "$0")/../lib.sh"
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false" GOTOOLCHAIN=local
 HERE=$TOOLS/cluster
@@ -58,12 +59,14 @@ fetch() {
     [ -x "$output" ] || step "fetch $label" "$@"
 }
 
-if want kubernetes; then
+if want kubernetes || want tools; then
     fetch kubernetes "$KUBERNETES_BIN/agnhost" pin_kubernetes
     minor=${KUBERNETES_VERSION#v1.}
     version_package=k8s.io/component-base/version
     flags="-X $version_package.gitVersion=$KUBERNETES_VERSION -X $version_package.gitMajor=1 -X $version_package.gitMinor=${minor%%.*} -X k8s.io/client-go/pkg/version.gitVersion=$KUBERNETES_VERSION"
-    for name in kube-apiserver kubelet kubeadm kube-controller-manager kube-scheduler kube-proxy kubectl; do
+    names='kubectl'
+    ! want kubernetes || names='kube-apiserver kubelet kubeadm kube-controller-manager kube-scheduler kube-proxy kubectl'
+    for name in $names; do
         program "$KUBERNETES_BIN/$name" "kubernetes-$KUBERNETES_VERSION" "k8s.io/kubernetes/cmd/$name" "$flags"
     done
     program "$KUBERNETES_BIN/agnhost" "kubernetes-$KUBERNETES_VERSION" k8s.io/kubernetes/test/images/agnhost
@@ -84,14 +87,14 @@ if want cri-tools; then
     fetch cri-tools "$CRI_TOOLS_BIN/crictl" pin cri-tools "sigs.k8s.io/cri-tools@$CRI_TOOLS_VERSION"
     program "$CRI_TOOLS_BIN/crictl" "cri-tools-$CRI_TOOLS_VERSION" sigs.k8s.io/cri-tools/cmd/crictl
 fi
-if want cni-plugins; then
+if want cni-plugins || want tools; then
     module=github.com/containernetworking/plugins
     fetch cni-plugins "$CNI_PLUGINS_BIN/portmap" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
     for name in main/bridge main/ptp main/loopback ipam/host-local meta/portmap; do
         program "$CNI_PLUGINS_BIN/${name##*/}" "cni-plugins-$CNI_PLUGINS_VERSION" "$module/plugins/$name"
     done
 fi
-if want kind; then
+if want kind || want tools; then
     # kind's own static files for a node image come from its module, so the module stays needed
     fetch kind "$KIND_BIN/kind" pin kind "sigs.k8s.io/kind@$KIND_VERSION"
     program "$KIND_BIN/kind" "kind-$KIND_VERSION" sigs.k8s.io/kind
@@ -102,7 +105,7 @@ if want kind; then
         mv "$KIND_BIN/node-files.part" "$KIND_BIN/node-files"
     fi
 fi
-if want helm; then
+if want helm || want tools; then
     module=helm.sh/helm/v3
     fetch helm "$HELM_BIN/helm" pin helm "$module@$HELM_VERSION"
     program "$HELM_BIN/helm" "helm-$HELM_VERSION" "$module/cmd/helm" "-X $module/internal/version.version=$HELM_VERSION"

@@ -1,0 +1,228 @@
+import { AntreaError, isAborted, messageOf } from "@antrea/errors";
+import {
+    CniCallError,
+    convertResult,
+    parseCniArgs,
+    parseNetworkConfig,
+    type CniCmdArgs,
+    type CniResult,
+    type ErrorCodeName,
+    type NetworkConfig,
+} from "@antrea/cni";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import type { Logger } from "@antrea/runtime";
+
+/** The network name that the conflist carries; a call for another network is not ours to answer. */
+export const networkName = "antrea";
+
+/** One address of a wired interface. */
+export interface WiredAddress {
+    readonly ip: IpAddress;
+    readonly prefixLength: number;
+    readonly gateway: IpAddress;
+}
+
+export interface WiredInterface {
+    readonly hostIfName: string;
+    readonly ifName: string;
+    readonly mac: string;
+    readonly netns: string;
+    readonly addresses: readonly WiredAddress[];
+}
+
+/** Who an attachment is: a container and an interface in it. */
+export interface Attachment {
+    readonly containerId: string;
+    readonly ifName: string;
+}
+
+/** What the CNI calls do; handed in by `compose.ts`. */
+export interface CniBackend {
+    add(
+        request: Attachment & {
+            readonly netns: string;
+            readonly podNamespace: string;
+            readonly podName: string;
+            readonly podUid: string;
+            readonly receivedAt: number;
+        },
+        signal: AbortSignal,
+    ): Promise<WiredInterface>;
+    delete(attachment: Attachment): Promise<void>;
+    check(
+        request: Attachment & {
+            readonly netns: string;
+            readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
+        },
+    ): Promise<void>;
+    /** Removes what is not in the list and is older than the call; resolves with how many. */
+    collect(valid: readonly Attachment[], receivedAt: number): Promise<number>;
+    /** What is missing for ADD to succeed, or undefined when nothing is. */
+    notReady(): string | undefined;
+    /** Resolves when ADD can be served; rejects when the signal ends first. */
+    ready(signal: AbortSignal): Promise<void>;
+}
+
+export interface CniCallsComponents {
+    readonly backend: CniBackend;
+    readonly logger: Logger;
+    readonly now: () => number;
+}
+
+export type CniCommand = "add" | "del" | "check" | "gc" | "status";
+
+const readyLimitMs = 30_000;
+
+/**
+ * The CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its answer. Every error is
+ * a CniCallError with the code that the caller gets.
+ */
+export class CniCalls {
+    readonly #components: CniCallsComponents;
+
+    constructor(components: CniCallsComponents) {
+        this.#components = components;
+    }
+
+    /** Answers one call; the result is JSON text in UTF-8, empty for commands without one. */
+    async call(command: CniCommand, args: CniCmdArgs, signal: AbortSignal): Promise<Uint8Array> {
+        const receivedAt = this.#components.now();
+        try {
+            const config = parseNetworkConfig(args.networkConfiguration);
+            switch (command) {
+                case "add":
+                    return encode(convertResult(await this.#add(args, config, receivedAt, signal), config.cniVersion));
+                case "del":
+                    await this.#components.backend.delete(attachmentOf(args));
+                    return empty;
+                case "check":
+                    await this.#check(args, config);
+                    return empty;
+                case "gc":
+                    await this.#collect(config, receivedAt);
+                    return empty;
+                case "status":
+                    this.#status();
+                    return empty;
+            }
+        } catch (error) {
+            throw this.#asCallError(command, args, error);
+        }
+    }
+
+    async #add(args: CniCmdArgs, config: NetworkConfig, receivedAt: number, signal: AbortSignal): Promise<CniResult> {
+        const { backend } = this.#components;
+        const pod = parseCniArgs(args.args);
+        const podName = pod.podName ?? "";
+        const podNamespace = pod.podNamespace ?? "";
+        if (podName === "" || podNamespace === "") {
+            throw new CniCallError(
+                "INVALID_ENVIRONMENT_VARIABLES",
+                "caller",
+                "CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only",
+            );
+        }
+        try {
+            await backend.ready(AbortSignal.any([signal, AbortSignal.timeout(readyLimitMs)]));
+        } catch (cause) {
+            throw new CniCallError(
+                "TRY_AGAIN_LATER",
+                "timeout",
+                `the network of this Node is not ready after ${readyLimitMs / 1000} s: ${backend.notReady() ?? "it just became ready"}; see the log of antrea-agent`,
+                { cause },
+            );
+        }
+        const wired = await backend.add(
+            {
+                ...attachmentOf(args),
+                netns: args.netns,
+                podNamespace,
+                podName,
+                podUid: pod.podUid ?? "",
+                receivedAt,
+            },
+            signal,
+        );
+        return resultOf(wired, config);
+    }
+
+    async #check(args: CniCmdArgs, config: NetworkConfig): Promise<void> {
+        const previous = config.prevResult?.ips?.map((ip) => {
+            const [address = "", length = ""] = ip.address.split("/");
+            return { ip: parseIp(address), prefixLength: Number(length) };
+        });
+        await this.#components.backend.check({ ...attachmentOf(args), netns: args.netns, previous });
+    }
+
+    async #collect(config: NetworkConfig, receivedAt: number): Promise<void> {
+        if (config.name !== networkName) return;
+        const valid = config.validAttachments;
+        if (valid === undefined) {
+            throw new CniCallError(
+                "INVALID_NETWORK_CONFIG",
+                "caller",
+                'GC needs "cni.dev/valid-attachments" in the network configuration (CNI spec 1.1, GC); without it everything would count as garbage',
+            );
+        }
+        const removed = await this.#components.backend.collect(
+            valid.map((one) => ({ containerId: one.containerId, ifName: one.ifname })),
+            receivedAt,
+        );
+        this.#components.logger.info("GC done", { valid: valid.length, removed });
+    }
+
+    #status(): void {
+        const missing = this.#components.backend.notReady();
+        if (missing !== undefined) {
+            throw new CniCallError(
+                "PLUGIN_NOT_AVAILABLE",
+                "environment",
+                `the network of this Node is not ready: ${missing}`,
+            );
+        }
+    }
+
+    #asCallError(command: CniCommand, args: CniCmdArgs, error: unknown): CniCallError {
+        const fields = { command, container: args.containerId, error };
+        if (isAborted(error)) this.#components.logger.info("CNI call cancelled by the caller", fields);
+        else this.#components.logger.warn("CNI call failed", fields);
+        if (error instanceof CniCallError) return error;
+        const fault = error instanceof AntreaError ? error.fault : "internal";
+        return new CniCallError(codeOf(command, error), fault, messageOf(error), { details: { cause: error } });
+    }
+}
+
+const empty = new Uint8Array();
+
+function encode(value: unknown): Uint8Array {
+    return new TextEncoder().encode(JSON.stringify(value));
+}
+
+function attachmentOf(args: CniCmdArgs): Attachment {
+    return { containerId: args.containerId, ifName: args.ifname };
+}
+
+function codeOf(command: CniCommand, error: unknown): ErrorCodeName {
+    if (command === "check") return "CHECK_INTERFACE_FAILURE";
+    if (error instanceof AntreaError) {
+        if (error.code === "EXHAUSTED" || error.code === "NO_SUBNET") return "IPAM_FAILURE";
+        if (error.fault === "timeout" || error.fault === "aborted") return "TRY_AGAIN_LATER";
+    }
+    return "CONFIG_INTERFACE_FAILURE";
+}
+
+function resultOf(wired: WiredInterface, config: NetworkConfig): CniResult {
+    return {
+        interfaces: [{ name: wired.hostIfName }, { name: wired.ifName, mac: wired.mac, sandbox: wired.netns }],
+        ips: wired.addresses.map(({ ip, prefixLength, gateway }) => ({
+            address: `${formatIp(ip)}/${prefixLength}`,
+            gateway: formatIp(gateway),
+            interface: 1,
+        })),
+        routes: wired.addresses.map(({ gateway }) => ({
+            dst: gateway.family === 4 ? "0.0.0.0/0" : "::/0",
+            gw: formatIp(gateway),
+        })),
+        dns: config.dns ?? {},
+    };
+}

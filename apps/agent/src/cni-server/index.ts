@@ -1,0 +1,11 @@
+export {
+    CniCalls,
+    networkName,
+    type Attachment,
+    type CniBackend,
+    type CniCallsComponents,
+    type CniCommand,
+    type WiredAddress,
+    type WiredInterface,
+} from "./calls.ts";
+export { CniServer } from "./server.ts";

@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AntreaError } from "@antrea/errors";
+
+export class ConflistError extends AntreaError<"WRITE_FAILED"> {}
+
+export interface ConflistOptions {
+    /** The Node's /etc/cni/net.d as mounted here. */
+    readonly folder: string;
+    readonly name: string;
+    readonly content: string;
+    /** File mode, 0o644 by default in the chart (`cni.configFileMode`). */
+    readonly mode: number;
+}
+
+/**
+ * The CNI network configuration of the Node. A container runtime takes its presence as "the network is ready", so it is
+ * written when the agent is, and taken away when the agent leaves the Node for good.
+ */
+export class Conflist {
+    readonly #options: ConflistOptions;
+
+    constructor(options: ConflistOptions) {
+        this.#options = options;
+    }
+
+    /** Writes the file whole or not at all; does nothing when it is as it should be. */
+    async write(): Promise<void> {
+        const { folder, name, content, mode } = this.#options;
+        const path = join(folder, name);
+        if ((await readFile(path, "utf8").catch(() => undefined)) === content) return;
+        // A name that no runtime reads (they take .conf, .conflist, .json), in the same folder so that rename is atomic.
+        const part = join(folder, `.${name}.${randomUUID()}.part`);
+        try {
+            await writeFile(part, content, { mode });
+            await rename(part, path);
+        } catch (cause) {
+            await rm(part, { force: true }).catch(() => undefined);
+            throw new ConflistError(
+                "WRITE_FAILED",
+                "environment",
+                `could not write ${path}; is the Node's CNI folder mounted writable?`,
+                { cause },
+            );
+        }
+    }
+
+    async remove(): Promise<void> {
+        await rm(join(this.#options.folder, this.#options.name), { force: true });
+    }
+}
+
+/** The content of 10-antrea.conflist: our plugin, then portmap for hostPorts unless it is left out. */
+export function conflistText(options: { readonly portmap: boolean }): string {
+    const plugins = [
+        { type: "antrea" },
+        ...(options.portmap ? [{ type: "portmap", capabilities: { portMappings: true } }] : []),
+    ];
+    return `${JSON.stringify({ cniVersion: "1.1.0", name: "antrea", plugins }, undefined, 2)}\n`;
+}

@@ -1,0 +1,1 @@
+export { Conflist, ConflistError, conflistText, type ConflistOptions } from "./conflist.ts";

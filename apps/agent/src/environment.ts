@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { conflistText } from "./conflist/index.ts";
+
+/** What the process learns from its surroundings rather than from antrea-agent.conf. */
+export interface AgentEnvironment {
+    readonly nodeName: string;
+    readonly podNamespace: string;
+    /** Changes with each boot of the Node. */
+    readonly bootId: string;
+    /** The Node's CNI configuration folder as mounted here. */
+    readonly cniConfFolder: string;
+    readonly cniConfMode: number;
+    /** What is written there as 10-antrea.conflist. */
+    readonly conflist: string;
+}
+
+/** Reads environment variables (names as in Antrea) and files beside the configuration. */
+export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
+    return {
+        nodeName: env["NODE_NAME"] ?? hostname(),
+        podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
+        bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+        cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
+        cniConfMode: Number.parseInt(env["CONFIG_FILE_MODE"] ?? "644", 8),
+        conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")) ?? conflistText({ portmap: true }),
+    };
+}
+
+function readIfThere(path: string): string | undefined {
+    try {
+        return readFileSync(path, "utf8");
+    } catch {
+        return undefined;
+    }
+}

@@ -1,0 +1,212 @@
+import { AntreaError, isAborted, messageOf } from "@antrea/errors";
+import { roundMask, withCookies, type FlowSet } from "@antrea/flows";
+import { flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
+import type { Logger } from "@antrea/runtime";
+
+/** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
+export interface FlowLink {
+    bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
+    dumpFlows(filter: { readonly cookie: bigint; readonly cookieMask: bigint }): Promise<readonly FlowStats[]>;
+}
+
+export interface FlowTableComponents {
+    readonly link: FlowLink;
+    readonly logger: Logger;
+}
+
+/** The cookie of a round with all other parts zero. */
+function roundCookie(round: number): bigint {
+    return BigInt(round) << 48n;
+}
+
+/** What is sent in one bundle at most when everything is replayed: OVS applies a bundle in one turn of its main loop. */
+const replayBundleSize = 2000;
+
+/**
+ * The desired flows of the bridge, by owner, and the way they get into OVS.
+ *
+ * The table is the truth: `set` and `remove` change it first and then OVS, so that a reconnect, which replays all of
+ * it, can never bring back less or more than what is wanted. Flows carry the round of this process in their cookie;
+ * an ADD with the match and priority of an older flow replaces it in place, and what the round lacks is deleted after.
+ * Flows that carry none of our rounds are never touched.
+ */
+export class FlowTable {
+    readonly #link: FlowLink;
+    readonly #logger: Logger;
+    readonly #owners = new Map<string, FlowSet>();
+    #round: number | undefined;
+    #replays = 0;
+    #replayWaiters: (() => void)[] = [];
+
+    constructor(components: FlowTableComponents) {
+        this.#link = components.link;
+        this.#logger = components.logger;
+    }
+
+    /** Sets the round (1..65535) that all cookies carry; called once, before the first replay. */
+    useRound(round: number): void {
+        this.#round = round;
+    }
+
+    /** How many flows are desired. */
+    get size(): number {
+        let count = 0;
+        for (const set of this.#owners.values()) count += set.flows.length;
+        return count;
+    }
+
+    /** The desired flows of one owner; empty when it has none. */
+    flowsOf(owner: string): readonly Flow[] {
+        const set = this.#owners.get(owner);
+        return set === undefined ? [] : withCookies(set, this.#currentRound());
+    }
+
+    /** Makes these the flows of the owner without sending them: before the first replay, which brings them into OVS. */
+    stage(owner: string, set: FlowSet): void {
+        this.#owners.set(owner, set);
+    }
+
+    /**
+     * Makes these the flows of the owner and waits until OVS has them. Idempotent; calls for one owner are made one
+     * after the other. When OVS is away it waits for the reconnect's replay, which carries them, until the signal ends.
+     */
+    async set(owner: string, set: FlowSet, signal?: AbortSignal): Promise<void> {
+        const before = this.#owners.get(owner);
+        const flowsBefore = this.flowsOf(owner);
+        this.#owners.set(owner, set);
+        try {
+            await this.#send(difference(flowsBefore, this.flowsOf(owner)), signal);
+        } catch (error) {
+            // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
+            if (!isAborted(error)) {
+                if (before === undefined) this.#owners.delete(owner);
+                else this.#owners.set(owner, before);
+            }
+            throw error;
+        }
+    }
+
+    /** Removes all flows of the owner; what OVS cannot be told now, the replay after the reconnect makes good. */
+    async remove(owner: string, signal?: AbortSignal): Promise<void> {
+        const before = this.flowsOf(owner);
+        this.#owners.delete(owner);
+        await this.#send(difference(before, []), signal);
+    }
+
+    /**
+     * Puts every desired flow into OVS again and deletes those of this round that are not desired. To be called after
+     * each connect, before anything else is sent.
+     */
+    async replay(link: FlowLink): Promise<void> {
+        const desired = this.#all();
+        for (let start = 0; start < desired.length; start += replayBundleSize) {
+            await link.bundle(desired.slice(start, start + replayBundleSize).map((flow) => ({ command: "add", flow })));
+        }
+        const deleted = await this.#deleteUndesired(link, this.#currentRound());
+        this.#logger.info("flows replayed", { flows: desired.length, deleted });
+        this.#replays += 1;
+        for (const wake of this.#replayWaiters.splice(0)) wake();
+    }
+
+    /** Deletes what earlier processes left: flows that carry one of the given rounds. */
+    async deleteRounds(rounds: readonly number[]): Promise<number> {
+        let deleted = 0;
+        for (const round of rounds) {
+            if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round);
+        }
+        return deleted;
+    }
+
+    /** Compares OVS with the table and puts right what differs; returns how many flows were missing and superfluous. */
+    async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
+        const stats = await this.#dumpRound(this.#link, this.#currentRound());
+        const present = new Set(stats.map((flow) => flowKey(flow)));
+        const missing = this.#all().filter((flow) => !present.has(flowKey(flow)));
+        if (missing.length > 0) await this.#link.bundle(missing.map((flow) => ({ command: "add", flow })));
+        const superfluous = await this.#deleteUndesired(this.#link, this.#currentRound());
+        return { missing: missing.length, superfluous };
+    }
+
+    async #deleteUndesired(link: FlowLink, round: number): Promise<number> {
+        const stats = await this.#dumpRound(link, round);
+        // Read after the dump: what became desired meanwhile must not be deleted.
+        const desired = new Set(this.#all().map((flow) => flowKey(flow)));
+        const current = round === this.#currentRound();
+        const stale = stats.filter((flow) => !(current && desired.has(flowKey(flow))));
+        if (stale.length === 0) return 0;
+        // Strict and bound to the cookie: a flow that was replaced in place meanwhile carries another round and stays.
+        await link.bundle(
+            stale.map((flow) => ({
+                command: "delete_strict",
+                flow: {
+                    table: flow.table,
+                    priority: flow.priority,
+                    match: flow.match,
+                    actions: [],
+                    cookie: roundCookie(round),
+                },
+                cookieMask: roundMask,
+            })),
+        );
+        return stale.length;
+    }
+
+    #dumpRound(link: FlowLink, round: number): Promise<readonly FlowStats[]> {
+        return link.dumpFlows({ cookie: roundCookie(round), cookieMask: roundMask });
+    }
+
+    async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
+        if (mods.length === 0) return;
+        const seen = this.#replays;
+        try {
+            await this.#link.bundle(mods, signal === undefined ? {} : { signal });
+        } catch (error) {
+            if (!(error instanceof AntreaError) || (error.fault !== "environment" && error.fault !== "timeout"))
+                throw error;
+            this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
+            await this.#replayAfter(seen, signal);
+        }
+    }
+
+    #replayAfter(seen: number, signal: AbortSignal | undefined): Promise<void> {
+        if (this.#replays > seen) return Promise.resolve();
+        return new Promise((resolve, reject) => {
+            const aborted = (): void => {
+                this.#replayWaiters = this.#replayWaiters.filter((waiter) => waiter !== wake);
+                reject(
+                    new AntreaError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
+                        cause: signal?.reason,
+                    }),
+                );
+            };
+            const wake = (): void => {
+                signal?.removeEventListener("abort", aborted);
+                resolve();
+            };
+            if (signal?.aborted === true) return aborted();
+            signal?.addEventListener("abort", aborted, { once: true });
+            this.#replayWaiters.push(wake);
+        });
+    }
+
+    #currentRound(): number {
+        if (this.#round === undefined)
+            throw new AntreaError("NO_ROUND", "internal", "flows are sent before the round is known");
+        return this.#round;
+    }
+
+    #all(): readonly Flow[] {
+        return [...this.#owners.keys()].flatMap((owner) => this.flowsOf(owner));
+    }
+}
+
+/** The messages that turn one list of flows into another; additions first, so that nothing is missing in between. */
+function difference(before: readonly Flow[], after: readonly Flow[]): FlowMod[] {
+    const kept = new Set(after.map((flow) => flowKey(flow)));
+    return [
+        ...after.map((flow): FlowMod => ({ command: "add", flow })),
+        ...before
+            .filter((flow) => !kept.has(flowKey(flow)))
+            .map((flow): FlowMod => ({ command: "delete_strict", flow: { ...flow, actions: [] } })),
+    ];
+}

@@ -1,0 +1,1 @@
+export { FlowTable, type FlowLink, type FlowTableComponents } from "./flow-table.ts";

@@ -1,0 +1,152 @@
+import { randomBytes } from "node:crypto";
+import { AntreaError } from "@antrea/errors";
+import { formatMac, parseMac, type IpAddress, type Prefix } from "@antrea/ip";
+import { setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+
+/** The ports of the bridge, as the gateway needs them. */
+export interface GatewayPorts {
+    port(name: string): { readonly mac: string | undefined } | undefined;
+    ensurePort(
+        spec: {
+            readonly name: string;
+            readonly type: "internal";
+            readonly ofPortRequest: number;
+            readonly externalIds: Readonly<Record<string, string>>;
+            readonly mac: string;
+            readonly mtuRequest: number;
+        },
+        signal?: AbortSignal,
+    ): Promise<void>;
+    ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
+}
+
+export interface GatewayOptions {
+    readonly name: string;
+    readonly ofPort: number;
+    readonly mtu: number;
+    readonly podPrefixes: readonly Prefix[];
+    readonly gatewayIps: readonly IpAddress[];
+    /** Let the kernel compute checksums before a frame enters OVS: the userspace datapath drops unfinished ones. */
+    readonly disableTxChecksumOffload: boolean;
+}
+
+export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
+
+const ofPortTimeoutMs = 10_000;
+const linkTimeoutMs = 10_000;
+
+/**
+ * The gateway: the internal port by which Pod traffic enters and leaves the Node's network stack. It has the first
+ * address of each podCIDR, and its MAC is drawn once and kept in OVSDB, so that Pods never see it change.
+ */
+export class Gateway {
+    readonly #ports: GatewayPorts;
+    readonly #netlink: Netlink;
+    readonly #logger: Logger;
+    readonly #options: GatewayOptions;
+    #mac: Uint8Array | undefined;
+
+    constructor(
+        components: { readonly ports: GatewayPorts; readonly netlink: Netlink; readonly logger: Logger },
+        options: GatewayOptions,
+    ) {
+        this.#ports = components.ports;
+        this.#netlink = components.netlink;
+        this.#logger = components.logger;
+        this.#options = options;
+    }
+
+    /** Known after the first `ensurePort`. */
+    get mac(): Uint8Array {
+        if (this.#mac === undefined)
+            throw new GatewayError("NOT_READY", "internal", "the gateway has no MAC before ensurePort");
+        return this.#mac;
+    }
+
+    /** Puts the port into OVSDB; again with the same MAC when the database lost it. Returns the port's number. */
+    async ensurePort(signal?: AbortSignal): Promise<number> {
+        const stored = this.#ports.port(this.#options.name)?.mac;
+        this.#mac ??= stored === undefined ? randomMac() : parseMac(stored);
+        await this.#ports.ensurePort(
+            {
+                name: this.#options.name,
+                type: "internal",
+                ofPortRequest: this.#options.ofPort,
+                externalIds: { "antrea-type": "gateway" },
+                mac: formatMac(this.#mac),
+                mtuRequest: this.#options.mtu,
+            },
+            signal,
+        );
+        return this.#ports.ofPort(this.#options.name, ofPortTimeoutMs, signal);
+    }
+
+    /** Makes the device what it must be: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
+    async ensureDevice(signal?: AbortSignal): Promise<void> {
+        const { name, podPrefixes, gatewayIps, mtu } = this.#options;
+        const link = await this.#link(signal);
+        setSysctl(undefined, "net/ipv4/ip_forward", "1");
+        // The spoof guard takes ARP from the gateway only with its own address as sender.
+        setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
+        setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
+        if (podPrefixes.some((prefix) => prefix.family === 6)) {
+            setSysctl(undefined, "net/ipv6/conf/all/forwarding", "1");
+            setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
+        }
+        if (this.#options.disableTxChecksumOffload) setTxChecksumOffload(name, false);
+        if (!link.up || link.mtu !== mtu) await this.#netlink.setLink(link.index, { up: true, mtu });
+        const present = await this.#netlink.addresses(link.index);
+        const wanted = gatewayIps.map((ip, index) => ({ ip, prefixLength: podPrefixes[index]?.length ?? 0 }));
+        for (const address of wanted) {
+            if (present.some((one) => sameAddress(one, address))) continue;
+            await this.#netlink.addAddress({ index: link.index, ...address, noDad: true });
+            this.#logger.info("gateway address added", { device: name });
+        }
+        for (const address of present) {
+            // fe80::/10 is the kernel's; everything else on this device is ours, and an old podCIDR's address is wrong.
+            const linkLocal = address.ip.family === 6 && address.ip.value >> 118n === 0x3fan;
+            if (linkLocal || wanted.some((one) => sameAddress(one, address))) continue;
+            await this.#netlink.deleteAddress({
+                index: link.index,
+                ip: address.ip,
+                prefixLength: address.prefixLength,
+            });
+            this.#logger.info("stale gateway address removed", { device: name });
+        }
+    }
+
+    async #link(
+        signal: AbortSignal | undefined,
+    ): Promise<{ readonly index: number; readonly up: boolean; readonly mtu: number }> {
+        const deadline = Date.now() + linkTimeoutMs;
+        for (;;) {
+            signal?.throwIfAborted();
+            const link = await this.#netlink.link(this.#options.name);
+            if (link !== undefined) return link;
+            if (Date.now() > deadline)
+                throw new GatewayError(
+                    "NO_DEVICE",
+                    "environment",
+                    `OVS did not create the device ${this.#options.name}; see the log of ovs-vswitchd`,
+                );
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+    }
+}
+
+function sameAddress(
+    one: { readonly ip: IpAddress; readonly prefixLength: number },
+    other: { readonly ip: IpAddress; readonly prefixLength: number },
+): boolean {
+    return (
+        one.ip.family === other.ip.family && one.ip.value === other.ip.value && one.prefixLength === other.prefixLength
+    );
+}
+
+function randomMac(): Uint8Array {
+    const mac = Uint8Array.from(randomBytes(6));
+    // locally administered, unicast
+    mac[0] = ((mac[0] ?? 0) & 0xfc) | 0x02;
+    return mac;
+}

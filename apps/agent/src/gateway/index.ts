@@ -1,0 +1,1 @@
+export { Gateway, GatewayError, type GatewayOptions, type GatewayPorts } from "./gateway.ts";

@@ -1,0 +1,56 @@
+import { formatPrefix, type Family, type Prefix } from "@antrea/ip";
+
+export interface MasqueradeInput {
+    /** The podCIDRs of this Node: whose traffic is masqueraded. */
+    readonly podPrefixes: readonly Prefix[];
+    /** The podCIDRs of all Nodes: traffic to them keeps its source. */
+    readonly clusterPrefixes: readonly Prefix[];
+    readonly gatewayName: string;
+    /** `noSNAT`: no masquerading at all. */
+    readonly noSnat: boolean;
+    readonly randomFully: boolean;
+}
+
+/** The one table of ours (nft(8)); all chains and sets are inside, so that it can be replaced or removed whole. */
+export const tableName = "antrea";
+
+/**
+ * The whole table as one nft(8) script, which the kernel applies as one transaction: traffic from Pods of this Node to
+ * anything that is not a Pod leaves with the Node's address. Pure.
+ */
+export function ruleset(input: MasqueradeInput): string {
+    // "add" before "delete": deleting a table that is not there would fail the transaction.
+    const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`];
+    if (input.noSnat) return `${lines.join("\n")}\n`;
+    lines.push(`table inet ${tableName} {`);
+    for (const family of [4, 6] as const) lines.push(...clusterSet(family, input.clusterPrefixes));
+    lines.push("  chain postrouting {", "    type nat hook postrouting priority srcnat; policy accept;");
+    for (const prefix of input.podPrefixes) {
+        const ip = prefix.family === 4 ? "ip" : "ip6";
+        lines.push(
+            `    ${ip} saddr ${formatPrefix(prefix)} ${ip} daddr != @${setName(prefix.family)} ${exceptions(prefix.family)}` +
+                `oifname != "${input.gatewayName}" masquerade${input.randomFully ? " fully-random" : ""}`,
+        );
+    }
+    lines.push("  }", "}");
+    return `${lines.join("\n")}\n`;
+}
+
+// Multicast and link-local traffic has no meaning beyond the link; a changed source would only confuse.
+function exceptions(family: Family): string {
+    return family === 4 ? "ip daddr != 224.0.0.0/4 " : "ip6 daddr != { fe80::/10, ff00::/8 } ";
+}
+
+function setName(family: Family): string {
+    return `pods${family}`;
+}
+
+function clusterSet(family: Family, prefixes: readonly Prefix[]): string[] {
+    const elements = [...new Set(prefixes.filter((prefix) => prefix.family === family).map(formatPrefix))].sort();
+    return [
+        `  set ${setName(family)} {`,
+        `    type ipv${family}_addr; flags interval; auto-merge;`,
+        ...(elements.length === 0 ? [] : [`    elements = { ${elements.join(", ")} }`]),
+        "  }",
+    ];
+}

@@ -1,0 +1,10 @@
+export {
+    monitoredColumns,
+    OvsBridge,
+    OvsBridgeError,
+    type OvsBridgeOptions,
+    type OvsDatabase,
+    type OvsPort,
+    type PortSpec,
+} from "./ovs-bridge.ts";
+export { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";

@@ -1,0 +1,254 @@
+import { AntreaError } from "@antrea/errors";
+import {
+    byUuid,
+    insert,
+    map,
+    mutate,
+    named,
+    optionalNumberOf,
+    optionalTextOf,
+    referencesOf,
+    remove,
+    set,
+    textMapOf,
+    textOf,
+    update,
+    uuid,
+    type InputRow,
+    type Operation,
+    type Row,
+} from "@antrea/ovsdb";
+import type { OvsdbSession } from "@antrea/ovsdb/session";
+import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
+
+/** What the bridge needs of a session with ovsdb-server. */
+export type OvsDatabase = Pick<OvsdbSession, "rows" | "transact" | "until">;
+
+export interface OvsBridgeOptions {
+    readonly bridge: string;
+    /** `system` (kernel) or `netdev` (userspace). */
+    readonly datapathType: "system" | "netdev";
+}
+
+/** Tables and columns that the agent reads, as the `monitor` option of the session. */
+export const monitoredColumns = {
+    Open_vSwitch: ["bridges", "ovs_version"],
+    Bridge: ["name", "ports", "datapath_id", "datapath_type", "fail_mode", "protocols", "external_ids"],
+    Port: ["name", "interfaces", "tag", "external_ids"],
+    Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "error"],
+} as const;
+
+export interface PortSpec {
+    readonly name: string;
+    /** `internal` for a port that OVS makes, "" for a link that exists. */
+    readonly type: "" | "internal";
+    readonly ofPortRequest: number;
+    readonly externalIds: Readonly<Record<string, string>>;
+    readonly mac?: string;
+    readonly mtuRequest?: number;
+}
+
+/** A port of the bridge as the database has it. */
+export interface OvsPort {
+    readonly uuid: string;
+    readonly name: string;
+    readonly externalIds: ReadonlyMap<string, string>;
+    readonly interfaceUuid: string;
+    /** The OpenFlow port number; undefined while OVS has given none, -1 when it could not open the link. */
+    readonly ofPort: number | undefined;
+    readonly mac: string | undefined;
+    readonly error: string | undefined;
+}
+
+export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING"> {}
+
+/** The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Ports of others are read, never written. */
+export class OvsBridge {
+    readonly #database: OvsDatabase;
+    readonly #options: OvsBridgeOptions;
+
+    constructor(components: { readonly database: OvsDatabase }, options: OvsBridgeOptions) {
+        this.#database = components.database;
+        this.#options = options;
+    }
+
+    /** Creates the bridge, or sets what differs. Idempotent; also after ovsdb-server came back with an empty database. */
+    async ensure(signal?: AbortSignal): Promise<void> {
+        const { bridge, datapathType } = this.#options;
+        const wanted: InputRow = {
+            datapath_type: datapathType,
+            // Without a controller OVS would fall back to a learning switch, past every flow of ours.
+            fail_mode: set("secure"),
+            protocols: set("OpenFlow10", "OpenFlow15"),
+        };
+        const row = this.#bridge();
+        if (row !== undefined) {
+            await this.#transact([update("Bridge", [byUuid(row.uuid)], wanted)], signal);
+            return;
+        }
+        await this.#transact(
+            [
+                insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
+                insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
+                insert("Bridge", { name: bridge, ports: set(named("local_port")), ...wanted }, "new_bridge"),
+                mutate("Open_vSwitch", [], [["bridges", "insert", set(named("new_bridge"))]]),
+            ],
+            signal,
+        );
+    }
+
+    /** Waits until OVS has made the bridge. */
+    async datapathId(timeoutMs: number, signal?: AbortSignal): Promise<string> {
+        return this.#database.until(
+            () => {
+                const bridge = this.#bridge();
+                return bridge && optionalTextOf(bridge.row, "datapath_id");
+            },
+            { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+        );
+    }
+
+    /** The rounds for this start; stores that flows of the new round may exist before the first is sent. */
+    async beginRound(signal?: AbortSignal): Promise<Rounds> {
+        const rounds = nextRounds(this.#externalIds().get(roundsKey));
+        await this.setExternalId(roundsKey, formatRounds(rounds), signal);
+        return rounds;
+    }
+
+    /** Sets one key of the bridge's external_ids and leaves the others alone. */
+    async setExternalId(key: string, value: string, signal?: AbortSignal): Promise<void> {
+        const row = this.#bridge();
+        if (row === undefined) throw this.#missing();
+        await this.#transact(
+            [
+                mutate(
+                    "Bridge",
+                    [byUuid(row.uuid)],
+                    [
+                        ["external_ids", "delete", set(key)],
+                        ["external_ids", "insert", map({ [key]: value })],
+                    ],
+                ),
+            ],
+            signal,
+        );
+    }
+
+    /** All ports of the bridge, those of others too. */
+    ports(): readonly OvsPort[] {
+        const row = this.#bridge()?.row;
+        if (row === undefined) return [];
+        const ports = this.#database.rows("Port");
+        return referencesOf(row, "ports").flatMap((uuid) => {
+            const port = ports.get(uuid);
+            return port === undefined ? [] : [this.#portOf(uuid, port)];
+        });
+    }
+
+    /** One port by name. */
+    port(name: string): OvsPort | undefined {
+        for (const [uuid, port] of this.#database.rows("Port"))
+            if (port["name"] === name) return this.#portOf(uuid, port);
+        return undefined;
+    }
+
+    /** Adds a port with its record, or sets the record of the port that is there, in one transaction. */
+    async ensurePort(spec: PortSpec, signal?: AbortSignal): Promise<void> {
+        const bridge = this.#bridge();
+        if (bridge === undefined) throw this.#missing();
+        const interfaceRow: InputRow = {
+            type: spec.type,
+            ofport_request: set(spec.ofPortRequest),
+            ...(spec.mac === undefined ? {} : { mac: set(spec.mac) }),
+            ...(spec.mtuRequest === undefined ? {} : { mtu_request: set(spec.mtuRequest) }),
+        };
+        const existing = this.port(spec.name);
+        if (existing !== undefined) {
+            await this.#transact(
+                [
+                    update("Interface", [byUuid(existing.interfaceUuid)], interfaceRow),
+                    update("Port", [byUuid(existing.uuid)], { external_ids: map(spec.externalIds) }),
+                ],
+                signal,
+            );
+            return;
+        }
+        await this.#transact(
+            [
+                insert("Interface", { name: spec.name, ...interfaceRow }, "new_interface"),
+                insert(
+                    "Port",
+                    { name: spec.name, interfaces: set(named("new_interface")), external_ids: map(spec.externalIds) },
+                    "new_port",
+                ),
+                mutate("Bridge", [byUuid(bridge.uuid)], [["ports", "insert", set(named("new_port"))]]),
+            ],
+            signal,
+        );
+    }
+
+    /** Deletes a port and with it its record; a port that is gone is a success. */
+    async deletePort(name: string, signal?: AbortSignal): Promise<void> {
+        const bridge = this.#bridge();
+        const port = this.port(name);
+        if (bridge === undefined || port === undefined) return;
+        await this.#transact(
+            [
+                mutate("Bridge", [byUuid(bridge.uuid)], [["ports", "delete", set(uuid(port.uuid))]]),
+                remove("Port", [byUuid(port.uuid)]),
+                remove("Interface", [byUuid(port.interfaceUuid)]),
+            ],
+            signal,
+        );
+    }
+
+    /** Waits until OVS has given the port its number; refuses a link that OVS could not open. */
+    async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
+        const found = await this.#database.until(
+            () => {
+                const port = this.port(name);
+                return port?.ofPort === undefined ? undefined : port;
+            },
+            { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+        );
+        if (found.ofPort !== undefined && found.ofPort > 0) return found.ofPort;
+        throw new OvsBridgeError(
+            "PORT_REFUSED",
+            "environment",
+            `OVS could not add port ${name} to ${this.#options.bridge}: ${found.error ?? "no reason given"}; see the log of ovs-vswitchd`,
+        );
+    }
+
+    #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {
+        return this.#database.transact(operations, signal === undefined ? {} : { signal });
+    }
+
+    #bridge(): { readonly uuid: string; readonly row: Row } | undefined {
+        for (const [uuid, row] of this.#database.rows("Bridge"))
+            if (row["name"] === this.#options.bridge) return { uuid, row };
+        return undefined;
+    }
+
+    #externalIds(): ReadonlyMap<string, string> {
+        const bridge = this.#bridge();
+        return bridge === undefined ? new Map() : textMapOf(bridge.row, "external_ids");
+    }
+
+    #portOf(uuid: string, port: Row): OvsPort {
+        const interfaceUuid = referencesOf(port, "interfaces")[0] ?? "";
+        const row = this.#database.rows("Interface").get(interfaceUuid);
+        return {
+            uuid,
+            name: textOf(port, "name"),
+            externalIds: textMapOf(port, "external_ids"),
+            interfaceUuid,
+            ofPort: row && optionalNumberOf(row, "ofport"),
+            mac: row && optionalTextOf(row, "mac"),
+            error: row && optionalTextOf(row, "error"),
+        };
+    }
+
+    #missing(): OvsBridgeError {
+        return new OvsBridgeError("BRIDGE_MISSING", "environment", `OVS has no bridge ${this.#options.bridge} yet`);
+    }
+}

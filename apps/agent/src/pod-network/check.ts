@@ -1,0 +1,143 @@
+import { AntreaError } from "@antrea/errors";
+import type { Flow } from "@antrea/openflow";
+import { flowKey } from "@antrea/openflow";
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
+import type { PodInterface } from "./pod-network.ts";
+
+/** What CHECK found wrong; the code names the part, the message what is and what should be. */
+export class CheckError extends AntreaError<
+    | "NO_RECORD"
+    | "NETNS"
+    | "INTERFACE"
+    | "MAC"
+    | "HOST_LINK"
+    | "ADDRESS"
+    | "PREV_RESULT"
+    | "ROUTE"
+    | "OVS_PORT"
+    | "FLOWS"
+> {}
+
+export interface CheckComponents {
+    readonly netlink: Netlink;
+    readonly port: (
+        name: string,
+    ) => { readonly ofPort: number | undefined; readonly error: string | undefined } | undefined;
+    readonly flowsOf: (known: PodInterface) => readonly Flow[];
+    /** The flows that OVS has, of this agent's round. */
+    readonly dumpFlows: () => Promise<readonly Parameters<typeof flowKey>[0][]>;
+}
+
+export interface CheckInput {
+    readonly known: PodInterface;
+    readonly netns: string;
+    /** The addresses of `prevResult`, if the caller sent one. */
+    readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
+}
+
+/** Compares a wired interface with the kernel and OVS. Resolves when all is as it should be, else throws CheckError. */
+export async function checkInterface(components: CheckComponents, input: CheckInput): Promise<void> {
+    const { record } = input.known;
+    checkPrevious(input);
+    const inside = await lookInside(input);
+    if (inside.link.mac !== record.mac) {
+        throw failure("MAC", input, `interface ${record.ifName} has MAC ${inside.link.mac}, not ${record.mac}`);
+    }
+    if (!inside.link.up) throw failure("INTERFACE", input, `interface ${record.ifName} is down`);
+    const host = await components.netlink.link(record.hostIfName);
+    if (host === undefined) throw failure("HOST_LINK", input, `the Node has no link ${record.hostIfName}`);
+    if (host.peerIndex !== inside.link.index || inside.link.peerIndex !== host.index) {
+        throw failure(
+            "HOST_LINK",
+            input,
+            `${record.hostIfName} and ${record.ifName} are not the two ends of one veth pair`,
+        );
+    }
+    checkAddresses(input, inside.addresses);
+    checkRoutes(input, inside.routes, inside.link.index);
+    const port = components.port(record.hostIfName);
+    if (port === undefined) throw failure("OVS_PORT", input, `OVS has no port ${record.hostIfName}`);
+    if (port.ofPort !== input.known.ofPort) {
+        throw failure(
+            "OVS_PORT",
+            input,
+            `OVS port ${record.hostIfName} has number ${port.ofPort ?? "none"}, not ${input.known.ofPort}${port.error === undefined ? "" : `: ${port.error}`}`,
+        );
+    }
+    const present = new Set((await components.dumpFlows()).map((flow) => flowKey(flow)));
+    const missing = components.flowsOf(input.known).filter((flow) => !present.has(flowKey(flow)));
+    if (missing.length > 0) {
+        throw failure(
+            "FLOWS",
+            input,
+            `OVS lacks ${missing.length} flows of the interface, the first in table ${missing[0]?.table}`,
+        );
+    }
+}
+
+interface Inside {
+    readonly link: Link;
+    readonly addresses: readonly Address[];
+    readonly routes: readonly Route[];
+}
+
+async function lookInside(input: CheckInput): Promise<Inside> {
+    const { record } = input.known;
+    if (record.netns !== "" && input.netns !== "" && record.netns !== input.netns) {
+        throw failure("NETNS", input, `the container's namespace is ${record.netns}, not ${input.netns}`);
+    }
+    const netns = input.netns === "" ? record.netns : input.netns;
+    try {
+        using pod = Netlink.openIn(netns);
+        const link = await pod.link(record.ifName);
+        if (link === undefined)
+            throw failure("INTERFACE", input, `namespace ${netns} has no interface ${record.ifName}`);
+        return { link, addresses: await pod.addresses(link.index), routes: await pod.routes() };
+    } catch (error) {
+        if (isNetlinkError(error)) throw failure("NETNS", input, `namespace ${netns} cannot be read`, error);
+        throw error;
+    }
+}
+
+function checkPrevious(input: CheckInput): void {
+    for (const address of input.known.record.addresses) {
+        if (input.previous === undefined) return;
+        if (input.previous.some((one) => sameIp(one.ip, address.ip) && one.prefixLength === address.prefixLength))
+            continue;
+        throw failure(
+            "PREV_RESULT",
+            input,
+            `prevResult lacks ${formatIp(address.ip)}/${address.prefixLength}, which the interface was given`,
+        );
+    }
+}
+
+function checkAddresses(input: CheckInput, present: readonly Address[]): void {
+    for (const address of input.known.record.addresses) {
+        if (present.some((one) => sameIp(one.ip, address.ip) && one.prefixLength === address.prefixLength)) continue;
+        throw failure(
+            "ADDRESS",
+            input,
+            `interface ${input.known.record.ifName} lacks address ${formatIp(address.ip)}/${address.prefixLength}`,
+        );
+    }
+}
+
+function checkRoutes(input: CheckInput, present: readonly Route[], index: number): void {
+    for (const { gateway } of input.known.record.addresses) {
+        const found = present.some(
+            (route) =>
+                route.dst.length === 0 && route.dev === index && route.via !== undefined && sameIp(route.via, gateway),
+        );
+        if (!found)
+            throw failure("ROUTE", input, `no default route via ${formatIp(gateway)} on ${input.known.record.ifName}`);
+    }
+}
+
+function failure(code: CheckError["code"], input: CheckInput, what: string, cause?: unknown): CheckError {
+    const { podNamespace, podName, containerId } = input.known.record;
+    return new CheckError(code, "environment", `Pod ${podNamespace}/${podName}, container ${containerId}: ${what}`, {
+        cause,
+    });
+}

@@ -1,0 +1,34 @@
+import { createHash } from "node:crypto";
+import { formatMac, ipToBytes, type IpAddress } from "@antrea/ip";
+
+/**
+ * The name of the host end of a Pod's veth pair, at most 15 characters (IFNAMSIZ - 1): eight of the Pod's name and six
+ * hexadecimal digits of a SHA-1 over the container id, as Antrea names it, so that DEL can derive it.
+ *
+ * @param attempt raised by the caller while another container has the name: six digits meet by chance now and then
+ */
+export function hostInterfaceName(podName: string, containerId: string, ifName: string, attempt = 0): string {
+    const digest = createHash("sha1").update(containerId);
+    if (ifName !== "eth0") digest.update(ifName);
+    if (attempt > 0) digest.update(String(attempt));
+    const prefix = podName
+        .slice(0, 8)
+        .replace(/^-+/, "")
+        .replaceAll(/[^a-zA-Z0-9.-]/g, "-");
+    return `${prefix === "" ? "pod" : prefix}-${digest.digest("hex").slice(0, 6)}`;
+}
+
+/**
+ * The MAC address that belongs to an address: 0a:58 and its four bytes, or four bytes of a hash of an IPv6 address. A
+ * new Pod with a freed address has the MAC that neighbour caches still know, so no stale entry can cut it off.
+ */
+export function macOf(ip: IpAddress): string {
+    const bytes = ipToBytes(ip);
+    const tail = ip.family === 4 ? bytes : createHash("sha1").update(bytes).digest();
+    return formatMac(Uint8Array.of(0x0a, 0x58, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));
+}
+
+/** The MAC address of the host end, which never sends a frame of its own. */
+export function hostMacOf(podMac: string): string {
+    return `0e${podMac.slice(2)}`;
+}

@@ -1,0 +1,126 @@
+import { AntreaError } from "@antrea/errors";
+import {
+    formatIp,
+    formatPrefix,
+    parsePrefix,
+    prefixAt,
+    prefixContains,
+    prefixIndexOf,
+    prefixSize,
+    type IpAddress,
+    type Prefix,
+} from "@antrea/ip";
+import type { PodAddress } from "./record.ts";
+
+export class NodeSubnetError extends AntreaError<"EXHAUSTED" | "NO_SUBNET" | "TAKEN"> {}
+
+interface Subnet {
+    readonly prefix: Prefix;
+    readonly gateway: IpAddress;
+    /** Indexes inside the prefix. */
+    readonly used: Map<bigint, string>;
+    cursor: bigint;
+}
+
+/**
+ * Gives out the addresses of this Node's podCIDRs. It keeps nothing itself: what it knows is told to it from the
+ * records of the interfaces. Never handed out are the network address (and IPv6's subnet-router anycast address,
+ * RFC 4291 2.6.1), the gateway, and IPv4's broadcast address. The search goes on from the last address given, so that
+ * a freed one is used again as late as possible.
+ */
+export class NodeSubnet {
+    readonly #subnets: readonly Subnet[];
+
+    /** @param start index to begin at, a family; a different one after each start keeps reuse late across restarts */
+    constructor(prefixes: readonly Prefix[], start: (size: bigint) => bigint) {
+        this.#subnets = prefixes.map((prefix) => ({
+            prefix,
+            gateway: prefixAt(prefix, 1n),
+            used: new Map(),
+            cursor: start(prefixSize(prefix)),
+        }));
+    }
+
+    /** One free address of each family for the owner, or none at all. Throws NodeSubnetError. */
+    allocate(owner: string): readonly PodAddress[] {
+        if (this.#subnets.length === 0)
+            throw new NodeSubnetError("NO_SUBNET", "environment", "this Node has no podCIDR");
+        const found = this.#subnets.map((subnet) => this.#search(subnet));
+        return found.map((index, position) => {
+            // `#search` threw before anything was taken if one family had no address
+            const subnet = this.#subnets[position] as Subnet;
+            subnet.used.set(index, owner);
+            subnet.cursor = index + 1n;
+            return { ip: prefixAt(subnet.prefix, index), prefixLength: subnet.prefix.length, gateway: subnet.gateway };
+        });
+    }
+
+    /** Notes that an address is in use. False when another owner has it: a caller must not go on with it then. */
+    take(ip: IpAddress, owner: string): boolean {
+        const subnet = this.#subnetOf(ip);
+        if (subnet === undefined) return true;
+        const index = prefixIndexOf(subnet.prefix, ip);
+        const holder = subnet.used.get(index);
+        if (holder !== undefined && holder !== owner) return false;
+        subnet.used.set(index, owner);
+        return true;
+    }
+
+    /** Frees an address if this owner has it; anything else is left alone. */
+    release(ip: IpAddress, owner: string): void {
+        const subnet = this.#subnetOf(ip);
+        if (subnet === undefined) return;
+        const index = prefixIndexOf(subnet.prefix, ip);
+        if (subnet.used.get(index) === owner) subnet.used.delete(index);
+    }
+
+    /** Who has the address. */
+    ownerOf(ip: IpAddress): string | undefined {
+        const subnet = this.#subnetOf(ip);
+        return subnet?.used.get(prefixIndexOf(subnet.prefix, ip));
+    }
+
+    /** True when the address lies in one of the Node's podCIDRs. */
+    contains(ip: IpAddress): boolean {
+        return this.#subnetOf(ip) !== undefined;
+    }
+
+    /** Addresses in use and in all, a family. */
+    usage(): readonly { readonly prefix: Prefix; readonly used: number; readonly total: bigint }[] {
+        return this.#subnets.map((subnet) => {
+            const { first, last } = bounds(subnet.prefix);
+            return { prefix: subnet.prefix, used: subnet.used.size, total: last - first + 1n };
+        });
+    }
+
+    #subnetOf(ip: IpAddress): Subnet | undefined {
+        return this.#subnets.find((subnet) => prefixContains(subnet.prefix, ip));
+    }
+
+    #search(subnet: Subnet): bigint {
+        const { first, last } = bounds(subnet.prefix);
+        const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
+        let index = start;
+        do {
+            if (!subnet.used.has(index)) return index;
+            index = index === last ? first : index + 1n;
+        } while (index !== start);
+        throw new NodeSubnetError(
+            "EXHAUSTED",
+            "environment",
+            `no free address in ${formatPrefix(subnet.prefix)}, the podCIDR of this Node: all ${last - first + 1n} are in use (gateway ${formatIp(subnet.gateway)}); ` +
+                `delete Pods on this Node or give Nodes larger podCIDRs`,
+        );
+    }
+}
+
+/** The indexes that may be handed out: after network address and gateway, before IPv4's broadcast address. */
+function bounds(prefix: Prefix): { readonly first: bigint; readonly last: bigint } {
+    const size = prefixSize(prefix);
+    return { first: 2n, last: prefix.family === 4 ? size - 2n : size - 1n };
+}
+
+/** The gateway of the podCIDR that an address with this prefix length lies in. */
+export function gatewayOf(ip: IpAddress, prefixLength: number): IpAddress {
+    return prefixAt(parsePrefix(`${formatIp(ip)}/${prefixLength}`, { hostBits: "mask" }), 1n);
+}

@@ -1,0 +1,106 @@
+import { formatIp, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
+import type { Link } from "@antrea/netlink";
+import { gatewayOf } from "./node-subnet.ts";
+import { macOf } from "./names.ts";
+import { fromAlias, fromExternalIds, type PodRecord } from "./record.ts";
+
+/** A port of the bridge with its record, as read from OVSDB. */
+export interface StoredPort {
+    readonly name: string;
+    readonly externalIds: ReadonlyMap<string, string>;
+    readonly ofPort: number | undefined;
+}
+
+/** A Pod of this Node as the API server knows it. */
+export interface KnownPod {
+    readonly uid: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly hostNetwork: boolean;
+    readonly podIps: readonly IpAddress[];
+}
+
+export interface RebuildInput {
+    readonly ports: readonly StoredPort[];
+    readonly links: readonly Link[];
+    readonly pods: readonly KnownPod[];
+    readonly bootId: string;
+    readonly podPrefixes: readonly Prefix[];
+}
+
+export interface Rebuilt {
+    /** What is wired, by OVSDB or, where the database was lost, by the links. */
+    readonly kept: readonly { readonly record: PodRecord; readonly ofPort: number | undefined }[];
+    /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
+    readonly dropped: readonly { readonly port: string; readonly why: string }[];
+    /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
+    readonly held: readonly { readonly ip: IpAddress; readonly podUid: string }[];
+}
+
+/**
+ * Finds out which Pod interfaces this Node has, from three witnesses: the records in OVSDB, the aliases of the links,
+ * and the addresses the API server knows. Together they make sure that a lost database gives no address twice. Pure.
+ */
+export function rebuild(input: RebuildInput): Rebuilt {
+    const kept: { record: PodRecord; ofPort: number | undefined }[] = [];
+    const dropped: { port: string; why: string }[] = [];
+    const owners = new Map<string, string>();
+    const claim = (record: PodRecord): string | undefined => {
+        const texts = record.addresses.map((address) => formatIp(address.ip));
+        const taken = texts.find((text) => owners.has(text));
+        if (taken !== undefined) return `address ${taken} is recorded for container ${owners.get(taken)} too`;
+        for (const text of texts) owners.set(text, record.containerId);
+        return undefined;
+    };
+    // A record whose link lives comes first: of two owners the running one is right.
+    const linkNames = new Set(input.links.map((link) => link.name));
+    const alive = (port: StoredPort): number => (linkNames.has(port.name) ? 0 : 1);
+    for (const port of [...input.ports].sort((one, other) => alive(one) - alive(other))) {
+        const record = fromExternalIds(port.name, port.externalIds);
+        if (record === undefined) continue;
+        if (record === "unfinished")
+            dropped.push({ port: port.name, why: "the record has no addresses: its ADD was never answered" });
+        else if (record.bootId !== "" && record.bootId !== input.bootId)
+            dropped.push({ port: port.name, why: "it is from another boot" });
+        else {
+            const conflict = claim(record);
+            if (conflict === undefined) kept.push({ record, ofPort: port.ofPort });
+            else dropped.push({ port: port.name, why: conflict });
+        }
+    }
+    const recorded = new Set(kept.map(({ record }) => record.hostIfName));
+    for (const link of input.links) {
+        if (recorded.has(link.name)) continue;
+        const record = fromLink(link, input);
+        if (record !== undefined && claim(record) === undefined) kept.push({ record, ofPort: undefined });
+    }
+    const held = input.pods
+        .filter((pod) => !pod.hostNetwork)
+        .flatMap((pod) => pod.podIps.map((ip) => ({ ip, podUid: pod.uid })))
+        .filter(
+            ({ ip }) => !owners.has(formatIp(ip)) && input.podPrefixes.some((prefix) => prefixContains(prefix, ip)),
+        );
+    return { kept, dropped, held };
+}
+
+function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
+    const alias = fromAlias(link.alias);
+    const first = alias?.addresses[0];
+    if (alias === undefined || first === undefined || !input.bootId.startsWith(alias.bootId)) return undefined;
+    const pod = input.pods.find((candidate) => candidate.uid === alias.podUid);
+    return {
+        containerId: alias.containerId,
+        ifName: alias.ifName,
+        podNamespace: pod?.namespace ?? "",
+        podName: pod?.name ?? "",
+        podUid: alias.podUid,
+        netns: "",
+        hostIfName: link.name,
+        mac: macOf(first.ip),
+        addresses: alias.addresses.map((address) => ({
+            ...address,
+            gateway: gatewayOf(address.ip, address.prefixLength),
+        })),
+        bootId: input.bootId,
+    };
+}

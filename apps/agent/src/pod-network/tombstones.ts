@@ -1,0 +1,32 @@
+/** How long a DEL is remembered: longer than any runtime repeats or delays an ADD. */
+const lifetimeMs = 10 * 60_000;
+
+/**
+ * Remembers which containers were deleted and when. An ADD that was asked for before the DEL, and is late, must not
+ * wire a container that is gone: nobody would ever DEL it again.
+ */
+export class Tombstones {
+    readonly #deletedAt = new Map<string, number>();
+    readonly #now: () => number;
+
+    constructor(now: () => number) {
+        this.#now = now;
+    }
+
+    add(containerId: string): void {
+        const now = this.#now();
+        this.#deletedAt.delete(containerId);
+        this.#deletedAt.set(containerId, now);
+        // Insertion order is age: stop at the first that is young enough.
+        for (const [id, at] of this.#deletedAt) {
+            if (now - at <= lifetimeMs) break;
+            this.#deletedAt.delete(id);
+        }
+    }
+
+    /** True when the container was deleted at or after that moment. */
+    hasSince(containerId: string, moment: number): boolean {
+        const at = this.#deletedAt.get(containerId);
+        return at !== undefined && at >= moment && this.#now() - at <= lifetimeMs;
+    }
+}

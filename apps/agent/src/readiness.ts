@@ -1,0 +1,48 @@
+import { AntreaError } from "@antrea/errors";
+
+/** What must be in place before Pods can be wired, by name; each with what is missing, in words for a user. */
+export class Readiness {
+    readonly #problems = new Map<string, string>();
+    #waiters: (() => void)[] = [];
+
+    /** @param conditions name and what is missing until it is first met */
+    constructor(conditions: Readonly<Record<string, string>>) {
+        for (const [name, problem] of Object.entries(conditions)) this.#problems.set(name, problem);
+    }
+
+    met(name: string): void {
+        this.#problems.delete(name);
+        if (this.#problems.size === 0) for (const wake of this.#waiters.splice(0)) wake();
+    }
+
+    unmet(name: string, problem: string): void {
+        this.#problems.set(name, problem);
+    }
+
+    /** What is missing, or undefined when nothing is. */
+    missing(): string | undefined {
+        return this.#problems.size === 0 ? undefined : [...this.#problems.values()].join("; ");
+    }
+
+    /** Resolves when nothing is missing. Rejects when the signal ends first. */
+    ready(signal: AbortSignal): Promise<void> {
+        if (this.#problems.size === 0) return Promise.resolve();
+        return new Promise((resolve, reject) => {
+            const aborted = (): void => {
+                this.#waiters = this.#waiters.filter((waiter) => waiter !== wake);
+                reject(
+                    new AntreaError("NOT_READY", "timeout", this.missing() ?? "it just became ready", {
+                        cause: signal.reason,
+                    }),
+                );
+            };
+            const wake = (): void => {
+                signal.removeEventListener("abort", aborted);
+                resolve();
+            };
+            if (signal.aborted) return aborted();
+            signal.addEventListener("abort", aborted, { once: true });
+            this.#waiters.push(wake);
+        });
+    }
+}

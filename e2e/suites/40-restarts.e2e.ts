@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { inAgent, kubectl, onNode, systemNamespace, systemPod, waitForAgents, workers } from "../fixture/cluster.ts";
+import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";
+import { eventually } from "../fixture/run.ts";
+
+describe("restarts", () => {
+    const [first = "", second = ""] = workers;
+    let namespace: TestNamespace;
+    let client: TestPod;
+    let near: TestPod;
+    let far: TestPod;
+
+    beforeAll(async () => {
+        namespace = await TestNamespace.create("e2e-restarts");
+        [client, near, far] = (await namespace.start([
+            { name: "client", node: first },
+            { name: "near", node: first },
+            { name: "far", node: second },
+        ])) as [TestPod, TestPod, TestPod];
+    }, 180_000);
+    afterAll(() => namespace[Symbol.asyncDispose]());
+
+    /** Restarts only the agent's process; OVS beside it runs on. */
+    const killAgent = async (node: string): Promise<void> => {
+        await inAgent(node, "antrea-agent", ["sh", "-c", "kill -9 $(pidof node)"]).catch(() => undefined);
+    };
+
+    const restartsOf = async (node: string): Promise<number> => {
+        const path = "{.status.containerStatuses[?(@.name=='antrea-agent')].restartCount}";
+        return Number(
+            await kubectl([
+                "-n",
+                systemNamespace,
+                "get",
+                "pod",
+                await systemPod("antrea-agent", node),
+                "-o",
+                `jsonpath=${path}`,
+            ]),
+        );
+    };
+
+    it("loses no ping and no byte of a TCP stream while agents restart", async () => {
+        const before = await Promise.all([restartsOf(first), restartsOf(second)]);
+        // counted in the Pod: 10 pings a second for 20 s to both, beside one long stream of numbered lines
+        const pings = [near, far].map((pod) =>
+            namespace.exec(client.name, `ping -c 200 -i 0.1 -W 5 -q ${pod.ip4}`, 60_000),
+        );
+        const receiver = namespace.exec(
+            far.name,
+            "timeout 40 /usr/bin/nc -l 9100 > /tmp/stream; wc -l < /tmp/stream; tail -n 1 /tmp/stream",
+            60_000,
+        );
+        await eventually("the receiver listens", () => namespace.exec(far.name, "grep :238C /proc/net/tcp"));
+        const lines = 200;
+        const sender = namespace.exec(
+            client.name,
+            `for n in $(seq ${lines}); do echo line $n; sleep 0.1; done | nc -N -w 20 ${far.ip4} 9100`,
+            60_000,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 3_000));
+        await Promise.all([killAgent(first), killAgent(second)]);
+        for (const output of await Promise.all(pings))
+            expect(output).toMatch(/200 packets transmitted, 200 (packets )?received, 0% packet loss/);
+        await sender;
+        const [count, last] = (await receiver).trim().split("\n");
+        expect([Number(count), last]).toEqual([lines, `line ${lines}`]);
+        await eventually("both agents were started again", async () => {
+            const after = await Promise.all([restartsOf(first), restartsOf(second)]);
+            return after.every((count, index) => count === (before[index] ?? 0) + 1) ? true : undefined;
+        });
+        await waitForAgents();
+    });
+
+    it("has traffic back within 5 s after OVS is up again", async () => {
+        const script = [
+            "kill -9 $(pidof ovs-vswitchd)",
+            "while ! ovs-appctl --timeout=1 version >/dev/null 2>&1; do sleep 0.1; done",
+            "date +%s.%N",
+        ].join("; ");
+        const ping = namespace.exec(
+            client.name,
+            `for n in $(seq 150); do ping -c 1 -W 1 ${far.ip4} >/dev/null && echo ok $(date +%s.%N); sleep 0.1; done; true`,
+            120_000,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        const up = Number((await inAgent(first, "antrea-ovs", ["sh", "-c", script])).trim());
+        const back = (await ping)
+            .split("\n")
+            .filter((line) => line.startsWith("ok "))
+            .map((line) => Number(line.slice(3)))
+            .find((time) => time > up);
+        expect(back).toBeDefined();
+        expect((back ?? Infinity) - up).toBeLessThan(5);
+    });
+
+    it("rebuilds ports and addresses when conf.db is deleted under running Pods, and gives none twice", async () => {
+        await inAgent(first, "antrea-ovs", [
+            "sh",
+            "-c",
+            "rm -f /etc/openvswitch/conf.db /etc/openvswitch/.conf.db.*; kill -9 $(pidof ovsdb-server)",
+        ]);
+        await eventually("Pods reach each other again", async () => {
+            await namespace.exec(
+                client.name,
+                `ping -c 1 -W 1 ${near.ip4} && ping -c 1 -W 1 ${far.ip4} && ping -c 1 -W 1 ${far.ip6}`,
+            );
+            return true;
+        });
+        await killAgent(first);
+        await waitForAgents();
+        const more = await namespace.start([1, 2, 3, 4, 5].map((n) => ({ name: `more-${n}`, node: first })));
+        const all = [client, near, ...more].flatMap((pod) => [pod.ip4, pod.ip6]);
+        expect(new Set(all).size).toBe(all.length);
+        const url = `http://${hostPort(more[0]?.ip4 ?? "", 8080)}/hostname`;
+        expect(await namespace.exec(far.name, `curl -sS -m 5 ${url}`)).toBe("more-1");
+        await namespace.delete(...more.map(({ name }) => name));
+    });
+
+    it("lets a second agent on a Node wait, so that two never give out addresses", async () => {
+        const pod = await systemPod("antrea-agent", first);
+        const log = await kubectl(
+            [
+                "-n",
+                systemNamespace,
+                "exec",
+                pod,
+                "-c",
+                "antrea-agent",
+                "--",
+                "sh",
+                "-c",
+                "sed 's/apiPort: .*/apiPort: 10399/' /etc/antrea/antrea-agent.conf > /tmp/second.conf && timeout -s KILL 8 antrea-agent --config=/tmp/second.conf",
+            ],
+            { timeoutMs: 30_000 },
+        ).catch((error: unknown) => String(error));
+        expect(log).toContain("starting");
+        expect(log).not.toContain("Pod interfaces rebuilt");
+        const [extra] = await namespace.start([{ name: "beside", node: first }]);
+        expect([client, near].map(({ ip4 }) => ip4)).not.toContain(extra?.ip4);
+        await namespace.delete("beside");
+    });
+
+    it("gives a Node that is deleted and registered again its podCIDRs back", async () => {
+        const cidrs = (): Promise<string> => kubectl(["get", "node", second, "-o", "jsonpath={.spec.podCIDRs}"]);
+        const before = await cidrs();
+        await kubectl(["delete", "node", second]);
+        await onNode(second, ["systemctl", "restart", "kubelet"]);
+        await eventually(
+            "the Node has podCIDRs again",
+            async () => ((await cidrs()) === "" ? undefined : true),
+            90_000,
+        );
+        expect(await cidrs()).toBe(before);
+        await kubectl(["wait", "--for=condition=Ready", `node/${second}`, "--timeout=120s"], { timeoutMs: 130_000 });
+        await waitForAgents();
+        [far] = (await eventually("a Pod runs there again", async () => {
+            await kubectl([
+                "-n",
+                namespace.name,
+                "delete",
+                "pod",
+                "far",
+                "--ignore-not-found",
+                "--grace-period=0",
+                "--force",
+            ]);
+            return namespace.start([{ name: "far", node: second }]);
+        })) as [TestPod];
+        const url = `http://${hostPort(far.ip4, 8080)}/hostname`;
+        expect(await eventually("it is reached", () => namespace.exec(client.name, `curl -sS -m 5 ${url}`))).toBe(
+            "far",
+        );
+    });
+});

@@ -1,0 +1,14 @@
+import { type Flow } from "@antrea/openflow";
+import { load, Reg, type Source } from "./registers.ts";
+import { Priority, Table } from "./tables.ts";
+
+/** Marks what a port sends with who is behind it. A port without such a flow is unknown: its packets are dropped. */
+export function classifierFlow(ofPort: number, source: Source): Flow {
+    return {
+        table: Table.Classifier,
+        priority: Priority.normal,
+        match: { in_port: ofPort },
+        actions: [load(Reg.source, source)],
+        gotoTable: Table.SpoofGuard,
+    };
+}

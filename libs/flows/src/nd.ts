@@ -1,0 +1,116 @@
+import { type Flow, type Match } from "@antrea/openflow";
+import { linkLocalFromMac, macToBigint, prefixContains, prefixMask, sameIp, type IpAddress } from "@antrea/ip";
+import { type Station } from "./arp.ts";
+import { fieldsOf, linkLocal, multicastIpv6, NdType, toIp, toPrefix, unicastFrame } from "./fields.ts";
+import { type Gateway } from "./inputs.ts";
+import { sendTo } from "./output.ts";
+import { partsAre, Reg, Source } from "./registers.ts";
+import { Priority, Table } from "./tables.ts";
+
+// OVS reads a link-layer option that is not there as zero.
+const noOption = 0n;
+const allNodes: IpAddress = { family: 6, value: (0xff02n << 112n) | 1n };
+
+/** The link-local addresses by which a station is known: those among its addresses, and the one its MAC gives. */
+export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
+    const own = linkLocalFromMac(station.mac);
+    return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
+}
+
+/**
+ * Neighbour discovery (RFC 4861) is limited to solicitations and advertisements, which the switch carries to the one
+ * port that they are for: no flooding, no learning. Advertisements to all nodes go to the gateway, which then knows a
+ * new Pod at once, and so do Pods' router solicitations. A Pod that asks whether an address is free hears no objection;
+ * it could not send from another's address anyway. Router advertisements, redirects and every other multicast of IPv6
+ * are dropped.
+ */
+export function ndBaseFlows(gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
+    const fromPod = partsAre([Reg.source, Source.pod]);
+    // Whatever their code: OVS reads the fields of neighbour discovery with code 0 only.
+    const guarded = Object.values(NdType).map((type) => ({ ...fieldsOf(6).icmp, icmpv6_type: type }));
+    const unicast = { ...nd(NdType.neighborAdvertisement), ...unicastFrame };
+    return [
+        ...gatewayLinkLocals.map((ip) =>
+            flow("NdGuard", Priority.high, {
+                ...nd(NdType.neighborAdvertisement),
+                ...fromPod,
+                nd_target: ip.value,
+            }),
+        ),
+        ...[...guarded, toPrefix(multicastIpv6)].map((match) => flow("NdGuard", Priority.low, match)),
+        { ...flow("NdForward", Priority.low, unicast), gotoTable: Table.L2Forwarding },
+        {
+            ...flow("NdForward", Priority.normal, {
+                ...nd(NdType.neighborAdvertisement),
+                ...fromPod,
+                ...toIp(allNodes),
+            }),
+            ...sendTo(gateway.ofPort),
+        },
+        {
+            ...flow("NdForward", Priority.normal, { ...nd(NdType.routerSolicitation), ...fromPod }),
+            ...sendTo(gateway.ofPort),
+        },
+    ];
+}
+
+/** What the gateway may say: its own hardware address. The kernel behind it is trusted with the IP addresses. */
+export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
+    const hardware = macToBigint(gateway.mac);
+    const own = { in_port: gateway.ofPort };
+    const said = [
+        ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborSolicitation), ...own, nd_sll: option })),
+        ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborAdvertisement), ...own, nd_tll: option })),
+    ];
+    const ips = [
+        ...gateway.ips.filter((ip) => ip.family === 6 && !prefixContains(linkLocal, ip)),
+        ...gatewayLinkLocals,
+    ];
+    return [...said.map(allow), ...ips.map((ip) => delivery(gateway.ofPort, ip))];
+}
+
+/**
+ * What a Pod may say: its own hardware address, and advertisements of its own addresses or of a link-local one. Its
+ * sender address was seen to by the spoof guard. It hears the questions for its addresses and for the link-local
+ * address that its MAC gives.
+ */
+export function podNdFlows(pod: Station): Flow[] {
+    const ips = pod.ips.filter((ip) => ip.family === 6);
+    if (ips.length === 0) return [];
+    const hardware = macToBigint(pod.mac);
+    const own = { in_port: pod.ofPort };
+    const linkLocalTarget = { value: linkLocal.base, mask: prefixMask(linkLocal) };
+    const targets = [...ips.map((ip) => ip.value), linkLocalTarget];
+    const said = [
+        { ...nd(NdType.routerSolicitation), ...own },
+        ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborSolicitation), ...own, nd_sll: option })),
+        ...[hardware, noOption].flatMap((option) =>
+            targets.map((target) => ({
+                ...nd(NdType.neighborAdvertisement),
+                ...own,
+                nd_target: target,
+                nd_tll: option,
+            })),
+        ),
+    ];
+    const heard = [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(pod)];
+    return [...said.map(allow), ...heard.map((ip) => delivery(pod.ofPort, ip))];
+}
+
+function nd(type: number): Match {
+    return { ...fieldsOf(6).icmp, icmpv6_type: type, icmpv6_code: 0 };
+}
+
+function allow(match: Match): Flow {
+    return { ...flow("NdGuard", Priority.normal, match), gotoTable: Table.NdForward };
+}
+
+// A station's question whether its own address is free comes back to its own port, which OVS does not send to.
+function delivery(ofPort: number, ip: IpAddress): Flow {
+    const match = { ...nd(NdType.neighborSolicitation), nd_target: ip.value };
+    return { ...flow("NdForward", Priority.normal, match), ...sendTo(ofPort) };
+}
+
+function flow(table: "NdGuard" | "NdForward", priority: number, match: Match): Flow {
+    return { table: Table[table], priority, match, actions: [] };
+}

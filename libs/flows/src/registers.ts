@@ -1,0 +1,51 @@
+import { type Action, type FieldName, type Match, type SubField } from "@antrea/openflow";
+
+/** Parts of the registers that carry what one table found out to a later one. */
+export const Reg = {
+    /** Who sent the packet: a value of `Source`. */
+    source: { field: "reg0", offset: 0, bits: 4 },
+    /** What the table Output does: a value of `OutputKind`. */
+    outputKind: { field: "reg0", offset: 21, bits: 2 },
+    /** The port that the table Output sends to. */
+    outputPort: { field: "reg1", offset: 0, bits: 32 },
+} as const satisfies Readonly<Record<string, SubField>>;
+
+/** Parts of the connection mark. Bits 4 to 7 are kept free for Services, SNAT, hairpin and layer 7. */
+export const CtMark = {
+    /** Who began the connection: a value of `Source`. Never 0 once committed. */
+    source: { field: "ct_mark", offset: 0, bits: 4 },
+    /** Whatever Pods send of this connection passes the host's stack, even to a Pod beside them. */
+    viaHost: { field: "ct_mark", offset: 8, bits: 1 },
+} as const satisfies Readonly<Record<string, SubField>>;
+
+/** Values of `Reg.source` and `CtMark.source`. */
+export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;
+export type Source = (typeof Source)[keyof typeof Source];
+
+/** Values of `Reg.outputKind`. */
+export const OutputKind = { port: 1, controller: 2 } as const;
+
+/** The action that writes a part of a field and leaves its other bits. */
+export function load(part: SubField, value: number): Action {
+    const mask = maskOf(part);
+    const shifted = BigInt(value) << BigInt(part.offset);
+    return { type: "set_field", field: part.field, value: Number(shifted), mask: Number(mask) };
+}
+
+/** The match of some parts of fields; parts of one field become one value and mask. */
+export function partsAre(...parts: readonly (readonly [SubField, number])[]): Match {
+    const fields = new Map<FieldName, { value: bigint; mask: bigint }>();
+    for (const [part, wanted] of parts) {
+        const { value, mask } = fields.get(part.field) ?? { value: 0n, mask: 0n };
+        const shifted = BigInt(wanted) << BigInt(part.offset);
+        fields.set(part.field, { value: value | shifted, mask: mask | maskOf(part) });
+    }
+    const numbers = [...fields].map(
+        ([field, { value, mask }]) => [field, { value: Number(value), mask: Number(mask) }] as const,
+    );
+    return Object.fromEntries(numbers);
+}
+
+function maskOf(part: SubField): bigint {
+    return ((1n << BigInt(part.bits)) - 1n) << BigInt(part.offset);
+}

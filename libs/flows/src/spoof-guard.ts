@@ -1,0 +1,57 @@
+import { type Flow, type Match } from "@antrea/openflow";
+import { macToBigint, type Family, type IpAddress } from "@antrea/ip";
+import { fieldsOf, fromIp, fromPrefix, linkLocal, NdType, unspecifiedIpv6 } from "./fields.ts";
+import { type Gateway, type PodInput } from "./inputs.ts";
+import { partsAre, Reg, Source } from "./registers.ts";
+import { Priority, Table, type TableId } from "./tables.ts";
+
+const icmpRedirect = 5;
+
+/**
+ * The gateway may send from any address (it forwards for others), but only with its MAC address. Pods may not take the
+ * gateway's link-local address, although they may take any other. ICMP redirects are dropped whoever sends them: the
+ * host sends them when it forwards a Service's packet back to the port it came from, and a Pod that believed one would
+ * go past the host's address translation. (Those of IPv6 are dropped as neighbour discovery.)
+ */
+export function gatewaySpoofGuard(
+    families: readonly Family[],
+    gateway: Gateway,
+    gatewayLinkLocals: readonly IpAddress[],
+): Flow[] {
+    const flows = families.map((family) =>
+        pass({ ...fieldsOf(family).any, in_port: gateway.ofPort, eth_src: macToBigint(gateway.mac) }, next(family)),
+    );
+    if (families.includes(4)) flows.push(drop({ ...fieldsOf(4).icmp, icmpv4_type: icmpRedirect }));
+    if (families.includes(6)) {
+        for (const ip of gatewayLinkLocals) flows.push(drop({ ...fromIp(ip), ...partsAre([Reg.source, Source.pod]) }));
+    }
+    return flows;
+}
+
+/**
+ * A Pod sends with its MAC address and from its addresses. With IPv6 also from a link-local address, and from the
+ * unspecified address when it asks whether an address is free (RFC 4862 section 5.4.2).
+ */
+export function podSpoofGuard(pod: PodInput): Flow[] {
+    const station: Match = { in_port: pod.ofPort, eth_src: macToBigint(pod.mac) };
+    const flows = pod.ips.map((ip) => pass({ ...station, ...fromIp(ip) }, next(ip.family)));
+    if (!pod.ips.some((ip) => ip.family === 6)) return flows;
+    const question = { ...fieldsOf(6).icmp, icmpv6_type: NdType.neighborSolicitation, icmpv6_code: 0 };
+    return [
+        ...flows,
+        pass({ ...station, ...fromPrefix(linkLocal) }, next(6)),
+        pass({ ...station, ...question, ...fromIp(unspecifiedIpv6) }, next(6)),
+    ];
+}
+
+function next(family: Family): TableId {
+    return family === 4 ? Table.ConntrackZone : Table.NdGuard;
+}
+
+function pass(match: Match, gotoTable: TableId): Flow {
+    return { table: Table.SpoofGuard, priority: Priority.normal, match, actions: [], gotoTable };
+}
+
+function drop(match: Match): Flow {
+    return { table: Table.SpoofGuard, priority: Priority.high, match, actions: [] };
+}

@@ -1,0 +1,33 @@
+import { parseIp, parseMac, parsePrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
+import { OfPort, type PeerNodeInput, type PipelineInput, type PodInput } from "../src/index.ts";
+
+const of = <T extends { readonly family: Family }>(families: readonly Family[], items: readonly T[]): T[] =>
+    items.filter((item) => families.includes(item.family));
+const ips = (...texts: readonly string[]): IpAddress[] => texts.map(parseIp);
+const prefixes = (...texts: readonly string[]): Prefix[] => texts.map((text) => parsePrefix(text));
+
+export const gatewayMac = parseMac("0e:00:00:00:00:01");
+
+/** A Node with the addresses that all tests use, limited to some families. */
+export function exampleNode(families: readonly Family[] = [4, 6]): PipelineInput {
+    return {
+        families,
+        gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: of(families, ips("10.10.0.1", "fd00:10::1")) },
+        podPrefixes: of(families, prefixes("10.10.0.0/24", "fd00:10::/64")),
+        mode: "noEncap",
+    };
+}
+
+/** Pod number `index` from 1: port 32784 and on, MAC and addresses that end in the number + 1. */
+export function examplePod(index: number, families: readonly Family[] = [4, 6]): PodInput {
+    return {
+        ofPort: 32783 + index,
+        mac: Uint8Array.of(0x0a, 0, 0, 0, 0, index + 1),
+        ips: of(families, ips(`10.10.0.${index + 1}`, `fd00:10::${(index + 1).toString(16)}`)),
+        gatewayMac,
+    };
+}
+
+export function examplePeer(families: readonly Family[] = [4, 6]): PeerNodeInput {
+    return { podPrefixes: of(families, prefixes("10.10.1.0/24", "fd00:10:0:1::/64")), gatewayMac };
+}

@@ -1,0 +1,35 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+import { formatFlow, type Flow } from "@antrea/openflow";
+import { type Family } from "@antrea/ip";
+import { peerNodeFlows, pipelineFlows, podFlows, tableName } from "../src/index.ts";
+import { exampleNode, examplePeer, examplePod } from "./examples.ts";
+
+function section(title: string, flows: readonly Flow[]): string {
+    const order = (flow: Flow): number => flow.table * 65536 - flow.priority;
+    const sorted = flows.toSorted((a, b) => order(a) - order(b));
+    const lines = sorted.map((flow, at) => {
+        const heading = flow.table === sorted[at - 1]?.table ? "" : `# ${tableName(flow.table)}\n`;
+        return `${heading}${formatFlow(flow)}\n`;
+    });
+    return `## ${title}\n\n${lines.join("")}`;
+}
+
+// UPDATE_GOLDEN=1 writes the files anew: read the difference before it is committed.
+describe("the flows as ovs-ofctl shows them", () => {
+    it.each<[string, readonly Family[]]>([
+        ["v4", [4]],
+        ["v6", [6]],
+        ["dual", [4, 6]],
+    ])("%s", (name, families) => {
+        const text = [
+            section("pipelineFlows", pipelineFlows(exampleNode(families)).flows),
+            section("podFlows", podFlows(examplePod(1, families)).flows),
+            section("peerNodeFlows", peerNodeFlows(examplePeer(families)).flows),
+        ].join("\n");
+        const path = fileURLToPath(new URL(`golden/${name}.txt`, import.meta.url));
+        if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text);
+        expect(text).toBe(readFileSync(path, "utf8"));
+    });
+});

@@ -1,0 +1,66 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { formatFlow, type Flow } from "@antrea/openflow";
+import { PrivateOvs } from "@antrea/openflow/testing";
+
+/** A private Open vSwitch with one bridge that holds these flows, and a port for each name. */
+export class TestSwitch implements AsyncDisposable {
+    readonly ovs: PrivateOvs;
+    readonly bridge = PrivateOvs.deviceName("br");
+    readonly #devices = new Map<string, string>();
+
+    private constructor(ovs: PrivateOvs) {
+        this.ovs = ovs;
+    }
+
+    static async start(flows: readonly Flow[]): Promise<TestSwitch> {
+        const testSwitch = new TestSwitch(await PrivateOvs.start());
+        await testSwitch.ovs.addBridge(testSwitch.bridge);
+        await testSwitch.addFlows(flows);
+        return testSwitch;
+    }
+
+    /** A port of this OpenFlow number; gives the name of its device. An existing device can be taken over. */
+    async addPort(name: string, ofport: number, existing?: string): Promise<string> {
+        const device = existing ?? PrivateOvs.deviceName(name);
+        this.#devices.set(device, name);
+        await this.ovs.addPort(this.bridge, device, { ofport, type: existing === undefined ? "internal" : "" });
+        return device;
+    }
+
+    /** All in one bundle, from the text form: this shows that OVS reads what `formatFlow` writes. */
+    async addFlows(flows: readonly Flow[]): Promise<void> {
+        const file = join(this.ovs.runDir, "flows.txt");
+        await writeFile(file, flows.map((flow) => `${formatFlow(flow)}\n`).join(""));
+        await this.ovs.ofctl("--bundle", "add-flows", this.bridge, file);
+    }
+
+    /** What becomes of a packet; `ctStates` are what connection tracking says in each pass, for example "trk,new". */
+    async trace(packet: string, ctStates: readonly string[] = []): Promise<Trace> {
+        const next = ctStates.flatMap((state) => ["--ct-next", state]);
+        const text = await this.ovs.appctl("ofproto/trace", "--names", this.bridge, packet, ...next);
+        const passes = [...text.matchAll(/^Datapath actions: (.*)$/gm)].map((found) => found[1] ?? "");
+        const actions = passes.at(-1) ?? "";
+        const outputs = withoutParentheses(actions)
+            .split(",")
+            .flatMap((item) => this.#devices.get(item) ?? []);
+        return { outputs, actions, text };
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.ovs[Symbol.asyncDispose]();
+    }
+}
+
+export interface Trace {
+    /** Names of the ports that the packet leaves by, as given to `addPort`. */
+    readonly outputs: readonly string[];
+    /** Datapath actions of the last pass. */
+    readonly actions: string;
+    readonly text: string;
+}
+
+function withoutParentheses(text: string): string {
+    const inner = text.replace(/\([^()]*\)/g, "");
+    return inner === text ? text : withoutParentheses(inner);
+}

@@ -1,0 +1,40 @@
+import { writeFileSync } from "node:fs";
+import { leases } from "@antrea/kube";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { Daemon } from "./daemon.ts";
+import { bundlePath, workPath } from "./paths.ts";
+
+const readyLimitMs = 60_000;
+
+/** Starts the bundled controller with NodeIPAM on; does not wait. */
+export function spawnController(name: string, kubeconfig: string): Daemon {
+    const configPath = workPath(`${name}.conf`);
+    const config = {
+        clientConnection: { kubeconfig },
+        nodeIPAM: {
+            enableNodeIPAM: true,
+            clusterCIDRs: ["10.0.0.0/8", "fd00:10::/48"],
+            serviceCIDR: "10.96.0.0/16",
+            serviceCIDRv6: "fd00:10:96::/112",
+        },
+    };
+    writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
+    return new Daemon("antrea-controller", {
+        script: bundlePath("controller"),
+        args: ["--config", configPath],
+        env: { PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "kube-system" },
+        logPath: workPath(`${name}.log`),
+    });
+}
+
+/** Starts it and waits until it leads. */
+export async function startController(name: string, api: TestApiServer): Promise<Daemon> {
+    const clients = api.clients();
+    const daemon = spawnController(name, api.kubeconfig());
+    const leads = async (): Promise<boolean> => {
+        const lease = await clients.api.find(leases, { namespace: "kube-system", name: "antrea-controller" });
+        return (lease?.spec?.holderIdentity ?? "") !== "";
+    };
+    await daemon.ready(leads, readyLimitMs);
+    return daemon;
+}

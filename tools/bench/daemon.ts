@@ -1,0 +1,74 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BenchError } from "./error.ts";
+
+const stopLimitMs = 15_000;
+
+/** Resident memory of a process in MiB: now, and the highest since its start. */
+export interface Memory {
+    readonly now: number;
+    readonly peak: number;
+}
+
+/** A program under measurement, with its output in a file. */
+export class Daemon implements AsyncDisposable {
+    readonly #name: string;
+    readonly #logPath: string;
+    readonly #child: ChildProcess;
+    readonly #ended: Promise<void>;
+
+    constructor(
+        name: string,
+        options: {
+            readonly script: string;
+            readonly args: readonly string[];
+            readonly env: NodeJS.ProcessEnv;
+            readonly logPath: string;
+        },
+    ) {
+        this.#name = name;
+        this.#logPath = options.logPath;
+        const log = openSync(options.logPath, "a");
+        this.#child = spawn(process.execPath, [options.script, ...options.args], {
+            env: { ...options.env, NODE_OPTIONS: process.env.BENCH_NODE_OPTIONS },
+            stdio: ["ignore", log, log],
+        });
+        closeSync(log);
+        this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
+    }
+
+    /** Waits until the probe is true; fails with the end of the log when the program ends or the time does. */
+    async ready(probe: () => Promise<boolean>, limitMs: number): Promise<void> {
+        const end = performance.now() + limitMs;
+        while (!(await probe())) {
+            if (!this.#running) throw this.#failure("ENDED", "ended before it was ready");
+            if (performance.now() > end) throw this.#failure("NOT_READY", `was not ready after ${limitMs / 1000} s`);
+            await sleep(20);
+        }
+    }
+
+    memory(): Memory {
+        const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
+        const of = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+        return { now: of("VmRSS"), peak: of("VmHWM") };
+    }
+
+    /** The programs stop in order on SIGTERM; one that does not is killed. */
+    async [Symbol.asyncDispose](): Promise<void> {
+        if (!this.#running) return;
+        this.#child.kill("SIGTERM");
+        const limit = setTimeout(() => this.#child.kill("SIGKILL"), stopLimitMs);
+        await this.#ended;
+        clearTimeout(limit);
+    }
+
+    get #running(): boolean {
+        return this.#child.exitCode === null && this.#child.signalCode === null;
+    }
+
+    #failure(code: "ENDED" | "NOT_READY", what: string): BenchError {
+        const log = readFileSync(this.#logPath, "utf8").slice(-3000);
+        return new BenchError(code, "environment", `${this.#name} ${what}; the end of its log:\n${log}`);
+    }
+}

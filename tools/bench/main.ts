@@ -1,0 +1,57 @@
+// Runs the benchmarks; started by run.sh through sandbox.sh.
+import { setTimeout as sleep } from "node:timers/promises";
+import { agentCalls } from "./benchmarks/agent-calls.ts";
+import { burst } from "./benchmarks/burst.ts";
+import { manyNodes } from "./benchmarks/many-nodes.ts";
+import { pluginCalls } from "./benchmarks/plugin-calls.ts";
+import { shim } from "./benchmarks/shim.ts";
+import { Helper } from "./helper.ts";
+import { describeMachine, loadNow } from "./machine.ts";
+import { NodeUnderTest } from "./node-under-test.ts";
+import { PodNamespaces } from "./pod-namespaces.ts";
+import { explained, table, writeReport } from "./report.ts";
+import { type Result } from "./result.ts";
+
+const idleMs = 5_000;
+const nodeBenchmarks = ["calls", "plugin", "burst"];
+const wanted = process.argv.slice(2);
+const wants = (...names: readonly string[]): boolean =>
+    wanted.length === 0 || wanted.some((name) => names.includes(name));
+
+const begin = performance.now();
+const results: Result[] = [];
+
+async function measure(label: string, work: () => Promise<readonly Result[]>): Promise<void> {
+    const start = performance.now();
+    results.push(...(await work()));
+    process.stderr.write(`  ✓ ${label} (${Math.round((performance.now() - start) / 1000)}s)\n`);
+}
+
+async function measureNode(): Promise<void> {
+    await using node = await NodeUnderTest.start();
+    await sleep(idleMs);
+    const idle = node.memory();
+    using namespaces = new PodNamespaces();
+    await using floor = new Helper("floor.ts");
+    await floor.ask("open", { socketPath: node.ovs.dbSocket });
+    if (wants("calls")) await measure("agent ADD and DEL", () => agentCalls(node, floor, namespaces));
+    if (wants("plugin")) await measure("whole-process ADD and DEL", () => pluginCalls(node, floor, namespaces));
+    if (wants("burst")) await measure("100 ADDs at once, memory", () => burst(node, idle, namespaces));
+}
+
+// As the first process of its namespace this one has no default action for signals.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
+const loadBefore = loadNow();
+const machine = describeMachine();
+if (wants(...nodeBenchmarks)) await measureNode();
+if (wants("shim")) await measure("shim", shim);
+if (wants("nodes")) await measure("5,000 Nodes", manyNodes);
+
+const all = explained(results);
+process.stdout.write(`\n${table(all)}\n`);
+if (wanted.length === 0) {
+    writeReport({ machine, loadBefore, seconds: (performance.now() - begin) / 1000, results: all });
+    process.stdout.write("\nwritten: docs/benchmarks/README.md, docs/benchmarks/latest.json\n");
+}
+process.exit(0);

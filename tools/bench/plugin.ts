@@ -1,0 +1,34 @@
+import { spawnSync } from "node:child_process";
+import { type CniCmdArgs } from "@antrea/cni";
+import { BenchError } from "./error.ts";
+
+/** The environment that a runtime gives to a CNI plugin (CNI spec 1.1, section 2). */
+export function pluginEnvironment(
+    command: "ADD" | "DEL",
+    call: Omit<CniCmdArgs, "networkConfiguration">,
+): NodeJS.ProcessEnv {
+    return {
+        PATH: process.env.PATH,
+        CNI_COMMAND: command,
+        CNI_CONTAINERID: call.containerId,
+        CNI_NETNS: call.netns,
+        CNI_IFNAME: call.ifname,
+        CNI_ARGS: call.args,
+        CNI_PATH: call.path,
+    };
+}
+
+/** Runs a program from its start to its end; gives the milliseconds and what it printed. */
+export function runPlugin(
+    path: string,
+    env: NodeJS.ProcessEnv,
+    input: string,
+    args: readonly string[] = [],
+): { readonly ms: number; readonly output: string } {
+    const begin = performance.now();
+    const { status, stdout, stderr, error } = spawnSync(path, args, { env, input, encoding: "utf8" });
+    const ms = performance.now() - begin;
+    if (status === 0) return { ms, output: stdout };
+    const said = `${stdout}${stderr}`;
+    throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${said}`, { cause: error });
+}

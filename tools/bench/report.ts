@@ -1,0 +1,94 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repository } from "./paths.ts";
+import { explain } from "./reasons.ts";
+import { type Result } from "./result.ts";
+
+/** Adds reason and next idea to what misses its goal. */
+export function explained(results: readonly Result[]): readonly Result[] {
+    return results.map((result) => (result.holds === false ? { ...result, ...explain(result.id) } : result));
+}
+
+/** The results as a Markdown table. */
+export function table(results: readonly Result[]): string {
+    const rows = results.map(({ id, what, value, unit, against, ratio, pairRatio, goal, holds }) => [
+        `\`${id}\``,
+        what,
+        `${value} ${unit}`,
+        against === null ? "" : `${against.value} ${unit}`,
+        ratio === null ? "" : `${ratio}×`,
+        pairRatio === undefined ? "" : `${pairRatio}×`,
+        goal ?? "",
+        holds === null ? "" : holds ? "yes" : "**no**",
+    ]);
+    const head = ["id", "what", "value", "peer", "ratio", "by pairs", "goal", "holds"];
+    const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+    const line = (cells: readonly string[]): string =>
+        `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
+    return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+}
+
+/** Writes docs/benchmarks/README.md and docs/benchmarks/latest.json. */
+export function writeReport(input: {
+    readonly machine: ReadonlyMap<string, string>;
+    readonly loadBefore: number;
+    readonly seconds: number;
+    readonly results: readonly Result[];
+}): void {
+    const folder = join(repository, "docs/benchmarks");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "latest.json"), `${JSON.stringify(input.results, undefined, 4)}\n`);
+    writeFileSync(join(folder, "README.md"), page(input));
+}
+
+function page({ machine, loadBefore, seconds, results }: Parameters<typeof writeReport>[0]): string {
+    const missed = results.filter((result) => result.holds === false);
+    const peers = [...new Set(results.flatMap(({ against }) => (against === null ? [] : [against.what])))];
+    const misses = missed.map(({ id, reason, next }) => `- \`${id}\`: ${reason} Next: ${next}`);
+    return [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`, with the same figures in [latest.json](latest.json); do not edit either.",
+        "",
+        "## Results",
+        "",
+        table(results),
+        "",
+        `Peers: ${peers.join("; ")}.`,
+        "",
+        ...(misses.length === 0 ? [] : ["## Missed goals", "", ...misses, ""]),
+        "## Machine",
+        "",
+        ...[...machine].map(([name, value]) => `- ${name}: ${value}`),
+        `- The run: ${Math.round(seconds)} s; load average before it ${loadBefore.toFixed(2)} (0 is a machine at rest)`,
+        "",
+        howToRead,
+    ].join("\n");
+}
+
+const howToRead = `## How to read it
+
+Where there is a peer, both are measured in one run in turn, and the one that goes first changes from pair to pair, so
+that a machine whose speed drifts is slow for both. "ratio" is value divided by peer, the same quantile of each; "by
+pairs" is the median of the ratios pair by pair, which stands still when the machine does not. Quote ratios, not
+milliseconds. A goal that is missed stays in the table with its reason: peer, floor and load are not changed to make it
+hold. In latest.json \`against\`, \`ratio\`, \`goal\` and \`holds\` are null where there is no peer or no goal.
+
+Everything runs in fresh network, mount and process namespaces: a real etcd (without fsync) and kube-apiserver,
+ovsdb-server and ovs-vswitchd with the userspace datapath, the bundled agent and controller with Node.js, dual stack,
+noEncap. Between calls the run waits until ovs-vswitchd and the kernel are done with what came before.
+
+- \`agent-…\`: 200 ADDs and DELs, one at a time, by gRPC on a lasting connection. The floor is \`tools/bench/floor.ts\`: veth
+  pair in one message, addresses and routes in one batch beside the OVSDB transaction for the port, then the wait for
+  the port number; DEL is the transaction that removes the port. It has no flows, no records, no gRPC, no log, and it
+  works on the same Open vSwitch.
+- \`plugin-…\`: 100 ADDs and DELs, from the start of the plugin's process to its end: \`antrea-cni\` with the agent behind
+  it, and containernetworking's \`bridge\` with \`host-local\` on a Linux bridge, dual stack too.
+- \`shim-…\`: 200 runs of \`antrea-cni\` through a whole ADD that a server of grpc-js answers at once, against a program
+  that only prints, compiled by the same Bun with the same options. Peak memory is the median of 10 runs, as time(1)
+  reports it, pages of the binary included.
+- \`burst-…\`: 100 ADDs sent at the same moment to the agent, until the last one is answered; then their DELs.
+- \`nodes-…\`: 5,000 Nodes are created through the API first, then the controller is started; the time runs from its start
+  as a process until a watch has shown subnets of both families on every Node.
+- \`memory-…\`: VmRSS of the bundled programs, 5 s after the last call.
+`;

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs all benchmarks and writes docs/benchmarks/README.md and latest.json.
+#   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes
+#   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
+#
+# Builds what is missing, then goes on in network, mount and process namespaces of its own: nothing of the machine's
+# network is touched, and whatever is left running ends with the process namespace.
+. "$(dirname "$0")/../lib.sh"
+cd "$REPO"
+[ "$(id -u)" = 0 ] || fail "the benchmarks make network namespaces, which needs root" "run this as root"
+need_packages time iproute2 nftables openvswitch-switch
+
+"$TOOLS/cluster/build-programs.sh" etcd cni-plugins
+[ -x "$KUBERNETES_BIN/kube-apiserver" ] || "$TOOLS/cluster/build-programs.sh" kubernetes
+
+work=$(mktemp -d /tmp/bench-XXXXXX)
+trap 'cp "$work"/*.log /tmp/benchlogs/ 2>/dev/null; rm -rf "$work"' EXIT
+build_apps() { npx --no-install nx run-many -t build -p @antrea/agent @antrea/controller @antrea/antrea-cni --outputStyle=static; }
+# The peer of the shim: the same compiler, the same options.
+build_printer() {
+    "$REPO/node_modules/@oven/bun-linux-x64-baseline/bin/bun" build --compile --bytecode --minify \
+        "$TOOLS/bench/printer.ts" --outfile "$work/printer"
+}
+export NX_DAEMON=false
+step "nx build" build_apps
+QUIET_WHEN_INSTANT=1 step "compile printer" build_printer
+
+export ANTREA_CACHE=$CACHE BENCH_WORK=$work BENCH_CNI_PLUGINS=$CNI_PLUGINS_BIN
+unshare --net --mount --pid --fork --kill-child --mount-proc -- "$TOOLS/bench/sandbox.sh" "$@"

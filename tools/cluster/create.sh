@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Creates the kind cluster NAME afresh; one of that name is removed first. Its context is kind-NAME.
+#   create.sh NAME
+. "$(dirname "$0")/../lib.sh"
+HERE=$TOOLS/cluster
+name=$1
+kubeconfig=$(kubeconfig_of "$name")
+
+image=$("$HERE/node-image.sh")
+"$HERE/build-programs.sh" tools
+"$HERE/delete.sh" "$name"
+
+# The network is kind's own. Made here first where no registry answers: nothing on the Nodes has a reason to leave the
+# machine then, so they are not masqueraded.
+make_network() {
+    docker network create kind --driver bridge --ipv6 --subnet fc00:f853:ccd:e793::/64 \
+        --opt com.docker.network.bridge.enable_ip_masquerade=false
+}
+case $image in
+    kindest/*) ;;
+    *) docker network inspect kind >/dev/null 2>&1 || step "docker network kind" make_network ;;
+esac
+
+create() {
+    "$KIND_BIN/kind" create cluster --name "$name" --image "$image" --config "$HERE/kind.yaml" --kubeconfig "$kubeconfig" --wait 0s
+    case $image in
+        # built here, it carries the image of the test Pods; another does not
+        kindest/*) "$KIND_BIN/kind" load docker-image --name "$name" "$TEST_IMAGE" ;;
+    esac
+}
+step "kind create cluster $name" create
+say "cluster $name: context kind-$name in $kubeconfig"

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Removes the kind cluster NAME, its context and nothing else.
+#   delete.sh NAME
+. "$(dirname "$0")/../lib.sh"
+name=$1
+[ -x "$KIND_BIN/kind" ] && timeout 20 docker version >/dev/null 2>&1 || exit 0
+if [ -n "$(docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name")" ]; then
+    step "kind delete cluster $name" "$KIND_BIN/kind" delete cluster --name "$name" --kubeconfig "$(kubeconfig_of "$name")"
+fi

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Runs the e2e suites on a cluster of their own, made fresh and removed after (KEEP=1 keeps it).
+#   e2e.sh [SUITE-PATTERN...]
+# On failure the state of the cluster is saved in a folder that the output names.
+. "$(dirname "$0")/lib.sh"
+cluster=antrea-e2e
+export E2E_CLUSTER=$cluster E2E_CHART=$REPO/charts/antrea KUBECONFIG
+KUBECONFIG=$(kubeconfig_of "$cluster")
+
+if [ -z "${REUSE:-}" ]; then
+    "$TOOLS/cluster/create.sh" "$cluster"
+fi
+"$TOOLS/images/load.sh" "$cluster"
+save_state() {
+    local folder
+    folder=$REPO/.reports/e2e-state-$(date +%H%M%S)
+    say "saving the state of $cluster in $folder"
+    "$TOOLS/cluster/save-state.sh" "$cluster" "$folder" || true
+}
+if ! "$TOOLS/cluster/install-chart.sh" "$cluster"; then
+    save_state
+    exit 1
+fi
+result=0
+"$TOOLS/run-jest.sh" e2e e2e --runInBand --testTimeout 240000 "$@" || result=$?
+if [ "$result" -ne 0 ]; then save_state; fi
+if [ -n "${KEEP:-}" ]; then
+    say "KEEP is set: cluster $cluster stays; KUBECONFIG=$KUBECONFIG"
+else
+    "$TOOLS/cluster/delete.sh" "$cluster"
+fi
+exit "$result"

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Builds the images of our apps, antrea/antrea-NAME:dev, from their Dockerfiles and what `nx build` made. An image
+# whose inputs have not changed is left alone.
+#   build.sh [agent|controller]...
+. "$(dirname "$0")/../lib.sh"
+UPSTREAM_BASE=debian:$DEBIAN_SUITE-slim
+LABEL=io.antrea.inputs
+# with the builder that every Docker has; the newer one is a plugin that Debian does not bring
+docker buildx version >/dev/null 2>&1 || export DOCKER_BUILDKIT=0
+
+have() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# place FILE TARGET: copies a file that another step must have made into the folder of the image
+place() {
+    [ -f "$1" ] || fail "$1 is missing, and the image antrea-$app is made of it" "run: make image"
+    install -D -m 0755 "$1" "$staged/files/$2"
+}
+
+stage_agent() {
+    local lib=usr/local/lib/antrea native=@koromix/koffi-linux-x64
+    place "$REPO/apps/agent/dist/antrea-agent.mjs" $lib/antrea-agent.mjs
+    place "$REPO/apps/cni/dist/antrea-cni" $lib/cni-bin/antrea
+    place "$CNI_PLUGINS_BIN/portmap" $lib/cni-bin/portmap
+    # the one dependency with native code stays beside the bundle
+    mkdir -p "$staged/files/$lib/node_modules/koffi" "$staged/files/$lib/node_modules/$native"
+    cp -r "$REPO/node_modules/koffi/." "$staged/files/$lib/node_modules/koffi/"
+    cp -r "$REPO/node_modules/$native/." "$staged/files/$lib/node_modules/$native/"
+    install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO"/apps/agent/image/{antrea-agent,start-ovs,install-cni}
+    ln -s cni-bin/antrea "$staged/files/$lib/antrea-cni"
+}
+
+stage_controller() {
+    place "$REPO/apps/controller/dist/antrea-controller.mjs" usr/local/lib/antrea/antrea-controller.mjs
+    install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO/apps/controller/image/antrea-controller"
+}
+
+# Puts together the folder that the Dockerfile is built from.
+stage() {
+    mkdir -p "$staged/files/usr/local/bin"
+    install -D -m 0755 "$(readlink -f "$NODE_HOME/bin/node")" "$staged/node/usr/local/bin/node"
+    install -m 0644 "$REPO/apps/$app/Dockerfile" "$REPO/apps/$app/image/packages" "$staged/"
+    "stage_$app"
+}
+
+make_base() {
+    local tar=$work/base.tar packages
+    mapfile -t packages <"$REPO/apps/$app/image/packages"
+    "$TOOLS/setup/debian-root.sh" "$tar" "${packages[@]}"
+    docker import --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' "$tar" "$1"
+    rm -f "$tar"
+}
+
+# Sets base to an image to start from: made here before, else a registry's, else made here now.
+choose_base() {
+    base=antrea-dev/base-$app:$(hash "$DEBIAN_SUITE" "$REPO/apps/$app/image/packages" "$TOOLS/setup/debian-root.sh")
+    have "$base" && return
+    if have "$UPSTREAM_BASE" || timeout 30 docker pull --quiet "$UPSTREAM_BASE" >/dev/null 2>&1; then
+        base=$UPSTREAM_BASE
+    else
+        need_packages mmdebstrap
+        step "Debian root of antrea-$app" make_base "$base"
+    fi
+}
+
+build() {
+    docker build --quiet --network "${BUILD_NETWORK:-default}" --build-arg "BASE=$base" --label "$LABEL=$inputs" --tag "$image" "$staged"
+    # what had the tag before only fills the disk; what a container uses stays
+    docker image prune --force --filter "label=$LABEL" >/dev/null || true
+}
+
+"$TOOLS/cluster/start-docker.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+[ $# -gt 0 ] || set -- agent controller
+for app in "$@"; do
+    image=antrea/antrea-$app:dev
+    staged=$work/$app
+    QUIET_WHEN_INSTANT=1 step "files of antrea-$app" stage
+    choose_base
+    inputs=$(hash "$base" "$staged")
+    if [ "$(docker image inspect --format "{{index .Config.Labels \"$LABEL\"}}" "$image" 2>/dev/null || true)" != "$inputs" ]; then
+        step "image $image" build
+    fi
+done

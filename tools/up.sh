@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# From a fresh clone to a running demo: installs what is missing, builds, creates the kind cluster `antrea`, installs
+# the chart, starts demo Pods and shows who reaches whom. Run again, it does only what is needed.
+. "$(dirname "$0")/lib.sh"
+export KUBECONFIG
+KUBECONFIG=$(kubeconfig_of "$CLUSTER")
+kubectl() { command kubectl --context "kind-$CLUSTER" "$@"; }
+begin=$(date +%s)
+
+# A cluster is kept if it was made from the same image and settings, and answers (after a restart of the machine its
+# Nodes need a moment).
+cluster_stands() {
+    [ "$(cat "$stamp" 2>/dev/null || true)" = "$inputs" ] || return 1
+    [ "$(docker ps -q --filter "label=io.x-k8s.kind.cluster=$CLUSTER" | wc -l)" = 3 ] || return 1
+    for _ in $(seq 30); do
+        kubectl get --raw /readyz >/dev/null 2>&1 && return 0
+        sleep 2
+    done
+    return 1
+}
+
+wait_for_nodes() { kubectl wait --for=condition=Ready nodes --all --timeout=180s; }
+start_demo() {
+    kubectl apply -f "$TOOLS/demo/pods.yaml"
+    kubectl -n antrea-demo rollout status daemonset/server --timeout=180s
+    kubectl -n antrea-demo rollout status daemonset/client --timeout=180s
+    kubectl -n kube-system rollout status deployment/coredns --timeout=180s
+}
+
+"$TOOLS/setup/bootstrap.sh"
+"$TOOLS/build.sh"
+image=$("$TOOLS/cluster/node-image.sh")
+stamp=$CACHE/cluster-$CLUSTER.inputs
+inputs=$(hash "$image" "$TOOLS/cluster/kind.yaml")
+if ! cluster_stands; then
+    rm -f "$stamp"
+    "$TOOLS/cluster/create.sh" "$CLUSTER"
+    printf '%s\n' "$inputs" >"$stamp"
+fi
+"$TOOLS/images/load.sh" "$CLUSTER"
+"$TOOLS/cluster/install-chart.sh" "$CLUSTER"
+QUIET_WHEN_INSTANT=1 step "Nodes become ready" wait_for_nodes
+step "demo Pods" start_demo
+rc=0
+"$TOOLS/demo/show.sh" || rc=$?
+echo
+say "up after $(($(date +%s) - begin)) s. Look around with: kubectl --context kind-$CLUSTER get pods -A -o wide"
+exit "$rc"
