@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { apply, inAgent, systemPod, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
+import { apply, killDaemon, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
 import { manifest, TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { tracesOfWorkers, type Traces } from "../fixture/traces.ts";
@@ -55,30 +55,27 @@ describe("churn", () => {
     it("leaves nothing behind when every daemon is killed during that churn", async () => {
         const before = await tracesOfWorkers();
         const [first = "", second = ""] = workers;
-        const kill = (node: string, container: "antrea-agent" | "antrea-ovs", program: string): Promise<unknown> =>
-            inAgent(node, container, ["sh", "-c", `kill -9 $(pidof ${program})`]).catch(() => undefined);
-        const killController = async (): Promise<unknown> =>
-            kubectl([
-                "-n",
-                systemNamespace,
-                "exec",
-                await systemPod("antrea-controller"),
-                "--",
-                "sh",
-                "-c",
-                "kill -9 $(pidof node)",
-            ]).catch(() => undefined);
+        const controllerNode = await kubectl([
+            "-n",
+            systemNamespace,
+            "get",
+            "pods",
+            "-l",
+            "component=antrea-controller",
+            "-o",
+            "jsonpath={.items[0].spec.nodeName}",
+        ]);
         const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
         const kills = (async () => {
             await pause(2_000);
-            await kill(first, "antrea-agent", "node");
-            await kill(second, "antrea-ovs", "ovs-vswitchd");
+            await killDaemon(first, "agent");
+            await killDaemon(second, "switch");
             await pause(6_000);
-            await kill(first, "antrea-ovs", "ovsdb-server");
-            await killController();
+            await killDaemon(first, "database");
+            await killDaemon(controllerNode, "controller");
             await pause(6_000);
-            await kill(second, "antrea-agent", "node");
-            await kill(first, "antrea-ovs", "ovs-vswitchd");
+            await killDaemon(second, "agent");
+            await killDaemon(first, "switch");
         })();
         await round();
         await kills;

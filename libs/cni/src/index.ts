@@ -1,1 +1,33 @@
-export {};
+export { parseCniArgs, type CniArgs } from "./cni-args.ts";
+export { checkAttachment, parseEnvironment, type Invocation } from "./environment.ts";
+export { ErrorCode, errorCodeName, type ErrorCodeName, type ErrorCodeNumber } from "./error-code.ts";
+export { toErrorObject, type CniErrorObject } from "./error-object.ts";
+export { CniCallError, fromCniError, toCniError } from "./errors.ts";
+export { type JsonObject } from "./json-object.ts";
+export { type Any, type CniCmdArgs, type CniCmdRequest, type CniCmdResponse, type CniError } from "./messages.ts";
+export {
+    parseNetworkConfig,
+    peekCniVersion,
+    type Attachment,
+    type IpamConfig,
+    type NetworkConfig,
+    type ParseNetworkConfigOptions,
+} from "./network-config.ts";
+export { CniResultError, convertResult, encodeResult, type ConvertedResult } from "./result-convert.ts";
+export { parseResult, type ParseResultOptions } from "./result-parse.ts";
+export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
+export { cniMethodPath, cniServiceDefinition, cniServiceName, type CniMethod, type CniMethodName } from "./service.ts";
+export { detailText, textDetail } from "./text-detail.ts";
+export {
+    checkCommandVersion,
+    checkVersion,
+    currentVersion,
+    isAtLeast,
+    supportedVersions,
+    versionAnswer,
+    type CniCommand,
+    type CniVersion,
+} from "./versions.ts";
+export { CniMessageError } from "./wire/error.ts";
+export { decodeCniCmdRequest, encodeCniCmdRequest } from "./wire/request.ts";
+export { decodeCniCmdResponse, encodeCniCmdResponse } from "./wire/response.ts";

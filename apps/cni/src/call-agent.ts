@@ -1,0 +1,101 @@
+import { messageOf } from "@antrea/errors";
+import { type BunApi, type BunSocket } from "./bun.ts";
+import { concat } from "./http2/frame.ts";
+import { GrpcStatus } from "./http2/grpc-status.ts";
+import { type CallOutcome, UnaryCall } from "./http2/unary-call.ts";
+
+/**
+ * From the first connection attempt to the server's SETTINGS. A call itself has no deadline: the runtime has one, and
+ * the agent.
+ */
+const establishTimeoutMs = 20_000;
+
+/**
+ * One call of the agent. Connects at once, while the message is still being read. Whatever keeps the agent from
+ * answering is an outcome with status UNAVAILABLE; rejects only if `message` does, or with `Http2Error`.
+ */
+export async function callAgent(
+    bun: Pick<BunApi, "connect">,
+    socketPath: string,
+    path: string,
+    message: Promise<Uint8Array>,
+): Promise<CallOutcome> {
+    const { promise, resolve, reject } = Promise.withResolvers<CallOutcome>();
+    const early: Uint8Array[] = [];
+    let unsent: Uint8Array = new Uint8Array();
+    let call: UnaryCall | undefined;
+    let lost: string | undefined;
+
+    const unavailable = (text: string): void => {
+        lost ??= text;
+        resolve({ kind: "status", status: GrpcStatus.UNAVAILABLE, text });
+    };
+    const send = (socket: BunSocket, bytes: Uint8Array): void => {
+        if (unsent.length > 0 && bytes.length > 0) {
+            unsent = concat([unsent, bytes]);
+            return;
+        }
+        const rest = unsent.length > 0 ? unsent : bytes;
+        // A negative count means that the socket is gone: its close event follows.
+        unsent = rest.length === 0 ? rest : rest.slice(Math.max(socket.write(rest), 0));
+    };
+    const receive = (socket: BunSocket, bytes: Uint8Array): void => {
+        if (call === undefined) {
+            early.push(bytes.slice());
+            return;
+        }
+        try {
+            send(socket, call.receive(bytes));
+        } catch (error) {
+            reject(error instanceof Error ? error : new TypeError(messageOf(error)));
+        }
+        if (call.outcome !== undefined) resolve(call.outcome);
+    };
+
+    const timer = setTimeout(() => {
+        if (call?.established === true || early.length > 0) return;
+        unavailable(`no HTTP/2 server answered on ${socketPath} within ${establishTimeoutMs / 1000} s`);
+    }, establishTimeoutMs);
+    const connecting = bun.connect({
+        unix: socketPath,
+        socket: {
+            data: receive,
+            drain: (socket) => {
+                send(socket, new Uint8Array());
+            },
+            close: () => {
+                unavailable("the connection was closed before the answer came");
+            },
+            error: (_socket, error) => {
+                unavailable(`the connection to ${socketPath} failed: ${messageOf(error)}`);
+            },
+            // `connect` rejects with the same error.
+            connectError: () => undefined,
+        },
+    });
+    let socket: BunSocket | undefined;
+    try {
+        const bytes = await message;
+        try {
+            socket = await connecting;
+        } catch (error) {
+            unavailable(connectFault(socketPath, error));
+        }
+        if (socket !== undefined && lost === undefined) {
+            call = new UnaryCall({ path, message: bytes });
+            send(socket, call.start());
+            for (const chunk of early) receive(socket, chunk);
+        }
+        return await promise;
+    } finally {
+        clearTimeout(timer);
+        socket?.terminate();
+    }
+}
+
+function connectFault(socketPath: string, error: unknown): string {
+    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+    if (code === "ENOENT") return `there is no socket ${socketPath}`;
+    if (code === "ECONNREFUSED") return `nobody listens on ${socketPath}`;
+    return `connecting to ${socketPath} failed: ${messageOf(error)} (${String(code)})`;
+}

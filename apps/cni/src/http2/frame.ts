@@ -1,0 +1,107 @@
+import { Http2Error } from "./error.ts";
+
+/** Frame types of RFC 9113 section 6. */
+export const FrameType = {
+    DATA: 0,
+    HEADERS: 1,
+    PRIORITY: 2,
+    RST_STREAM: 3,
+    SETTINGS: 4,
+    PUSH_PROMISE: 5,
+    PING: 6,
+    GOAWAY: 7,
+    WINDOW_UPDATE: 8,
+    CONTINUATION: 9,
+} as const;
+
+/** Flags; which one a bit means depends on the frame type. */
+export const Flag = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
+
+export interface Frame {
+    readonly type: number;
+    readonly flags: number;
+    readonly streamId: number;
+    readonly payload: Uint8Array;
+}
+
+const headerLength = 9;
+/** SETTINGS_MAX_FRAME_SIZE of a peer that was told nothing else, which is the case both for us and, at first, for it. */
+export const defaultMaxFrameSize = 16384;
+
+/** The bytes of one frame. */
+export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
+    const frame = new Uint8Array(headerLength + payload.length);
+    const view = new DataView(frame.buffer);
+    view.setUint32(0, payload.length * 256 + type);
+    view.setUint8(4, flags);
+    view.setUint32(5, streamId);
+    frame.set(payload, headerLength);
+    return frame;
+}
+
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
+    let length = 0;
+    for (const part of parts) length += part.length;
+    const whole = new Uint8Array(length);
+    let at = 0;
+    for (const part of parts) {
+        whole.set(part, at);
+        at += part.length;
+    }
+    return whole;
+}
+
+/**
+ * Cuts a byte stream into frames, however it is split: `push` a chunk, then take frames until `next` has none. Holds at
+ * most one frame and one chunk; the memory of a chunk may be reused once `next` has given undefined.
+ */
+export class FrameReader {
+    #bytes: Uint8Array = new Uint8Array();
+
+    push(chunk: Uint8Array): void {
+        this.#bytes = this.#bytes.length === 0 ? chunk : concat([this.#bytes, chunk]);
+    }
+
+    /** The next complete frame; its payload is a view. Throws `Http2Error` FRAME_SIZE_ERROR. */
+    next(): Frame | undefined {
+        const bytes = this.#bytes;
+        if (bytes.length >= headerLength) {
+            const view = new DataView(bytes.buffer, bytes.byteOffset);
+            const length = view.getUint32(0) >>> 8;
+            if (length > defaultMaxFrameSize) {
+                throw new Http2Error(
+                    "FRAME_SIZE_ERROR",
+                    "peer",
+                    `a frame of ${length} bytes is above the limit of ${defaultMaxFrameSize}`,
+                );
+            }
+            const end = headerLength + length;
+            if (bytes.length >= end) {
+                this.#bytes = bytes.subarray(end);
+                return {
+                    type: view.getUint8(3),
+                    flags: view.getUint8(4),
+                    streamId: view.getUint32(5) & 0x7fff_ffff,
+                    payload: bytes.subarray(headerLength, end),
+                };
+            }
+        }
+        this.#bytes = bytes.slice();
+        return undefined;
+    }
+}
+
+/** The payload of DATA or HEADERS without padding and priority (RFC 9113 sections 6.1 and 6.2). */
+export function unpadded(frame: Frame): Uint8Array {
+    let start = 0;
+    let end = frame.payload.length;
+    if ((frame.flags & Flag.PADDED) !== 0) {
+        start = 1;
+        end -= frame.payload[0] ?? 0;
+    }
+    if (frame.type === FrameType.HEADERS && (frame.flags & Flag.PRIORITY) !== 0) start += 5;
+    if (start > end) {
+        throw new Http2Error("PROTOCOL_ERROR", "peer", "the padding of a frame is longer than the frame");
+    }
+    return frame.payload.subarray(start, end);
+}

@@ -1,0 +1,61 @@
+/** The gRPC status codes that are named here; the others pass through as numbers. */
+export const GrpcStatus = {
+    OK: 0,
+    CANCELLED: 1,
+    UNKNOWN: 2,
+    DEADLINE_EXCEEDED: 4,
+    PERMISSION_DENIED: 7,
+    RESOURCE_EXHAUSTED: 8,
+    UNIMPLEMENTED: 12,
+    INTERNAL: 13,
+    UNAVAILABLE: 14,
+    UNAUTHENTICATED: 16,
+} as const;
+
+/** What a status of HTTP means when no gRPC status came with it (gRPC: HTTP to gRPC status code mapping). */
+export function statusOfHttp(status: number): number {
+    switch (status) {
+        case 400:
+            return GrpcStatus.INTERNAL;
+        case 401:
+            return GrpcStatus.UNAUTHENTICATED;
+        case 403:
+            return GrpcStatus.PERMISSION_DENIED;
+        case 404:
+            return GrpcStatus.UNIMPLEMENTED;
+        case 429:
+        case 502:
+        case 503:
+        case 504:
+            return GrpcStatus.UNAVAILABLE;
+        default:
+            return GrpcStatus.UNKNOWN;
+    }
+}
+
+/** What the error code of RST_STREAM means (gRPC over HTTP/2, section "Errors"). */
+export function statusOfReset(errorCode: number): number {
+    switch (errorCode) {
+        case 7: // REFUSED_STREAM
+            return GrpcStatus.UNAVAILABLE;
+        case 8: // CANCEL
+            return GrpcStatus.CANCELLED;
+        case 11: // ENHANCE_YOUR_CALM
+            return GrpcStatus.RESOURCE_EXHAUSTED;
+        case 12: // INADEQUATE_SECURITY
+            return GrpcStatus.PERMISSION_DENIED;
+        default:
+            return GrpcStatus.INTERNAL;
+    }
+}
+
+/** `grpc-message` is percent-encoded UTF-8; what is wrongly encoded stays as it is. */
+export function decodeGrpcMessage(text: string): string {
+    const octets: number[] = [];
+    for (let at = 0; at < text.length; at++) {
+        const escaped = /^%[0-9a-fA-F]{2}/.test(text.slice(at, at + 3));
+        octets.push(escaped ? Number.parseInt(text.slice(at + 1, at + 3), 16) : text.charCodeAt(at));
+        if (escaped) at += 2;
+    }
+    return new TextDecoder().decode(Uint8Array.from(octets));
+}

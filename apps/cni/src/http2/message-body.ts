@@ -1,0 +1,56 @@
+import { concat } from "./frame.ts";
+
+const prefixLength = 5;
+
+/**
+ * What became of the body of the answer: one length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"), or
+ * why it is not one.
+ */
+export type BodyFault = "none" | "incomplete" | "surplus" | "compressed" | "too large";
+
+/** Collects the body of a unary answer. Refuses by the length prefix, before the memory for it is taken. */
+export class MessageBody {
+    readonly #maxBytes: number;
+    readonly #parts: Uint8Array[] = [];
+    #length = 0;
+
+    constructor(maxBytes: number) {
+        this.#maxBytes = maxBytes;
+    }
+
+    /** Adds a piece and says whether the body is already wrong. Keeps a copy. */
+    add(piece: Uint8Array): BodyFault | undefined {
+        if (piece.length === 0) return undefined;
+        this.#parts.push(piece.slice());
+        this.#length += piece.length;
+        if (this.#length < prefixLength) return undefined;
+        const { compressed, length } = this.#prefix();
+        if (compressed) return "compressed";
+        if (length > this.#maxBytes) return "too large";
+        return this.#length > prefixLength + length ? "surplus" : undefined;
+    }
+
+    /** The message, once the stream has ended. */
+    finish(): Uint8Array | BodyFault {
+        if (this.#length === 0) return "none";
+        if (this.#length < prefixLength || this.#length < prefixLength + this.#prefix().length) return "incomplete";
+        return concat(this.#parts).subarray(prefixLength);
+    }
+
+    #prefix(): { readonly compressed: boolean; readonly length: number } {
+        while ((this.#parts[0]?.length ?? prefixLength) < prefixLength) {
+            this.#parts.splice(0, 2, concat(this.#parts.slice(0, 2)));
+        }
+        const first = this.#parts[0] ?? new Uint8Array(prefixLength);
+        const view = new DataView(first.buffer, first.byteOffset);
+        return { compressed: view.getUint8(0) !== 0, length: view.getUint32(1) };
+    }
+}
+
+/** The message with its length prefix, uncompressed. */
+export function prefixed(message: Uint8Array): Uint8Array {
+    const body = new Uint8Array(prefixLength + message.length);
+    new DataView(body.buffer).setUint32(1, message.length);
+    body.set(message, prefixLength);
+    return body;
+}

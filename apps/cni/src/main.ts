@@ -1,0 +1,21 @@
+import { type BunApi } from "./bun.ts";
+import { callAgent } from "./call-agent.ts";
+import { run } from "./run.ts";
+
+declare const Bun: BunApi;
+
+const defaultSocketPath = "/var/run/antrea/cni.sock";
+
+// Bytecode has the form of a CommonJS module, which has no `await` at its top.
+async function main(): Promise<void> {
+    const socketPath = Bun.env["ANTREA_CNI_SOCKET"] ?? defaultSocketPath;
+    const { output, exitCode } = await run({
+        environment: Bun.env,
+        readInput: () => Bun.stdin.bytes(),
+        callAgent: (path, message) => callAgent(Bun, socketPath, path, message),
+    });
+    await Bun.write(Bun.stdout, output);
+    process.exit(exitCode);
+}
+
+void main();

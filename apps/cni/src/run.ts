@@ -1,0 +1,85 @@
+import {
+    CniCallError,
+    CniMessageError,
+    type CniCommand,
+    type CniError,
+    type CniMethodName,
+    cniMethodPath,
+    currentVersion,
+    decodeCniCmdResponse,
+    encodeCniCmdRequest,
+    parseEnvironment,
+    peekCniVersion,
+    toCniError,
+    toErrorObject,
+    versionAnswer,
+} from "@antrea/cni";
+import { messageOf } from "@antrea/errors";
+import { Http2Error } from "./http2/error.ts";
+import { type CallOutcome } from "./http2/unary-call.ts";
+import { statusError } from "./status-error.ts";
+
+/** What a run needs of the world. */
+export interface RunComponents {
+    readonly environment: Readonly<Record<string, string | undefined>>;
+    /** Standard input, to its end. */
+    readInput(): Promise<Uint8Array>;
+    /** One call of the agent; may begin to connect before the message is there. */
+    callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
+}
+
+/** What the process prints on standard output, and its exit code. */
+export interface Answer {
+    readonly output: Uint8Array;
+    readonly exitCode: 0 | 1;
+}
+
+const methods: Readonly<Record<Exclude<CniCommand, "VERSION">, CniMethodName>> = {
+    ADD: "CmdAdd",
+    CHECK: "CmdCheck",
+    DEL: "CmdDel",
+    GC: "CmdGc",
+    STATUS: "CmdStatus",
+};
+
+/** Serves one invocation of the plugin. Never throws: every failure is an answer. */
+export async function run(components: RunComponents): Promise<Answer> {
+    let input = new Uint8Array() as Uint8Array;
+    try {
+        const { command, args } = parseEnvironment(components.environment);
+        if (command === "VERSION") return { output: json(versionAnswer()), exitCode: 0 };
+        const message = readInput(components).then((bytes) => {
+            input = bytes;
+            return encodeCniCmdRequest({ cniArgs: { ...args, networkConfiguration: bytes } });
+        });
+        const outcome = await components.callAgent(cniMethodPath(methods[command]), message);
+        if (outcome.kind === "status") throw statusError(command, outcome.status, outcome.text);
+        const response = decodeCniCmdResponse(outcome.message);
+        if (response.error !== undefined) return failure(response.error, input);
+        return { output: response.cniResult, exitCode: 0 };
+    } catch (error) {
+        return failure(toCniError(asCallError(error)), input);
+    }
+}
+
+async function readInput(components: RunComponents): Promise<Uint8Array> {
+    try {
+        return await components.readInput();
+    } catch (cause) {
+        throw new CniCallError("IO_FAILURE", "environment", "the network configuration on standard input", { cause });
+    }
+}
+
+function asCallError(error: unknown): unknown {
+    if (!(error instanceof Http2Error || error instanceof CniMessageError)) return error;
+    const text = `the answer on the agent's socket is no valid gRPC answer: ${messageOf(error)}`;
+    return new CniCallError("UNKNOWN_RPC_ERROR", "peer", text);
+}
+
+function failure(error: CniError, input: Uint8Array): Answer {
+    return { output: json(toErrorObject(error, peekCniVersion(input) ?? currentVersion)), exitCode: 1 };
+}
+
+function json(value: unknown): Uint8Array {
+    return new TextEncoder().encode(JSON.stringify(value));
+}

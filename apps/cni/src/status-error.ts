@@ -1,0 +1,34 @@
+import { CniCallError, type CniCommand } from "@antrea/cni";
+import { GrpcStatus } from "./http2/grpc-status.ts";
+
+const whatToLookAt =
+    "The runtime asks again by itself. If it lasts, look at the antrea-agent Pod of this Node: " +
+    "kubectl -n kube-system get pods -o wide, then kubectl -n kube-system logs <that Pod> -c antrea-agent";
+
+/** The CNI error for a call that ended with a gRPC status instead of an answer. */
+export function statusError(command: CniCommand, status: number, text: string): CniCallError {
+    switch (status) {
+        case GrpcStatus.UNAVAILABLE:
+        case GrpcStatus.DEADLINE_EXCEEDED:
+            // STATUS has a code of its own for "cannot serve ADD".
+            return new CniCallError(
+                command === "STATUS" ? "PLUGIN_NOT_AVAILABLE" : "TRY_AGAIN_LATER",
+                "environment",
+                `the Antrea agent does not answer on this Node yet: ${text}`,
+                { hint: whatToLookAt },
+            );
+        case GrpcStatus.UNIMPLEMENTED:
+            return new CniCallError(
+                "INCOMPATIBLE_API_VERSION",
+                "environment",
+                `the Antrea agent on this Node does not know the command ${command}: ` +
+                    `the CNI binary and the agent are of different versions (${text})`,
+            );
+        default:
+            return new CniCallError(
+                "UNKNOWN_RPC_ERROR",
+                "peer",
+                `the call of the Antrea agent failed with gRPC status ${status}: ${text}`,
+            );
+    }
+}

@@ -1,0 +1,39 @@
+/**
+ * Error codes of a CNI answer. 1–99 belong to the CNI specification (section "Error"), 100–199 to the agent, 200–299 to
+ * the CNI binary itself, which never sees them on the wire. 999 is what the specification's own library says for a
+ * defect. `UNKNOWN` is the zero of the enumeration on the wire.
+ */
+export const ErrorCode = {
+    UNKNOWN: 0,
+    INCOMPATIBLE_CNI_VERSION: 1,
+    UNSUPPORTED_FIELD: 2,
+    UNKNOWN_CONTAINER: 3,
+    INVALID_ENVIRONMENT_VARIABLES: 4,
+    IO_FAILURE: 5,
+    DECODING_FAILURE: 6,
+    INVALID_NETWORK_CONFIG: 7,
+    INVALID_NETNS: 8,
+    TRY_AGAIN_LATER: 11,
+    /** STATUS: no ADD can be served. */
+    PLUGIN_NOT_AVAILABLE: 50,
+    /** STATUS: no ADD can be served, and containers that exist may have limited connectivity. */
+    LIMITED_CONNECTIVITY: 51,
+    IPAM_FAILURE: 101,
+    CONFIG_INTERFACE_FAILURE: 102,
+    CHECK_INTERFACE_FAILURE: 103,
+    UNKNOWN_RPC_ERROR: 201,
+    INCOMPATIBLE_API_VERSION: 202,
+    INTERNAL: 999,
+} as const;
+
+export type ErrorCodeName = keyof typeof ErrorCode;
+export type ErrorCodeNumber = (typeof ErrorCode)[ErrorCodeName];
+
+const names: ReadonlyMap<number, ErrorCodeName> = new Map(
+    Object.entries(ErrorCode).map(([name, code]) => [code, name as ErrorCodeName]),
+);
+
+/** The name of a code, or undefined: the enumeration is open, a newer peer may send others. */
+export function errorCodeName(code: number): ErrorCodeName | undefined {
+    return names.get(code);
+}

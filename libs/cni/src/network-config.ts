@@ -1,0 +1,157 @@
+import { CniCallError } from "./errors.ts";
+import { JsonReader, type JsonObject, isJsonObject } from "./json-object.ts";
+import { checkNetworkName, containerIdFault, ifnameFault } from "./names.ts";
+import { parseDns, parseResult } from "./result-parse.ts";
+import { type CniDns, type CniResult } from "./result.ts";
+import { type CniVersion, checkVersion } from "./versions.ts";
+
+/** The configuration of one plugin of a network, as it comes on standard input. */
+export interface NetworkConfig {
+    readonly cniVersion: CniVersion;
+    /** The network: part of the identity of an attachment. */
+    readonly name: string;
+    /** The plugin. */
+    readonly type: string;
+    /** Bytes; absent and 0 both mean "not set" and are left out. */
+    readonly mtu?: number;
+    readonly ipam?: IpamConfig;
+    readonly dns?: CniDns;
+    /** The result of the plugin before, or of ADD when CHECK or DEL asks; converted to the newest form. */
+    readonly prevResult?: CniResult;
+    /** GC: the attachments that still exist. Absent is not the same as empty: without a list nothing is garbage. */
+    readonly validAttachments?: readonly Attachment[];
+    readonly runtimeConfig?: JsonObject;
+    /** The whole document, for keys that a feature reads itself. */
+    readonly raw: JsonObject;
+}
+
+export interface IpamConfig {
+    readonly type: string;
+    /** The whole section: each kind of IPAM has its own keys. */
+    readonly raw: JsonObject;
+}
+
+/** One network interface of one container: what ADD makes and GC compares. */
+export interface Attachment {
+    readonly containerId: string;
+    readonly ifname: string;
+}
+
+export interface ParseNetworkConfigOptions {
+    /**
+     * What to do with a `prevResult` that breaks a rule: "refuse" (the default), or "drop", for DEL, which must clean up
+     * whatever it is told.
+     */
+    readonly badPrevResult?: "refuse" | "drop";
+}
+
+const maxBytes = 4 * 1024 * 1024;
+const minMtu = 68;
+const maxMtu = 65535;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Parses and checks a configuration. Unknown keys are allowed, says the specification. Throws `CniCallError`:
+ * DECODING_FAILURE for what is no JSON, INCOMPATIBLE_CNI_VERSION, else INVALID_NETWORK_CONFIG with key, value and rule.
+ */
+export function parseNetworkConfig(input: Uint8Array | string, options: ParseNetworkConfigOptions = {}): NetworkConfig {
+    const reader = new JsonReader(parseJson(input), "");
+    const cniVersion = checkVersion(reader.get("cniVersion"));
+    const name = reader.text("name");
+    checkNetworkName(name);
+    const type = reader.text("type");
+    const mtu = parseMtu(reader);
+    const ipam = parseIpam(reader);
+    const dns = parseDns(reader);
+    const prevResult = parsePrevResult(reader, cniVersion, options.badPrevResult ?? "refuse");
+    const validAttachments = parseAttachments(reader);
+    const runtimeConfig = reader.optionalObject("runtimeConfig")?.raw;
+    return {
+        cniVersion,
+        name,
+        type,
+        ...(mtu === undefined ? {} : { mtu }),
+        ...(ipam === undefined ? {} : { ipam }),
+        ...(dns === undefined ? {} : { dns }),
+        ...(prevResult === undefined ? {} : { prevResult }),
+        ...(validAttachments === undefined ? {} : { validAttachments }),
+        ...(runtimeConfig === undefined ? {} : { runtimeConfig }),
+        raw: reader.raw,
+    };
+}
+
+function parseJson(input: Uint8Array | string): unknown {
+    if (input.length > maxBytes) {
+        throw new CniCallError(
+            "INVALID_NETWORK_CONFIG",
+            "caller",
+            `network configuration: ${input.length} bytes exceed the limit of ${maxBytes}`,
+        );
+    }
+    if (input.length === 0) {
+        throw new CniCallError("DECODING_FAILURE", "caller", "network configuration: standard input was empty");
+    }
+    try {
+        const value: unknown = JSON.parse(typeof input === "string" ? input : utf8.decode(input));
+        return value;
+    } catch (cause) {
+        throw new CniCallError("DECODING_FAILURE", "caller", "network configuration: not valid JSON", { cause });
+    }
+}
+
+function parseMtu(reader: JsonReader): number | undefined {
+    const mtu = reader.optionalInteger("mtu", 0, maxMtu);
+    if (mtu === undefined || mtu === 0) return undefined;
+    if (mtu < minMtu) throw reader.invalid("mtu", `must be 0 (not set) or from ${minMtu} to ${maxMtu}`);
+    return mtu;
+}
+
+function parseIpam(reader: JsonReader): IpamConfig | undefined {
+    const ipam = reader.optionalObject("ipam");
+    // An empty section is how "no IPAM" is written when a template leaves the key in.
+    if (ipam === undefined || Object.keys(ipam.raw).length === 0) return undefined;
+    return { type: ipam.text("type"), raw: ipam.raw };
+}
+
+function parsePrevResult(
+    reader: JsonReader,
+    version: CniVersion,
+    badPrevResult: "refuse" | "drop",
+): CniResult | undefined {
+    const value = reader.get("prevResult");
+    if (value === undefined) return undefined;
+    try {
+        return parseResult(value, { path: "prevResult", defaultVersion: version });
+    } catch (error) {
+        if (badPrevResult === "drop" && error instanceof CniCallError) return undefined;
+        throw error;
+    }
+}
+
+function parseAttachments(reader: JsonReader): readonly Attachment[] | undefined {
+    const key = ["cni.dev/valid-attachments", "cni.dev/attachments"].find((name) => reader.get(name) !== undefined);
+    if (key === undefined) return undefined;
+    return reader.objects(key).map((attachment) => {
+        const containerId = attachment.text("containerID");
+        const idFault = containerIdFault(containerId);
+        if (idFault !== undefined) throw attachment.invalid("containerID", idFault);
+        const ifname = attachment.text("ifname");
+        const nameFault = ifnameFault(ifname);
+        if (nameFault !== undefined) throw attachment.invalid("ifname", nameFault);
+        return { containerId, ifname };
+    });
+}
+
+/**
+ * The version an answer to this configuration should carry, read without any check: for error objects about a
+ * configuration that may itself be what is wrong. Undefined if none can be read.
+ */
+export function peekCniVersion(input: Uint8Array): string | undefined {
+    try {
+        const value: unknown = JSON.parse(new TextDecoder().decode(input));
+        const version = isJsonObject(value) ? value["cniVersion"] : undefined;
+        return typeof version === "string" ? version : undefined;
+    } catch {
+        return undefined;
+    }
+}

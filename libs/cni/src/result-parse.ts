@@ -1,0 +1,121 @@
+import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family, IpError } from "@antrea/ip";
+import { JsonReader } from "./json-object.ts";
+import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
+import { type CniVersion, checkVersion } from "./versions.ts";
+
+export interface ParseResultOptions {
+    /** Where the result stands, for messages. */
+    readonly path: string;
+    /** The version if the result has no `cniVersion` of its own. */
+    readonly defaultVersion: CniVersion;
+}
+
+const maxUint32 = 0xffff_ffff;
+
+/**
+ * Reads a result of any supported version into the newest form. Throws `CniCallError`: INCOMPATIBLE_CNI_VERSION, or
+ * INVALID_NETWORK_CONFIG with key, value and rule.
+ */
+export function parseResult(value: unknown, options: ParseResultOptions): CniResult {
+    const reader = new JsonReader(value, options.path);
+    checkVersion(reader.get("cniVersion") ?? options.defaultVersion, reader.key("cniVersion"));
+    const interfaces = reader.objects("interfaces").map(parseInterface);
+    return {
+        interfaces,
+        ips: reader.objects("ips").map((ip) => parseIpEntry(ip, interfaces.length)),
+        routes: reader.objects("routes").map(parseRoute),
+        dns: parseDns(reader) ?? {},
+    };
+}
+
+/** The `dns` section of a configuration or a result, without its empty members. */
+export function parseDns(parent: JsonReader): CniDns | undefined {
+    const reader = parent.optionalObject("dns");
+    if (reader === undefined) return undefined;
+    return present({
+        nameservers: some(reader.texts("nameservers")),
+        domain: some(reader.optionalText("domain")),
+        search: some(reader.texts("search")),
+        options: some(reader.texts("options")),
+    });
+}
+
+function parseInterface(reader: JsonReader): CniInterface {
+    const mac = some(reader.optionalText("mac"));
+    if (mac !== undefined) checked(reader, "mac", () => parseMac(mac));
+    return {
+        name: reader.text("name"),
+        ...present({
+            mac,
+            mtu: reader.optionalInteger("mtu", 0, maxUint32),
+            sandbox: some(reader.optionalText("sandbox")),
+            socketPath: some(reader.optionalText("socketPath")),
+            pciID: some(reader.optionalText("pciID")),
+        }),
+    };
+}
+
+function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
+    const address = reader.text("address");
+    const { family } = checked(reader, "address", () => addressInPrefix(address)).ip;
+    checkIpVersion(reader, family);
+    const gateway = some(reader.optionalText("gateway"));
+    if (gateway !== undefined && checked(reader, "gateway", () => parseIp(gateway)).family !== family) {
+        throw reader.invalid("gateway", `must be of the family of the address ${address}`);
+    }
+    const index = reader.optionalInteger("interface", 0, maxUint32);
+    if (index !== undefined && index >= interfaceCount) {
+        throw reader.invalid("interface", `must be an index of interfaces, which has ${interfaceCount} elements`);
+    }
+    return { address, ...present({ gateway, interface: index }) };
+}
+
+/** Up to 0.4.0 each address says its family; if it does it must be right. */
+function checkIpVersion(reader: JsonReader, family: Family): void {
+    const version = reader.optionalText("version");
+    if (version !== undefined && version !== String(family)) {
+        throw reader.invalid("version", `must be "${family}", the family of the address`);
+    }
+}
+
+function parseRoute(reader: JsonReader): CniRoute {
+    const dst = reader.text("dst");
+    const { family } = checked(reader, "dst", () => parsePrefix(dst, { hostBits: "mask" }));
+    const gw = some(reader.optionalText("gw"));
+    if (gw !== undefined && checked(reader, "gw", () => parseIp(gw)).family !== family) {
+        throw reader.invalid("gw", `must be of the family of the destination ${dst}`);
+    }
+    return {
+        dst,
+        ...present({
+            gw,
+            mtu: reader.optionalInteger("mtu", 0, maxUint32),
+            advmss: reader.optionalInteger("advmss", 0, maxUint32),
+            priority: reader.optionalInteger("priority", 0, maxUint32),
+            table: reader.optionalInteger("table", 0, maxUint32),
+            scope: reader.optionalInteger("scope", 0, 255),
+        }),
+    };
+}
+
+/** Runs a parser of @antrea/ip and lets its refusal name the key. */
+function checked<Value>(reader: JsonReader, key: string, parse: () => Value): Value {
+    try {
+        return parse();
+    } catch (error) {
+        if (!(error instanceof IpError)) throw error;
+        throw reader.invalid(key, `is refused: ${error.message}`);
+    }
+}
+
+/** An empty text or list means "not set". */
+function some<Value extends { readonly length: number }>(value: Value | undefined): Value | undefined {
+    return value === undefined || value.length === 0 ? undefined : value;
+}
+
+type Present<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
+
+/** The object without the members that are undefined. */
+function present<Fields extends object>(fields: Fields): Present<Fields> {
+    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<Fields>;
+}

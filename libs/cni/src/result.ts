@@ -1,0 +1,53 @@
+/**
+ * The result of ADD in its newest form (CNI 1.1, section "ADD Success"). Addresses stay text, as the runtime gets them.
+ * `convertResult` writes it for an older version, `parseResult` reads any version.
+ */
+export interface CniResult {
+    readonly interfaces: readonly CniInterface[];
+    readonly ips: readonly CniIp[];
+    readonly routes: readonly CniRoute[];
+    readonly dns: CniDns;
+}
+
+export interface CniInterface {
+    readonly name: string;
+    /** "aa:bb:cc:dd:ee:ff". */
+    readonly mac?: string;
+    /** Bytes; since 1.1. */
+    readonly mtu?: number;
+    /** Path of the network namespace; absent for an interface of the host. */
+    readonly sandbox?: string;
+    /** Since 1.1. */
+    readonly socketPath?: string;
+    /** Since 1.1. */
+    readonly pciID?: string;
+}
+
+export interface CniIp {
+    /** Address and prefix length, "10.0.0.5/24". */
+    readonly address: string;
+    readonly gateway?: string;
+    /** Index in `interfaces`. */
+    readonly interface?: number;
+}
+
+export interface CniRoute {
+    /** Prefix, "0.0.0.0/0". */
+    readonly dst: string;
+    /** Next hop; absent for a route without one. */
+    readonly gw?: string;
+    /** Bytes; since 1.1, as are those below. */
+    readonly mtu?: number;
+    readonly advmss?: number;
+    readonly priority?: number;
+    readonly table?: number;
+    /** 0 universe, 253 link, 254 host (rtnetlink(7)). */
+    readonly scope?: number;
+}
+
+export interface CniDns {
+    readonly nameservers?: readonly string[];
+    readonly domain?: string;
+    readonly search?: readonly string[];
+    readonly options?: readonly string[];
+}

@@ -1,0 +1,49 @@
+import { type CniCmdRequest, type CniCmdResponse } from "./messages.ts";
+import { decodeCniCmdRequest, encodeCniCmdRequest } from "./wire/request.ts";
+import { decodeCniCmdResponse, encodeCniCmdResponse } from "./wire/response.ts";
+
+export const cniServiceName = "antrea_io.antrea.pkg.apis.cni.v1beta1.Cni";
+
+export type CniMethodName = "CmdAdd" | "CmdCheck" | "CmdDel" | "CmdStatus" | "CmdGc";
+
+/** One unary call of the service: everything a gRPC library needs, over plain byte arrays. */
+export interface CniMethod {
+    /** The `:path` of the call. */
+    readonly path: string;
+    readonly requestStream: false;
+    readonly responseStream: false;
+    readonly requestSerialize: (request: CniCmdRequest) => Uint8Array;
+    readonly requestDeserialize: (bytes: Uint8Array) => CniCmdRequest;
+    readonly responseSerialize: (response: CniCmdResponse) => Uint8Array;
+    readonly responseDeserialize: (bytes: Uint8Array) => CniCmdResponse;
+}
+
+function method(name: CniMethodName): CniMethod {
+    return {
+        path: cniMethodPath(name),
+        requestStream: false,
+        responseStream: false,
+        requestSerialize: encodeCniCmdRequest,
+        requestDeserialize: decodeCniCmdRequest,
+        responseSerialize: encodeCniCmdResponse,
+        responseDeserialize: decodeCniCmdResponse,
+    };
+}
+
+/** The `:path` of a call. */
+export function cniMethodPath(name: CniMethodName): string {
+    return `/${cniServiceName}/${name}`;
+}
+
+/**
+ * The whole service. `CmdAdd`, `CmdCheck` and `CmdDel` are those of Antrea's cni.proto; `CmdStatus` and `CmdGc` are ours
+ * for the verbs of CNI 1.1 and use the same messages. It has the shape of a `ServiceDefinition` of @grpc/grpc-js,
+ * except that grpc-js wants a Buffer from the two `serialize` functions: wrap those with `Buffer.from(bytes.buffer, …)`.
+ */
+export const cniServiceDefinition: Readonly<Record<CniMethodName, CniMethod>> = {
+    CmdAdd: method("CmdAdd"),
+    CmdCheck: method("CmdCheck"),
+    CmdDel: method("CmdDel"),
+    CmdStatus: method("CmdStatus"),
+    CmdGc: method("CmdGc"),
+};

@@ -1,0 +1,20 @@
+import { MessageReader } from "./reader.ts";
+import { MessageWriter } from "./writer.ts";
+
+/** google.protobuf.StringValue. */
+export function encodeStringValue(value: string): Uint8Array {
+    const writer = new MessageWriter();
+    writer.text(1, value);
+    return writer.finish();
+}
+
+/** Throws `CniMessageError` for bytes that are no such message. */
+export function decodeStringValue(bytes: Uint8Array): string {
+    const reader = new MessageReader(bytes, "StringValue");
+    let value = "";
+    for (let field = reader.next(); field !== undefined; field = reader.next()) {
+        if (field === 1) value = reader.text("value");
+        else reader.skip();
+    }
+    return value;
+}
