@@ -1,1 +1,34 @@
-export {};
+/**
+ * rtnetlink for the agent: links, addresses, routes and neighbours of this or of another network namespace, plus the few
+ * things beside it that wiring a Pod needs (namespaces, sysctls, the checksum offload switch, gratuitous ARP).
+ * No child process; the system calls go through koffi on the calling thread.
+ */
+export { type Batch } from "./batch.ts";
+export { isNetlinkError, NetlinkError, type NetlinkErrorCode } from "./errors.ts";
+export { gratuitousArp, unsolicitedNa } from "./frames.ts";
+export { NeighbourState, RouteProtocol, RouteScope, RouteTable, RouteType } from "./message/constants.ts";
+export { Netlink } from "./netlink.ts";
+export { setTxChecksumOffload, txChecksumOffload } from "./system/ethtool.ts";
+export { inNetns, netnsIdentity } from "./system/namespace.ts";
+export { sendFrames } from "./system/packet.ts";
+export { getSysctl, setSysctl } from "./system/sysctl.ts";
+export {
+    type Address,
+    type AddressKey,
+    type AddressOptions,
+    type EventGroup,
+    type Link,
+    type LinkChanges,
+    type MacText,
+    type Neighbour,
+    type NeighbourKey,
+    type NeighbourOptions,
+    type NetlinkEvent,
+    type NextHop,
+    type Route,
+    type RouteFilter,
+    type RouteOptions,
+    type SubscribeOptions,
+    type VethOptions,
+    type VethPeerOptions,
+} from "./types.ts";

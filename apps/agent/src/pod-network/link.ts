@@ -19,6 +19,8 @@ export async function createPodLink(netlink: Netlink, record: PodRecord, options
             mtu: options.mtu,
             alias: toAlias(record),
             up: true,
+            // one queue pair: the kernel would make one a CPU, with files in sysfs for each
+            queues: 1,
             peer: { name: record.ifName, mac: record.mac, mtu: options.mtu, netnsPath: record.netns },
         });
     try {

@@ -1,0 +1,130 @@
+import { familyBits, formatIp, ipToBytes, type Family, type IpAddress } from "@antrea/ip";
+import { badArgument, NetlinkError } from "../errors.ts";
+import { type Address, type AddressKey, type AddressOptions } from "../types.ts";
+import { Attributes } from "./attributes.ts";
+import { Reader, Writer } from "./bytes.ts";
+import { AddressAttribute, AddressFamily, AddressFlag, MessageFlag, MessageType, RouteScope } from "./constants.ts";
+import { linkIndex } from "./link.ts";
+import { CREATE, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+
+/** AF_INET or AF_INET6. */
+export function familyNumber(family: Family): number {
+    return family === 4 ? AddressFamily.INET : AddressFamily.INET6;
+}
+
+/** The family of AF_INET and AF_INET6; undefined for the others, whose messages are passed over. */
+export function familyOf(number: number): Family | undefined {
+    if (number === AddressFamily.INET) return 4;
+    return number === AddressFamily.INET6 ? 6 : undefined;
+}
+
+/** A prefix length from the wire, checked against the family. */
+export function checkedLength(length: number, family: Family, what: string): number {
+    if (length <= familyBits(family)) return length;
+    throw new NetlinkError(
+        "BAD_MESSAGE",
+        "peer",
+        `netlink ${what}: prefix length ${length}, at most ${familyBits(family)} for IPv${family}`,
+    );
+}
+
+/** Reads RTM_NEWADDR and RTM_DELADDR: struct ifaddrmsg and IFA_*. Undefined for a family that is not IP. */
+export function decodeAddress(payload: Uint8Array): Address | undefined {
+    const reader = new Reader(payload, "address");
+    const family = familyOf(reader.u8());
+    const prefixLength = reader.u8();
+    const shortFlags = reader.u8();
+    const scope = reader.u8();
+    const index = reader.u32();
+    if (family === undefined) return undefined;
+    const attributes = new Attributes(reader.rest(), `address on link ${index}`);
+    const local = attributes.ip(AddressAttribute.LOCAL, family);
+    const address = attributes.ip(AddressAttribute.ADDRESS, family);
+    const ip = local ?? address;
+    if (ip === undefined) return undefined;
+    const label = attributes.text(AddressAttribute.LABEL);
+    // IFA_FLAGS has the bits that do not fit into the 8 of the header, and those too.
+    const flags = attributes.u32(AddressAttribute.FLAGS) ?? shortFlags;
+    const hasPeer = local !== undefined && address !== undefined && local.value !== address.value;
+    return {
+        index,
+        ip,
+        prefixLength: checkedLength(prefixLength, family, `address on link ${index}`),
+        ...(hasPeer && { peer: address }),
+        scope,
+        ...(label !== undefined && { label }),
+        permanent: (flags & AddressFlag.PERMANENT) !== 0,
+        secondary: family === 4 && (flags & AddressFlag.SECONDARY) !== 0,
+        tentative: (flags & AddressFlag.TENTATIVE) !== 0,
+        dadFailed: (flags & AddressFlag.DADFAILED) !== 0,
+    };
+}
+
+/** Asks for the addresses of one link or of all. */
+export function queryAddresses(index?: number): Query {
+    const body = new Writer().u32(AddressFamily.UNSPEC).u32(index === undefined ? 0 : linkIndex(index));
+    const label = `list addresses of ${index === undefined ? "all links" : `link ${index}`}`;
+    return { type: MessageType.GETADDR, flags: MessageFlag.DUMP, body: body.finish(), label };
+}
+
+/** Adds an address; EEXIST if it is there. */
+export function addAddress(options: AddressOptions): Request {
+    return { ...newAddress(options), flags: CREATE, label: `add address ${textOf(options)}` };
+}
+
+/** Adds an address, or brings the flags of the one that is there up to date. */
+export function replaceAddress(options: AddressOptions): Request {
+    return { ...newAddress(options), flags: CREATE_OR_REPLACE, label: `replace address ${textOf(options)}` };
+}
+
+/** Deletes an address. */
+export function deleteAddress(key: AddressKey): Request {
+    const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE).attribute(AddressAttribute.LOCAL, ipToBytes(key.ip));
+    return {
+        type: MessageType.DELADDR,
+        flags: 0,
+        body: body.finish(),
+        label: `delete address ${textOf(key)}`,
+        absentCodes: ["EADDRNOTAVAIL", "ENODEV"],
+    };
+}
+
+function newAddress(options: AddressOptions): Pick<Request, "type" | "body"> {
+    const { ip, prefixLength } = options;
+    const flags =
+        (options.noDad === true && ip.family === 6 ? AddressFlag.NODAD : 0) |
+        (options.noPrefixRoute === true ? AddressFlag.NOPREFIXROUTE : 0);
+    const body = ifaddrmsg(options, flags, options.scope ?? scopeOf(ip))
+        .attribute(AddressAttribute.LOCAL, ipToBytes(ip))
+        .attribute(AddressAttribute.ADDRESS, ipToBytes(ip))
+        .attributeU32(AddressAttribute.FLAGS, flags);
+    if (ip.family === 4 && prefixLength < 31 && scopeOf(ip) === RouteScope.UNIVERSE) {
+        body.attribute(AddressAttribute.BROADCAST, ipToBytes(broadcastOf(ip, prefixLength)));
+    }
+    return { type: MessageType.NEWADDR, body: body.finish() };
+}
+
+function ifaddrmsg(key: AddressKey, flags: number, scope: number): Writer {
+    const bits = familyBits(key.ip.family);
+    if (!Number.isInteger(key.prefixLength) || key.prefixLength < 0 || key.prefixLength > bits) {
+        throw badArgument(`prefix length of ${formatIp(key.ip)}`, key.prefixLength, `0 to ${bits} allowed`);
+    }
+    return new Writer()
+        .u8(familyNumber(key.ip.family))
+        .u8(key.prefixLength)
+        .u8(flags & 0xff)
+        .u8(scope)
+        .u32(linkIndex(key.index));
+}
+
+function scopeOf(ip: IpAddress): number {
+    return ip.family === 4 && ip.value >> 24n === 127n ? RouteScope.HOST : RouteScope.UNIVERSE;
+}
+
+function broadcastOf(ip: IpAddress, prefixLength: number): IpAddress {
+    return { family: 4, value: ip.value | ((1n << BigInt(32 - prefixLength)) - 1n) };
+}
+
+function textOf(key: AddressKey): string {
+    return `${formatIp(key.ip)}/${key.prefixLength} on link ${key.index}`;
+}

@@ -1,0 +1,166 @@
+import { NetlinkError } from "../errors.ts";
+
+/** Netlink speaks the byte order of the machine. */
+export const LITTLE_ENDIAN: boolean = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+
+/** Messages and attributes begin at multiples of 4 (NLMSG_ALIGN, RTA_ALIGN). */
+export function align(length: number): number {
+    return (length + 3) & ~3;
+}
+
+/** A cursor over received bytes. Reading past the end throws `SHORT_MESSAGE`; nothing is clamped. */
+export class Reader {
+    readonly #bytes: Uint8Array;
+    readonly #view: DataView;
+    readonly #what: string;
+    #offset = 0;
+
+    /** `what` names the structure in errors. */
+    constructor(bytes: Uint8Array, what: string) {
+        this.#bytes = bytes;
+        this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        this.#what = what;
+    }
+
+    get remaining(): number {
+        return this.#bytes.length - this.#offset;
+    }
+
+    u8(): number {
+        return this.#view.getUint8(this.#take(1));
+    }
+
+    u16(): number {
+        return this.#view.getUint16(this.#take(2), LITTLE_ENDIAN);
+    }
+
+    u32(): number {
+        return this.#view.getUint32(this.#take(4), LITTLE_ENDIAN);
+    }
+
+    i32(): number {
+        return this.#view.getInt32(this.#take(4), LITTLE_ENDIAN);
+    }
+
+    /** A view of the next bytes, no copy. */
+    bytes(length: number): Uint8Array {
+        const start = this.#take(length);
+        return this.#bytes.subarray(start, start + length);
+    }
+
+    rest(): Uint8Array {
+        return this.bytes(this.remaining);
+    }
+
+    skip(length: number): void {
+        this.#take(length);
+    }
+
+    /** Goes over the padding after a part of `length` bytes; the padding of the last part may be missing. */
+    skipPadding(length: number): void {
+        this.#offset += Math.min(align(length) - length, this.remaining);
+    }
+
+    #take(length: number): number {
+        if (length > this.remaining) {
+            throw new NetlinkError(
+                "SHORT_MESSAGE",
+                "peer",
+                `netlink ${this.#what}: ${length} bytes needed at offset ${this.#offset}, ${this.remaining} are there`,
+            );
+        }
+        const start = this.#offset;
+        this.#offset += length;
+        return start;
+    }
+}
+
+/** Collects the bytes of one message body. Grows up to `maxBytes`, then throws `BAD_ARGUMENT`. */
+export class Writer {
+    #bytes = new Uint8Array(256);
+    #view = new DataView(this.#bytes.buffer);
+    #length = 0;
+    readonly #maxBytes: number;
+
+    constructor(maxBytes = 16_384) {
+        this.#maxBytes = maxBytes;
+    }
+
+    u8(value: number): this {
+        const start = this.#grow(1);
+        this.#view.setUint8(start, value);
+        return this;
+    }
+
+    u16(value: number): this {
+        const start = this.#grow(2);
+        this.#view.setUint16(start, value, LITTLE_ENDIAN);
+        return this;
+    }
+
+    u32(value: number): this {
+        const start = this.#grow(4);
+        this.#view.setUint32(start, value, LITTLE_ENDIAN);
+        return this;
+    }
+
+    bytes(value: Uint8Array): this {
+        const start = this.#grow(value.length);
+        this.#bytes.set(value, start);
+        return this;
+    }
+
+    /** One attribute: struct rtattr, its payload, padding. */
+    attribute(type: number, payload: Uint8Array): this {
+        return this.nest(type, () => this.bytes(payload));
+    }
+
+    attributeU32(type: number, value: number): this {
+        return this.nest(type, () => this.u32(value));
+    }
+
+    /** Text with its final NUL. */
+    attributeText(type: number, text: string): this {
+        return this.nest(type, () => this.bytes(new TextEncoder().encode(text)).u8(0));
+    }
+
+    /** An attribute whose payload `write` gives, often attributes again. */
+    nest(type: number, write: () => void): this {
+        const start = this.#grow(4);
+        write();
+        const length = this.#length - start;
+        if (length > 0xffff) throw this.#tooLarge(length, 0xffff);
+        this.#view.setUint16(start, length, LITTLE_ENDIAN);
+        this.#view.setUint16(start + 2, type, LITTLE_ENDIAN);
+        this.#grow(align(this.#length) - this.#length);
+        return this;
+    }
+
+    /** What was written; the writer is not used after. */
+    finish(): Uint8Array {
+        return this.#bytes.subarray(0, this.#length);
+    }
+
+    /** Makes room and gives its offset. Replaces array and view: call it before either is looked at. */
+    #grow(length: number): number {
+        const start = this.#length;
+        const end = start + length;
+        if (end > this.#maxBytes) throw this.#tooLarge(end, this.#maxBytes);
+        if (end > this.#bytes.length) {
+            const larger = new Uint8Array(Math.min(this.#maxBytes, Math.max(end, 2 * this.#bytes.length)));
+            larger.set(this.#bytes);
+            this.#bytes = larger;
+            this.#view = new DataView(larger.buffer);
+        }
+        this.#length = end;
+        return start;
+    }
+
+    #tooLarge(length: number, limit: number): NetlinkError {
+        return new NetlinkError(
+            "BAD_ARGUMENT",
+            "caller",
+            `netlink message of ${length} bytes: at most ${limit} allowed`,
+        );
+    }
+}

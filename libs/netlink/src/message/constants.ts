@@ -1,0 +1,144 @@
+/** The well-known routing tables (rtnetlink(7), RT_TABLE_*). */
+export const RouteTable = { DEFAULT: 253, MAIN: 254, LOCAL: 255 } as const;
+
+/** Who made a route (RTPROT_*). */
+export const RouteProtocol = { UNSPEC: 0, REDIRECT: 1, KERNEL: 2, BOOT: 3, STATIC: 4, RA: 9, DHCP: 16 } as const;
+
+/** How far a destination is (RT_SCOPE_*). */
+export const RouteScope = { UNIVERSE: 0, SITE: 200, LINK: 253, HOST: 254, NOWHERE: 255 } as const;
+
+/** What happens to a packet of a route (RTN_*). */
+export const RouteType = {
+    UNICAST: 1,
+    LOCAL: 2,
+    BROADCAST: 3,
+    ANYCAST: 4,
+    MULTICAST: 5,
+    BLACKHOLE: 6,
+    UNREACHABLE: 7,
+    PROHIBIT: 8,
+    THROW: 9,
+} as const;
+
+/** Bits of the state of a neighbour (NUD_*). */
+export const NeighbourState = {
+    INCOMPLETE: 0x01,
+    REACHABLE: 0x02,
+    STALE: 0x04,
+    DELAY: 0x08,
+    PROBE: 0x10,
+    FAILED: 0x20,
+    NOARP: 0x40,
+    PERMANENT: 0x80,
+} as const;
+
+/** nlmsg_type of the control messages and of rtnetlink's. */
+export const MessageType = {
+    NOOP: 1,
+    ERROR: 2,
+    DONE: 3,
+    OVERRUN: 4,
+    NEWLINK: 16,
+    DELLINK: 17,
+    GETLINK: 18,
+    SETLINK: 19,
+    NEWADDR: 20,
+    DELADDR: 21,
+    GETADDR: 22,
+    NEWROUTE: 24,
+    DELROUTE: 25,
+    GETROUTE: 26,
+    NEWNEIGH: 28,
+    DELNEIGH: 29,
+    GETNEIGH: 30,
+} as const;
+
+/** nlmsg_flags. EXCL, REPLACE, CREATE belong to requests that make something, DUMP to those that ask. */
+export const MessageFlag = {
+    REQUEST: 0x01,
+    MULTI: 0x02,
+    ACK: 0x04,
+    DUMP_INTR: 0x10,
+    CAPPED: 0x100,
+    ACK_TLVS: 0x200,
+    DUMP: 0x300,
+    REPLACE: 0x100,
+    EXCL: 0x200,
+    CREATE: 0x400,
+} as const;
+
+/** AF_* as rtnetlink uses them. */
+export const AddressFamily = { UNSPEC: 0, INET: 2, NETLINK: 16, PACKET: 17, INET6: 10 } as const;
+
+/** IFF_*. */
+export const LinkFlag = { UP: 0x1, LOOPBACK: 0x8, RUNNING: 0x40 } as const;
+
+/** IFLA_* of an interface. */
+export const LinkAttribute = {
+    ADDRESS: 1,
+    IFNAME: 3,
+    MTU: 4,
+    LINK: 5,
+    MASTER: 10,
+    LINKINFO: 18,
+    IFALIAS: 20,
+    NET_NS_FD: 28,
+    EXT_MASK: 29,
+    NUM_TX_QUEUES: 31,
+    NUM_RX_QUEUES: 32,
+    LINK_NETNSID: 37,
+    PROP_LIST: 52,
+    ALT_IFNAME: 53,
+} as const;
+
+/** IFLA_INFO_* within IFLA_LINKINFO, and VETH_INFO_PEER within the data of a veth. */
+export const LinkInfoAttribute = { KIND: 1, DATA: 2, VETH_PEER: 1 } as const;
+
+/** RTEXT_FILTER_SKIP_STATS: leaves out the IPv6 counters, which cost the kernel more than all the rest of a link. */
+export const SKIP_STATS = 8;
+
+/** IFA_*. */
+export const AddressAttribute = { ADDRESS: 1, LOCAL: 2, LABEL: 3, BROADCAST: 4, FLAGS: 8 } as const;
+
+/** IFA_F_*. */
+export const AddressFlag = {
+    SECONDARY: 0x01,
+    NODAD: 0x02,
+    DADFAILED: 0x08,
+    TENTATIVE: 0x40,
+    PERMANENT: 0x80,
+    NOPREFIXROUTE: 0x200,
+} as const;
+
+/** RTA_*, and RTAX_MTU within RTA_METRICS. */
+export const RouteAttribute = {
+    DST: 1,
+    OIF: 4,
+    GATEWAY: 5,
+    PRIORITY: 6,
+    PREFSRC: 7,
+    METRICS: 8,
+    MULTIPATH: 9,
+    TABLE: 15,
+    VIA: 18,
+    METRIC_MTU: 2,
+} as const;
+
+/** RTNH_F_ONLINK and RTM_F_CLONED of rtm_flags. */
+export const RouteFlag = { ONLINK: 0x4, CLONED: 0x200 } as const;
+
+/** NDA_*. */
+export const NeighbourAttribute = { DST: 1, LLADDR: 2, IFINDEX: 8 } as const;
+
+/** NLMSGERR_ATTR_* of an extended acknowledgement. */
+export const AckAttribute = { TEXT: 1, OFFSET: 2, MISSING_TYPE: 5 } as const;
+
+/** RTNLGRP_* numbers of the multicast groups. */
+export const Group = {
+    LINK: 1,
+    NEIGHBOUR: 3,
+    IPV4_ADDRESS: 5,
+    IPV4_ROUTE: 7,
+    IPV6_ADDRESS: 9,
+    IPV6_ROUTE: 11,
+} as const;

@@ -1,0 +1,190 @@
+import { formatMac, parseMac } from "@antrea/ip";
+import { badArgument } from "../errors.ts";
+import { type Link, type LinkChanges, type VethOptions, type VethPeerOptions } from "../types.ts";
+import { Attributes, listAttributes, textOf } from "./attributes.ts";
+import { Reader, Writer } from "./bytes.ts";
+import {
+    AddressFamily,
+    LinkAttribute,
+    LinkFlag,
+    LinkInfoAttribute,
+    MessageFlag,
+    MessageType,
+    SKIP_STATS,
+} from "./constants.ts";
+import { CREATE, type Query, type Request } from "./request.ts";
+
+/** Which link: its index, or its name (an alternative name will do). */
+export type LinkKey = number | string;
+
+const MAX_NAME_BYTES = 15;
+const MAX_ALTERNATIVE_NAME_BYTES = 127;
+const MAX_ALIAS_BYTES = 255;
+const MAC_BYTES = 6;
+const MAX_QUEUES = 4096;
+
+/**
+ * Reads RTM_NEWLINK and RTM_DELLINK: struct ifinfomsg and IFLA_*. Undefined for what a bridge says of its ports in
+ * messages of the same types (AF_BRIDGE), where "deleted" means "left the bridge".
+ */
+export function decodeLink(payload: Uint8Array): Link | undefined {
+    const reader = new Reader(payload, "link");
+    const family = reader.u8();
+    reader.skip(1); // padding
+    const type = reader.u16();
+    const index = reader.i32();
+    const flags = reader.u32();
+    reader.skip(4); // ifi_change
+    if (family !== AddressFamily.UNSPEC) return undefined;
+    const attributes = new Attributes(reader.rest(), `link ${index}`);
+    const mac = attributes.bytes(LinkAttribute.ADDRESS);
+    const kind = attributes.nested(LinkAttribute.LINKINFO)?.text(LinkInfoAttribute.KIND);
+    const master = attributes.u32(LinkAttribute.MASTER);
+    const peerIndex = attributes.u32(LinkAttribute.LINK);
+    const peerNetnsId = attributes.i32(LinkAttribute.LINK_NETNSID);
+    const alias = attributes.text(LinkAttribute.IFALIAS);
+    return {
+        index,
+        name: attributes.text(LinkAttribute.IFNAME) ?? "",
+        ...(kind !== undefined && { kind }),
+        type,
+        mac: mac?.length === MAC_BYTES ? formatMac(mac) : "",
+        mtu: attributes.u32(LinkAttribute.MTU) ?? 0,
+        up: (flags & LinkFlag.UP) !== 0,
+        running: (flags & LinkFlag.RUNNING) !== 0,
+        loopback: (flags & LinkFlag.LOOPBACK) !== 0,
+        ...(master !== undefined && { master }),
+        ...(peerIndex !== undefined && { peerIndex }),
+        ...(peerNetnsId !== undefined && { peerNetnsId }),
+        ...(alias !== undefined && { alias }),
+        altNames: altNames(attributes.bytes(LinkAttribute.PROP_LIST), index),
+    };
+}
+
+function altNames(list: Uint8Array | undefined, index: number): readonly string[] {
+    if (list === undefined) return [];
+    return listAttributes(list, `link ${index}, properties`)
+        .filter(([type]) => type === LinkAttribute.ALT_IFNAME)
+        .map(([, payload]) => textOf(payload));
+}
+
+/** Asks for all links. */
+export function queryLinks(): Query {
+    const body = ifinfomsg(new Writer(), {}).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
+    return { type: MessageType.GETLINK, flags: MessageFlag.DUMP, body: body.finish(), label: "list links" };
+}
+
+/** Asks for one link. */
+export function queryLink(key: LinkKey): Query {
+    const body = linkKey(new Writer(), key).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
+    return { type: MessageType.GETLINK, flags: 0, body: body.finish(), label: `get link ${key}` };
+}
+
+/**
+ * The veth pair in one message: this end here, the other born in the namespace behind `netnsFd`, which must stay open
+ * until the message is sent. The kernel takes no alias at creation: see `setAlias`.
+ */
+export function createVeth(options: VethOptions, netnsFd: number): Request {
+    const { peer } = options;
+    const body = ifinfomsg(new Writer(), options.up === true ? { up: true } : {});
+    endOfVeth(body, options, options.queues);
+    body.nest(LinkAttribute.LINKINFO, () => {
+        body.attributeText(LinkInfoAttribute.KIND, "veth");
+        body.nest(LinkInfoAttribute.DATA, () => {
+            body.nest(LinkInfoAttribute.VETH_PEER, () => {
+                ifinfomsg(body, {});
+                endOfVeth(body, peer, options.queues);
+                body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
+            });
+        });
+    });
+    return {
+        type: MessageType.NEWLINK,
+        flags: CREATE,
+        body: body.finish(),
+        label: `create veth ${options.name} with peer ${peer.name} in ${peer.netnsPath}`,
+    };
+}
+
+function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: number | undefined): void {
+    writer
+        .attributeText(LinkAttribute.IFNAME, checkedName(end.name))
+        .attribute(LinkAttribute.ADDRESS, parseMac(end.mac))
+        .attributeU32(LinkAttribute.MTU, checkedMtu(end.mtu));
+    if (queues === undefined) return;
+    if (!Number.isInteger(queues) || queues < 1 || queues > MAX_QUEUES) {
+        throw badArgument("queues of a veth pair", queues, `1 to ${MAX_QUEUES} allowed`);
+    }
+    writer.attributeU32(LinkAttribute.NUM_TX_QUEUES, queues).attributeU32(LinkAttribute.NUM_RX_QUEUES, queues);
+}
+
+/** Changes one link. `netnsFd` belongs to `changes.netnsPath`. */
+export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): Request {
+    if (changes.name !== undefined && typeof key === "string") {
+        throw badArgument(`new name of link ${key}`, changes.name, "a link is renamed by its index, not by its name");
+    }
+    const body = linkKey(new Writer(), key, changes.up);
+    if (changes.mtu !== undefined) body.attributeU32(LinkAttribute.MTU, checkedMtu(changes.mtu));
+    if (changes.mac !== undefined) body.attribute(LinkAttribute.ADDRESS, parseMac(changes.mac));
+    if (changes.name !== undefined) body.attributeText(LinkAttribute.IFNAME, checkedName(changes.name));
+    if (changes.alias !== undefined) body.attribute(LinkAttribute.IFALIAS, aliasBytes(changes.alias));
+    if (changes.master !== undefined) body.attributeU32(LinkAttribute.MASTER, changes.master);
+    if (netnsFd !== undefined) body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
+    const what = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : `${field} ${value}`));
+    return { type: MessageType.SETLINK, flags: 0, body: body.finish(), label: `set link ${key}: ${what.join(", ")}` };
+}
+
+/** Deletes a link; of a veth pair both ends go. */
+export function deleteLink(key: LinkKey): Request {
+    return {
+        type: MessageType.DELLINK,
+        flags: 0,
+        body: linkKey(new Writer(), key).finish(),
+        label: `delete link ${key}`,
+        absentCodes: ["ENODEV"],
+    };
+}
+
+function ifinfomsg(writer: Writer, fields: { readonly index?: number; readonly up?: boolean | undefined }): Writer {
+    const change = fields.up === undefined ? 0 : LinkFlag.UP;
+    return writer
+        .u32(AddressFamily.UNSPEC) // family, padding, type
+        .u32(fields.index ?? 0)
+        .u32(fields.up === true ? LinkFlag.UP : 0)
+        .u32(change);
+}
+
+function linkKey(writer: Writer, key: LinkKey, up?: boolean): Writer {
+    if (typeof key === "number") return ifinfomsg(writer, { index: linkIndex(key), up });
+    ifinfomsg(writer, { up });
+    const length = new TextEncoder().encode(key).length;
+    if (length === 0 || length > MAX_ALTERNATIVE_NAME_BYTES) {
+        throw badArgument("name of a link", key, `1 to ${MAX_ALTERNATIVE_NAME_BYTES} bytes allowed`);
+    }
+    if (length > MAX_NAME_BYTES) return writer.attributeText(LinkAttribute.ALT_IFNAME, key);
+    return writer.attributeText(LinkAttribute.IFNAME, key);
+}
+
+/** The index of a link, checked. */
+export function linkIndex(index: number): number {
+    if (Number.isInteger(index) && index > 0 && index <= 0x7fffffff) return index;
+    throw badArgument("index of a link", index, "a positive 31-bit number expected");
+}
+
+/** The kernel's own rule for names (dev_valid_name), said before a message is made of it. */
+export function checkedName(name: string): string {
+    const length = new TextEncoder().encode(name).length;
+    if (length > 0 && length <= MAX_NAME_BYTES && !/[/:\s\0]/.test(name) && name !== "." && name !== "..") return name;
+    throw badArgument("name of a link", name, `1 to ${MAX_NAME_BYTES} bytes without "/", ":" and spaces allowed`);
+}
+
+function checkedMtu(mtu: number): number {
+    if (Number.isInteger(mtu) && mtu >= 68 && mtu <= 65_535) return mtu;
+    throw badArgument("MTU of a link", mtu, "68 to 65535 allowed");
+}
+
+function aliasBytes(alias: string): Uint8Array {
+    const bytes = new TextEncoder().encode(alias);
+    if (bytes.length <= MAX_ALIAS_BYTES && !bytes.includes(0)) return bytes;
+    throw badArgument("alias of a link", alias, `at most ${MAX_ALIAS_BYTES} bytes without NUL allowed`);
+}

@@ -1,0 +1,64 @@
+import { formatIp, formatMac, ipToBytes, parseMac } from "@antrea/ip";
+import { type Neighbour, type NeighbourKey, type NeighbourOptions } from "../types.ts";
+import { familyNumber, familyOf } from "./address.ts";
+import { Attributes } from "./attributes.ts";
+import { Reader, Writer } from "./bytes.ts";
+import { AddressFamily, MessageFlag, MessageType, NeighbourAttribute, NeighbourState } from "./constants.ts";
+import { linkIndex } from "./link.ts";
+import { CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+
+const MAC_BYTES = 6;
+
+/** Reads RTM_NEWNEIGH and RTM_DELNEIGH: struct ndmsg and NDA_*. Undefined for a family that is not IP. */
+export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
+    const reader = new Reader(payload, "neighbour");
+    const family = familyOf(reader.u8());
+    reader.skip(3); // padding
+    const index = reader.i32();
+    const state = reader.u16();
+    const flags = reader.u8();
+    reader.skip(1); // ndm_type
+    const attributes = new Attributes(reader.rest(), `neighbour on link ${index}`);
+    const ip = family === undefined ? undefined : attributes.ip(NeighbourAttribute.DST, family);
+    if (ip === undefined) return undefined;
+    const mac = attributes.bytes(NeighbourAttribute.LLADDR);
+    return { index, ip, ...(mac?.length === MAC_BYTES && { mac: formatMac(mac) }), state, flags };
+}
+
+/** Asks for the neighbours of one link or of all. */
+export function queryNeighbours(index?: number): Query {
+    const body = ndmsg(AddressFamily.UNSPEC, 0, 0);
+    if (index !== undefined) body.attributeU32(NeighbourAttribute.IFINDEX, linkIndex(index));
+    const label = `list neighbours of ${index === undefined ? "all links" : `link ${index}`}`;
+    return { type: MessageType.GETNEIGH, flags: MessageFlag.DUMP, body: body.finish(), label };
+}
+
+/** Makes a neighbour entry, in place of one for the same address. */
+export function replaceNeighbour(options: NeighbourOptions): Request {
+    const { index, ip, mac, state = NeighbourState.PERMANENT } = options;
+    const body = ndmsg(familyNumber(ip.family), linkIndex(index), state)
+        .attribute(NeighbourAttribute.DST, ipToBytes(ip))
+        .attribute(NeighbourAttribute.LLADDR, parseMac(mac));
+    return {
+        type: MessageType.NEWNEIGH,
+        flags: CREATE_OR_REPLACE,
+        body: body.finish(),
+        label: `replace neighbour ${formatIp(ip)} (${mac}) on link ${index}`,
+    };
+}
+
+/** Deletes a neighbour entry. */
+export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
+    const body = ndmsg(familyNumber(ip.family), linkIndex(index), 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));
+    return {
+        type: MessageType.DELNEIGH,
+        flags: 0,
+        body: body.finish(),
+        label: `delete neighbour ${formatIp(ip)} on link ${index}`,
+        absentCodes: ["ENOENT", "ENODEV"],
+    };
+}
+
+function ndmsg(family: number, index: number, state: number): Writer {
+    return new Writer().u8(family).u8(0).u16(0).u32(index).u16(state).u8(0).u8(0);
+}

@@ -1,0 +1,190 @@
+import { setImmediate } from "node:timers/promises";
+import { NetlinkError } from "../errors.ts";
+import { decodeAcknowledgement, decodeDone, type Acknowledgement } from "../message/acknowledgement.ts";
+import { MessageFlag, MessageType } from "../message/constants.ts";
+import { decodeFrames, encodeFrames, HEADER_BYTES, type Frame } from "../message/frame.ts";
+import { type Query, type Request } from "../message/request.ts";
+import { errnoName, refused } from "../system/errno.ts";
+import { type Channel } from "./channel.ts";
+
+export interface ExchangeOptions {
+    /** How often a dump is asked for anew because objects changed while it ran. Default 10. */
+    readonly maxDumpAttempts?: number;
+    /** Objects in one dump. Default 1,000,000. */
+    readonly maxDumpObjects?: number;
+}
+
+// The acknowledgements of one datagram must fit into the default receive buffer (212,992 bytes, 768 each at least).
+const MAX_REQUESTS_A_DATAGRAM = 64;
+const MAX_DATAGRAM_BYTES = 32_768;
+
+// So that a large dump does not hold up the event loop; 64 datagrams are up to 2 MiB.
+const DATAGRAMS_A_TURN = 64;
+
+/** Requests and their answers on one channel. One call at a time: the caller sees to that. */
+export class Exchange {
+    readonly #channel: Channel;
+    readonly #maxDumpAttempts: number;
+    readonly #maxDumpObjects: number;
+    #sequence = 0;
+
+    constructor(channel: Channel, options: ExchangeOptions = {}) {
+        this.#channel = channel;
+        this.#maxDumpAttempts = options.maxDumpAttempts ?? 10;
+        this.#maxDumpObjects = options.maxDumpObjects ?? 1_000_000;
+    }
+
+    /**
+     * Sends changes, several in a datagram, and reads all acknowledgements; all within this turn of the event loop.
+     * The kernel tries each one, whatever became of those before it. Gives for each whether it changed something:
+     * false is a delete of what was not there. Throws the first refusal; `details.index` says which request,
+     * `details.failures` how many there were.
+     */
+    change(requests: readonly Request[]): readonly boolean[] {
+        const outcomes = datagrams(requests).flatMap((group) => {
+            const first = this.#reserve(group.length);
+            this.#channel.send(encodeFrames(group.map((request, at) => changeFrame(request, first + at))));
+            return this.#acknowledgements(group, first);
+        });
+        return results(requests, outcomes);
+    }
+
+    /** `change` of one request whose work in the kernel takes long: the event loop goes on meanwhile. */
+    async changeOnThread(request: Request): Promise<boolean> {
+        const sequence = this.#reserve(1);
+        await this.#channel.sendOnThread(encodeFrames([changeFrame(request, sequence)]));
+        return results([request], this.#acknowledgements([request], sequence))[0] === true;
+    }
+
+    /** Asks for one object. Undefined if the kernel says ENODEV. */
+    ask<T>(query: Query, decode: (payload: Uint8Array) => T): T | undefined {
+        const sequence = this.#reserve(1);
+        this.#channel.send(encodeFrames([queryFrame(query, sequence)]));
+        for (;;) {
+            for (const frame of decodeFrames(this.#channel.receive())) {
+                if (frame.sequence !== sequence) continue;
+                if (frame.type !== MessageType.ERROR) return decode(frame.payload);
+                const { errno, text } = decodeAcknowledgement(frame);
+                if (errnoName(errno) === "ENODEV") return undefined;
+                throw refused(query.label, errno, text);
+            }
+        }
+    }
+
+    /** Asks for a list. What `decode` gives as undefined is left out. */
+    async dump<T>(query: Query, decode: (payload: Uint8Array) => T | undefined): Promise<T[]> {
+        for (let attempt = 1; attempt <= this.#maxDumpAttempts; attempt++) {
+            try {
+                const found = await this.#dumpOnce(query, decode);
+                if (found !== undefined) return found;
+            } catch (error) {
+                // The next dump on this socket would be EBUSY as long as this one has something to say.
+                this.#channel.drain();
+                throw error;
+            }
+        }
+        throw new NetlinkError(
+            "DUMP_INTERRUPTED",
+            "environment",
+            `${query.label}: changed under each of ${this.#maxDumpAttempts} readings; try again when it is quieter`,
+        );
+    }
+
+    async #dumpOnce<T>(query: Query, decode: (payload: Uint8Array) => T | undefined): Promise<T[] | undefined> {
+        const sequence = this.#reserve(1);
+        this.#channel.send(encodeFrames([queryFrame(query, sequence)]));
+        const found: T[] = [];
+        let interrupted = false;
+        for (let count = 1; ; count++) {
+            for (const frame of decodeFrames(this.#channel.receive())) {
+                if (frame.sequence !== sequence) continue;
+                if ((frame.flags & MessageFlag.DUMP_INTR) !== 0) interrupted = true;
+                const end = endOfDump(frame);
+                if (end !== undefined) {
+                    if (errnoName(end.errno) === "EINTR") return undefined;
+                    if (end.errno !== 0) throw refused(query.label, end.errno, end.text);
+                    return interrupted ? undefined : found;
+                }
+                const object = decode(frame.payload);
+                if (object === undefined) continue;
+                if (found.length >= this.#maxDumpObjects) throw this.#tooLarge(query);
+                found.push(object);
+            }
+            if (count % DATAGRAMS_A_TURN === 0) await setImmediate();
+        }
+    }
+
+    #acknowledgements(requests: readonly Request[], first: number): readonly Acknowledgement[] {
+        const found = new Map<number, Acknowledgement>();
+        while (found.size < requests.length) {
+            for (const frame of decodeFrames(this.#channel.receive())) {
+                const at = (frame.sequence - first) >>> 0;
+                if (frame.type === MessageType.ERROR && at < requests.length) {
+                    found.set(at, decodeAcknowledgement(frame));
+                }
+            }
+        }
+        return requests.map((_, at) => found.get(at) as Acknowledgement); // all are there: the loop above ended
+    }
+
+    /** The first of `count` fresh sequence numbers; they go round at 2^32. */
+    #reserve(count: number): number {
+        const first = (this.#sequence + 1) >>> 0;
+        this.#sequence = (this.#sequence + count) >>> 0;
+        return first;
+    }
+
+    #tooLarge(query: Query): NetlinkError {
+        return new NetlinkError(
+            "DUMP_TOO_LARGE",
+            "environment",
+            `${query.label}: more than ${this.#maxDumpObjects} objects; ask with a filter`,
+        );
+    }
+}
+
+function changeFrame(request: Request, sequence: number): Frame {
+    const flags = request.flags | MessageFlag.REQUEST | MessageFlag.ACK;
+    return { type: request.type, flags, sequence: sequence >>> 0, payload: request.body };
+}
+
+function queryFrame(query: Query, sequence: number): Frame {
+    return { type: query.type, flags: query.flags | MessageFlag.REQUEST, sequence, payload: query.body };
+}
+
+/** The result a frame ends a dump with; undefined if it does not end it. */
+function endOfDump(frame: Frame): Acknowledgement | undefined {
+    if (frame.type === MessageType.DONE) return decodeDone(frame);
+    return frame.type === MessageType.ERROR ? decodeAcknowledgement(frame) : undefined;
+}
+
+function datagrams(requests: readonly Request[]): readonly (readonly Request[])[] {
+    const groups: Request[][] = [];
+    let bytes = 0;
+    for (const request of requests) {
+        const length = HEADER_BYTES + request.body.length;
+        const last = groups.at(-1);
+        if (last === undefined || last.length >= MAX_REQUESTS_A_DATAGRAM || bytes + length > MAX_DATAGRAM_BYTES) {
+            groups.push([request]);
+            bytes = length;
+        } else {
+            last.push(request);
+            bytes += length;
+        }
+    }
+    return groups;
+}
+
+function results(requests: readonly Request[], outcomes: readonly Acknowledgement[]): readonly boolean[] {
+    const isAbsence = (at: number, errno: number): boolean =>
+        requests[at]?.absentCodes?.includes(errnoName(errno)) === true;
+    const failed = outcomes.flatMap(({ errno }, at) => (errno === 0 || isAbsence(at, errno) ? [] : at));
+    const index = failed[0];
+    if (index === undefined) return outcomes.map(({ errno }) => errno === 0);
+    const { errno, text, missingAttribute } = outcomes[index] ?? { errno: 0 };
+    throw refused(requests[index]?.label ?? "", errno, text, {
+        index,
+        failures: failed.length,
+        ...(missingAttribute !== undefined && { missingAttribute }),
+    });
+}

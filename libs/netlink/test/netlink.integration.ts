@@ -1,0 +1,375 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { readdirSync } from "node:fs";
+import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
+import { Netlink, RouteProtocol, RouteScope, type NetlinkEvent, type VethOptions } from "../src/index.ts";
+import { ipJson, runIn, TestNamespaces, uniqueName } from "./netns.ts";
+
+const HOST_MAC = "02:00:00:00:01:01";
+const POD_MAC = "02:00:00:00:01:02";
+
+// Both ends of all pairs are in namespaces of the test, so that nothing is left in the machine's own.
+let namespaces: TestNamespaces;
+let hostPath: string;
+let podPath: string;
+let host: Netlink;
+let pod: Netlink;
+
+function veth(changes: Partial<VethOptions> = {}): VethOptions {
+    const peer = { name: "eth0", mac: POD_MAC, mtu: 1450, netnsPath: podPath };
+    return { name: "veth-a", mac: HOST_MAC, mtu: 1450, peer, ...changes };
+}
+
+async function podLink(): Promise<number> {
+    const link = await pod.link("eth0");
+    if (link === undefined) throw new Error("no eth0");
+    return link.index;
+}
+
+beforeEach(() => {
+    namespaces = new TestNamespaces();
+    hostPath = namespaces.add();
+    podPath = namespaces.add();
+    host = Netlink.openIn(hostPath);
+    pod = Netlink.openIn(podPath);
+});
+
+afterEach(() => {
+    host[Symbol.dispose]();
+    pod[Symbol.dispose]();
+    namespaces[Symbol.dispose]();
+});
+
+describe("links", () => {
+    it("a veth pair is born in two namespaces with names, MACs, MTU and alias", async () => {
+        const alias = "x".repeat(255);
+        await host.createVeth(veth({ alias, up: true }));
+
+        expect(ipJson(hostPath, "link", "show", "veth-a")[0]).toMatchObject({
+            ifname: "veth-a",
+            address: HOST_MAC,
+            mtu: 1450,
+            ifalias: alias,
+            linkinfo: { info_kind: "veth" },
+            flags: expect.arrayContaining(["UP"]),
+        });
+        const inPod = ipJson(podPath, "link", "show", "eth0")[0];
+        expect(inPod).toMatchObject({ ifname: "eth0", address: POD_MAC, mtu: 1450 });
+        const link = await host.link("veth-a");
+        expect(link).toMatchObject({ name: "veth-a", kind: "veth", mac: HOST_MAC, mtu: 1450, alias, up: true });
+        expect(link?.peerIndex).toBe(inPod?.ifindex);
+        expect(link?.peerNetnsId).toEqual(expect.any(Number));
+    });
+
+    it("a veth pair has the queues asked for, at both ends", async () => {
+        await host.createVeth(veth({ queues: 1 }));
+        const one = { num_tx_queues: 1, num_rx_queues: 1 };
+        expect(ipJson(hostPath, "link", "show", "veth-a")).toMatchObject([one]);
+        expect(ipJson(podPath, "link", "show", "eth0")).toMatchObject([one]);
+    });
+
+    it("all links are those of ip", async () => {
+        await host.createVeth(veth());
+        const links = await pod.links();
+        expect(links.map(({ index, name, mac, mtu, kind }) => ({ index, name, mac, mtu, kind }))).toEqual(
+            ipJson(podPath, "link", "show").map((link) => ({
+                index: link["ifindex"],
+                name: link["ifname"],
+                mac: link["address"],
+                mtu: link["mtu"],
+                kind: (link["linkinfo"] as { info_kind: string } | undefined)?.info_kind,
+            })),
+        );
+    });
+
+    it.each([
+        [
+            "on the host",
+            (options: VethOptions): VethOptions => ({ ...options, peer: { ...options.peer, name: "eth1" } }),
+        ],
+        ["in the Pod", (options: VethOptions): VethOptions => ({ ...options, name: "veth-b" })],
+    ])("a name that is taken %s is EEXIST and changes nothing", async (_, change) => {
+        await host.createVeth(veth({ alias: "first" }));
+        await expect(host.createVeth(change(veth({ alias: "second" })))).rejects.toMatchObject({ code: "EEXIST" });
+        await expect(host.links()).resolves.toHaveLength(2);
+        await expect(pod.links()).resolves.toHaveLength(2);
+        await expect(host.link("veth-a")).resolves.toMatchObject({ alias: "first" });
+    });
+
+    it("are changed, renamed, found by alternative name, moved", async () => {
+        await host.createVeth(veth());
+        const index = (await host.link("veth-a"))?.index ?? 0;
+        await host.setLink(index, { name: "veth-b", mtu: 1400, mac: "02:00:00:00:01:03", alias: "a", up: true });
+        runIn(hostPath, "ip", "link", "property", "add", "dev", "veth-b", "altname", "a-name-longer-than-fifteen");
+        await expect(host.link("a-name-longer-than-fifteen")).resolves.toMatchObject({
+            index,
+            name: "veth-b",
+            mtu: 1400,
+            mac: "02:00:00:00:01:03",
+            alias: "a",
+            up: true,
+            altNames: ["a-name-longer-than-fifteen"],
+        });
+        await host.setLink(index, { up: false, alias: "" });
+        const link = await host.link(index);
+        expect(link).toMatchObject({ up: false });
+        expect(link).not.toHaveProperty("alias");
+        await host.setLink(index, { netnsPath: podPath });
+        await expect(pod.link("veth-b")).resolves.toMatchObject({ kind: "veth" });
+        await expect(host.link("veth-b")).resolves.toBeUndefined();
+    });
+
+    it("are deleted once, on a thread, and calls made meanwhile come after", async () => {
+        await host.createVeth(veth());
+        const done = Promise.all([host.deleteLink("veth-a"), host.link("veth-a"), host.deleteLink("veth-a")]);
+        await expect(done).resolves.toEqual([true, undefined, false]);
+        await expect(pod.link("eth0")).resolves.toBeUndefined();
+    });
+});
+
+describe("addresses and routes", () => {
+    beforeEach(async () => {
+        await host.createVeth(veth({ up: true }));
+    });
+
+    it("of a Pod go in one batch, as ip shows them", async () => {
+        const index = await podLink();
+        await pod.batch((batch) => {
+            batch
+                .setLink(index, { up: true })
+                .addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 })
+                .addAddress({ index, ip: parseIp("fd00::3"), prefixLength: 64, noDad: true })
+                .replaceRoute({ dst: "default", via: parseIp("10.1.2.1"), dev: index })
+                .replaceRoute({ dst: "default", via: parseIp("fd00::1"), dev: index });
+        });
+        // The kernel makes the link-local address when it finds the carrier, maybe between two looks.
+        const shown = ipJson(podPath, "address", "show", "eth0")[0]?.["addr_info"] as Record<string, unknown>[];
+        const infos = shown.filter((info) => info["scope"] !== "link");
+        expect(infos).toEqual([
+            expect.objectContaining({ local: "10.1.2.3", prefixlen: 24, broadcast: "10.1.2.255", scope: "global" }),
+            expect.objectContaining({ local: "fd00::3", prefixlen: 64, nodad: true }),
+        ]);
+        const addresses = (await pod.addresses(index)).filter(({ scope }) => scope !== RouteScope.LINK);
+        expect(addresses.map(({ ip, prefixLength }) => `${formatIp(ip)}/${prefixLength}`)).toEqual(
+            infos.map((info) => `${String(info["local"])}/${String(info["prefixlen"])}`),
+        );
+        expect(addresses.find(({ ip }) => formatIp(ip) === "fd00::3")).toMatchObject({ tentative: false });
+        expect(ipJson(podPath, "route", "show", "default")).toMatchObject([
+            { gateway: "10.1.2.1", protocol: "static" },
+        ]);
+        expect(ipJson(podPath, "-6", "route", "show", "default")).toMatchObject([{ gateway: "fd00::1" }]);
+    });
+
+    it("of addresses EEXIST is told, replacing is not refused, deleting twice is no error", async () => {
+        const index = await podLink();
+        const address = { index, ip: parseIp("10.1.2.3"), prefixLength: 24 };
+        await pod.addAddress(address);
+        await expect(pod.addAddress(address)).rejects.toMatchObject({
+            code: "EEXIST",
+            message: expect.stringContaining(`add address 10.1.2.3/24 on link ${index}`),
+        });
+        await pod.replaceAddress(address);
+        await expect(pod.addresses(index)).resolves.toHaveLength(1);
+        await expect(pod.deleteAddress(address)).resolves.toBe(true);
+        await expect(pod.deleteAddress(address)).resolves.toBe(false);
+    });
+
+    it("a batch says which change was refused and why in the kernel's words; the others are done", async () => {
+        const index = await podLink();
+        const failing = pod.batch((batch) =>
+            batch
+                .setLink(index, { up: true })
+                .addAddress({ index: 999, ip: parseIp("10.9.9.9"), prefixLength: 24 })
+                .addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 }),
+        );
+        await expect(failing).rejects.toMatchObject({
+            code: "ENODEV",
+            message: expect.stringMatching(/^add address 10\.9\.9\.9\/24 on link 999: ENODEV .*the kernel says: /),
+            details: { index: 1, failures: 1 },
+        });
+        await expect(pod.addresses(index)).resolves.toContainEqual(
+            expect.objectContaining({ ip: parseIp("10.1.2.3") }),
+        );
+    });
+
+    it("routes are replaced in place and deleted once", async () => {
+        const index = await podLink();
+        await pod.batch((batch) =>
+            batch
+                .setLink(index, { up: true })
+                .addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 })
+                .addAddress({ index, ip: parseIp("fd00::3"), prefixLength: 64, noDad: true }),
+        );
+        for (const [dst, first, second] of [
+            ["198.51.100.0/24", "10.1.2.1", "10.1.2.2"],
+            ["2001:db8::/32", "fd00::1", "fd00::2"],
+        ] as const) {
+            const route = { dst: parsePrefix(dst), dev: index, table: 1000, metric: 50, mtu: 1300 };
+            await pod.replaceRoute({ ...route, via: parseIp(first), protocol: 99 });
+            await pod.replaceRoute({ ...route, via: parseIp(second), protocol: 99, src: undefined });
+            await expect(pod.routes({ table: 1000 })).resolves.toEqual([
+                expect.objectContaining({ ...route, via: parseIp(second), protocol: 99 }),
+            ]);
+            const removal = { dst: route.dst, dev: index, table: 1000 };
+            await expect(pod.deleteRoute(removal)).resolves.toBe(true);
+            await expect(pod.deleteRoute(removal)).resolves.toBe(false);
+            await expect(pod.routes({ table: 1000 })).resolves.toEqual([]);
+        }
+        await expect(pod.routes({ table: 4711 })).resolves.toEqual([]);
+    });
+
+    it("a gateway off the link is refused unless onlink", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        await pod.addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 32 });
+        const route = { dst: "default", via: parseIp("169.254.1.1"), dev: index, src: parseIp("10.1.2.3") } as const;
+        await expect(pod.replaceRoute(route)).rejects.toMatchObject({ code: "ENETUNREACH" });
+        await pod.replaceRoute({ ...route, onlink: true });
+        expect(ipJson(podPath, "route", "show", "default")).toMatchObject([
+            { gateway: "169.254.1.1", flags: ["onlink"], prefsrc: "10.1.2.3" },
+        ]);
+        await pod.replaceRoute({ dst: parsePrefix("192.0.2.0/24"), type: 6 });
+        expect(ipJson(podPath, "route", "show", "192.0.2.0/24")).toMatchObject([{ type: "blackhole" }]);
+    });
+
+    it("2,000 routes go in one batch, come back in one dump, filtered by the kernel", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        const base = parsePrefix("100.64.0.0/10").base;
+        const prefixes = Array.from({ length: 2_000 }, (_, at) => ({
+            family: 4 as const,
+            base: base + BigInt(at) * 256n,
+            length: 24,
+        }));
+        await pod.batch((batch) => {
+            for (const dst of prefixes) batch.replaceRoute({ dst, dev: index, protocol: 99 });
+        });
+        const routes = await pod.routes({ family: 4, protocol: 99, dev: index });
+        expect(routes.map(({ dst }) => formatPrefix(dst)).sort()).toEqual(prefixes.map(formatPrefix).sort());
+        await expect(pod.routes({ family: 4, protocol: RouteProtocol.STATIC })).resolves.toEqual([]);
+        const all = await pod.routes({ family: 4 });
+        expect(all).toHaveLength(ipJson(podPath, "-4", "route", "show", "table", "all").length);
+    });
+
+    it("neighbours are replaced, listed, deleted once", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        for (const text of ["10.1.2.9", "fd00::9"]) {
+            const key = { index, ip: parseIp(text) };
+            await pod.replaceNeighbour({ ...key, mac: "02:00:00:00:00:08" });
+            await pod.replaceNeighbour({ ...key, mac: "02:00:00:00:00:09" });
+            expect((await pod.neighbours(index)).filter(({ ip }) => formatIp(ip) === text)).toEqual([
+                { ...key, mac: "02:00:00:00:00:09", state: 0x80, flags: 0 },
+            ]);
+            expect(ipJson(podPath, "neigh", "show", text)).toMatchObject([{ lladdr: "02:00:00:00:00:09" }]);
+            await expect(pod.deleteNeighbour(key)).resolves.toBe(true);
+            await expect(pod.deleteNeighbour(key)).resolves.toBe(false);
+        }
+    });
+});
+
+describe("subscribe", () => {
+    it("tells what changes in its namespace after it returns, until disposed", async () => {
+        const seen: NetlinkEvent[] = [];
+        let wake = (): void => undefined;
+        const subscription = host.subscribe(["link", "address", "route", "neighbour"], (event) => {
+            seen.push(event);
+            wake();
+        });
+        const until = async (found: (event: NetlinkEvent) => boolean): Promise<void> => {
+            while (!seen.some(found)) await new Promise<void>((resolve) => (wake = resolve));
+        };
+        await host.createVeth(veth({ up: true }));
+        const index = (await host.link("veth-a"))?.index ?? 0;
+        const ip = parseIp("10.1.2.1");
+        const dst = parsePrefix("192.0.2.0/24");
+        await pod.setLink(await podLink(), { up: true });
+        await host.addAddress({ index, ip, prefixLength: 24 });
+        await host.replaceRoute({ dst, dev: index });
+        await host.replaceNeighbour({ index, ip: parseIp("10.1.2.9"), mac: POD_MAC });
+        await host.deleteAddress({ index, ip, prefixLength: 24 });
+        await host.deleteLink(index);
+        await until((event) => event.type === "link" && event.deleted && event.link.name === "veth-a");
+        expect(seen).toEqual(
+            expect.arrayContaining([
+                { type: "link", deleted: false, link: expect.objectContaining({ name: "veth-a", up: true }) },
+                { type: "address", deleted: false, address: expect.objectContaining({ index, ip }) },
+                { type: "address", deleted: true, address: expect.objectContaining({ index, ip }) },
+                { type: "route", deleted: false, route: expect.objectContaining({ dst, dev: index }) },
+                { type: "neighbour", deleted: false, neighbour: expect.objectContaining({ ip: parseIp("10.1.2.9") }) },
+            ]),
+        );
+        subscription[Symbol.dispose]();
+        subscription[Symbol.dispose]();
+        const before = seen.length;
+        await host.createVeth(veth());
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(seen).toHaveLength(before);
+    });
+
+    it("says overrun when events were lost, and goes on", async () => {
+        await host.createVeth(veth());
+        const index = (await host.link("veth-a"))?.index ?? 0;
+        const events: NetlinkEvent[] = [];
+        const overrun = Promise.withResolvers<void>();
+        const last = Promise.withResolvers<void>();
+        const listener = (event: NetlinkEvent): void => {
+            events.push(event);
+            if (event.type === "overrun") overrun.resolve();
+            if (event.type === "route" && event.route.metric === 7) last.resolve();
+        };
+        using _ = host.subscribe(["route"], listener, { receiveBufferBytes: 16_384 });
+        await host.setLink(index, { up: true });
+        // All within one turn of the event loop, so that nothing is read in between.
+        const base = parsePrefix("10.0.0.0/8").base;
+        void host.batch((batch) => {
+            for (let at = 0n; at < 200n; at++) {
+                batch.replaceRoute({ dst: { family: 4, base: base + at * 256n, length: 24 }, dev: index });
+            }
+        });
+        await overrun.promise;
+        await host.replaceRoute({ dst: parsePrefix("192.0.2.0/24"), dev: index, metric: 7 });
+        await last.promise;
+        expect(events.some(({ type }) => type === "error")).toBe(false);
+    });
+});
+
+describe("sockets", () => {
+    it("leak no descriptor, whatever goes wrong", async () => {
+        await host.createVeth(veth());
+        // Handles of closed watchers are given back in the next turn of the event loop.
+        const count = async (): Promise<number> => {
+            await new Promise((resolve) => setImmediate(resolve));
+            return readdirSync("/proc/self/fd").length;
+        };
+        const before = await count();
+        for (let cycle = 0; cycle < 500; cycle++) {
+            using inside = Netlink.openIn(podPath);
+            expect(() => Netlink.openIn("/proc/self/status")).toThrow(expect.objectContaining({ code: "NOT_A_NETNS" }));
+            using _ = inside.subscribe(["link"], () => undefined);
+            if (cycle % 50 === 0) {
+                await expect(host.createVeth(veth())).rejects.toMatchObject({ code: "EEXIST" });
+                await inside.link("eth0");
+            }
+        }
+        expect(await count()).toBe(before);
+    });
+
+    it("keep their namespace when its path is gone, and refuse calls after dispose", async () => {
+        await host.createVeth(veth());
+        namespaces[Symbol.dispose]();
+        await expect(pod.link("eth0")).resolves.toMatchObject({ name: "eth0" });
+        const underWay = pod.deleteLink("eth0");
+        pod[Symbol.dispose]();
+        pod[Symbol.dispose]();
+        await expect(underWay).resolves.toBe(true);
+        await expect(pod.links()).rejects.toMatchObject({ code: "CLOSED" });
+        expect(() => pod.subscribe(["link"], () => undefined)).toThrow(expect.objectContaining({ code: "CLOSED" }));
+    });
+
+    it("opened without a path see the namespace of the process", async () => {
+        using own = Netlink.open();
+        const name = uniqueName();
+        await expect(own.link("lo")).resolves.toMatchObject({ index: 1, loopback: true });
+        await expect(own.link(name)).resolves.toBeUndefined();
+    });
+});

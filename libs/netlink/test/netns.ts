@@ -1,0 +1,38 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+
+/** Network namespaces of one test, gone after it with all links in them. */
+export class TestNamespaces implements Disposable {
+    readonly #names: string[] = [];
+
+    /** Makes a namespace and gives its path. */
+    add(): string {
+        const name = `nl-${randomBytes(4).toString("hex")}`;
+        execFileSync("ip", ["netns", "add", name]);
+        this.#names.push(name);
+        return `/var/run/netns/${name}`;
+    }
+
+    [Symbol.dispose](): void {
+        for (const name of this.#names.splice(0)) execFileSync("ip", ["netns", "del", name]);
+    }
+}
+
+/** A link name nobody else has. */
+export function uniqueName(): string {
+    return `nl${randomBytes(5).toString("hex")}`;
+}
+
+/** Runs a command in a namespace and gives what it prints. */
+export function runIn(netnsPath: string, ...command: readonly string[]): string {
+    return execFileSync("ip", ["netns", "exec", netnsPath.slice(netnsPath.lastIndexOf("/") + 1), ...command], {
+        encoding: "utf8",
+    });
+}
+
+/** What `ip -j -d` shows in a namespace. */
+export function ipJson(netnsPath: string, ...command: readonly string[]): readonly Record<string, unknown>[] {
+    const name = netnsPath.slice(netnsPath.lastIndexOf("/") + 1);
+    const text = execFileSync("ip", ["-n", name, "-j", "-d", ...command], { encoding: "utf8" });
+    return text.trim() === "" ? [] : (JSON.parse(text) as Record<string, unknown>[]);
+}
