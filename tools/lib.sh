@@ -113,7 +113,7 @@ install_packages() {
 # kubeconfig_of CLUSTER: the cluster of `make up` goes where kubectl looks for it, others keep a file of their own.
 kubeconfig_of() {
     if [ "$1" = "$CLUSTER" ]; then
-        printf '%s\n' "${KUBECONFIG:-${HOME:-/root}/.kube/config}"
+        printf '%s\n' "${KUBECONFIG:-${HOME:-/root}/.kube/config}" | sed 's/:.*//'
     else
         printf '%s\n' "$CACHE/kubeconfig-$1"
     fi

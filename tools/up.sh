@@ -19,7 +19,11 @@ cluster_stands() {
     return 1
 }
 
-wait_for_nodes() { kubectl wait --for=condition=Ready nodes --all --timeout=180s; }
+wait_for_nodes() {
+    kubectl wait --for=condition=Ready nodes --all --timeout=180s
+    # helm is content when all but one of the agents are ready
+    kubectl -n kube-system rollout status daemonset/antrea-agent --timeout=180s
+}
 start_demo() {
     kubectl apply -f "$TOOLS/demo/pods.yaml"
     kubectl -n antrea-demo rollout status daemonset/server --timeout=180s
@@ -39,7 +43,7 @@ if ! cluster_stands; then
 fi
 "$TOOLS/images/load.sh" "$CLUSTER"
 "$TOOLS/cluster/install-chart.sh" "$CLUSTER"
-QUIET_WHEN_INSTANT=1 step "Nodes become ready" wait_for_nodes
+QUIET_WHEN_INSTANT=1 step "Nodes and agents become ready" wait_for_nodes
 step "demo Pods" start_demo
 rc=0
 "$TOOLS/demo/show.sh" || rc=$?

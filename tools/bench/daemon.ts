@@ -29,9 +29,10 @@ export class Daemon implements AsyncDisposable {
     ) {
         this.#name = name;
         this.#logPath = options.logPath;
+        const nodeOptions = (process.env.BENCH_NODE_OPTIONS ?? "").split(" ").filter((word) => word !== "");
         const log = openSync(options.logPath, "a");
-        this.#child = spawn(process.execPath, [options.script, ...options.args], {
-            env: { ...options.env, NODE_OPTIONS: process.env.BENCH_NODE_OPTIONS },
+        this.#child = spawn(process.execPath, [...nodeOptions, options.script, ...options.args], {
+            env: options.env,
             stdio: ["ignore", log, log],
         });
         closeSync(log);

@@ -75,7 +75,7 @@ trap 'rm -rf "$work"' EXIT
 for app in "$@"; do
     image=antrea/antrea-$app:dev
     staged=$work/$app
-    QUIET_WHEN_INSTANT=1 step "files of antrea-$app" stage
+    stage
     choose_base
     inputs=$(hash "$base" "$staged")
     if [ "$(docker image inspect --format "{{index .Config.Labels \"$LABEL\"}}" "$image" 2>/dev/null || true)" != "$inputs" ]; then

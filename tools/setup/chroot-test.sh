@@ -100,8 +100,9 @@ check "without root it says so" 1 "run this as root" inside "ANTREA_CACHE=/tmp/c
 check "without network it says so" 1 "Is the network there" inside --no-network "$bootstrap"
 check "everything is installed" 0 "" inside "$bootstrap"
 check "Node.js runs" 0 "v$NODE_VERSION" inside ". tools/lib.sh; node --version; npm --version"
-check "Go runs" 0 "go$GO_VERSION" inside ". tools/lib.sh; go version"
+check "Go compiles" 0 "go$GO_VERSION" inside ". tools/lib.sh; go version; tools/cluster/build-programs.sh pause"
 check "the workspace's tools run" 0 "Version " inside ". tools/lib.sh; npx --no-install tsc --version; npx --no-install jest --version; NX_DAEMON=false npx --no-install nx --version"
+check "the apps build" 0 "Successfully ran target build" inside ". tools/lib.sh; npx --no-install nx run-many -t build --outputStyle=static"
 check "a second run finds nothing to do" 0 "took 0" inside "start=\$(date +%s); $bootstrap; [ \$((\$(date +%s) - start)) -le 2 ]; echo took 0"
 
 mkdir -p "$(dirname "$results")"

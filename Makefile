@@ -1,0 +1,27 @@
+# Everything a person runs here. Each target is a script under tools/.
+.PHONY: help bootstrap up down test bench image cluster
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: ## install what is missing, build, and run antrea and a demo on a kind cluster named antrea
+	@tools/up.sh
+
+down: ## remove the clusters of `make up` and `make test`
+	@tools/down.sh
+
+test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the e2e cluster)
+	@tools/test.sh
+
+bench: ## measure, and write docs/benchmarks/
+	@tools/setup/bootstrap.sh && tools/bench/run.sh
+
+bootstrap: ## install the packages, Node.js, Go and npm packages that the others need
+	@tools/setup/bootstrap.sh
+
+image: bootstrap ## build the images antrea/antrea-{agent,controller}:dev
+	@tools/build.sh
+
+cluster: bootstrap ## create an empty kind cluster named antrea-e2e, without antrea
+	@tools/cluster/create.sh antrea-e2e

@@ -1,0 +1,26 @@
+import { callerError } from "../errors.ts";
+
+/** The value, if it is an integer from 0 that fits into `bits` bits. */
+export function checkUint(value: number, bits: 8 | 16 | 32, name: string): number {
+    if (Number.isInteger(value) && value >= 0 && value < 2 ** bits) return value;
+    throw callerError("BAD_VALUE", `${name}: ${value} is no integer from 0 to ${2 ** bits - 1}`);
+}
+
+/** The value, if it fits into 64 bits. */
+export function checkUint64(value: bigint, name: string): bigint {
+    if (value >= 0n && value < 1n << 64n) return value;
+    throw callerError("BAD_VALUE", `${name}: ${value} does not fit into 64 bits`);
+}
+
+/** A port in the 16 bits of Nicira's actions, whose reserved ports end in the same digits. */
+export function port16(port: number, name: string): number {
+    checkUint(port, 32, name);
+    if (port < 0xff00) return port;
+    if (port >= 0xffffff00) return port & 0xffff;
+    throw callerError("BAD_VALUE", `${name}: port ${port} does not fit, at most 65279 or a reserved port`);
+}
+
+/** The 32-bit port of a 16-bit one. */
+export function port32(port: number): number {
+    return port >= 0xff00 ? 0xffff0000 + port : port;
+}

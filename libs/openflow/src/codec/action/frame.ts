@@ -1,0 +1,26 @@
+import { callerError } from "../errors.ts";
+import { type Writer } from "../wire/writer.ts";
+import { ActionType, niciraVendor } from "./constants.ts";
+
+/** Opens an action; `endAction` fills in its length. */
+export function beginAction(writer: Writer, type: number): number {
+    const start = writer.length;
+    writer.u16(type);
+    writer.u16(0);
+    return start;
+}
+
+export function beginNicira(writer: Writer, subtype: number): number {
+    const start = beginAction(writer, ActionType.EXPERIMENTER);
+    writer.u32(niciraVendor);
+    writer.u16(subtype);
+    return start;
+}
+
+/** Pads the action to 8 bytes and writes its length. */
+export function endAction(writer: Writer, start: number, what: string): void {
+    writer.pad8(start);
+    const length = writer.length - start;
+    if (length > 0xfff8) throw callerError("TOO_BIG", `action ${what} has ${length} bytes, at most 65528 fit`);
+    writer.patchU16(start + 2, length);
+}

@@ -1,0 +1,48 @@
+import { type Action, type OutputFieldAction, type ResubmitAction } from "../action.ts";
+import { callerError } from "../errors.ts";
+import { checkedSubField, packBits, writeNiciraHeader } from "../match/sub-field.ts";
+import { Port } from "../port.ts";
+import { type Writer } from "../wire/writer.ts";
+import { checkUint, port16 } from "./check.ts";
+import { NiciraAction, noTable, wholePacket } from "./constants.ts";
+import { beginNicira, endAction } from "./frame.ts";
+
+export function writeResubmit(writer: Writer, { port, table }: ResubmitAction): void {
+    const start = beginNicira(writer, NiciraAction.RESUBMIT_TABLE);
+    writer.u16(port16(port ?? Port.IN_PORT, "resubmit.port"));
+    writer.u8(checkUint(table ?? noTable, 8, "resubmit.table"));
+    writer.zeros(3);
+    endAction(writer, start, "resubmit");
+}
+
+export function writeOutputField(writer: Writer, { source, maxLength }: OutputFieldAction): void {
+    const field = checkedSubField(source, "output_field.source");
+    const start = beginNicira(writer, NiciraAction.OUTPUT_REG);
+    writer.u16(packBits(source, "output_field.source"));
+    writeNiciraHeader(writer, field);
+    writer.u16(checkUint(maxLength ?? wholePacket, 16, "output_field.maxLength"));
+    writer.zeros(6);
+    endAction(writer, start, "output_field");
+}
+
+export function writeConjunction(writer: Writer, action: Extract<Action, { type: "conjunction" }>): void {
+    const { clause, clauses, id } = action;
+    const fits = Number.isInteger(clauses) && clauses >= 2 && clauses <= 64;
+    if (!fits || !Number.isInteger(clause) || clause < 1 || clause > clauses) {
+        throw callerError(
+            "BAD_VALUE",
+            `conjunction ${id}: clause ${clause} of ${clauses}; 2 to 64 clauses, counted from 1`,
+        );
+    }
+    const start = beginNicira(writer, NiciraAction.CONJUNCTION);
+    writer.u8(clause - 1);
+    writer.u8(clauses);
+    writer.u32(checkUint(id, 32, "conjunction.id"));
+    endAction(writer, start, "conjunction");
+}
+
+export function writeNote(writer: Writer, data: Uint8Array): void {
+    const start = beginNicira(writer, NiciraAction.NOTE);
+    writer.bytes(data);
+    endAction(writer, start, "note");
+}

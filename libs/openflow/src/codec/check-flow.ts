@@ -1,0 +1,279 @@
+import { type Action, type LearnAction, type Nat } from "./action.ts";
+import { callerError } from "./errors.ts";
+import { CtState, fieldSpec, type FieldName } from "./fields.ts";
+import { type Flow, type FlowLike } from "./flow.ts";
+import { type SubField } from "./match.ts";
+import { canonicalMatch, ones, type MatchEntry } from "./match/canonical.ts";
+
+/**
+ * Refuses what Open vSwitch refuses already when it reads a flow, before anything is sent: fields without their
+ * prerequisites in the match, actions that do not fit the match, a next table that is not behind this one. It matters
+ * for bundles: such a message never gets into the bundle, and the switch would commit the others without it.
+ *
+ * The rules are those of ovs-fields(7) "Prerequisites" and ovs-actions(7).
+ */
+export function checkFlow(flow: FlowLike): void {
+    const known = new Known(canonicalMatch(flow.match));
+    for (const name of known.names()) {
+        const missing = known.missing(name);
+        const family = ctFamilies.get(name);
+        const noFamily =
+            family !== undefined && !known.is("eth_type", family) ? `eth_type 0x${family.toString(16)}` : undefined;
+        const lacks = missing ?? noFamily;
+        if (lacks !== undefined) throw callerError("BAD_FIELD", `match: ${name} needs ${lacks} in the same match`);
+    }
+    checkActions(flow.actions ?? [], known);
+    checkActions(flow.writeActions ?? [], known);
+    checkConjunction(flow);
+    checkGoto(flow);
+}
+
+function checkConjunction({ actions = [], gotoTable, writeActions, clearActions, writeMetadata }: FlowLike): void {
+    if (!actions.some(({ type }) => type === "conjunction")) return;
+    const others = [gotoTable, writeActions, clearActions, writeMetadata].some((part) => part !== undefined);
+    if (others || actions.some(({ type }) => type !== "conjunction" && type !== "note")) {
+        throw callerError("BAD_VALUE", "conjunction stands with other actions; only note may stand beside it");
+    }
+}
+
+function checkGoto({ table, gotoTable }: Partial<Flow>): void {
+    if (table === undefined || gotoTable === undefined || gotoTable > table) return;
+    throw callerError(
+        "BAD_VALUE",
+        `goto_table ${gotoTable} in table ${table}: the next table must have a higher number`,
+    );
+}
+
+function checkActions(actions: readonly Action[], known: Known): void {
+    for (const action of actions) checkAction(action, known);
+}
+
+function checkAction(action: Action, known: Known): void {
+    switch (action.type) {
+        case "set_field":
+            return checkSetField(action.field, known);
+        case "move":
+            return [action.from, action.to].forEach((sub: SubField) => need(known, sub.field, "move"));
+        case "dec_ttl":
+            return needIp(known, "dec_ttl");
+        case "ct":
+            needIp(known, "ct");
+            if (action.nat !== undefined) checkNat(action.nat, known);
+            return checkExec(action.exec ?? [], known);
+        case "output_field":
+            return need(known, action.source.field, "output_field");
+        case "learn":
+            return checkLearn(action, known);
+        case "push_vlan":
+            if (known.tags === maxTags)
+                throw callerError("BAD_VALUE", `push_vlan: a frame has at most ${maxTags} tags`);
+            known.tags += 1;
+            return;
+        case "pop_vlan":
+            if (known.tags === 0) throw inconsistent("pop_vlan", "a vlan_vid that says that there is a tag");
+            known.tags -= 1;
+            return;
+        default:
+            return;
+    }
+}
+
+function checkSetField(field: FieldName, known: Known): void {
+    if (readOnly.has(field)) throw callerError("BAD_FIELD", `set_field ${field}: the field can only be read`);
+    need(known, field, "set_field");
+    if (field === "vlan_vid" && known.tags === 0) {
+        throw inconsistent("set_field vlan_vid", "a tag in the match or push_vlan");
+    }
+    if (field === "vlan_tci") known.tags = Math.max(known.tags, 1);
+}
+
+/** The flow that is learned has a match of its own, in which earlier parts are prerequisites of later ones. */
+function checkLearn(action: LearnAction, known: Known): void {
+    const learned = new Known([]);
+    for (const spec of action.specs) {
+        if (!("value" in spec.source)) need(known, spec.source.field, "learn from");
+        if (spec.kind === "load") need(learned, spec.to.field, "learn load to");
+        if (spec.kind !== "match") continue;
+        need(learned, spec.field.field, "learn match");
+        if ("value" in spec.source) learned.learn(spec.field, BigInt(spec.source.value));
+    }
+}
+
+function checkNat(nat: Nat, known: Known): void {
+    if (nat.kind === "restore" || nat.min === undefined) return;
+    const type = nat.min.family === 4 ? 0x0800 : 0x86dd;
+    if (!known.is("eth_type", type))
+        throw inconsistent(`nat to IPv${nat.min.family}`, `eth_type 0x${type.toString(16)}`);
+}
+
+function checkExec(actions: readonly Action[], known: Known): void {
+    for (const action of actions) {
+        const target =
+            action.type === "set_field" ? action.field : action.type === "move" ? action.to.field : undefined;
+        if (target !== "ct_mark" && target !== "ct_label") {
+            throw callerError(
+                "BAD_VALUE",
+                `ct exec: ${action.type} ${target ?? ""} is not allowed, only ct_mark and ct_label`,
+            );
+        }
+        if (action.type === "move") need(known, action.from.field, "ct exec move");
+    }
+}
+
+function need(known: Known, field: FieldName, what: string): void {
+    const missing = known.missing(field);
+    if (missing !== undefined) throw inconsistent(`${what} ${field}`, missing);
+}
+
+function needIp(known: Known, what: string): void {
+    if (!known.ip) throw inconsistent(what, "eth_type 0x0800 or 0x86dd");
+}
+
+function inconsistent(what: string, missing: string): ReturnType<typeof callerError> {
+    return callerError("BAD_FIELD", `${what} needs ${missing} in the flow's match`);
+}
+
+/** What a match says of the packets, as far as prerequisites ask. */
+class Known {
+    /** Tags of the frame that the match and the actions so far tell of. */
+    tags: number;
+    readonly #entries: Map<FieldName, MatchEntry>;
+
+    constructor(entries: readonly MatchEntry[]) {
+        this.#entries = new Map(entries.map((entry) => [entry.field.name, entry]));
+        this.tags = ((this.#entries.get("vlan_vid")?.value ?? 0n) & 0x1000n) === 0n ? 0 : 1;
+    }
+
+    /** Adds a constant that a learned flow will match. */
+    learn({ field, offset, bits }: SubField, value: bigint): void {
+        const spec = fieldSpec(field);
+        const mask = bits === spec.bits ? undefined : ones(bits) << BigInt(offset);
+        this.#entries.set(field, { field: spec, value: value << BigInt(offset), mask });
+    }
+
+    names(): Iterable<FieldName> {
+        return this.#entries.keys();
+    }
+
+    get ip(): boolean {
+        return this.is("eth_type", 0x0800, 0x86dd);
+    }
+
+    /** In words, what the field needs and the match does not have. */
+    missing(field: FieldName): string | undefined {
+        if (!this.#etherTypeFits(field)) return etherTypeWords(field);
+        const protocol = protocols.find(([prefix]) => field.startsWith(prefix))?.[1];
+        if (protocol !== undefined && !this.is("ip_proto", protocol)) return `ip_proto ${protocol}`;
+        if (field.startsWith("nd_")) return this.#missingNd(field);
+        if (field === "vlan_pcp" && this.tags === 0) return "a vlan_vid that says that there is a tag";
+        if (ctTuple.has(field) && !this.#ctValid()) return "a ct_state that only tracked packets have";
+        return undefined;
+    }
+
+    #etherTypeFits(field: FieldName): boolean {
+        const types = etherTypesOf(field);
+        return types === undefined || this.is("eth_type", ...types);
+    }
+
+    #missingNd(field: FieldName): string | undefined {
+        const types = field === "nd_sll" ? [135] : field === "nd_tll" ? [136] : [135, 136];
+        const fits = this.is("icmpv6_type", ...types) && this.is("icmpv6_code", 0);
+        return fits ? undefined : `icmpv6_type ${types.join(" or ")} and icmpv6_code 0`;
+    }
+
+    #ctValid(): boolean {
+        const entry = this.#entries.get("ct_state");
+        if (entry === undefined) return false;
+        const { new: isNew, est, rel, rpl, snat, dnat, trk, inv } = CtState;
+        const value = Number(entry.value);
+        const mask = Number(entry.mask ?? ones(32));
+        if ((value & (isNew | est | rel | rpl | snat | dnat)) !== 0) return true;
+        return (value & trk) !== 0 && (mask & inv) !== 0 && (value & inv) === 0;
+    }
+
+    is(field: FieldName, ...values: readonly number[]): boolean {
+        const entry = this.#entries.get(field);
+        return entry !== undefined && entry.mask === undefined && values.includes(Number(entry.value));
+    }
+}
+
+/** As many as Open vSwitch can tell apart. */
+const maxTags = 2;
+
+/** What set_field cannot write; ct_mark and ct_label are written inside ct only. */
+const readOnly: ReadonlySet<FieldName> = new Set([
+    "dp_hash",
+    "recirc_id",
+    "conj_id",
+    "packet_type",
+    "in_port",
+    "actset_output",
+    "eth_type",
+    "ip_proto",
+    "ip_frag",
+    "tcp_flags",
+    "mpls_bos",
+    "ct_state",
+    "ct_zone",
+    "ct_mark",
+    "ct_label",
+    "ct_nw_src",
+    "ct_nw_dst",
+    "ct_ipv6_src",
+    "ct_ipv6_dst",
+    "ct_nw_proto",
+    "ct_tp_src",
+    "ct_tp_dst",
+]);
+
+/** Addresses of connections say their family in a match; as a source of `move` they need not. */
+const ctFamilies: ReadonlyMap<FieldName, number> = new Map([
+    ["ct_nw_src", 0x0800],
+    ["ct_nw_dst", 0x0800],
+    ["ct_ipv6_src", 0x86dd],
+    ["ct_ipv6_dst", 0x86dd],
+]);
+
+const ctTuple: ReadonlySet<FieldName> = new Set([
+    "ct_nw_src",
+    "ct_nw_dst",
+    "ct_ipv6_src",
+    "ct_ipv6_dst",
+    "ct_nw_proto",
+    "ct_tp_src",
+    "ct_tp_dst",
+]);
+
+const protocols = [
+    ["tcp_", 6],
+    ["udp_", 17],
+    ["sctp_", 132],
+    ["icmpv4_", 1],
+    ["icmpv6_", 58],
+    ["nd_", 58],
+] as const;
+
+const ipv4 = [0x0800];
+const ipv6 = [0x86dd];
+const anyIp = [0x0800, 0x86dd];
+const etherTypes: readonly (readonly [prefix: string, types: readonly number[]])[] = [
+    ["ipv4_", ipv4],
+    ["icmpv4_", ipv4],
+    ["ipv6_", ipv6],
+    ["icmpv6_", ipv6],
+    ["nd_", ipv6],
+    ["ip_", anyIp],
+    ["tcp_", anyIp],
+    ["udp_", anyIp],
+    ["sctp_", anyIp],
+    ["arp_", [0x0806, 0x8035]],
+    ["mpls_", [0x8847, 0x8848]],
+];
+
+function etherTypesOf(field: FieldName): readonly number[] | undefined {
+    return etherTypes.find(([prefix]) => field.startsWith(prefix))?.[1];
+}
+
+function etherTypeWords(field: FieldName): string {
+    return `eth_type ${(etherTypesOf(field) ?? []).map((type) => `0x${type.toString(16).padStart(4, "0")}`).join(" or ")}`;
+}

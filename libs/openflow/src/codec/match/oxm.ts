@@ -1,0 +1,149 @@
+import { peerError } from "../errors.ts";
+import { fieldByHeader, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
+import { type FieldValue, type Match } from "../match.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+import { canonicalMatch, ones, type MatchEntry } from "./canonical.ts";
+
+const oxmMatchType = 1;
+const experimenterClass = 0xffff;
+
+/** A match that was read: `opaque` holds the fields this codec does not know, as they came. */
+export interface DecodedMatch {
+    readonly match: Match;
+    readonly opaque?: Uint8Array;
+}
+
+/** `ofp_match` (OpenFlow 1.5 section 7.2.3), padded to 8 bytes. */
+export function writeMatch(writer: Writer, match: Match): void {
+    const start = writer.length;
+    writer.u16(oxmMatchType);
+    writer.u16(0);
+    for (const entry of pairRegisters(canonicalMatch(match))) writeOxm(writer, entry);
+    // The length does not count the padding.
+    writer.patchU16(start + 2, writer.length - start);
+    writer.pad8(start);
+}
+
+/** One header, value and mask. */
+export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): void {
+    writer.u16(field.oxmClass);
+    writer.u8((field.oxmField << 1) | (mask === undefined ? 0 : 1));
+    writer.u8(mask === undefined ? field.bytes : field.bytes * 2);
+    writer.uint(value, field.bytes);
+    if (mask !== undefined) writer.uint(mask, field.bytes);
+}
+
+/** Reads `ofp_match` with its padding. */
+export function readMatch(reader: Reader): DecodedMatch {
+    const start = reader.offset;
+    const type = reader.u16();
+    const length = reader.u16();
+    if (type !== oxmMatchType) reader.fail(`match type ${type}, only ${oxmMatchType} (OXM) is allowed`);
+    if (length < 4) reader.fail(`match length ${length}, at least 4`);
+    const decoded = readOxms(reader.sub(length - 4, "match"));
+    reader.skip((8 - ((reader.offset - start) % 8)) % 8);
+    return decoded;
+}
+
+/** Reads OXM fields up to the end of the reader: the body of a match, or the metadata of a packet-in. */
+export function readOxms(reader: Reader): DecodedMatch {
+    const match: Partial<Record<FieldName, FieldValue>> = {};
+    const opaque: Uint8Array[] = [];
+    const set = (entry: MatchEntry): void => {
+        if (entry.field.name in match) reader.fail(`${entry.field.name} comes twice`);
+        match[entry.field.name] = fieldValue(entry);
+    };
+    while (reader.remaining > 0) {
+        const entry = readOxm(reader);
+        if (entry instanceof Uint8Array) opaque.push(entry);
+        // Also takes the packed registers of the wire apart again.
+        else for (const part of canonicalMatch({ [entry.field.name]: fieldValue(entry) })) set(part);
+    }
+    return opaque.length === 0 ? { match } : { match, opaque: concat(opaque) };
+}
+
+/** One OXM field; its bytes as they are when this codec does not know it. */
+export function readOxm(reader: Reader): MatchEntry | Uint8Array {
+    const oxmClass = reader.u16();
+    const fieldAndMask = reader.u8();
+    const length = reader.u8();
+    const masked = (fieldAndMask & 1) === 1;
+    const field = oxmClass === experimenterClass ? undefined : fieldByHeader(oxmClass, fieldAndMask >> 1);
+    if (field === undefined) {
+        const payload = reader.bytes(length);
+        return Uint8Array.from([oxmClass >> 8, oxmClass & 0xff, fieldAndMask, length, ...payload]);
+    }
+    const width = masked ? length / 2 : length;
+    if (width !== field.bytes) {
+        reader.fail(`${field.name} has ${field.bytes} bytes${masked ? " and as many of mask" : ""}, got ${length}`);
+    }
+    const value = reader.uint(width);
+    const mask = masked ? reader.uint(width) : undefined;
+    return checkWire(reader, field, value, mask);
+}
+
+function checkWire(reader: Reader, field: FieldSpec, value: bigint, mask: bigint | undefined): MatchEntry {
+    const all = ones(field.bits);
+    if (value > all) reader.fail(`${field.name}: 0x${value.toString(16)} does not fit into ${field.bits} bits`);
+    if (mask === undefined) return { field, value, mask };
+    // Bits of the mask above the field are written by some senders; they say nothing.
+    const effective = mask & all;
+    if ((value & ~effective) !== 0n) reader.fail(`${field.name}: value has bits outside its mask`);
+    if (effective === all) return { field, value, mask: undefined };
+    if (!field.maskable && effective !== 0n) reader.fail(`${field.name} takes no mask`);
+    return { field, value, mask: effective };
+}
+
+/** Plain numbers up to 32 bits, bigint above. */
+export function fieldValue({ field, value, mask }: MatchEntry): FieldValue {
+    const plain = (bits: bigint): number | bigint => (field.bits <= 32 ? Number(bits) : bits);
+    return mask === undefined ? plain(value) : { value: plain(value), mask: plain(mask) };
+}
+
+/** The wire of OpenFlow 1.5 carries registers in pairs (OXM_OF_PKT_REG). */
+function pairRegisters(entries: readonly MatchEntry[]): readonly MatchEntry[] {
+    const out: MatchEntry[] = [];
+    const pairs = new Map<number, { value: bigint; mask: bigint; at: number }>();
+    for (const entry of entries) {
+        const register = registerNumber(entry.field.name);
+        if (register === undefined) {
+            out.push(entry);
+            continue;
+        }
+        const shift = register % 2 === 0 ? 32n : 0n;
+        const pair = pairs.get(register >> 1) ?? { value: 0n, mask: 0n, at: out.push(entry) - 1 };
+        pair.value |= entry.value << shift;
+        pair.mask |= (entry.mask ?? 0xffffffffn) << shift;
+        pairs.set(register >> 1, pair);
+    }
+    for (const [index, { value, mask, at }] of pairs) {
+        const field = fieldSpec(`xreg${index}` as FieldName);
+        out[at] = { field, value, mask: mask === ones(64) ? undefined : mask };
+    }
+    return out;
+}
+
+function registerNumber(name: FieldName): number | undefined {
+    return name.startsWith("reg") ? Number(name.slice(3)) : undefined;
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+    const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+        out.set(part, at);
+        at += part.length;
+    }
+    return out;
+}
+
+/** Refuses a match with fields that this codec cannot name: for messages whose meaning depends on all of it. */
+export function wholeMatch(decoded: DecodedMatch, what: string): Match {
+    if (decoded.opaque !== undefined) {
+        throw peerError("MALFORMED", `${what}: the match has a field that this codec does not know`, {
+            field: decoded.opaque.slice(0, 4),
+        });
+    }
+    return decoded.match;
+}

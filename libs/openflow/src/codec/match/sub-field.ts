@@ -1,0 +1,67 @@
+import { callerError } from "../errors.ts";
+import { fieldByHeader, fieldSpec, type FieldSpec } from "../fields.ts";
+import { type SubField } from "../match.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+
+/** `in_port` is 16 bits wide where Nicira's header names it. */
+const niciraPortBits = 16;
+
+/** The field of a subfield, whose bits were found to lie inside it. */
+export function checkedSubField(sub: SubField, use: string): FieldSpec {
+    const field = fieldSpec(sub.field);
+    const width = field.name === "in_port" ? niciraPortBits : field.bits;
+    const whole = Number.isInteger(sub.offset) && Number.isInteger(sub.bits);
+    if (!whole || sub.offset < 0 || sub.bits < 1 || sub.offset + sub.bits > width) {
+        throw callerError(
+            "BAD_VALUE",
+            `${use}: ${sub.field}[${sub.offset}..${sub.offset + sub.bits - 1}] lies outside the field, which has ${width} bits`,
+        );
+    }
+    return field;
+}
+
+/** The four bytes that name a field in Nicira's actions. */
+export function writeNiciraHeader(writer: Writer, field: FieldSpec): void {
+    const [oxmClass, oxmField] = field.nicira;
+    writeHeader(writer, oxmClass, oxmField, field.name === "in_port" ? 2 : field.bytes);
+}
+
+/** The four bytes that name a field in OpenFlow's own actions. */
+export function writeOxmHeader(writer: Writer, field: FieldSpec): void {
+    if (field.name === "in_port") writeNiciraHeader(writer, field);
+    else writeHeader(writer, field.oxmClass, field.oxmField, field.bytes);
+}
+
+function writeHeader(writer: Writer, oxmClass: number, oxmField: number, bytes: number): void {
+    writer.u16(oxmClass);
+    writer.u8(oxmField << 1);
+    writer.u8(bytes);
+}
+
+/** Reads a field's four bytes; `undefined` when this codec does not know the field. */
+export function readFieldHeader(reader: Reader): FieldSpec | undefined {
+    const oxmClass = reader.u16();
+    const oxmField = reader.u8() >> 1;
+    reader.skip(1);
+    return fieldByHeader(oxmClass, oxmField);
+}
+
+/** A subfield that was read, refused when it does not lie inside its field. */
+export function decodedSubField(reader: Reader, field: FieldSpec, offset: number, bits: number): SubField {
+    const width = field.name === "in_port" ? niciraPortBits : field.bits;
+    if (bits < 1 || offset + bits > width) {
+        reader.fail(`${field.name}[${offset}..${offset + bits - 1}] lies outside the field, which has ${width} bits`);
+    }
+    return { field: field.name, offset, bits };
+}
+
+/** Offset and width in 16 bits, as `output` to a field and the zone of `ct` have it. */
+export function packBits(sub: SubField, use: string): number {
+    if (sub.bits > 64) throw callerError("BAD_VALUE", `${use}: ${sub.bits} bits, at most 64`);
+    return (sub.offset << 6) | (sub.bits - 1);
+}
+
+export function unpackBits(packed: number): { readonly offset: number; readonly bits: number } {
+    return { offset: packed >> 6, bits: (packed & 0x3f) + 1 };
+}

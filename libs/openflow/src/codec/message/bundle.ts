@@ -1,0 +1,53 @@
+import { type FlowMod } from "../flow.ts";
+import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+import { writeFlowMod } from "./flow-mod.ts";
+
+/** OpenFlow 1.5 section 7.3.9.1. */
+export const BundleControl = {
+    OPEN_REQUEST: 0,
+    OPEN_REPLY: 1,
+    CLOSE_REQUEST: 2,
+    CLOSE_REPLY: 3,
+    COMMIT_REQUEST: 4,
+    COMMIT_REPLY: 5,
+    DISCARD_REQUEST: 6,
+    DISCARD_REPLY: 7,
+} as const;
+
+export const BundleFlag = { ATOMIC: 1, ORDERED: 2 } as const;
+
+export interface BundleControlMessage {
+    readonly bundleId: number;
+    /** One of `BundleControl`. */
+    readonly control: number;
+    readonly flags: number;
+}
+
+export function writeBundleControl(writer: Writer, xid: number, message: BundleControlMessage): void {
+    const start = beginMessage(writer, MessageType.BUNDLE_CONTROL, xid);
+    writer.u32(message.bundleId);
+    writer.u16(message.control);
+    writer.u16(message.flags);
+    endMessage(writer, start, "bundle control");
+}
+
+/** A flow mod inside a bundle; both messages carry the same xid, as OpenFlow 1.5 section 7.3.9.6 demands. */
+export function writeBundleAdd(
+    writer: Writer,
+    xid: number,
+    bundle: Pick<BundleControlMessage, "bundleId" | "flags">,
+    mod: FlowMod,
+): void {
+    const start = beginMessage(writer, MessageType.BUNDLE_ADD, xid);
+    writer.u32(bundle.bundleId);
+    writer.zeros(2);
+    writer.u16(bundle.flags);
+    writeFlowMod(writer, xid, mod);
+    endMessage(writer, start, "the flow in its bundle");
+}
+
+export function readBundleControl(reader: Reader): BundleControlMessage {
+    return { bundleId: reader.u32(), control: reader.u16(), flags: reader.u16() };
+}

@@ -1,0 +1,34 @@
+import { beginMessage, endMessage, MessageType, wireVersion } from "../wire/header.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+
+const versionBitmap = 1;
+
+/** A hello that offers OpenFlow 1.5 alone: OpenFlow 1.5 section 7.5.1. */
+export function writeHello(writer: Writer, xid: number): void {
+    const start = beginMessage(writer, MessageType.HELLO, xid);
+    writer.u16(versionBitmap);
+    writer.u16(8);
+    writer.u32(1 << wireVersion);
+    endMessage(writer, start, "hello");
+}
+
+/**
+ * The wire versions a peer offers, given the version in its header: the bits of its bitmap, or without one every
+ * version up to the header's.
+ */
+export function readHello(reader: Reader, headerVersion: number): readonly number[] {
+    while (reader.remaining >= 4) {
+        const type = reader.u16();
+        const length = reader.u16();
+        if (length < 4) reader.fail(`hello: element of length ${length}, at least 4`);
+        const body = reader.sub(length - 4, "hello element");
+        reader.skip(Math.min(reader.remaining, (8 - (length % 8)) % 8));
+        if (type === versionBitmap && body.remaining >= 4) return bits(body.u32());
+    }
+    return Array.from({ length: headerVersion }, (_, index) => index + 1);
+}
+
+function bits(bitmap: number): readonly number[] {
+    return Array.from({ length: 32 }, (_, bit) => bit).filter((bit) => ((bitmap >>> bit) & 1) === 1);
+}

@@ -1,0 +1,135 @@
+import { checkUint, checkUint64 } from "../action/check.ts";
+import { type FlowStats } from "../flow.ts";
+import { type Match } from "../match.ts";
+import { readMatch, writeMatch } from "../match/oxm.ts";
+import { allTables, anyGroup, Port } from "../port.ts";
+import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+import { timing } from "./flow-mod.ts";
+import { readInstructions } from "./instruction.ts";
+import { readStats } from "./stats.ts";
+
+/** OpenFlow 1.5 section 7.3.5: kinds of multipart this codec reads and writes. */
+export const MultipartType = { FLOW_DESC: 1, PORT_DESC: 13 } as const;
+const moreFollows = 1;
+
+/** Which flows to report; what is absent does not filter. */
+export interface FlowDescRequest {
+    readonly table?: number;
+    readonly cookie?: bigint;
+    readonly cookieMask?: bigint;
+    readonly match?: Match;
+    readonly outPort?: number;
+    readonly outGroup?: number;
+}
+
+/** A port of the switch: OpenFlow 1.5 section 7.2.1. */
+export interface PortDescription {
+    readonly port: number;
+    readonly mac: Uint8Array;
+    readonly name: string;
+    /** OFPPC_* bits. */
+    readonly config: number;
+    /** OFPPS_* bits: 1 is link down. */
+    readonly state: number;
+}
+
+/** One part of an answer; `more` says that another follows under the same xid. */
+export type MultipartReply = { readonly more: boolean } & (
+    | { readonly kind: "flows"; readonly flows: readonly FlowStats[] }
+    | { readonly kind: "ports"; readonly ports: readonly PortDescription[] }
+    | { readonly kind: "unknown"; readonly multipartType: number }
+);
+
+export function writeFlowDescRequest(writer: Writer, xid: number, request: FlowDescRequest): void {
+    const start = beginMultipart(writer, xid, MultipartType.FLOW_DESC);
+    writer.u8(checkUint(request.table ?? allTables, 8, "table"));
+    writer.zeros(3);
+    writer.u32(checkUint(request.outPort ?? Port.ANY, 32, "outPort"));
+    writer.u32(checkUint(request.outGroup ?? anyGroup, 32, "outGroup"));
+    writer.zeros(4);
+    const cookie = checkUint64(request.cookie ?? 0n, "cookie");
+    const allBits = request.cookie === undefined ? 0n : 0xffffffffffffffffn;
+    writer.u64(cookie);
+    writer.u64(checkUint64(request.cookieMask ?? allBits, "cookieMask"));
+    writeMatch(writer, request.match ?? {});
+    endMessage(writer, start, "the request for flows");
+}
+
+export function writePortDescRequest(writer: Writer, xid: number): void {
+    const start = beginMultipart(writer, xid, MultipartType.PORT_DESC);
+    writer.u32(Port.ANY);
+    writer.zeros(4);
+    endMessage(writer, start, "the request for ports");
+}
+
+function beginMultipart(writer: Writer, xid: number, type: number): number {
+    const start = beginMessage(writer, MessageType.MULTIPART_REQUEST, xid);
+    writer.u16(type);
+    writer.u16(0);
+    writer.zeros(4);
+    return start;
+}
+
+/** Reads the body of one multipart reply. */
+export function readMultipartReply(reader: Reader): MultipartReply {
+    const type = reader.u16();
+    const more = (reader.u16() & moreFollows) !== 0;
+    reader.skip(4);
+    if (type === MultipartType.FLOW_DESC) return { more, kind: "flows", flows: readAll(reader, readFlow) };
+    if (type === MultipartType.PORT_DESC) return { more, kind: "ports", ports: readAll(reader, readPort) };
+    return { more, kind: "unknown", multipartType: type };
+}
+
+function readAll<T>(reader: Reader, read: (reader: Reader) => T): T[] {
+    const all: T[] = [];
+    while (reader.remaining > 0) all.push(read(reader));
+    return all;
+}
+
+/** `ofp_flow_desc`: OpenFlow 1.5 section 7.3.5.2. */
+function readFlow(list: Reader): FlowStats {
+    const length = list.u16();
+    if (length < 32) list.fail(`flow of length ${length}, at least 32`);
+    const reader = list.sub(length - 2, "flow");
+    reader.skip(2);
+    const table = reader.u8();
+    reader.skip(1);
+    const priority = reader.u16();
+    const idleTimeout = reader.u16();
+    const hardTimeout = reader.u16();
+    const flags = reader.u16();
+    const importance = reader.u16();
+    const cookie = reader.u64();
+    const { match, opaque } = readMatch(reader);
+    const counters = readStats(reader);
+    return {
+        table,
+        priority,
+        match,
+        ...timing({ idleTimeout, hardTimeout, flags, importance }),
+        ...readInstructions(reader),
+        ...(opaque === undefined ? {} : { opaqueMatch: opaque }),
+        cookie,
+        ...counters,
+    };
+}
+
+const portNameBytes = 16;
+const portBytes = 40;
+
+/** `ofp_port`, without its properties. */
+export function readPort(list: Reader): PortDescription {
+    const port = list.u32();
+    const length = list.u16();
+    if (length < portBytes) list.fail(`port of length ${length}, at least ${portBytes}`);
+    const reader = list.sub(length - 6, "port");
+    reader.skip(2);
+    const mac = new Uint8Array(reader.bytes(6));
+    reader.skip(2);
+    const text = reader.bytes(portNameBytes);
+    const zero = text.indexOf(0);
+    const name = new TextDecoder().decode(zero === -1 ? text : text.subarray(0, zero));
+    return { port, mac, name, config: reader.u32(), state: reader.u32() };
+}

@@ -1,0 +1,30 @@
+import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { type Reader } from "../wire/reader.ts";
+import { type Writer } from "../wire/writer.ts";
+
+/** OpenFlow 1.5 section 7.3.8: roles in their order on the wire. */
+export const roles = ["no_change", "equal", "primary", "secondary"] as const;
+export type Role = (typeof roles)[number];
+
+export interface RoleMessage {
+    readonly role: Role;
+    readonly shortId: number;
+    readonly generation: bigint;
+}
+
+export function writeRoleRequest(writer: Writer, xid: number, message: RoleMessage): void {
+    const start = beginMessage(writer, MessageType.ROLE_REQUEST, xid);
+    writer.u32(roles.indexOf(message.role));
+    writer.u16(message.shortId);
+    writer.zeros(2);
+    writer.u64(message.generation);
+    endMessage(writer, start, "role request");
+}
+
+export function readRole(reader: Reader): RoleMessage {
+    const code = reader.u32();
+    const role = roles[code] ?? reader.fail(`unknown role ${code}`);
+    const shortId = reader.u16();
+    reader.skip(2);
+    return { role, shortId, generation: reader.u64() };
+}

@@ -1,0 +1,16 @@
+/** Reserved port numbers: OpenFlow 1.5 section 7.2.1.2. */
+export const Port = {
+    IN_PORT: 0xfffffff8,
+    TABLE: 0xfffffff9,
+    NORMAL: 0xfffffffa,
+    FLOOD: 0xfffffffb,
+    ALL: 0xfffffffc,
+    CONTROLLER: 0xfffffffd,
+    LOCAL: 0xfffffffe,
+    ANY: 0xffffffff,
+} as const;
+
+/** All tables, in requests and deletions: OFPTT_ALL. */
+export const allTables = 0xff;
+/** Any group, in filters: OFPG_ANY. */
+export const anyGroup = 0xffffffff;

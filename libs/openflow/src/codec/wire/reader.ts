@@ -1,0 +1,115 @@
+import { peerError } from "../errors.ts";
+
+/**
+ * Reads big-endian numbers off bytes it does not own. Every read is checked: past the end is `SHORT`, never fewer
+ * bytes. `what` names the structure in errors.
+ */
+export class Reader {
+    readonly #bytes: Uint8Array;
+    readonly #view: DataView;
+    readonly #what: string;
+    #offset = 0;
+
+    constructor(bytes: Uint8Array, what: string) {
+        this.#bytes = bytes;
+        this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        this.#what = what;
+    }
+
+    get what(): string {
+        return this.#what;
+    }
+
+    get offset(): number {
+        return this.#offset;
+    }
+
+    get remaining(): number {
+        return this.#bytes.length - this.#offset;
+    }
+
+    u8(): number {
+        return this.#view.getUint8(this.#take(1));
+    }
+
+    u16(): number {
+        return this.#view.getUint16(this.#take(2));
+    }
+
+    u32(): number {
+        return this.#view.getUint32(this.#take(4));
+    }
+
+    u64(): bigint {
+        return this.#view.getBigUint64(this.#take(8));
+    }
+
+    /** An unsigned number of `length` bytes, at most 16. */
+    uint(length: number): bigint {
+        let value = 0n;
+        let left = length;
+        for (; left >= 4; left -= 4) value = (value << 32n) | BigInt(this.u32());
+        for (; left > 0; left -= 1) value = (value << 8n) | BigInt(this.u8());
+        return value;
+    }
+
+    /** A view, not a copy: it is valid as long as the bytes under this reader. */
+    bytes(length: number): Uint8Array {
+        const start = this.#take(length);
+        return this.#bytes.subarray(start, start + length);
+    }
+
+    rest(): Uint8Array {
+        return this.bytes(this.remaining);
+    }
+
+    /** What is left, as a copy that outlives the bytes under this reader. */
+    restCopy(): Uint8Array {
+        return new Uint8Array(this.rest());
+    }
+
+    skip(length: number): void {
+        this.#take(length);
+    }
+
+    /** A reader of the next `length` bytes only. */
+    sub(length: number, what: string): Reader {
+        return new Reader(this.bytes(length), what);
+    }
+
+    /** Skips what is missing to a multiple of 8, counted from the start of this reader. */
+    pad8(): void {
+        this.skip((8 - (this.#offset % 8)) % 8);
+    }
+
+    /** Refuses bytes that are left over. */
+    end(): void {
+        if (this.remaining > 0) {
+            throw peerError("LONG", `${this.#what}: ${this.remaining} bytes are left over after its end`, {
+                what: this.#what,
+                offset: this.#offset,
+            });
+        }
+    }
+
+    /** Refuses what was read: a rule of the protocol, in words. */
+    fail(rule: string, details: Readonly<Record<string, unknown>> = {}): never {
+        throw peerError("MALFORMED", `${this.#what}: ${rule}`, { what: this.#what, ...details });
+    }
+
+    #take(length: number): number {
+        const start = this.#offset;
+        if (length > this.#bytes.length - start) {
+            throw peerError(
+                "SHORT",
+                `${this.#what}: ${length} bytes needed at offset ${start}, ${this.remaining} left`,
+                {
+                    what: this.#what,
+                    offset: start,
+                },
+            );
+        }
+        this.#offset = start + length;
+        return start;
+    }
+}

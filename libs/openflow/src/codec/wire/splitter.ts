@@ -1,0 +1,69 @@
+import { peerError } from "../errors.ts";
+import { headerBytes } from "./header.ts";
+
+/**
+ * Cuts a byte stream into messages, however it was split. Holds at most one unfinished message (65,535 bytes) besides
+ * the chunk it is given. Frames are views of the chunks, or of an own buffer that is not used again.
+ */
+export class FrameSplitter {
+    #pending: Uint8Array = new Uint8Array(0);
+    #have = 0;
+
+    /** Bytes of the message that is not complete yet. */
+    get buffered(): number {
+        return this.#have;
+    }
+
+    /** The messages that `chunk` completes; throws `MALFORMED` on a length below 8, after which it is of no more use. */
+    *push(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
+        let rest = chunk;
+        while (rest.length > 0) {
+            if (this.#have === 0 && rest.length >= headerBytes) {
+                const length = frameLength(rest);
+                if (rest.length >= length) {
+                    yield rest.subarray(0, length);
+                    rest = rest.subarray(length);
+                    continue;
+                }
+            }
+            rest = this.#fill(rest);
+            if (this.#have >= headerBytes && this.#have === this.#pending.length) {
+                const frame = this.#pending;
+                this.#have = 0;
+                this.#pending = new Uint8Array(0);
+                yield frame;
+            }
+        }
+    }
+
+    /** Takes what the unfinished message needs, first its header, then the length that names; gives what is left. */
+    #fill(chunk: Uint8Array): Uint8Array {
+        if (this.#have < headerBytes) {
+            if (this.#pending.length === 0) this.#pending = new Uint8Array(headerBytes);
+            const rest = this.#copy(chunk, headerBytes);
+            if (this.#have < headerBytes) return rest;
+            const whole = new Uint8Array(frameLength(this.#pending));
+            whole.set(this.#pending);
+            this.#pending = whole;
+            return this.#copy(rest, whole.length);
+        }
+        return this.#copy(chunk, this.#pending.length);
+    }
+
+    #copy(chunk: Uint8Array, upTo: number): Uint8Array {
+        const count = Math.min(chunk.length, upTo - this.#have);
+        this.#pending.set(chunk.subarray(0, count), this.#have);
+        this.#have += count;
+        return chunk.subarray(count);
+    }
+}
+
+function frameLength(bytes: Uint8Array): number {
+    const length = ((bytes[2] ?? 0) << 8) | (bytes[3] ?? 0);
+    if (length < headerBytes) {
+        throw peerError("MALFORMED", `message: its length says ${length}, a header alone has ${headerBytes} bytes`, {
+            length,
+        });
+    }
+    return length;
+}

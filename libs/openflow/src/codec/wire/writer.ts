@@ -1,0 +1,86 @@
+/**
+ * Writes big-endian numbers into a buffer that grows. Values are checked by the caller, who knows their names.
+ * Growing replaces the buffer, so every method grows first and touches the buffer after.
+ */
+export class Writer {
+    #bytes: Uint8Array;
+    #view: DataView;
+    #length = 0;
+
+    constructor(capacity = 256) {
+        this.#bytes = new Uint8Array(capacity);
+        this.#view = new DataView(this.#bytes.buffer);
+    }
+
+    get length(): number {
+        return this.#length;
+    }
+
+    u8(value: number): void {
+        const at = this.#grow(1);
+        this.#view.setUint8(at, value);
+    }
+
+    u16(value: number): void {
+        const at = this.#grow(2);
+        this.#view.setUint16(at, value);
+    }
+
+    u32(value: number): void {
+        const at = this.#grow(4);
+        this.#view.setUint32(at, value);
+    }
+
+    u64(value: bigint): void {
+        const at = this.#grow(8);
+        this.#view.setBigUint64(at, value);
+    }
+
+    /** The low `length` bytes of `value`. */
+    uint(value: bigint, length: number): void {
+        let left = length;
+        for (; left % 4 !== 0; left -= 1) this.u8(Number((value >> BigInt((left - 1) * 8)) & 0xffn));
+        for (; left > 0; left -= 4) this.u32(Number((value >> BigInt((left - 4) * 8)) & 0xffffffffn));
+    }
+
+    bytes(value: Uint8Array): void {
+        const at = this.#grow(value.length);
+        this.#bytes.set(value, at);
+    }
+
+    zeros(count: number): void {
+        this.#grow(count);
+    }
+
+    /** Zeros up to a multiple of 8 bytes from `start`. */
+    pad8(start: number): void {
+        this.zeros((8 - ((this.#length - start) % 8)) % 8);
+    }
+
+    /** Overwrites two bytes, for lengths that are known at the end. */
+    patchU16(offset: number, value: number): void {
+        this.#view.setUint16(offset, value);
+    }
+
+    patchU8(offset: number, value: number): void {
+        this.#view.setUint8(offset, value);
+    }
+
+    /** What was written: a view of the buffer, to be used after the last write. */
+    finish(): Uint8Array {
+        return this.#bytes.subarray(0, this.#length);
+    }
+
+    #grow(count: number): number {
+        const start = this.#length;
+        const needed = start + count;
+        if (needed > this.#bytes.length) {
+            const larger = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+            larger.set(this.#bytes);
+            this.#bytes = larger;
+            this.#view = new DataView(larger.buffer);
+        }
+        this.#length = needed;
+        return start;
+    }
+}

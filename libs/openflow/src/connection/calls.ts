@@ -1,0 +1,117 @@
+import { OpenFlowError } from "../codec/errors.ts";
+import { type ErrorMessage } from "../codec/message/error.ts";
+import { type Message } from "../codec/message/decode.ts";
+import { type CallOptions } from "./types.ts";
+
+/** What a call does with an answer that carries one of its xids. */
+export type Answer<T> =
+    | { readonly kind: "wait" }
+    | { readonly kind: "done"; readonly value: T }
+    | { readonly kind: "fail"; readonly error: OpenFlowError };
+
+/** A request under way: what it is, for messages, the xids it has used, and what to make of each answer. */
+export interface CallSpec<T> {
+    readonly what: string;
+    readonly firstXid: number;
+    readonly lastXid: number;
+    readonly answer: (message: Message, frameBytes: number) => Answer<T>;
+}
+
+interface Call {
+    readonly firstXid: number;
+    readonly lastXid: number;
+    readonly answer: (message: Message, frameBytes: number) => void;
+    readonly fail: (error: OpenFlowError) => void;
+}
+
+/** The requests of one connection that wait for an answer. */
+export class Calls {
+    // By last xid, which is what answers carry; only errors carry another xid of a call.
+    readonly #calls = new Map<number, Call>();
+
+    get size(): number {
+        return this.#calls.size;
+    }
+
+    /** Waits for the answer. Register before sending; `send` runs at once, and what it throws rejects. */
+    add<T>(spec: CallSpec<T>, options: CallOptions & { readonly timeoutMs: number }, send: () => void): Promise<T> {
+        return new Promise<T>((resolve, reject) => {
+            const { signal, timeoutMs } = options;
+            if (signal?.aborted === true) return reject(aborted(spec.what, signal.reason));
+            const finish = (): void => {
+                clearTimeout(timer);
+                signal?.removeEventListener("abort", onAbort);
+                this.#calls.delete(spec.lastXid);
+            };
+            const fail = (error: OpenFlowError): void => {
+                finish();
+                reject(error);
+            };
+            const onAbort = (): void => fail(aborted(spec.what, signal?.reason));
+            const timer = setTimeout(() => {
+                const message = `${spec.what}: no answer within ${timeoutMs} ms; whether it took effect is not known`;
+                fail(new OpenFlowError("TIMEOUT", "timeout", message));
+            }, timeoutMs);
+            signal?.addEventListener("abort", onAbort, { once: true });
+            this.#calls.set(spec.lastXid, {
+                firstXid: spec.firstXid,
+                lastXid: spec.lastXid,
+                fail,
+                answer: (message, frameBytes) => {
+                    const outcome = spec.answer(message, frameBytes);
+                    if (outcome.kind === "fail") return fail(outcome.error);
+                    if (outcome.kind === "wait") return;
+                    finish();
+                    resolve(outcome.value);
+                },
+            });
+            try {
+                send();
+            } catch (error) {
+                finish();
+                reject(error as Error);
+            }
+        });
+    }
+
+    /** Hands an answer to its call; false when nobody waits for it. */
+    dispatch(message: Message, frameBytes: number): boolean {
+        const call = this.#find(message.xid);
+        call?.answer(message, frameBytes);
+        return call !== undefined;
+    }
+
+    /** Rejects the call of this xid; false when there is none. */
+    fail(xid: number, error: OpenFlowError): boolean {
+        const call = this.#find(xid);
+        call?.fail(error);
+        return call !== undefined;
+    }
+
+    failAll(error: (call: number) => OpenFlowError): void {
+        for (const call of [...this.#calls.values()]) call.fail(error(call.lastXid));
+    }
+
+    #find(xid: number): Call | undefined {
+        const direct = this.#calls.get(xid);
+        if (direct !== undefined) return direct;
+        for (const call of this.#calls.values()) if (xid >= call.firstXid && xid <= call.lastXid) return call;
+        return undefined;
+    }
+}
+
+/** The caller gave up. */
+export function aborted(what: string, cause: unknown): OpenFlowError {
+    return new OpenFlowError("ABORTED", "aborted", `${what}: cancelled`, { cause });
+}
+
+/** The switch answered with an error. */
+export function refused(
+    what: string,
+    error: ErrorMessage,
+    details: Readonly<Record<string, unknown>> = {},
+): OpenFlowError {
+    return new OpenFlowError("REFUSED", "caller", `${what}: the switch refused it with ${error.name}`, {
+        details: { errorType: error.errorType, errorCode: error.errorCode, errorName: error.name, ...details },
+    });
+}

@@ -1,0 +1,69 @@
+import { OpenFlowError } from "../codec/errors.ts";
+import { aborted } from "./calls.ts";
+import { type CallOptions } from "./types.ts";
+
+interface Waiter<T> {
+    readonly open: (value: T) => void;
+    readonly fail: (error: OpenFlowError) => void;
+}
+
+/** Lets callers through in the order they came, once there is something to hand them. */
+export class Gate<T> {
+    readonly #waiters = new Set<Waiter<T>>();
+    #value: T | undefined;
+    #ended: OpenFlowError | undefined;
+
+    get value(): T | undefined {
+        return this.#value;
+    }
+
+    /** Opens for those who wait and those who come. */
+    open(value: T): void {
+        this.#value = value;
+        for (const waiter of [...this.#waiters]) waiter.open(value);
+    }
+
+    /** From now on callers wait. */
+    shut(): void {
+        this.#value = undefined;
+    }
+
+    /** Everybody who waits or comes is refused. */
+    end(error: OpenFlowError): void {
+        this.#value = undefined;
+        this.#ended = error;
+        for (const waiter of [...this.#waiters]) waiter.fail(error);
+    }
+
+    /** The value, at once or when the gate opens; rejects with `NOT_CONNECTED` after `timeoutMs`. */
+    async pass(options: CallOptions & { readonly timeoutMs: number }): Promise<T> {
+        const { signal, timeoutMs } = options;
+        if (signal?.aborted === true) throw aborted("waiting for the connection", signal.reason);
+        if (this.#value !== undefined) return this.#value;
+        if (this.#ended !== undefined) throw this.#ended;
+        return new Promise<T>((resolve, reject) => {
+            const finish = (): void => {
+                clearTimeout(timer);
+                signal?.removeEventListener("abort", onAbort);
+                this.#waiters.delete(waiter);
+            };
+            const waiter: Waiter<T> = {
+                open: (value) => {
+                    finish();
+                    resolve(value);
+                },
+                fail: (error) => {
+                    finish();
+                    reject(error);
+                },
+            };
+            const onAbort = (): void => waiter.fail(aborted("waiting for the connection", signal?.reason));
+            const timer = setTimeout(() => {
+                const message = `not connected to the switch within ${timeoutMs} ms; nothing was sent`;
+                waiter.fail(new OpenFlowError("NOT_CONNECTED", "environment", message));
+            }, timeoutMs);
+            signal?.addEventListener("abort", onAbort, { once: true });
+            this.#waiters.add(waiter);
+        });
+    }
+}

@@ -1,0 +1,121 @@
+import { connect, type Socket } from "node:net";
+import { OpenFlowError } from "../codec/errors.ts";
+import { writeHello } from "../codec/message/hello.ts";
+import {
+    type Features,
+    writeBare,
+    writeSetConfig,
+    writeSetControllerId,
+    writeSetPacketInFormat,
+} from "../codec/message/simple.ts";
+import { wireVersion } from "../codec/wire/header.ts";
+import { Writer } from "../codec/wire/writer.ts";
+import { aborted, refused, type CallSpec } from "./calls.ts";
+import { disconnected, Link, type LinkComponents } from "./link.ts";
+import { type ResolvedOptions } from "./types.ts";
+
+const wholePacket = 0xffff;
+
+/** Connects, agrees on OpenFlow 1.5, asks for packet-ins. Rejects with the reason; nothing stays open then. */
+export async function openLink(
+    components: LinkComponents,
+    options: ResolvedOptions,
+    signal: AbortSignal,
+): Promise<Link> {
+    const deadline = AbortSignal.timeout(options.handshakeTimeoutMs);
+    const either = AbortSignal.any([signal, deadline]);
+    let socket: Socket;
+    try {
+        socket = await connectSocket(options.socketPath, either);
+    } catch (cause) {
+        if (signal.aborted) throw aborted("connecting", signal.reason);
+        throw new OpenFlowError(
+            "NOT_CONNECTED",
+            "environment",
+            `no connection to ${options.socketPath}; is ovs-vswitchd up?`,
+            {
+                cause,
+            },
+        );
+    }
+    const link = new Link(components, options, socket);
+    try {
+        link.datapathId = (await negotiate(link, options, either)).datapathId;
+        link.watch();
+        return link;
+    } catch (error) {
+        const reason =
+            link.reason ?? (error instanceof OpenFlowError ? error : disconnected("handshake failed", error));
+        link.destroy(reason);
+        throw reason;
+    }
+}
+
+function connectSocket(path: string, signal: AbortSignal): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+        const socket = connect({ path });
+        const onAbort = (): void => {
+            socket.destroy();
+            reject(disconnected("connecting was given up", signal.reason));
+        };
+        if (signal.aborted) return onAbort();
+        signal.addEventListener("abort", onAbort, { once: true });
+        socket.once("error", (error) => {
+            signal.removeEventListener("abort", onAbort);
+            reject(error);
+        });
+        socket.once("connect", () => {
+            signal.removeEventListener("abort", onAbort);
+            resolve(socket);
+        });
+    });
+}
+
+async function negotiate(link: Link, options: ResolvedOptions, signal: AbortSignal): Promise<Features> {
+    const timeoutMs = options.handshakeTimeoutMs;
+    const hello = new Writer(16);
+    writeHello(hello, link.helloXid);
+    await link.call(helloSpec(link.helloXid), { signal, timeoutMs }, hello.finish());
+
+    const xid = link.nextXid();
+    const writer = new Writer();
+    writeSetPacketInFormat(writer, link.nextXid());
+    if (options.controllerId !== 0) writeSetControllerId(writer, link.nextXid(), options.controllerId);
+    // ovs-vswitchd gives packet-ins to a service connection only when this is not 0.
+    writeSetConfig(writer, link.nextXid(), wholePacket);
+    writeBare(writer, "FEATURES_REQUEST", xid);
+    return link.call(featuresSpec(xid), { signal, timeoutMs }, writer.finish());
+}
+
+/** Accepts a hello that offers wire version 6 as the highest version both know. */
+function helloSpec(xid: number): CallSpec<void> {
+    return {
+        what: "hello",
+        firstXid: xid,
+        lastXid: xid,
+        answer: (message) => {
+            if (message.type === "error") return { kind: "fail", error: negotiation(message.error.name) };
+            if (message.type !== "hello") return { kind: "wait" };
+            if (message.versions.includes(wireVersion)) return { kind: "done", value: undefined };
+            return { kind: "fail", error: negotiation(`it offers wire versions ${message.versions.join(", ")}`) };
+        },
+    };
+}
+
+function negotiation(why: string): OpenFlowError {
+    const message = `the switch does not speak OpenFlow 1.5 (${why}); add OpenFlow15 to the bridge's protocols`;
+    return new OpenFlowError("NEGOTIATION", "environment", message);
+}
+
+function featuresSpec(xid: number): CallSpec<Features> {
+    const what = "features request";
+    return {
+        what,
+        firstXid: xid,
+        lastXid: xid,
+        answer: (message) => {
+            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
+            return message.type === "features_reply" ? { kind: "done", value: message.features } : { kind: "wait" };
+        },
+    };
+}

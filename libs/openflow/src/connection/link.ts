@@ -1,0 +1,231 @@
+import { type Socket } from "node:net";
+import { OpenFlowError } from "../codec/errors.ts";
+import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { decodeMessage, type Message } from "../codec/message/decode.ts";
+import { writeFlowDescRequest, writePortDescRequest, type PortDescription } from "../codec/message/multipart.ts";
+import { writePacketOut } from "../codec/message/packet.ts";
+import { writeBare } from "../codec/message/simple.ts";
+import { type PacketIn, type PacketOut } from "../codec/packet.ts";
+import { FrameSplitter } from "../codec/wire/splitter.ts";
+import { Writer } from "../codec/wire/writer.ts";
+import { Calls, type CallSpec } from "./calls.ts";
+import { barrierSpec, bundleRequest, bundleXids, flowsSpec, portsSpec } from "./requests.ts";
+import {
+    type BundleOptions,
+    type CallOptions,
+    type ConnectionLogger,
+    type FlowFilter,
+    type ReplayLink,
+    type ResolvedOptions,
+} from "./types.ts";
+import { Xids } from "./xids.ts";
+
+export interface LinkComponents {
+    readonly logger: ConnectionLogger;
+    /** Every message that answers no request and is not handled by the link itself. */
+    readonly onPacketIn: (packet: PacketIn) => void;
+}
+
+/** One connected socket: frames in and out, requests and their answers, liveness. It never reconnects. */
+export class Link implements ReplayLink {
+    datapathId = 0n;
+    /** The xid under which the peer's hello is waited for: its own says nothing. */
+    readonly helloXid: number;
+    /** Resolves, never rejects, when the link is over. */
+    readonly closed: Promise<OpenFlowError>;
+    readonly #logger: ConnectionLogger;
+    readonly #onPacketIn: (packet: PacketIn) => void;
+    readonly #options: ResolvedOptions;
+    readonly #socket: Socket;
+    readonly #splitter = new FrameSplitter();
+    readonly #calls = new Calls();
+    readonly #xids = new Xids();
+    readonly #resolveClosed: (reason: OpenFlowError) => void;
+    #bundleId = 0;
+    #reason: OpenFlowError | undefined;
+    #echoTimer: NodeJS.Timeout | undefined;
+    #deadline: NodeJS.Timeout | undefined;
+
+    constructor(components: LinkComponents, options: ResolvedOptions, socket: Socket) {
+        this.#logger = components.logger;
+        this.#onPacketIn = components.onPacketIn;
+        this.#options = options;
+        this.#socket = socket;
+        this.helloXid = this.#xids.take(1);
+        const { promise, resolve } = Promise.withResolvers<OpenFlowError>();
+        this.closed = promise;
+        this.#resolveClosed = resolve;
+        socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+        socket.on("error", (error) => this.destroy(disconnected(`socket failed: ${error.message}`, error)));
+        socket.on("close", () => this.destroy(disconnected("the switch closed the connection")));
+    }
+
+    /** Why the link is over, or undefined while it lives. */
+    get reason(): OpenFlowError | undefined {
+        return this.#reason;
+    }
+
+    bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
+        return this.#attempt(() => {
+            if (mods.length === 0) return Promise.resolve();
+            this.#bundleId = (this.#bundleId + 1) >>> 0;
+            const firstXid = this.#xids.take(bundleXids(mods.length));
+            const ids = { firstXid, bundleId: this.#bundleId, ordered: options.ordered ?? true };
+            const { spec, bytes } = bundleRequest(mods, ids);
+            return this.call(spec, options, bytes);
+        });
+    }
+
+    barrier(options: CallOptions = {}): Promise<void> {
+        return this.#attempt(() => {
+            const xid = this.#xids.take(1);
+            const writer = new Writer(8);
+            writeBare(writer, "BARRIER_REQUEST", xid);
+            return this.call(barrierSpec(xid), options, writer.finish());
+        });
+    }
+
+    dumpFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowStats[]> {
+        return this.#attempt(() => {
+            const xid = this.#xids.take(1);
+            const writer = new Writer();
+            writeFlowDescRequest(writer, xid, filter);
+            return this.call(flowsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
+        });
+    }
+
+    ports(options: CallOptions = {}): Promise<PortDescription[]> {
+        return this.#attempt(() => {
+            const xid = this.#xids.take(1);
+            const writer = new Writer();
+            writePortDescRequest(writer, xid);
+            return this.call(portsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
+        });
+    }
+
+    packetOut(packet: PacketOut): void {
+        const writer = new Writer(packet.data.length + 256);
+        writePacketOut(writer, this.#xids.take(1), packet);
+        this.send(writer.finish());
+    }
+
+    nextXid(): number {
+        return this.#xids.take(1);
+    }
+
+    /** Sends `bytes` and waits for the answer that `spec` describes. */
+    call<T>(spec: CallSpec<T>, options: CallOptions, bytes: Uint8Array): Promise<T> {
+        const timeoutMs = options.timeoutMs ?? this.#options.requestTimeoutMs;
+        return this.#calls.add(spec, { ...options, timeoutMs }, () => this.send(bytes));
+    }
+
+    /** Writes all of it or throws; the bytes must not change any more. */
+    send(bytes: Uint8Array): void {
+        if (this.#reason !== undefined) throw disconnected("the connection is over", this.#reason);
+        const { maxBufferBytes } = this.#options;
+        if (bytes.length > maxBufferBytes) {
+            const message = `a request of ${bytes.length} bytes passes maxBufferBytes (${maxBufferBytes}); split it`;
+            throw new OpenFlowError("TOO_BIG", "caller", message);
+        }
+        if (this.#socket.writableLength + bytes.length > maxBufferBytes) {
+            const waiting = this.#socket.writableLength;
+            const message = `${waiting} bytes wait for the switch to read; ${bytes.length} more pass maxBufferBytes`;
+            throw new OpenFlowError("BUFFER_FULL", "environment", message, { details: { waiting, maxBufferBytes } });
+        }
+        this.#socket.write(bytes);
+    }
+
+    /** Begins to ask for signs of life; the link ends itself when they stay away. */
+    watch(): void {
+        this.#echoTimer = setInterval(() => this.#echo(), this.#options.echoIntervalMs);
+        this.#echoTimer.unref();
+    }
+
+    /** Ends the link; every call that waits rejects. Idempotent: the first reason stays. */
+    destroy(reason: OpenFlowError): void {
+        if (this.#reason !== undefined) return;
+        this.#reason = reason;
+        clearInterval(this.#echoTimer);
+        clearTimeout(this.#deadline);
+        this.#socket.destroy();
+        const code = reason.code === "ABORTED" ? "ABORTED" : "DISCONNECTED";
+        const fault = code === "ABORTED" ? "aborted" : "environment";
+        const message = "the connection ended before the answer; whether it took effect is not known";
+        this.#calls.failAll(() => new OpenFlowError(code, fault, message, { cause: reason }));
+        this.#resolveClosed(reason);
+    }
+
+    /** What cannot be written, or not any more, is a rejection like any other failure of a call. */
+    async #attempt<T>(begin: () => Promise<T>): Promise<T> {
+        return begin();
+    }
+
+    #echo(): void {
+        this.#deadline ??= setTimeout(() => {
+            const message = `no sign of life for ${this.#options.echoTimeoutMs} ms after an echo request`;
+            this.destroy(disconnected(message));
+        }, this.#options.echoTimeoutMs).unref();
+        const writer = new Writer(8);
+        writeBare(writer, "ECHO_REQUEST", this.#xids.take(1));
+        this.#sendOrEnd(writer.finish());
+    }
+
+    #receive(chunk: Buffer): void {
+        clearTimeout(this.#deadline);
+        this.#deadline = undefined;
+        try {
+            for (const frame of this.#splitter.push(chunk)) {
+                if (this.#reason !== undefined) return;
+                this.#frame(frame);
+            }
+        } catch (error) {
+            // Without a length that can be believed, nothing after it can be read.
+            this.destroy(disconnected("the switch sent what is no OpenFlow", error));
+        }
+    }
+
+    #frame(frame: Uint8Array): void {
+        let message: Message;
+        try {
+            message = decodeMessage(frame);
+        } catch (error) {
+            return this.#undecodable(frame, error);
+        }
+        if (message.type === "echo_request") {
+            const writer = new Writer(frame.length);
+            writeBare(writer, "ECHO_REPLY", message.xid, message.data);
+            return this.#sendOrEnd(writer.finish());
+        }
+        if (message.type === "packet_in") return this.#onPacketIn(message.packet);
+        const answer = message.type === "hello" ? { ...message, xid: this.helloXid } : message;
+        if (this.#calls.dispatch(answer, frame.length)) return;
+        if (message.type === "error") {
+            const { name } = message.error;
+            this.#logger.warn("the switch refused a message", { error: name, xid: message.xid });
+        }
+    }
+
+    #undecodable(frame: Uint8Array, error: unknown): void {
+        const xid = new DataView(frame.buffer, frame.byteOffset).getUint32(4);
+        const ours = error instanceof OpenFlowError ? error : undefined;
+        if (ours?.code === "VERSION") {
+            return this.destroy(
+                new OpenFlowError("NEGOTIATION", "peer", "the switch does not speak OpenFlow 1.5", { cause: error }),
+            );
+        }
+        if (ours !== undefined && this.#calls.fail(xid, ours)) return;
+        this.#logger.warn("a message of the switch cannot be read", { type: frame[1], xid, error: String(error) });
+    }
+
+    #sendOrEnd(bytes: Uint8Array): void {
+        try {
+            this.send(bytes);
+        } catch (error) {
+            this.destroy(disconnected("the switch does not read", error));
+        }
+    }
+}
+
+export function disconnected(message: string, cause?: unknown): OpenFlowError {
+    return new OpenFlowError("DISCONNECTED", "environment", message, cause === undefined ? {} : { cause });
+}

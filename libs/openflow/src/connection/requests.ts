@@ -1,0 +1,151 @@
+import { checkFlow } from "../codec/check-flow.ts";
+import { OpenFlowError } from "../codec/errors.ts";
+import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { describeFlowMod } from "../codec/format/flow.ts";
+import { BundleControl, BundleFlag, writeBundleAdd, writeBundleControl } from "../codec/message/bundle.ts";
+import { type ErrorMessage } from "../codec/message/error.ts";
+import { type MultipartReply, type PortDescription } from "../codec/message/multipart.ts";
+import { Writer } from "../codec/wire/writer.ts";
+import { refused, type CallSpec } from "./calls.ts";
+
+/** A request with the bytes that ask for it. */
+export interface Request<T> {
+    readonly spec: CallSpec<T>;
+    readonly bytes: Uint8Array;
+}
+
+/** How many xids a bundle of so many messages uses: open, each message, commit. */
+export function bundleXids(count: number): number {
+    return count + 2;
+}
+
+/**
+ * Open, messages and commit of one atomic bundle as one run of bytes. An error names the first message that the switch
+ * refused; the commit, whose answer ends the call, then fails too.
+ */
+export function bundleRequest(
+    mods: readonly FlowMod[],
+    ids: { readonly firstXid: number; readonly bundleId: number; readonly ordered: boolean },
+): Request<void> {
+    const flags = BundleFlag.ATOMIC | (ids.ordered ? BundleFlag.ORDERED : 0);
+    const { firstXid, bundleId } = ids;
+    const lastXid = firstXid + bundleXids(mods.length) - 1;
+    const writer = new Writer(64 + mods.length * 192);
+    writeBundleControl(writer, firstXid, { bundleId, flags, control: BundleControl.OPEN_REQUEST });
+    mods.forEach((mod, index) => writeMod(writer, firstXid + 1 + index, { bundleId, flags }, mod, index));
+    writeBundleControl(writer, lastXid, { bundleId, flags, control: BundleControl.COMMIT_REQUEST });
+
+    let first: OpenFlowError | undefined;
+    const what = `bundle of ${mods.length} flow changes`;
+    const failure = (xid: number, error: ErrorMessage): OpenFlowError => {
+        const index = xid - firstXid - 1;
+        const mod = mods[index];
+        if (mod === undefined) return refused(what, error);
+        const flow = describeFlowMod(mod);
+        return refused(`${what}: change ${index}, ${flow}`, error, { index, flow });
+    };
+    return {
+        bytes: writer.finish(),
+        spec: {
+            what,
+            firstXid,
+            lastXid,
+            answer: (message) => {
+                if (message.type === "error") {
+                    first ??= failure(message.xid, message.error);
+                    return message.xid === lastXid ? { kind: "fail", error: first } : { kind: "wait" };
+                }
+                const committed =
+                    message.type === "bundle_control" && message.control.control === BundleControl.COMMIT_REPLY;
+                if (!committed) return { kind: "wait" };
+                return first === undefined
+                    ? { kind: "done", value: undefined }
+                    : { kind: "fail", error: partly(first) };
+            },
+        },
+    };
+}
+
+/**
+ * The switch could not read one of the messages and committed the others: `checkFlow` refuses every such flow that is
+ * known, so this is one that it does not know yet. The caller must read back or replay.
+ */
+function partly(first: OpenFlowError): OpenFlowError {
+    const message = `${first.message}; the switch applied the rest of the bundle, which must be repaired`;
+    return new OpenFlowError(first.code, "internal", message, { details: { ...first.details, partial: true } });
+}
+
+/** The flow in words; a value that does not fit its field cannot be formatted either. */
+function describeSafely(mod: FlowMod): string {
+    try {
+        return describeFlowMod(mod);
+    } catch {
+        return `${mod.command} table=${mod.flow.table ?? "all"},priority=${mod.flow.priority ?? "default"}`;
+    }
+}
+
+function writeMod(
+    writer: Writer,
+    xid: number,
+    bundle: { readonly bundleId: number; readonly flags: number },
+    mod: FlowMod,
+    index: number,
+): void {
+    try {
+        if (!mod.command.startsWith("delete")) checkFlow(mod.flow);
+        writeBundleAdd(writer, xid, bundle, mod);
+    } catch (cause) {
+        if (!(cause instanceof OpenFlowError)) throw cause;
+        const message = `bundle: change ${index}, ${describeSafely(mod)}: ${cause.message}`;
+        const details = { ...cause.details, index, flow: describeSafely(mod) };
+        throw new OpenFlowError(cause.code, cause.fault, message, { cause, details });
+    }
+}
+
+export function barrierSpec(xid: number): CallSpec<void> {
+    const what = "barrier";
+    return {
+        what,
+        firstXid: xid,
+        lastXid: xid,
+        answer: (message) => {
+            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
+            return message.type === "barrier_reply" ? { kind: "done", value: undefined } : { kind: "wait" };
+        },
+    };
+}
+
+export function flowsSpec(xid: number, maxBytes: number): CallSpec<FlowStats[]> {
+    return multipartSpec("dump of flows", xid, maxBytes, (reply) => (reply.kind === "flows" ? reply.flows : []));
+}
+
+export function portsSpec(xid: number, maxBytes: number): CallSpec<PortDescription[]> {
+    return multipartSpec("list of ports", xid, maxBytes, (reply) => (reply.kind === "ports" ? reply.ports : []));
+}
+
+/** Collects the parts of an answer up to the one that says it is the last. */
+function multipartSpec<T>(
+    what: string,
+    xid: number,
+    maxBytes: number,
+    items: (reply: MultipartReply) => readonly T[],
+): CallSpec<T[]> {
+    const all: T[] = [];
+    let bytes = 0;
+    return {
+        what,
+        firstXid: xid,
+        lastXid: xid,
+        answer: (message, frameBytes) => {
+            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
+            if (message.type !== "multipart_reply") return { kind: "wait" };
+            bytes += frameBytes;
+            if (bytes > maxBytes) {
+                const text = `${what}: the answer passes maxReplyBytes (${maxBytes}); ask for fewer with a filter`;
+                return { kind: "fail", error: new OpenFlowError("TOO_BIG", "environment", text) };
+            }
+            for (const item of items(message.reply)) all.push(item);
+            return message.reply.more ? { kind: "wait" } : { kind: "done", value: all };
+        },
+    };
+}

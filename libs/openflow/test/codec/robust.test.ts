@@ -1,0 +1,111 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { decodeMessage, OpenFlowError, writeFlowMod, Writer, type Message } from "../../src/codec/index.ts";
+import { bytes, flowMods, hex, messages } from "../fixtures.ts";
+
+const frames = [...flowMods, ...messages].map(({ hex }) => bytes(hex)).filter((frame) => frame.length < 4096);
+
+/** Decodes, or gives the typed error; anything else that is thrown fails the test. */
+function attempt(frame: Uint8Array): Message | OpenFlowError {
+    try {
+        return decodeMessage(frame);
+    } catch (error) {
+        if (error instanceof OpenFlowError && error.fault === "peer") return error;
+        throw error;
+    }
+}
+
+/** Decoded and encoded again; undefined when one of both refuses it. */
+function rewritten(frame: Uint8Array): Uint8Array | undefined {
+    const message = attempt(frame);
+    if (message instanceof OpenFlowError || message.type !== "flow_mod") return undefined;
+    const writer = new Writer();
+    try {
+        writeFlowMod(writer, 1, message.mod);
+    } catch (error) {
+        // What a switch may say and we would not.
+        if (error instanceof OpenFlowError) return undefined;
+        throw error;
+    }
+    return writer.finish();
+}
+
+function withLength(frame: Uint8Array, length: number): Uint8Array {
+    const cut = frame.slice(0, length);
+    if (cut.length >= 4) new DataView(cut.buffer).setUint16(2, cut.length);
+    return cut;
+}
+
+describe("decoders on bad bytes", () => {
+    it("refuse every message cut short at every length, whatever its header says", () => {
+        for (const frame of frames) {
+            for (let length = 0; length < frame.length; length += 1) {
+                expect(attempt(frame.slice(0, length))).toBeInstanceOf(OpenFlowError);
+                attempt(withLength(frame, length));
+            }
+        }
+    });
+
+    it("refuse bytes after the end of a fixed message", () => {
+        const frame = new Uint8Array(16);
+        frame.set([6, 21, 0, 16]);
+        expect(attempt(frame)).toMatchObject({ code: "LONG" });
+        expect(attempt(frame.slice(0, 12))).toMatchObject({ code: "SHORT" });
+    });
+
+    it("throw nothing but typed errors on changed bytes", () => {
+        const change = fc.record({ at: fc.nat(), to: fc.nat(255) });
+        fc.assert(
+            fc.property(
+                fc.constantFrom(...frames),
+                fc.array(change, { minLength: 1, maxLength: 6 }),
+                (frame, changes) => {
+                    const copy = frame.slice();
+                    // The header's version and length stay, so that the body is reached.
+                    for (const { at, to } of changes) copy[4 + (at % (copy.length - 4))] = to;
+                    attempt(copy);
+                },
+            ),
+            { numRuns: 5000 },
+        );
+    });
+
+    it("throw nothing but typed errors on random bytes of every type", () => {
+        fc.assert(
+            fc.property(fc.nat(35), fc.uint8Array({ maxLength: 200 }), (type, body) => {
+                const frame = new Uint8Array(8 + body.length);
+                frame.set([6, type, 0, frame.length]);
+                frame.set(body, 8);
+                attempt(frame);
+            }),
+            { numRuns: 5000 },
+        );
+    });
+
+    it("what decodes from changed bytes has one form on the wire", () => {
+        const mods = flowMods.map(({ hex }) => bytes(hex));
+        fc.assert(
+            fc.property(fc.constantFrom(...mods), fc.nat(), fc.nat(255), (frame, at, to) => {
+                const copy = frame.slice();
+                copy[48 + (at % (copy.length - 48))] = to;
+                const once = rewritten(copy);
+                if (once !== undefined) expect(hex(rewritten(once) ?? new Uint8Array(0))).toBe(hex(once));
+            }),
+            { numRuns: 3000 },
+        );
+    });
+
+    it.each<[string, string, string]>([
+        ["another version", "0514000800000001", "VERSION"],
+        ["a length above the frame", "0614000900000001", "SHORT"],
+        [
+            "a match of another type",
+            "060b0030" + "00".repeat(4) + "00".repeat(16) + "0002000400000000" + "00".repeat(16),
+            "MALFORMED",
+        ],
+        ["a bundle in a bundle", "0622001800000001" + "0000000000000003" + "0622000800000001", "MALFORMED"],
+        ["an unknown role", "0619001800000001" + "00000009" + "00".repeat(12), "MALFORMED"],
+    ])("refuse %s", (_, text, code) => {
+        expect(attempt(bytes(text))).toMatchObject({ code });
+    });
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+
+/** A flow in ovs-ofctl's words and the message that ovs-ofctl made of it. */
+export interface FlowModFixture {
+    readonly flow: string;
+    readonly hex: string;
+}
+
+/** A message between ovs-ofctl and ovs-vswitchd, under the name of the command that caused it. */
+export interface MessageFixture {
+    readonly name: string;
+    readonly from: "ofctl" | "switch";
+    readonly hex: string;
+}
+
+export const flowMods = read<FlowModFixture>("flow-mods");
+export const messages = read<MessageFixture>("messages");
+
+export function bytes(hex: string): Uint8Array {
+    return Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+export function hex(data: Uint8Array): string {
+    return Buffer.from(data).toString("hex");
+}
+
+function read<T>(name: string): readonly T[] {
+    return JSON.parse(readFileSync(`${import.meta.dirname}/fixtures/${name}.json`, "utf8")) as T[];
+}
