@@ -21,7 +21,7 @@ import { OvsdbSession } from "@antrea/ovsdb/session";
 import { HealthServer, Jobs, Lifecycle, Metrics, type Logger, type MainContext } from "@antrea/runtime";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { createCniBackend } from "./cni-backend.ts";
-import { CniCalls, CniServer } from "./cni-server/index.ts";
+import { CniCalls, CniServer, type ObserveCall } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
 import { FlowTable } from "./flow-table/index.ts";
@@ -135,6 +135,7 @@ export function compose(context: MainContext): Lifecycle {
                 ),
         }),
         logger: logger.child("cni"),
+        observe: observeCalls(metrics),
         now: () => performance.now(),
     });
     const server = new CniServer({ calls }, { socketPath: config.cniSocket });
@@ -400,6 +401,23 @@ async function leavesForGood(api: ApiClient, namespace: string, logger: Logger):
         });
         return false;
     }
+}
+
+function observeCalls(metrics: Metrics): ObserveCall {
+    const calls = metrics.counter({
+        name: "antrea_agent_cni_calls_total",
+        help: "CNI calls by command and outcome (OK or the name of the error code).",
+        labelNames: ["command", "outcome"],
+    });
+    const durations = metrics.histogram({
+        name: "antrea_agent_cni_call_duration_seconds",
+        help: "How long CNI calls took in the agent.",
+        labelNames: ["command"],
+    });
+    return (command, outcome, seconds) => {
+        calls.inc({ command, outcome });
+        durations.observe(seconds, { command });
+    };
 }
 
 function declareMetrics(metrics: Metrics, network: PodNetwork, subnet: NodeSubnet, flowTable: FlowTable): void {

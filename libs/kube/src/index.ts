@@ -1,1 +1,81 @@
-export {};
+export {
+    ApiClient,
+    type ApiClientOptions,
+    type CallOptions,
+    type DeleteOptions,
+    type ListOptions,
+    type ListResult,
+    type WatchOptions,
+    type WriteOptions,
+} from "./api/client.ts";
+export { annotationsPatch, onlyIf, pointer, type JsonPatchOperation, type Patch } from "./api/patches.ts";
+export {
+    apiVersionOf,
+    configMaps,
+    events,
+    leases,
+    namespaces,
+    nodes,
+    pathOf,
+    pods,
+    secrets,
+    services,
+    subjectAccessReviews,
+    tokenReviews,
+    type ObjectRef,
+    type Resource,
+} from "./api/resources.ts";
+export {
+    keyOf,
+    type ConfigMap,
+    type CoreEvent,
+    type Json,
+    type KubeEvent,
+    type KubeObject,
+    type Lease,
+    type Namespace,
+    type Node,
+    type ObjectMeta,
+    type Pod,
+    type Secret,
+    type Service,
+    type SubjectAccessReview,
+    type TokenReview,
+} from "./api/types.ts";
+export { createKubeClients, type KubeClientOptions, type KubeClients } from "./clients.ts";
+export { KubeError, isKubeError, type KubeErrorCode, type KubeErrorOptions } from "./errors.ts";
+export {
+    EventRecorder,
+    referenceTo,
+    type EventInput,
+    type EventRecorderComponents,
+    type EventRecorderOptions,
+    type ObjectReference,
+} from "./events/recorder.ts";
+export {
+    Informer,
+    withoutManagedFields,
+    type InformerComponents,
+    type InformerOptions,
+    type InformerState,
+} from "./informer/informer.ts";
+export { type ChangeListener, type ChangeType } from "./informer/store.ts";
+export {
+    LeaderElection,
+    type Lead,
+    type LeaderElectionComponents,
+    type LeaderElectionOptions,
+} from "./leader-election.ts";
+export { type KubeLogger } from "./logger.ts";
+export { microTime } from "./micro-time.ts";
+export { TokenReviewAuthorizer, type TokenReviewOptions } from "./token-review.ts";
+export {
+    WorkQueue,
+    type Reconcile,
+    type ReconcileResult,
+    type WorkQueueComponents,
+    type WorkQueueMetrics,
+    type WorkQueueOptions,
+} from "./work-queue.ts";
+/** The queue does not repeat work that failed with this. */
+export { TerminalError } from "@antrea/runtime";

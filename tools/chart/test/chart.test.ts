@@ -139,7 +139,6 @@ describe("chart antrea", () => {
         for (const rule of rules) expect([...rule.apiGroups, ...rule.resources, ...rule.verbs]).not.toContain("*");
         const writes = rules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
         expect(writes.map(({ role, resources }) => `${role}: ${resources.join()}`)).toEqual([
-            "antrea-agent: events",
             "antrea-agent: tokenreviews",
             "antrea-agent: subjectaccessreviews",
             "antrea-controller: nodes",

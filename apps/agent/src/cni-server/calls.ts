@@ -1,7 +1,8 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import {
     CniCallError,
-    convertResult,
+    checkCommandVersion,
+    encodeResult,
     parseCniArgs,
     parseNetworkConfig,
     type CniCmdArgs,
@@ -63,13 +64,20 @@ export interface CniBackend {
     ready(signal: AbortSignal): Promise<void>;
 }
 
+/** Counts calls by command and outcome, the name of the error code or "OK", and how long they took. */
+export type ObserveCall = (command: CniCommand, outcome: string, seconds: number) => void;
+
 export interface CniCallsComponents {
     readonly backend: CniBackend;
     readonly logger: Logger;
+    readonly observe: ObserveCall;
+    /** Monotonic, in ms. */
     readonly now: () => number;
 }
 
 export type CniCommand = "add" | "del" | "check" | "gc" | "status";
+
+const cniCommands = { add: "ADD", del: "DEL", check: "CHECK", gc: "GC", status: "STATUS" } as const;
 
 const readyLimitMs = 30_000;
 
@@ -86,27 +94,39 @@ export class CniCalls {
 
     /** Answers one call; the result is JSON text in UTF-8, empty for commands without one. */
     async call(command: CniCommand, args: CniCmdArgs, signal: AbortSignal): Promise<Uint8Array> {
-        const receivedAt = this.#components.now();
+        const { now, observe } = this.#components;
+        const receivedAt = now();
         try {
-            const config = parseNetworkConfig(args.networkConfiguration);
-            switch (command) {
-                case "add":
-                    return encode(convertResult(await this.#add(args, config, receivedAt, signal), config.cniVersion));
-                case "del":
-                    await this.#components.backend.delete(attachmentOf(args));
-                    return empty;
-                case "check":
-                    await this.#check(args, config);
-                    return empty;
-                case "gc":
-                    await this.#collect(config, receivedAt);
-                    return empty;
-                case "status":
-                    this.#status();
-                    return empty;
-            }
+            const result = await this.#answer(command, args, receivedAt, signal);
+            observe(command, "OK", (now() - receivedAt) / 1000);
+            return result;
         } catch (error) {
-            throw this.#asCallError(command, args, error);
+            const failure = this.#asCallError(command, args, error);
+            observe(command, failure.code, (now() - receivedAt) / 1000);
+            throw failure;
+        }
+    }
+
+    async #answer(command: CniCommand, args: CniCmdArgs, receivedAt: number, signal: AbortSignal): Promise<Uint8Array> {
+        // DEL must succeed with whatever a runtime still has of the result.
+        const badPrevResult = command === "del" ? "drop" : "refuse";
+        const config = parseNetworkConfig(args.networkConfiguration, { badPrevResult });
+        checkCommandVersion(cniCommands[command], config.cniVersion);
+        switch (command) {
+            case "add":
+                return encodeResult(await this.#add(args, config, receivedAt, signal), config.cniVersion);
+            case "del":
+                await this.#components.backend.delete(attachmentOf(args));
+                return empty;
+            case "check":
+                await this.#check(args, config);
+                return empty;
+            case "gc":
+                await this.#collect(config, receivedAt);
+                return empty;
+            case "status":
+                this.#status();
+                return empty;
         }
     }
 
@@ -194,18 +214,18 @@ export class CniCalls {
 
 const empty = new Uint8Array();
 
-function encode(value: unknown): Uint8Array {
-    return new TextEncoder().encode(JSON.stringify(value));
-}
-
 function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };
 }
+
+/** OVS or its database went away during the call: the same call may succeed when they are back. */
+const awayCodes: ReadonlySet<string> = new Set(["DISCONNECTED", "NOT_CONNECTED", "OUTCOME_UNKNOWN", "BUFFER_FULL"]);
 
 function codeOf(command: CniCommand, error: unknown): ErrorCodeName {
     if (command === "check") return "CHECK_INTERFACE_FAILURE";
     if (error instanceof AntreaError) {
         if (error.code === "EXHAUSTED" || error.code === "NO_SUBNET") return "IPAM_FAILURE";
+        if (awayCodes.has(error.code)) return "TRY_AGAIN_LATER";
         if (error.fault === "timeout" || error.fault === "aborted") return "TRY_AGAIN_LATER";
     }
     return "CONFIG_INTERFACE_FAILURE";

@@ -5,6 +5,7 @@ export {
     type CniBackend,
     type CniCallsComponents,
     type CniCommand,
+    type ObserveCall,
     type WiredAddress,
     type WiredInterface,
 } from "./calls.ts";

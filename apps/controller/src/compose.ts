@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { AntreaError } from "@antrea/errors";
+import { EventRecorder, LeaderElection, TokenReviewAuthorizer, createKubeClients } from "@antrea/kube";
+import { HealthServer, Lifecycle, Metrics, type Certificate, type MainContext } from "@antrea/runtime";
+import { loadControllerConfig, type ControllerConfig } from "@antrea/settings";
+import { identityFrom } from "./identity.ts";
+import { leadership, type Leader } from "./leadership.ts";
+import { NodeIpam } from "./node-ipam/index.ts";
+import { version } from "./version.ts";
+
+/** The configuration file or the certificate cannot be read. */
+export class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNREADABLE"> {}
+
+const certificateFolder = "/var/run/antrea/antrea-controller-tls";
+
+/** Builds the parts of antrea-controller and hands them to each other; starts nothing. */
+export function compose({ flags, logger }: MainContext): Lifecycle {
+    const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
+    for (const warning of warnings) logger.warn("configuration", { warning });
+
+    const clients = createKubeClients({
+        kubeconfig: config.clientConnection.kubeconfig,
+        apiServerOverride: config.kubeAPIServerOverride,
+        userAgent: `antrea-controller/${version}`,
+    });
+    const { api } = clients;
+    const identity = identityFrom(process.env, clients.namespace);
+    const metrics = new Metrics();
+    const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
+    const health = new HealthServer(
+        { logger: logger.child("health"), metrics, authorize: authorizer.authorize },
+        { name: "antrea-controller", port: config.apiPort, ...tls(config) },
+    );
+    const recorder = new EventRecorder(
+        { api, logger: logger.child("events") },
+        { reportingController: "antrea-controller", reportingInstance: identity.instance },
+    );
+    const election = new LeaderElection(
+        { api, logger: logger.child("leader-election") },
+        {
+            namespace: identity.namespace,
+            name: config.leaderElection.resourceName,
+            identity: identity.leader,
+            leaseDurationMs: config.leaderElection.leaseDuration,
+            renewDeadlineMs: config.leaderElection.renewDeadline,
+            retryPeriodMs: config.leaderElection.retryPeriod,
+        },
+    );
+
+    const lifecycle = new Lifecycle({ logger });
+    const leaders: Leader[] = [];
+    lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
+    lifecycle.append({ name: "health", start: (signal) => health.start(signal), stop: () => health.stop() });
+    lifecycle.append({ name: "events", start: (signal) => recorder.start(signal), stop: () => recorder.close() });
+    if (config.nodeIPAM.enableNodeIPAM && gates.enabled("NodeIPAM")) {
+        const nodeIpam = new NodeIpam(
+            { api, recorder, metrics, health, logger: logger.child("node-ipam") },
+            {
+                settings: nodeIpamSettings(config),
+                namespace: identity.namespace,
+                identity: identity.leader,
+            },
+        );
+        lifecycle.append(nodeIpam.part);
+        leaders.push((signal) => nodeIpam.lead(signal));
+    }
+    lifecycle.append(leadership({ election, metrics }, leaders));
+    return lifecycle;
+}
+
+function readConfig(path: string | undefined): string {
+    if (path === undefined) return "";
+    try {
+        return readFileSync(path, "utf8");
+    } catch (cause) {
+        throw new ControllerError("CONFIG_UNREADABLE", "environment", `cannot read --config ${path}`, { cause });
+    }
+}
+
+function nodeIpamSettings({ nodeIPAM }: ControllerConfig): ConstructorParameters<typeof NodeIpam>[1]["settings"] {
+    const maskSizes = { 4: nodeIPAM.nodeCIDRMaskSizeIPv4, 6: nodeIPAM.nodeCIDRMaskSizeIPv6 };
+    const services = [nodeIPAM.serviceCIDR, nodeIPAM.serviceCIDRv6];
+    return {
+        clusters: nodeIPAM.clusterCIDRs.map((prefix) => ({ prefix, nodeMaskSize: maskSizes[prefix.family] })),
+        serviceCidrs: services.filter((prefix) => prefix !== undefined),
+    };
+}
+
+function tls(config: ControllerConfig): {
+    readonly certificate?: Certificate;
+    readonly ciphers?: string;
+    readonly minVersion?: "TLSv1.2" | "TLSv1.3";
+} {
+    return {
+        ...(config.tlsCipherSuites !== undefined && { ciphers: config.tlsCipherSuites }),
+        ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion as "TLSv1.2" | "TLSv1.3" }),
+        ...(!config.selfSignedCert && { certificate: mountedCertificate() }),
+    };
+}
+
+function mountedCertificate(): Certificate {
+    try {
+        const read = (name: string): string => readFileSync(`${certificateFolder}/${name}`, "utf8");
+        return { cert: read("tls.crt"), key: read("tls.key") };
+    } catch (cause) {
+        throw new ControllerError(
+            "CERTIFICATE_UNREADABLE",
+            "environment",
+            `selfSignedCert is false, but ${certificateFolder} has no readable tls.crt and tls.key; mount the Secret`,
+            { cause },
+        );
+    }
+}

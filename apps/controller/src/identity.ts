@@ -1,0 +1,19 @@
+import { hostname } from "node:os";
+
+/** Where this process runs, from the environment that the Deployment gives it. */
+export interface Identity {
+    /** The Pod's name, else the host's. For events. */
+    readonly instance: string;
+    /** Unique for leader election. A Pod's UID stays the same when its container is restarted, so that it leads on. */
+    readonly leader: string;
+    readonly namespace: string;
+}
+
+export function identityFrom(
+    environment: Readonly<Record<string, string | undefined>>,
+    clientNamespace: string | undefined,
+): Identity {
+    const instance = environment.POD_NAME ?? hostname();
+    const namespace = environment.POD_NAMESPACE ?? clientNamespace ?? "kube-system";
+    return { instance, leader: `${instance}_${environment.POD_UID ?? crypto.randomUUID()}`, namespace };
+}

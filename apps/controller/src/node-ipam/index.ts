@@ -1,0 +1,3 @@
+/** Gives every Node its Pod CIDRs (Node.spec.podCIDRs). */
+export { NodeIpam, ledgerName, type NodeIpamComponents, type NodeIpamOptions } from "./node-ipam.ts";
+export { type NodeIpamSettings } from "./types.ts";

@@ -1,0 +1,169 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { configMaps, isKubeError, type ApiClient, type ConfigMap, type KubeLogger } from "@antrea/kube";
+import { NodeIpamError } from "./errors.ts";
+import { decodeLedger, encodeLedger } from "./ledger.ts";
+import { type Ledger } from "./types.ts";
+
+export interface LedgerStoreComponents {
+    readonly api: Pick<ApiClient, "find" | "create" | "update">;
+    readonly logger: KubeLogger;
+}
+
+export interface LedgerStoreOptions {
+    readonly namespace: string;
+    readonly name: string;
+    /** Unique for each term of leadership. */
+    readonly holder: string;
+    /** Called for each write: what is to be recorded. */
+    readonly snapshot: () => Ledger;
+    /** The snapshot is durable. */
+    readonly written: (ledger: Ledger, seconds: number) => void;
+    readonly signal: AbortSignal;
+}
+
+const writeTimeoutMs = 5_000;
+const maxTries = 5;
+
+/**
+ * The ledger in its ConfigMap. It is the fence between two controllers: whoever takes it over writes its own name into
+ * it, and from then on every write of the one before fails, because the version has changed. Since a subnet is
+ * recorded before the Node is told of it, the new leader knows every subnet that the old one can ever have given.
+ */
+export class LedgerStore {
+    readonly #components: LedgerStoreComponents;
+    readonly #options: LedgerStoreOptions;
+    #resourceVersion: string | undefined;
+    #sequence = 0;
+    #lost: NodeIpamError | undefined;
+    #waiting: PromiseWithResolvers<void> | undefined;
+    #writing = false;
+
+    constructor(components: LedgerStoreComponents, options: LedgerStoreOptions) {
+        this.#components = components;
+        this.#options = options;
+    }
+
+    /** Another controller has taken over. */
+    get lost(): boolean {
+        return this.#lost !== undefined;
+    }
+
+    /** Reads what is there and becomes its holder. Rejects if the API server cannot be asked; may be called again. */
+    async takeOver(): Promise<Ledger> {
+        const { namespace, name, signal, holder } = this.#options;
+        const { api, logger } = this.#components;
+        for (;;) {
+            const found = await api.find(configMaps, { namespace, name }, { signal });
+            const { ledger, stamp, unreadable } = decodeLedger(found ?? {});
+            if (unreadable > 0) logger.warn("parts of the ledger cannot be read", { name, unreadable });
+            try {
+                this.#sequence = stamp.sequence + 1;
+                await this.#put(ledger, found?.metadata?.resourceVersion);
+                logger.info("took over the ledger", {
+                    name,
+                    entries: ledger.entries.length,
+                    before: stamp.holder,
+                    holder,
+                });
+                return ledger;
+            } catch (error) {
+                // Written by the one before in the meantime, or an answer got lost: look again.
+                if (!isKubeError(error, "CONFLICT", "ALREADY_EXISTS", "NOT_FOUND") && !unknownOutcome(error))
+                    throw error;
+                await delay(50, undefined, { signal });
+            }
+        }
+    }
+
+    /**
+     * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the next
+     * one. Rejects with LEDGER_LOST for good, with other errors for this time.
+     */
+    async commit(): Promise<void> {
+        if (this.#lost !== undefined) throw this.#lost;
+        this.#waiting ??= Promise.withResolvers<void>();
+        const { promise } = this.#waiting;
+        if (!this.#writing) void this.#writeAll();
+        return promise;
+    }
+
+    async #writeAll(): Promise<void> {
+        this.#writing = true;
+        // One turn of the event loop, so that all who begin now share the first write as well.
+        await new Promise((resolve) => setImmediate(resolve));
+        for (let batch = this.#waiting; batch !== undefined; batch = this.#waiting) {
+            this.#waiting = undefined;
+            try {
+                await this.#write();
+                batch.resolve();
+            } catch (error) {
+                batch.reject(error);
+            }
+        }
+        this.#writing = false;
+    }
+
+    async #write(): Promise<void> {
+        if (this.#lost !== undefined) throw this.#lost;
+        const began = performance.now();
+        const ledger = this.#options.snapshot();
+        this.#sequence += 1;
+        for (let tries = 1; ; tries += 1) {
+            try {
+                await this.#put(ledger, this.#resourceVersion);
+                break;
+            } catch (error) {
+                const look = isKubeError(error, "CONFLICT", "ALREADY_EXISTS", "NOT_FOUND") || unknownOutcome(error);
+                if (!look || tries >= maxTries || this.#options.signal.aborted) throw error;
+                if (await this.#landed()) break;
+            }
+        }
+        this.#options.written(ledger, (performance.now() - began) / 1000);
+    }
+
+    /** After a write whose outcome is not known: whether it took effect. Throws LEDGER_LOST. */
+    async #landed(): Promise<boolean> {
+        const { namespace, name, signal, holder } = this.#options;
+        const found = await this.#components.api.find(
+            configMaps,
+            { namespace, name },
+            { signal, timeoutMs: writeTimeoutMs },
+        );
+        this.#resourceVersion = found?.metadata?.resourceVersion;
+        // Removed by hand: it is written again from memory.
+        if (found === undefined) return false;
+        const { stamp } = decodeLedger({ data: { ...found.data, nodes: "" } });
+        if (stamp.holder !== holder) {
+            this.#lost = new NodeIpamError(
+                "LEDGER_LOST",
+                "environment",
+                `ConfigMap ${namespace}/${name} is held by ${JSON.stringify(stamp.holder)} now; this controller assigns nothing any more`,
+            );
+            throw this.#lost;
+        }
+        return stamp.sequence === this.#sequence;
+    }
+
+    async #put(ledger: Ledger, resourceVersion: string | undefined): Promise<void> {
+        const { namespace, name, signal, holder } = this.#options;
+        const content = encodeLedger(ledger, { holder, sequence: this.#sequence });
+        const labels = { "app.kubernetes.io/name": "antrea", "app.kubernetes.io/component": "antrea-controller" };
+        const o = { signal, timeoutMs: writeTimeoutMs };
+        let written: ConfigMap;
+        if (resourceVersion === undefined) {
+            written = await this.#components.api.create(
+                configMaps,
+                { metadata: { namespace, name, labels }, ...content },
+                o,
+            );
+        } else {
+            const metadata = { namespace, name, labels, resourceVersion };
+            written = await this.#components.api.update(configMaps, { metadata, ...content }, o);
+        }
+        this.#resourceVersion = written.metadata?.resourceVersion;
+    }
+}
+
+function unknownOutcome(error: unknown): boolean {
+    return isKubeError(error) && error.outcomeUnknown;
+}

@@ -1,0 +1,87 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
+import { type ConfigMap } from "@antrea/kube";
+import { NodeIpamError } from "./errors.ts";
+import { type Ledger, type LedgerEntry } from "./types.ts";
+
+/** Who wrote a ledger and in which order; a leader that reads another holder has lost. */
+export interface LedgerStamp {
+    readonly holder: string;
+    readonly sequence: number;
+}
+
+// A ConfigMap holds 1 MiB; text stays readable as long as it is well below, then it is compressed.
+const maxTextBytes = 256 << 10;
+const maxBytes = 1_000_000;
+// More than any ledger that was written; keeps a hostile ConfigMap from taking the memory.
+const maxInflatedBytes = 64 << 20;
+
+type Content = Pick<ConfigMap, "data" | "binaryData">;
+
+/**
+ * The ledger as the content of a ConfigMap: one line per Node, `NAME CIDR[,CIDR] [gone TIME]`, under `nodes`, or
+ * compressed under `nodes.gz` once it is large. Throws NodeIpamError LEDGER_FULL.
+ */
+export function encodeLedger(ledger: Ledger, stamp: LedgerStamp): Content {
+    const lines = ledger.entries.map(({ node, text, goneAtMs }) =>
+        goneAtMs === undefined ? `${node} ${text}\n` : `${node} ${text} gone ${new Date(goneAtMs).toISOString()}\n`,
+    );
+    const nodes = lines.join("");
+    const head = {
+        holder: stamp.holder,
+        sequence: String(stamp.sequence),
+        next: ledger.next.map(formatPrefix).join(","),
+    };
+    if (nodes.length <= maxTextBytes) return { data: { ...head, nodes } };
+    const packed = gzipSync(nodes, { level: 1 });
+    if (packed.length > maxBytes) {
+        throw new NodeIpamError(
+            "LEDGER_FULL",
+            "environment",
+            `${ledger.entries.length} Nodes do not fit into one ConfigMap (${packed.length} of ${maxBytes} bytes)`,
+        );
+    }
+    return { data: head, binaryData: { "nodes.gz": packed.toString("base64") } };
+}
+
+/** Reads what `encodeLedger` wrote. What cannot be read is left out and counted: never a reason not to start. */
+export function decodeLedger(content: Content): {
+    readonly ledger: Ledger;
+    readonly stamp: LedgerStamp;
+    readonly unreadable: number;
+} {
+    const { holder = "", sequence = "0", next = "", nodes } = content.data ?? {};
+    const lines = (nodes ?? unpack(content.binaryData?.["nodes.gz"])).split("\n").filter((line) => line !== "");
+    const entries = lines.flatMap((line) => decodeLine(line));
+    return {
+        ledger: { entries, next: prefixes(next) ?? [] },
+        stamp: { holder, sequence: /^\d{1,15}$/.test(sequence) ? Number(sequence) : 0 },
+        unreadable: lines.length - entries.length,
+    };
+}
+
+function decodeLine(line: string): readonly LedgerEntry[] {
+    const [node = "", text = "", word, time = ""] = line.split(" ");
+    const cidrs = prefixes(text);
+    if (node === "" || cidrs === undefined || cidrs.length === 0) return [];
+    if (word === undefined) return [{ node, cidrs, text }];
+    const goneAtMs = Date.parse(time);
+    return word === "gone" && Number.isFinite(goneAtMs) ? [{ node, cidrs, text, goneAtMs }] : [];
+}
+
+function prefixes(text: string): readonly Prefix[] | undefined {
+    try {
+        return text === "" ? [] : text.split(",").map((each) => parsePrefix(each));
+    } catch {
+        return undefined;
+    }
+}
+
+function unpack(base64: string | undefined): string {
+    if (base64 === undefined) return "";
+    try {
+        return gunzipSync(Buffer.from(base64, "base64"), { maxOutputLength: maxInflatedBytes }).toString("utf8");
+    } catch {
+        return "unreadable\n";
+    }
+}

@@ -1,0 +1,71 @@
+import { formatPrefix, type Prefix } from "@antrea/ip";
+import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
+import { type CidrBook } from "./cidr-book.ts";
+
+/** What the metrics show, of the term of leadership that runs. */
+export interface NodeIpamState {
+    readonly book: CidrBook;
+    /** Nodes that wait for a subnet. */
+    readonly waiting: ReadonlySet<string>;
+    /** Nodes whose podCIDRs overlap those of another Node. */
+    readonly duplicates: ReadonlySet<string>;
+}
+
+export interface NodeIpamMetrics {
+    allocated(cidrs: readonly Prefix[]): void;
+    exhausted(clusters: readonly Prefix[]): void;
+    ledgerWritten(seconds: number): void;
+}
+
+/** The metrics of NodeIPAM; gauges are empty while this process does not lead. */
+export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamState | undefined): NodeIpamMetrics {
+    const allocations: Counter<"clusterCIDR"> = factory.counter({
+        name: "antrea_node_ipam_controller_cidrset_cidrs_allocations_total",
+        help: "Subnets given to Nodes, per cluster CIDR.",
+        labelNames: ["clusterCIDR"],
+    });
+    const failures: Counter<"clusterCIDR"> = factory.counter({
+        name: "antrea_node_ipam_controller_cidrset_exhausted_total",
+        help: "Times that a Node got no subnet because none was free, per cluster CIDR.",
+        labelNames: ["clusterCIDR"],
+    });
+    const ledger: Histogram = factory.histogram({
+        name: "antrea_node_ipam_controller_ledger_write_duration_seconds",
+        help: "How long it took to record assignments before Nodes are told of them.",
+    });
+    factory.gauge<"clusterCIDR">({
+        name: "antrea_node_ipam_controller_cidrset_usage_cidrs",
+        help: "Part of the subnets that is not free (0 to 1), per cluster CIDR.",
+        labelNames: ["clusterCIDR"],
+        collect: () =>
+            (state()?.book.usage ?? []).map(({ cluster, size, free }) => ({
+                labels: { clusterCIDR: formatPrefix(cluster) },
+                value: (size - free) / size,
+            })),
+    });
+    factory.gauge({
+        name: "antrea_node_ipam_controller_gone_nodes",
+        help: "Nodes that are gone and whose subnets rest or are remembered.",
+        collect: () => state()?.book.goneNodes ?? 0,
+    });
+    factory.gauge({
+        name: "antrea_node_ipam_controller_waiting_nodes",
+        help: "Nodes that wait for a subnet because none is free.",
+        collect: () => state()?.waiting.size ?? 0,
+    });
+    factory.gauge({
+        name: "antrea_node_ipam_controller_duplicate_nodes",
+        help: "Nodes whose podCIDRs overlap those of another Node.",
+        collect: () => state()?.duplicates.size ?? 0,
+    });
+    // The allocator's prefixes are the labels: both are in the order of the configuration.
+    const clusterOf = (cidr: Prefix): string => {
+        const usage = state()?.book.usage.find(({ cluster }) => cluster.family === cidr.family);
+        return usage === undefined ? "" : formatPrefix(usage.cluster);
+    };
+    return {
+        allocated: (cidrs) => cidrs.forEach((cidr) => allocations.inc({ clusterCIDR: clusterOf(cidr) })),
+        exhausted: (clusters) => clusters.forEach((cluster) => failures.inc({ clusterCIDR: formatPrefix(cluster) })),
+        ledgerWritten: (seconds) => ledger.observe(seconds),
+    };
+}

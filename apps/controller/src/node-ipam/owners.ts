@@ -1,0 +1,50 @@
+import { prefixesOverlap, prefixOf, type Prefix } from "@antrea/ip";
+
+/**
+ * Who owns which prefixes, to find prefixes that overlap. Almost all have the same length, so that a look-up by length
+ * and base finds them; only a prefix that is wider than others compares with each of those.
+ */
+export class Owners {
+    readonly #byLength = new Map<string, Map<bigint, Set<string>>>();
+
+    add(owner: string, prefix: Prefix): void {
+        const key = lengthKey(prefix);
+        const bases = this.#byLength.get(key) ?? new Map<bigint, Set<string>>();
+        this.#byLength.set(key, bases);
+        const owners = bases.get(prefix.base) ?? new Set();
+        bases.set(prefix.base, owners.add(owner));
+    }
+
+    remove(owner: string, prefix: Prefix): void {
+        const key = lengthKey(prefix);
+        const bases = this.#byLength.get(key);
+        const owners = bases?.get(prefix.base);
+        owners?.delete(owner);
+        if (owners?.size === 0) bases?.delete(prefix.base);
+        if (bases?.size === 0) this.#byLength.delete(key);
+    }
+
+    /** All others that own a prefix which overlaps this one. */
+    overlapping(owner: string, prefix: Prefix): ReadonlySet<string> {
+        const found = new Set<string>();
+        for (const [key, bases] of this.#byLength) {
+            const [family, length] = key.split("/").map(Number);
+            if (family !== prefix.family || length === undefined) continue;
+            if (length <= prefix.length) {
+                const wide = prefixOf({ family: prefix.family, value: prefix.base }, length);
+                for (const other of bases.get(wide.base) ?? []) found.add(other);
+                continue;
+            }
+            for (const [base, others] of bases) {
+                if (!prefixesOverlap(prefix, { family: prefix.family, base, length })) continue;
+                for (const other of others) found.add(other);
+            }
+        }
+        found.delete(owner);
+        return found;
+    }
+}
+
+function lengthKey(prefix: Prefix): string {
+    return `${prefix.family}/${prefix.length}`;
+}

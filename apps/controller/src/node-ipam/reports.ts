@@ -1,0 +1,63 @@
+import { formatPrefix, type Prefix } from "@antrea/ip";
+import { nodes, referenceTo, type EventRecorder, type Node } from "@antrea/kube";
+import { type PodCidrProblems } from "./types.ts";
+
+const action = "AllocatePodCIDR";
+
+/** Tells operators, by events on the Node, what NodeIPAM cannot put right by itself. Says each thing once per change. */
+export class Reports {
+    readonly #recorder: Pick<EventRecorder, "record">;
+    readonly #said = new Map<string, string>();
+
+    constructor(components: { readonly recorder: Pick<EventRecorder, "record"> }) {
+        this.#recorder = components.recorder;
+    }
+
+    exhausted(node: Node, clusters: readonly Prefix[]): void {
+        const list = clusters.map(formatPrefix).join(" and ");
+        this.#warn(
+            node,
+            "CIDRNotAvailable",
+            `No Pod CIDR can be assigned: no subnet of ${list} is free. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+        );
+    }
+
+    problems(node: Node, { duplicates, foreign, missing }: PodCidrProblems): void {
+        const name = node.metadata?.name ?? "";
+        const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);
+        if (this.#said.get(name) === signature) return;
+        this.#said.set(name, signature);
+        const cidrs = (node.spec?.podCIDRs ?? []).join(", ");
+        if (duplicates.length > 0) {
+            const shown = duplicates.slice(0, 5).join(", ") + (duplicates.length > 5 ? " and others" : "");
+            this.#warn(
+                node,
+                "PodCIDRDuplicate",
+                `The Pod CIDRs ${cidrs} overlap those of Node ${shown}. Pods of these Nodes may get the same address: remove one of the Nodes and register it anew.`,
+            );
+        }
+        if (foreign.length > 0) {
+            this.#warn(
+                node,
+                "PodCIDROutsideClusterCIDR",
+                `The Pod CIDRs ${foreign.join(", ")} are no subnets of nodeIPAM.clusterCIDRs of the configured size. They are kept and not given to other Nodes.`,
+            );
+        }
+        if (missing.length > 0) {
+            const families = missing.map((family) => `IPv${family}`).join(" and ");
+            this.#warn(
+                node,
+                "PodCIDRFamilyMissing",
+                `The Node has Pod CIDRs ${cidrs} but none of ${families}, which nodeIPAM.clusterCIDRs has. Pod CIDRs cannot be changed: remove the Node and register it anew.`,
+            );
+        }
+    }
+
+    forget(name: string): void {
+        this.#said.delete(name);
+    }
+
+    #warn(node: Node, reason: string, note: string): void {
+        this.#recorder.record({ regarding: referenceTo(nodes, node), type: "Warning", reason, action, note });
+    }
+}

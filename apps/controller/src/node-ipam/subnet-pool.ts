@@ -1,0 +1,119 @@
+import { familyBits, formatPrefix, prefixesOverlap, type Prefix } from "@antrea/ip";
+import { NodeIpamError } from "./errors.ts";
+
+const maxSubnets = 1 << 22;
+
+/**
+ * The subnets of one length inside a prefix, by index. Each counts its holders: a subnet may be held by several (a
+ * Service CIDR and a Node, two Nodes with the same podCIDR), and is free when nobody holds it.
+ */
+export class SubnetPool {
+    readonly prefix: Prefix;
+    /** Length of the subnets. */
+    readonly length: number;
+    /** Number of subnets. */
+    readonly size: number;
+    readonly #holders: Uint16Array;
+    readonly #shift: bigint;
+    #free: number;
+    #next = 0;
+
+    /** Throws NodeIpamError MASK_SIZE or TOO_MANY_SUBNETS. */
+    constructor(prefix: Prefix, length: number) {
+        if (length < prefix.length || length > familyBits(prefix.family)) {
+            throw new NodeIpamError(
+                "MASK_SIZE",
+                "caller",
+                `subnets of length ${length} do not fit into ${formatPrefix(prefix)}; use a length from ${prefix.length} on`,
+            );
+        }
+        const size = 2 ** (length - prefix.length);
+        if (size > maxSubnets) {
+            throw new NodeIpamError(
+                "TOO_MANY_SUBNETS",
+                "caller",
+                `${formatPrefix(prefix)} has ${size} subnets of length ${length}, more than ${maxSubnets}; use shorter subnets`,
+            );
+        }
+        this.prefix = prefix;
+        this.length = length;
+        this.size = size;
+        this.#shift = BigInt(familyBits(prefix.family) - length);
+        this.#holders = new Uint16Array(size);
+        this.#free = size;
+    }
+
+    /** Subnets that nobody holds. */
+    get free(): number {
+        return this.#free;
+    }
+
+    /** The subnet at which the next search begins. */
+    get next(): Prefix {
+        return this.#subnet(this.#next);
+    }
+
+    /** Sets where the next search begins; anything but one of the subnets is ignored. */
+    set next(subnet: Prefix) {
+        if (this.isSubnet(subnet)) this.#next = this.#indexOf(subnet.base);
+    }
+
+    /** Whether the prefix is exactly one of the subnets. */
+    isSubnet(prefix: Prefix): boolean {
+        return prefix.length === this.length && prefixesOverlap(prefix, this.prefix);
+    }
+
+    /** How many hold the subnet (0 is free); for a wider prefix the most of any subnet in it. */
+    holders(prefix: Prefix): number {
+        const [from, to] = this.#range(prefix);
+        let most = 0;
+        for (let index = from; index < to; index += 1) most = Math.max(most, this.#holders[index] ?? 0);
+        return most;
+    }
+
+    /** Adds a holder to every subnet that the prefix touches; none if it lies outside. */
+    hold(prefix: Prefix): void {
+        const [from, to] = this.#range(prefix);
+        for (let index = from; index < to; index += 1) {
+            const before = this.#holders[index] ?? 0;
+            if (before === 0) this.#free -= 1;
+            this.#holders[index] = before + 1;
+        }
+    }
+
+    /** Takes back one `hold` of the same prefix. */
+    release(prefix: Prefix): void {
+        const [from, to] = this.#range(prefix);
+        for (let index = from; index < to; index += 1) {
+            const before = this.#holders[index] ?? 0;
+            if (before === 0) continue;
+            this.#holders[index] = before - 1;
+            if (before === 1) this.#free += 1;
+        }
+    }
+
+    /** The first free subnet after the one found last, wrapping around; undefined if none is free. Does not hold it. */
+    findFree(): Prefix | undefined {
+        if (this.#free === 0) return undefined;
+        let index = this.#next;
+        while (this.#holders[index] !== 0) index = index + 1 === this.size ? 0 : index + 1;
+        this.#next = index + 1 === this.size ? 0 : index + 1;
+        return this.#subnet(index);
+    }
+
+    #range(prefix: Prefix): readonly [from: number, to: number] {
+        if (!prefixesOverlap(prefix, this.prefix)) return [0, 0];
+        if (prefix.length <= this.prefix.length) return [0, this.size];
+        const from = this.#indexOf(prefix.base);
+        return [from, from + 2 ** Math.max(0, this.length - prefix.length)];
+    }
+
+    #indexOf(address: bigint): number {
+        return Number((address - this.prefix.base) >> this.#shift);
+    }
+
+    #subnet(index: number): Prefix {
+        const base = this.prefix.base + (BigInt(index) << this.#shift);
+        return { family: this.prefix.family, base, length: this.length };
+    }
+}

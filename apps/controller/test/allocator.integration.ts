@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Informer, KubeError, nodes, type ApiClient, type Node } from "@antrea/kube";
+import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { parsePrefix } from "@antrea/ip";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { Allocator } from "../src/node-ipam/allocator.ts";
+import { podCidrs } from "./controller-process.ts";
+
+describe("Allocator", () => {
+    let server: TestApiServer;
+    let api: ApiClient;
+
+    beforeAll(async () => {
+        server = await TestApiServer.start();
+        ({ api } = server.clients());
+    });
+    afterAll(() => server.stop());
+
+    /** One term on the real API server, with the answers to patches as the test wants them. */
+    function term(cluster: string, patch: ApiClient["patch"], coolingMs?: number) {
+        const stop = new AbortController();
+        const log = new MemoryLog();
+        const informer = new Informer<Node>({ api, logger: log.logger }, { resource: nodes });
+        informer.start(stop.signal);
+        const bound = { find: api.find.bind(api), create: api.create.bind(api), update: api.update.bind(api), patch };
+        const allocated: string[] = [];
+        const allocator = new Allocator(
+            {
+                api: bound,
+                nodes: informer,
+                recorder: { record: () => undefined },
+                metrics: {
+                    allocated: () => allocated.push("one"),
+                    exhausted: () => undefined,
+                    ledgerWritten: () => undefined,
+                },
+                logger: log.logger,
+            },
+            {
+                settings: {
+                    clusters: [{ prefix: parsePrefix(cluster), nodeMaskSize: 24 }],
+                    serviceCidrs: [],
+                    ...(coolingMs !== undefined && { coolingMs }),
+                },
+                namespace: "default",
+                ledgerName: `ledger-${cluster.split("/")[0]}`,
+                holder: crypto.randomUUID(),
+            },
+        );
+        const run = allocator.run(stop.signal);
+        return {
+            allocator,
+            allocated,
+            async [Symbol.asyncDispose](): Promise<void> {
+                stop.abort();
+                await run;
+                await informer.close();
+                for (const [name] of await podCidrs(api)) await server.deleteNode(name);
+            },
+        };
+    }
+
+    it("looks at the Node when a patch has no answer: done or not, the Node gets what is recorded, once", async () => {
+        let patches = 0;
+        const unanswered = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
+        const patch = (async (...args: Parameters<ApiClient["patch"]>) => {
+            patches += 1;
+            // The first is lost on its way, of the second the answer.
+            if (patches === 1) throw unanswered;
+            const node = await api.patch(...args);
+            if (patches === 2) throw unanswered;
+            return node;
+        }) as ApiClient["patch"];
+        await using each = term("10.1.0.0/16", patch);
+        await server.addNode("a");
+        await eventually(async () => (await podCidrs(api)).get("a")?.length === 1);
+        expect((await podCidrs(api)).get("a")).toEqual(["10.1.0.0/24"]);
+        await server.addNode("b");
+        await eventually(() => each.allocated.length === 2);
+        expect((await podCidrs(api)).get("b")).toEqual(["10.1.1.0/24"]);
+        expect(patches).toBe(3);
+    });
+
+    it("accepts that someone else was quicker, and gives its promise to the next", async () => {
+        let quicker = true;
+        const patch = (async (...args: Parameters<ApiClient["patch"]>) => {
+            if (quicker) {
+                quicker = false;
+                const spec = { podCIDR: "10.2.7.0/24", podCIDRs: ["10.2.7.0/24"] };
+                await api.patch(nodes, { name: "a" }, { type: "merge", body: { spec } });
+            }
+            return api.patch(...args);
+        }) as ApiClient["patch"];
+        await using each = term("10.2.0.0/16", patch);
+        await server.addNode("a");
+        await eventually(() => !quicker && each.allocator.state.book.usage[0]?.free === 255);
+        expect((await podCidrs(api)).get("a")).toEqual(["10.2.7.0/24"]);
+    });
+
+    it("does not patch a Node that was registered anew in the meantime", async () => {
+        let swapped = false;
+        const patch = (async (...args: Parameters<ApiClient["patch"]>) => {
+            if (!swapped) {
+                swapped = true;
+                await server.deleteNode("a");
+                await server.addNode("a");
+            }
+            return api.patch(...args);
+        }) as ApiClient["patch"];
+        await using each = term("10.3.0.0/16", patch);
+        await server.addNode("a");
+        await eventually(async () => (await podCidrs(api)).get("a")?.length === 1);
+        expect((await podCidrs(api)).get("a")).toEqual(["10.3.0.0/24"]);
+        await eventually(() => each.allocator.state.book.usage[0]?.free === 255);
+    });
+
+    it("serves waiting Nodes as soon as a subnet has rested, and leaks none", async () => {
+        await using each = term("10.4.0.0/23", api.patch.bind(api), 1_500);
+        await server.addNode("a");
+        await server.addNode("b");
+        await eventually(async () => [...(await podCidrs(api)).values()].flat().length === 2);
+        await server.addNode("c");
+        await eventually(() => each.allocator.state.waiting.has("c"));
+        const deletedAt = performance.now();
+        await server.deleteNode("a");
+        await eventually(async () => (await podCidrs(api)).get("c")?.length === 1);
+        expect(performance.now() - deletedAt).toBeGreaterThan(1_400);
+        expect(performance.now() - deletedAt).toBeLessThan(6_000);
+        expect(each.allocator.state.waiting.size).toBe(0);
+    });
+});

@@ -1,0 +1,88 @@
+import {
+    type ConfigMap,
+    type KubeEvent,
+    type KubeObject,
+    type Lease,
+    type Namespace,
+    type Node,
+    type Pod,
+    type Secret,
+    type Service,
+    type SubjectAccessReview,
+    type TokenReview,
+} from "./types.ts";
+
+/** One kind of API object and where it is served. `T` is its type. */
+export interface Resource<T extends KubeObject> {
+    /** Empty for the core group. */
+    readonly group: string;
+    readonly version: string;
+    /** As in the path: `nodes`. */
+    readonly plural: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    /** Carries the type only; never set. */
+    readonly object?: T;
+}
+
+/** Which object: `namespace` is needed exactly for namespaced kinds. */
+export interface ObjectRef {
+    readonly name: string;
+    readonly namespace?: string;
+}
+
+export const nodes: Resource<Node> = core("nodes", "Node", false);
+export const namespaces: Resource<Namespace> = core("namespaces", "Namespace", false);
+export const pods: Resource<Pod> = core("pods", "Pod", true);
+export const services: Resource<Service> = core("services", "Service", true);
+export const configMaps: Resource<ConfigMap> = core("configmaps", "ConfigMap", true);
+export const secrets: Resource<Secret> = core("secrets", "Secret", true);
+export const leases: Resource<Lease> = {
+    group: "coordination.k8s.io",
+    version: "v1",
+    plural: "leases",
+    kind: "Lease",
+    namespaced: true,
+};
+export const events: Resource<KubeEvent> = {
+    group: "events.k8s.io",
+    version: "v1",
+    plural: "events",
+    kind: "Event",
+    namespaced: true,
+};
+export const tokenReviews: Resource<TokenReview> = {
+    group: "authentication.k8s.io",
+    version: "v1",
+    plural: "tokenreviews",
+    kind: "TokenReview",
+    namespaced: false,
+};
+export const subjectAccessReviews: Resource<SubjectAccessReview> = {
+    group: "authorization.k8s.io",
+    version: "v1",
+    plural: "subjectaccessreviews",
+    kind: "SubjectAccessReview",
+    namespaced: false,
+};
+
+function core<T extends KubeObject>(plural: string, kind: string, namespaced: boolean): Resource<T> {
+    return { group: "", version: "v1", plural, kind, namespaced };
+}
+
+/** `v1`, `coordination.k8s.io/v1`. */
+export function apiVersionOf(resource: Resource<KubeObject>): string {
+    return resource.group === "" ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+/** The URL path of a collection (all namespaces without `namespace`) or of one object. */
+export function pathOf(resource: Resource<KubeObject>, ref: Partial<ObjectRef> = {}, subresource?: string): string {
+    const parts = [resource.group === "" ? "/api" : `/apis/${resource.group}`, resource.version];
+    if (resource.namespaced && ref.namespace !== undefined) {
+        parts.push("namespaces", encodeURIComponent(ref.namespace));
+    }
+    parts.push(resource.plural);
+    if (ref.name !== undefined) parts.push(encodeURIComponent(ref.name));
+    if (subresource !== undefined) parts.push(subresource);
+    return parts.join("/");
+}

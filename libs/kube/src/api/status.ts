@@ -1,0 +1,67 @@
+import { KubeError, type KubeErrorCode } from "../errors.ts";
+
+const codesByReason: Readonly<Record<string, KubeErrorCode>> = {
+    BadRequest: "BAD_REQUEST",
+    Unauthorized: "UNAUTHORIZED",
+    Forbidden: "FORBIDDEN",
+    NotFound: "NOT_FOUND",
+    AlreadyExists: "ALREADY_EXISTS",
+    Conflict: "CONFLICT",
+    Expired: "EXPIRED",
+    Gone: "EXPIRED",
+    Invalid: "INVALID",
+    TooManyRequests: "TOO_MANY_REQUESTS",
+    ServerTimeout: "SERVER_TIMEOUT",
+    Timeout: "SERVER_TIMEOUT",
+    ServiceUnavailable: "UNAVAILABLE",
+};
+
+const codesByStatus: Readonly<Record<number, KubeErrorCode>> = {
+    400: "BAD_REQUEST",
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    410: "EXPIRED",
+    422: "INVALID",
+    429: "TOO_MANY_REQUESTS",
+    503: "UNAVAILABLE",
+    504: "SERVER_TIMEOUT",
+};
+
+const maxMessageLength = 2_000;
+
+/** The error that an answer or a watch's ERROR event stands for; `status` is its Status object, if it is one. */
+export function statusError(
+    what: string,
+    httpStatus: number,
+    body: unknown,
+    options: { readonly retryAfterMs?: number; readonly write?: boolean } = {},
+): KubeError {
+    const status = isRecord(body) && body.kind === "Status" ? body : {};
+    const reason = typeof status.reason === "string" ? status.reason : "";
+    const message = typeof status.message === "string" ? status.message.slice(0, maxMessageLength) : "no message";
+    const code =
+        codesByReason[reason] ?? codesByStatus[httpStatus] ?? (httpStatus >= 500 ? "SERVER_ERROR" : "BAD_REQUEST");
+    const details = isRecord(status.details) ? status.details : {};
+    const seconds = typeof details.retryAfterSeconds === "number" ? details.retryAfterSeconds : undefined;
+    const retryAfterMs = options.retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
+    return new KubeError(code, `${what}: the API server answered ${httpStatus} ${reason || code}: ${message}`, {
+        status: httpStatus,
+        // A server error after a write was accepted says nothing about whether etcd took it.
+        outcomeUnknown: options.write === true && httpStatus >= 500 && code !== "TOO_MANY_REQUESTS",
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        details: { reason, causes: details.causes },
+    });
+}
+
+/** The Retry-After header in milliseconds: seconds or a date (RFC 9110 section 10.2.3), capped at five minutes. */
+export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
+    if (header === undefined) return undefined;
+    const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
+    return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 300_000) : undefined;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+}

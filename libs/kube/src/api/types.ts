@@ -1,0 +1,48 @@
+import { type CoreV1Event } from "@kubernetes/client-node/dist/gen/models/CoreV1Event.js";
+import { type EventsV1Event } from "@kubernetes/client-node/dist/gen/models/EventsV1Event.js";
+import { type V1ConfigMap } from "@kubernetes/client-node/dist/gen/models/V1ConfigMap.js";
+import { type V1Lease } from "@kubernetes/client-node/dist/gen/models/V1Lease.js";
+import { type V1Namespace } from "@kubernetes/client-node/dist/gen/models/V1Namespace.js";
+import { type V1Node } from "@kubernetes/client-node/dist/gen/models/V1Node.js";
+import { type V1ObjectMeta } from "@kubernetes/client-node/dist/gen/models/V1ObjectMeta.js";
+import { type V1Pod } from "@kubernetes/client-node/dist/gen/models/V1Pod.js";
+import { type V1Secret } from "@kubernetes/client-node/dist/gen/models/V1Secret.js";
+import { type V1Service } from "@kubernetes/client-node/dist/gen/models/V1Service.js";
+import { type V1SubjectAccessReview } from "@kubernetes/client-node/dist/gen/models/V1SubjectAccessReview.js";
+import { type V1TokenReview } from "@kubernetes/client-node/dist/gen/models/V1TokenReview.js";
+
+/** An API type as it is in JSON: read-only, times as RFC 3339 text. */
+export type Json<T> = T extends Date
+    ? string
+    : T extends readonly (infer Item)[]
+      ? readonly Json<Item>[]
+      : T extends object
+        ? { readonly [Key in keyof T]: Json<T[Key]> }
+        : T;
+
+export type ObjectMeta = Json<V1ObjectMeta>;
+
+/** What every API object has. */
+export interface KubeObject {
+    readonly apiVersion?: string;
+    readonly kind?: string;
+    readonly metadata?: ObjectMeta;
+}
+
+export type ConfigMap = Json<V1ConfigMap>;
+export type CoreEvent = Json<CoreV1Event>;
+export type KubeEvent = Json<EventsV1Event>;
+export type Lease = Json<V1Lease>;
+export type Namespace = Json<V1Namespace>;
+export type Node = Json<V1Node>;
+export type Pod = Json<V1Pod>;
+export type Secret = Json<V1Secret>;
+export type Service = Json<V1Service>;
+export type SubjectAccessReview = Json<V1SubjectAccessReview>;
+export type TokenReview = Json<V1TokenReview>;
+
+/** `namespace/name`, or `name` of a cluster-scoped object. */
+export function keyOf(object: KubeObject): string {
+    const { namespace, name = "" } = object.metadata ?? {};
+    return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
+}

@@ -1,0 +1,33 @@
+import { ApiClient } from "./api/client.ts";
+import { Credentials } from "./api/credentials.ts";
+import { type Clock } from "@antrea/runtime";
+
+export interface KubeClientOptions {
+    /** Path of a kubeconfig. Default: the Pod's service account. */
+    readonly kubeconfig?: string | undefined;
+    /** `host:port` or URL of the API server, instead of the configured one (key kubeAPIServerOverride). */
+    readonly apiServerOverride?: string | undefined;
+    /** Who we are in the server's logs and in managed fields, `antrea-agent/0.1.0`. */
+    readonly userAgent: string;
+    /** Most connections for requests that end. Default 32. */
+    readonly maxConnections?: number | undefined;
+}
+
+export interface KubeClients extends Disposable {
+    readonly api: ApiClient;
+    /** The namespace of this Pod or of the kubeconfig's context, where known. */
+    readonly namespace: string | undefined;
+    /** Closes all connections. */
+    close(): void;
+}
+
+/** Reads the configuration; nothing is sent yet. Throws KubeError BAD_CONFIG. */
+export function createKubeClients(
+    options: KubeClientOptions,
+    components: { readonly clock?: Clock } = {},
+): KubeClients {
+    const credentials = Credentials.load(options);
+    const api = new ApiClient({ ...components, credentials }, { userAgent: options.userAgent });
+    const close = (): void => credentials.close();
+    return { api, namespace: credentials.namespace, close, [Symbol.dispose]: close };
+}

@@ -1,0 +1,259 @@
+import { Backoff, sleep, systemClock, type Clock } from "@antrea/runtime";
+import { KubeError, isKubeError } from "../errors.ts";
+import { type ApiClient } from "../api/client.ts";
+import { splitLines } from "../api/lines.ts";
+import { type Resource } from "../api/resources.ts";
+import { keyOf, type KubeObject } from "../api/types.ts";
+import { type KubeLogger } from "../logger.ts";
+import { Store, type ChangeListener } from "./store.ts";
+import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";
+
+export interface InformerComponents {
+    readonly api: Pick<ApiClient, "list" | "watch">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+export interface InformerOptions<T extends KubeObject> {
+    readonly resource: Resource<T>;
+    /** Only this namespace. Default all. */
+    readonly namespace?: string | undefined;
+    /** `spec.nodeName=worker-1`. Default none. */
+    readonly fieldSelector?: string | undefined;
+    readonly labelSelector?: string | undefined;
+    /** What is kept of an object, to save memory. Name, UID and version must stay. Default: all but managedFields. */
+    readonly transform?: ((object: T) => T) | undefined;
+    /** No line for this long (bookmarks come about every minute) means that the connection is dead. Default 100 s. */
+    readonly idleTimeoutMs?: number | undefined;
+    /** A longer line is an error. Default 16 MiB. */
+    readonly maxLineBytes?: number | undefined;
+    /** Delay after the first failure, doubled up to `maxBackoffMs`. Defaults 200 ms and 15 s. */
+    readonly initialBackoffMs?: number | undefined;
+    readonly maxBackoffMs?: number | undefined;
+    readonly pageSize?: number | undefined;
+}
+
+/** What the informer is doing; `lastError` explains `waiting`. */
+export type InformerState =
+    | { readonly kind: "idle" }
+    | { readonly kind: "listing" }
+    | { readonly kind: "watching" }
+    | { readonly kind: "waiting"; readonly lastError: KubeError; readonly sinceMs: number }
+    | { readonly kind: "stopped" };
+
+// A connection that lived this long was good: the next failure starts with the shortest delay again.
+const stableMs = 10_000;
+
+/**
+ * A copy of one kind of objects, kept true by list and watch. It survives everything: lost connections are resumed from
+ * the last version; an expired version, garbage or a server that lost its past lead to a new list whose difference is
+ * told as changes. While the server is away, the last known state stays.
+ */
+export class Informer<T extends KubeObject> implements AsyncDisposable {
+    readonly #components: InformerComponents;
+    readonly #clock: Clock;
+    readonly #options: InformerOptions<T>;
+    readonly #store: Store<T>;
+    readonly #backoff: Backoff;
+    readonly #synced = Promise.withResolvers<void>();
+    readonly #stop = new AbortController();
+    #state: InformerState = { kind: "idle" };
+    #hasSynced = false;
+    #version = "";
+    #run: Promise<void> | undefined;
+
+    constructor(components: InformerComponents, options: InformerOptions<T>) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#store = new Store(components);
+        this.#backoff = new Backoff({
+            initialMs: options.initialBackoffMs ?? 200,
+            maxMs: options.maxBackoffMs ?? 15_000,
+        });
+        this.#synced.promise.catch(() => undefined);
+    }
+
+    get state(): InformerState {
+        return this.#state;
+    }
+
+    get hasSynced(): boolean {
+        return this.#hasSynced;
+    }
+
+    /** Starts in the background, once; ends with the signal or `close()`. */
+    start(signal: AbortSignal): void {
+        this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
+    }
+
+    /** Resolves when the first list is in; rejects with ABORTED if signal or informer end before. */
+    async synced(signal?: AbortSignal): Promise<void> {
+        if (signal === undefined) return this.#synced.promise;
+        const aborted = Promise.withResolvers<never>();
+        const abort = (): void => aborted.reject(new KubeError("ABORTED", `waiting for ${this.#what} was aborted`));
+        if (signal.aborted) abort();
+        signal.addEventListener("abort", abort, { once: true });
+        try {
+            await Promise.race([this.#synced.promise, aborted.promise]);
+        } finally {
+            signal.removeEventListener("abort", abort);
+        }
+    }
+
+    /** By `namespace/name`, or `name` of a cluster-scoped object. */
+    get(key: string): T | undefined {
+        return this.#store.objects.get(key);
+    }
+
+    list(): readonly T[] {
+        return [...this.#store.objects.values()];
+    }
+
+    /** Tells all known objects as "added" at once, then each change. Disposal ends it. */
+    onChange(listener: ChangeListener<T>): Disposable {
+        return this.#store.listen(listener);
+    }
+
+    /** Ends the background work; the known objects stay readable. */
+    async close(): Promise<void> {
+        this.#stop.abort();
+        await this.#run;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.close();
+    }
+
+    get #what(): string {
+        return this.#options.resource.plural;
+    }
+
+    async #loop(signal: AbortSignal): Promise<void> {
+        while (!signal.aborted) {
+            const began = this.#clock.monotonic();
+            try {
+                if (this.#version === "") await this.#relist(signal);
+                this.#state = { kind: "watching" };
+                await this.#watch(signal);
+                if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
+                // A server that closes each watch at once must not be asked in a tight loop.
+                else await sleep(this.#backoff.next(), signal, this.#clock);
+            } catch (error) {
+                if (signal.aborted) continue;
+                if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
+                await this.#failed(error, signal);
+            }
+        }
+        this.#state = { kind: "stopped" };
+        this.#synced.reject(new KubeError("ABORTED", `the informer of ${this.#what} was stopped`));
+    }
+
+    async #failed(error: unknown, signal: AbortSignal): Promise<void> {
+        const known =
+            error instanceof KubeError
+                ? error
+                : new KubeError("CONNECTION_FAILED", `${this.#what}: the watch broke`, { cause: error });
+        if (needsRelist(known)) this.#version = "";
+        const delayMs = Math.max(this.#backoff.next(), known.retryAfterMs ?? 0);
+        // A lost version is everyday life of a long watch; so is the first broken connection.
+        const level = isKubeError(known, "EXPIRED") || this.#backoff.tries <= 1 ? "info" : "warn";
+        this.#components.logger[level]("list and watch failed, trying again", {
+            resource: this.#what,
+            code: known.code,
+            error: known,
+            delayMs: Math.round(delayMs),
+        });
+        this.#state = { kind: "waiting", lastError: known, sinceMs: this.#clock.now() };
+        await sleep(delayMs, signal, this.#clock).catch(() => undefined);
+    }
+
+    async #relist(signal: AbortSignal): Promise<void> {
+        this.#state = { kind: "listing" };
+        const { resource, namespace, fieldSelector, labelSelector, pageSize } = this.#options;
+        const query = { namespace, fieldSelector, labelSelector, pageSize, signal };
+        const result = await this.#components.api.list(resource, query);
+        this.#store.replace(result.items.map((item) => this.#keep(item)));
+        this.#version = result.resourceVersion;
+        this.#hasSynced = true;
+        this.#synced.resolve();
+    }
+
+    async #watch(signal: AbortSignal): Promise<void> {
+        const { resource, namespace, fieldSelector, labelSelector } = this.#options;
+        const idleMs = this.#options.idleTimeoutMs ?? 100_000;
+        const idle = new AbortController();
+        let timer: NodeJS.Timeout | undefined;
+        const touch = (): void => {
+            clearTimeout(timer);
+            timer = setTimeout(() => idle.abort(), idleMs);
+        };
+        touch();
+        const what = `watch of ${this.#what}`;
+        try {
+            const response = await this.#components.api.watch(resource, {
+                namespace,
+                fieldSelector,
+                labelSelector,
+                resourceVersion: this.#version,
+                // Spread, so that not all watches of a cluster are opened again in the same second.
+                timeoutSeconds: 300 + Math.floor(Math.random() * 300),
+                signal: AbortSignal.any([signal, idle.signal]),
+            });
+            touch();
+            for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
+                touch();
+                if (line.trim() !== "") this.#apply(decodeWatchEvent<T>(line, what));
+            }
+        } catch (cause) {
+            if (!idle.signal.aborted || signal.aborted) throw cause;
+            throw new KubeError("TIMEOUT", `${what}: nothing came for ${idleMs} ms, the connection is dead`, { cause });
+        } finally {
+            clearTimeout(timer);
+        }
+    }
+
+    #apply(event: WatchEvent<T>): void {
+        switch (event.type) {
+            case "ADDED":
+            case "MODIFIED":
+                this.#store.set(this.#keep(event.object));
+                break;
+            case "DELETED":
+                this.#store.remove(keyOf(event.object), this.#keep(event.object));
+                break;
+            case "BOOKMARK":
+                break;
+        }
+        this.#version = event.resourceVersion;
+    }
+
+    #keep(object: T): T {
+        return (this.#options.transform ?? withoutManagedFields)(object);
+    }
+}
+
+/** The default of `transform`: managed fields are a third of an object and of no use to a reader. */
+export function withoutManagedFields<T extends KubeObject>(object: T): T {
+    if (object.metadata?.managedFields === undefined) return object;
+    const { managedFields: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+}
+
+// After these the last version is of no use; after all others the watch goes on from it.
+function needsRelist(error: KubeError): boolean {
+    switch (error.code) {
+        case "EXPIRED":
+        case "BAD_ANSWER":
+        case "TOO_LARGE":
+        case "BAD_REQUEST":
+        case "INVALID":
+        case "NOT_FOUND":
+            return true;
+        case "SERVER_TIMEOUT":
+            // "Too large resource version": the server's past was replaced by an older one.
+            return JSON.stringify(error.details.causes ?? "").includes("ResourceVersionTooLarge");
+        default:
+            return false;
+    }
+}

@@ -1,0 +1,72 @@
+import { keyOf, type KubeObject } from "../api/types.ts";
+import { type KubeLogger } from "../logger.ts";
+
+export type ChangeType = "added" | "updated" | "deleted";
+
+/**
+ * Called once per change, in order. `object` is the new state, of a deletion the last known one; `old` the state before,
+ * undefined for "added". What it throws is logged and changes nothing else. Objects are shared: never mutate them.
+ */
+export type ChangeListener<T> = (type: ChangeType, key: string, object: T, old: T | undefined) => void;
+
+/** The objects an informer knows, and who is told about changes. */
+export class Store<T extends KubeObject> {
+    readonly #logger: KubeLogger;
+    readonly #objects = new Map<string, T>();
+    readonly #listeners = new Set<ChangeListener<T>>();
+
+    constructor(components: { readonly logger: KubeLogger }) {
+        this.#logger = components.logger;
+    }
+
+    get objects(): ReadonlyMap<string, T> {
+        return this.#objects;
+    }
+
+    listen(listener: ChangeListener<T>): Disposable {
+        this.#listeners.add(listener);
+        for (const [key, object] of [...this.#objects]) this.#call(listener, "added", key, object, undefined);
+        return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    }
+
+    set(object: T): void {
+        const key = keyOf(object);
+        const old = this.#objects.get(key);
+        const { uid, resourceVersion } = object.metadata ?? {};
+        if (old !== undefined && old.metadata?.uid === uid && old.metadata?.resourceVersion === resourceVersion) return;
+        if (old !== undefined && old.metadata?.uid !== uid) {
+            // Deleted and made again while nobody looked: two facts, told as two.
+            this.#objects.delete(key);
+            this.#tell("deleted", key, old, old);
+        }
+        const before = this.#objects.get(key);
+        this.#objects.set(key, object);
+        this.#tell(before === undefined ? "added" : "updated", key, object, before);
+    }
+
+    remove(key: string, last?: T): void {
+        const old = this.#objects.get(key);
+        if (old === undefined) return;
+        this.#objects.delete(key);
+        this.#tell("deleted", key, last ?? old, old);
+    }
+
+    /** Makes the content equal to `objects` and tells the difference, deletions first. */
+    replace(objects: readonly T[]): void {
+        const present = new Set(objects.map(keyOf));
+        for (const key of [...this.#objects.keys()]) if (!present.has(key)) this.remove(key);
+        for (const object of objects) this.set(object);
+    }
+
+    #tell(type: ChangeType, key: string, object: T, old: T | undefined): void {
+        for (const listener of [...this.#listeners]) this.#call(listener, type, key, object, old);
+    }
+
+    #call(listener: ChangeListener<T>, type: ChangeType, key: string, object: T, old: T | undefined): void {
+        try {
+            listener(type, key, object, old);
+        } catch (error) {
+            this.#logger.error("a change listener failed", { type, key, error });
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import { KubeError } from "../errors.ts";
+import { isRecord, statusError } from "../api/status.ts";
+import { type KubeObject } from "../api/types.ts";
+
+export type WatchEvent<T> =
+    | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T; readonly resourceVersion: string }
+    | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
+
+/** One line of a watch. An ERROR event is thrown as the error it stands for; anything unknown is BAD_ANSWER. */
+export function decodeWatchEvent<T extends KubeObject>(line: string, what: string): WatchEvent<T> {
+    let event: unknown;
+    try {
+        event = JSON.parse(line);
+    } catch (cause) {
+        throw new KubeError("BAD_ANSWER", `${what}: a line of the watch is no JSON`, { cause });
+    }
+    const object = isRecord(event) ? event.object : undefined;
+    if (!isRecord(event) || !isRecord(object)) throw new KubeError("BAD_ANSWER", `${what}: a line is no watch event`);
+    if (event.type === "ERROR") {
+        throw statusError(what, typeof object.code === "number" ? object.code : 500, object);
+    }
+    const metadata = isRecord(object.metadata) ? object.metadata : {};
+    const { resourceVersion, name } = metadata;
+    if (typeof resourceVersion !== "string" || resourceVersion === "") {
+        throw new KubeError("BAD_ANSWER", `${what}: a watch event has no metadata.resourceVersion`);
+    }
+    switch (event.type) {
+        case "BOOKMARK":
+            return { type: event.type, resourceVersion };
+        case "ADDED":
+        case "MODIFIED":
+        case "DELETED":
+            if (typeof name !== "string" || name === "") {
+                throw new KubeError("BAD_ANSWER", `${what}: a watch event has no metadata.name`);
+            }
+            // Only name and version are checked: the rest is the server's word for its own type.
+            return { type: event.type, object: object as T, resourceVersion };
+        default:
+            throw new KubeError(
+                "BAD_ANSWER",
+                `${what}: unknown watch event ${JSON.stringify(event.type)?.slice(0, 40)}`,
+            );
+    }
+}

@@ -1,0 +1,19 @@
+/** Waits until `probe` gives something other than undefined or false, without throwing; the last failure explains. */
+export async function eventually<T>(
+    probe: () => T | undefined | false | Promise<T | undefined | false>,
+    o: { readonly timeoutMs?: number; readonly what?: string } = {},
+): Promise<T> {
+    const end = Date.now() + (o.timeoutMs ?? 15_000);
+    for (;;) {
+        let failure: unknown;
+        try {
+            const found = await probe();
+            if (found !== undefined && found !== false) return found;
+        } catch (error) {
+            failure = error;
+        }
+        if (Date.now() > end)
+            throw new Error(`did not happen in time: ${o.what ?? probe.toString()}`, { cause: failure });
+        await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+}

@@ -1,0 +1,95 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { spawn, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { AntreaError } from "@antrea/errors";
+
+/** A program of the test API server is missing or ended when it should not. */
+export class TestApiServerError extends AntreaError<"PROGRAM_MISSING" | "PROGRAM_ENDED" | "NOT_READY"> {}
+
+const defaultCache = process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root", ".cache/antrea");
+const versions = new URL("../../../../tools/versions.env", import.meta.url);
+
+/** Path of `etcd` or `kube-apiserver` in the cache, of the versions that the project pins. */
+export function programPath(name: "etcd" | "kube-apiserver", cache: string = defaultCache): string {
+    const pinned = new Map(
+        readFileSync(versions, "utf8")
+            .split("\n")
+            .filter((line) => /^[A-Z_]+=/.test(line))
+            .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)] as const),
+    );
+    const folder =
+        name === "etcd" ? `etcd-${pinned.get("ETCD_VERSION")}` : `kubernetes-${pinned.get("KUBERNETES_VERSION")}`;
+    const path = join(cache, "programs", folder, name);
+    if (existsSync(path)) return path;
+    throw new TestApiServerError(
+        "PROGRAM_MISSING",
+        "environment",
+        `${path} is missing; run tools/cluster/build-programs.sh`,
+    );
+}
+
+/** TCP ports of 127.0.0.1 that nothing listens on now. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+    const servers = await Promise.all(
+        Array.from({ length: count }, async () => {
+            const server = createServer();
+            const { promise, resolve, reject } = Promise.withResolvers<void>();
+            server.once("error", reject);
+            server.listen(0, "127.0.0.1", resolve);
+            await promise;
+            return server;
+        }),
+    );
+    const ports = servers.map((server) => {
+        const address = server.address();
+        return typeof address === "object" && address !== null ? address.port : 0;
+    });
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+    return ports;
+}
+
+/** A child process that keeps the end of its output and dies with the test runner. */
+export class Program {
+    readonly #child: ChildProcess;
+    readonly #name: string;
+    readonly #ended: Promise<void>;
+    #output = "";
+
+    constructor(name: string, path: string, args: readonly string[]) {
+        this.#name = name;
+        this.#child = spawn("setpriv", ["--pdeathsig", "KILL", path, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+        const keep = (chunk: Buffer): void => {
+            this.#output = (this.#output + chunk.toString()).slice(-8_000);
+        };
+        this.#child.stdout?.on("data", keep);
+        this.#child.stderr?.on("data", keep);
+        this.#ended = new Promise((resolve) => {
+            this.#child.once("exit", () => resolve());
+            this.#child.once("error", () => resolve());
+        });
+    }
+
+    get pid(): number | undefined {
+        return this.#child.pid;
+    }
+
+    get running(): boolean {
+        return this.#child.exitCode === null && this.#child.signalCode === null;
+    }
+
+    /** Throws with the end of the output if the program is not running. */
+    check(): void {
+        if (this.running) return;
+        throw new TestApiServerError("PROGRAM_ENDED", "environment", `${this.#name} ended:\n${this.#output}`);
+    }
+
+    signal(signal: NodeJS.Signals): void {
+        this.#child.kill(signal);
+    }
+
+    async kill(): Promise<void> {
+        if (this.running) this.#child.kill("SIGKILL");
+        await this.#ended;
+    }
+}

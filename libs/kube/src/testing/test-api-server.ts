@@ -1,0 +1,228 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { namespaces, nodes } from "../api/resources.ts";
+import { type Namespace, type Node } from "../api/types.ts";
+import { createKubeClients, type KubeClients } from "../clients.ts";
+import { Program, TestApiServerError, freePorts, programPath } from "./programs.ts";
+
+export interface TestApiServerOptions {
+    /** Who may do what. Default `AlwaysAllow`. `RBAC`: only the user "admin" may do everything. */
+    readonly authorization?: "AlwaysAllow" | "RBAC";
+    /** Default `10.96.0.0/16,fd00:10:96::/112`. */
+    readonly serviceCidrs?: string;
+    /** User names with a token each, besides "admin"; the token is `token-NAME`. Default none. */
+    readonly users?: readonly string[];
+    /** More command line options of kube-apiserver. */
+    readonly args?: readonly string[];
+}
+
+export interface TestNodeOptions {
+    readonly podCidrs?: readonly string[];
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    /** `status.addresses` of type InternalIP. */
+    readonly internalIps?: readonly string[];
+}
+
+/**
+ * A real etcd and kube-apiserver of a test's own on loopback ports, in a new folder. No controllers, no kubelet:
+ * objects are what the test makes of them. Both programs end with disposal, and with the test runner.
+ */
+export class TestApiServer implements AsyncDisposable {
+    readonly #folder: string;
+    readonly #options: TestApiServerOptions;
+    readonly #ports: readonly [etcd: number, peer: number, api: number];
+    readonly #clients: KubeClients[] = [];
+    #adminClients: KubeClients | undefined;
+    #etcd: Program | undefined;
+    #server: Program | undefined;
+
+    private constructor(folder: string, options: TestApiServerOptions, ports: readonly [number, number, number]) {
+        this.#folder = folder;
+        this.#options = options;
+        this.#ports = ports;
+    }
+
+    /** Ready to serve when this resolves, after about three seconds. */
+    static async start(options: TestApiServerOptions = {}): Promise<TestApiServer> {
+        programPath("etcd");
+        programPath("kube-apiserver");
+        const [etcd = 0, peer = 0, api = 0] = await freePorts(3);
+        const folder = await mkdtemp(join(tmpdir(), "api-"));
+        const server = new TestApiServer(folder, options, [etcd, peer, api]);
+        try {
+            await server.#writeFiles();
+            server.#startEtcd();
+            await server.startApiServer();
+            return server;
+        } catch (error) {
+            await server.stop();
+            throw error;
+        }
+    }
+
+    get url(): string {
+        return `https://127.0.0.1:${this.#ports[2]}`;
+    }
+
+    /** Path of a kubeconfig for this user. Default "admin", of group system:masters. */
+    kubeconfig(user = "admin"): string {
+        return join(this.#folder, `${user}.kubeconfig`);
+    }
+
+    /** Clients of this user, closed with the server. */
+    clients(user = "admin"): KubeClients {
+        const clients = createKubeClients({ kubeconfig: this.kubeconfig(user), userAgent: `test-${user}/0` });
+        this.#clients.push(clients);
+        return clients;
+    }
+
+    /** Starts kube-apiserver if it does not run; resolves when it is ready. */
+    async startApiServer(): Promise<void> {
+        this.#server ??= new Program("kube-apiserver", programPath("kube-apiserver"), this.#serverArgs());
+        await this.#ready();
+    }
+
+    /** kill -9 of kube-apiserver: connections break, etcd keeps everything. */
+    async stopApiServer(): Promise<void> {
+        await this.#server?.kill();
+        this.#server = undefined;
+    }
+
+    /** kill -9 and start again. */
+    async restart(): Promise<void> {
+        await this.stopApiServer();
+        await this.startApiServer();
+    }
+
+    /** Stops the process where it is: connections stay open and nothing answers. */
+    pause(): void {
+        this.#server?.signal("SIGSTOP");
+    }
+
+    resume(): void {
+        this.#server?.signal("SIGCONT");
+    }
+
+    async addNode(name: string, options: TestNodeOptions = {}): Promise<Node> {
+        const { podCidrs, labels, annotations, internalIps } = options;
+        const api = this.#admin;
+        const node = await api.create(nodes, {
+            metadata: { name, ...(labels && { labels }), ...(annotations && { annotations }) },
+            ...(podCidrs?.[0] === undefined ? {} : { spec: { podCIDR: podCidrs[0], podCIDRs: podCidrs } }),
+        });
+        if (internalIps === undefined) return node;
+        const addresses = internalIps.map((address) => ({ type: "InternalIP", address }));
+        const patch = { type: "merge", body: { status: { addresses } } } as const;
+        return api.patch(nodes, { name }, patch, { subresource: "status" });
+    }
+
+    async deleteNode(name: string): Promise<void> {
+        await this.#admin.delete(nodes, { name });
+    }
+
+    async addNamespace(name: string): Promise<Namespace> {
+        return this.#admin.create(namespaces, { metadata: { name } });
+    }
+
+    /** Ends both programs and removes the folder. */
+    async stop(): Promise<void> {
+        for (const clients of this.#clients) clients.close();
+        await this.stopApiServer();
+        await this.#etcd?.kill();
+        await rm(this.#folder, { recursive: true, force: true });
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.stop();
+    }
+
+    get #admin(): KubeClients["api"] {
+        return (this.#adminClients ??= this.clients()).api;
+    }
+
+    #path(name: string): string {
+        return join(this.#folder, name);
+    }
+
+    #startEtcd(): void {
+        const [client, peer] = this.#ports;
+        this.#etcd = new Program("etcd", programPath("etcd"), [
+            `--data-dir=${this.#path("etcd")}`,
+            `--listen-client-urls=http://127.0.0.1:${client}`,
+            `--advertise-client-urls=http://127.0.0.1:${client}`,
+            `--listen-peer-urls=http://127.0.0.1:${peer}`,
+            `--initial-advertise-peer-urls=http://127.0.0.1:${peer}`,
+            `--initial-cluster=default=http://127.0.0.1:${peer}`,
+            "--unsafe-no-fsync",
+            "--log-level=error",
+        ]);
+    }
+
+    #serverArgs(): readonly string[] {
+        const [etcd, , api] = this.#ports;
+        return [
+            `--etcd-servers=http://127.0.0.1:${etcd}`,
+            `--secure-port=${api}`,
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            `--cert-dir=${this.#path("certs")}`,
+            `--token-auth-file=${this.#path("tokens.csv")}`,
+            `--authorization-mode=${this.#options.authorization ?? "AlwaysAllow"}`,
+            `--service-cluster-ip-range=${this.#options.serviceCidrs ?? "10.96.0.0/16,fd00:10:96::/112"}`,
+            `--service-account-key-file=${this.#path("sa.pub")}`,
+            `--service-account-signing-key-file=${this.#path("sa.key")}`,
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            "--shutdown-delay-duration=0s",
+            ...(this.#options.args ?? []),
+        ];
+    }
+
+    async #writeFiles(): Promise<void> {
+        await mkdir(this.#path("certs"));
+        const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+        await writeFile(this.#path("sa.pub"), publicKey.export({ type: "spki", format: "pem" }));
+        await writeFile(this.#path("sa.key"), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+        const users = [...new Set(["admin", ...(this.#options.users ?? [])])];
+        const groups = (user: string): string => (user === "admin" ? ',"system:masters"' : "");
+        const tokens = users.map((user) => `token-${user},${user},${user}${groups(user)}\n`);
+        await writeFile(this.#path("tokens.csv"), tokens.join(""), { mode: 0o600 });
+        for (const user of users) await writeFile(this.kubeconfig(user), JSON.stringify(this.#kubeconfigOf(user)));
+    }
+
+    // YAML is a superset of JSON.
+    #kubeconfigOf(user: string): unknown {
+        const cluster = { server: this.url, "certificate-authority": this.#path("certs/apiserver.crt") };
+        return {
+            apiVersion: "v1",
+            kind: "Config",
+            "current-context": "test",
+            clusters: [{ name: "test", cluster }],
+            users: [{ name: user, user: { token: `token-${user}` } }],
+            contexts: [{ name: "test", context: { cluster: "test", user } }],
+        };
+    }
+
+    async #ready(): Promise<void> {
+        const end = Date.now() + 60_000;
+        for (;;) {
+            this.#etcd?.check();
+            this.#server?.check();
+            try {
+                // The certificate is written by the server at its first start.
+                using clients = createKubeClients({ kubeconfig: this.kubeconfig(), userAgent: "test-ready/0" });
+                await clients.api.get(namespaces, { name: "default" }, { timeoutMs: 2_000 });
+                return;
+            } catch (cause) {
+                if (Date.now() > end) {
+                    throw new TestApiServerError("NOT_READY", "environment", "kube-apiserver is not ready", { cause });
+                }
+                await new Promise((resolve) => setTimeout(resolve, 50));
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import { isAborted } from "@antrea/errors";
+import { Backoff, TerminalError, sleep, systemClock, type Clock } from "@antrea/runtime";
+import { KubeError } from "./errors.ts";
+import { type KubeLogger } from "./logger.ts";
+
+/** What a metrics system wants to know of a queue; every method is optional. */
+export interface WorkQueueMetrics {
+    /** A key's work ended. */
+    readonly done?: (result: "success" | "retry" | "terminal", seconds: number) => void;
+    /** How many keys wait, after each change. */
+    readonly depth?: (keys: number) => void;
+}
+
+export interface WorkQueueComponents {
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+    readonly metrics?: WorkQueueMetrics;
+}
+
+export interface WorkQueueOptions {
+    /** For logs. */
+    readonly name: string;
+    /** Keys worked on at the same time. Default 1. */
+    readonly concurrency?: number;
+    /** Delay after a key's first failure, doubled up to `maxBackoffMs`. Defaults 500 ms and 60 s. */
+    readonly initialBackoffMs?: number;
+    readonly maxBackoffMs?: number;
+}
+
+/** Brings one key's actual state to the desired one; reads current state, knows no event. */
+export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult | void>;
+
+export interface ReconcileResult {
+    /** Look again after this time although nothing failed. */
+    readonly requeueAfterMs?: number;
+}
+
+/**
+ * A queue of keys. A key waits at most once, is worked on by one worker at a time, and is worked on again if it was
+ * added meanwhile. Failures are repeated with backoff per key, except TerminalError. An `add` does not wait for a
+ * backoff.
+ */
+export class WorkQueue implements AsyncDisposable {
+    readonly #components: WorkQueueComponents;
+    readonly #clock: Clock;
+    readonly #options: WorkQueueOptions;
+    readonly #reconcile: Reconcile;
+    readonly #waiting = new Set<string>();
+    readonly #working = new Map<string, Promise<void>>();
+    readonly #again = new Set<string>();
+    readonly #delayed = new Map<string, { readonly dueMs: number; readonly cancel: AbortController }>();
+    readonly #backoffs = new Map<string, Backoff>();
+    readonly #idleWaiters = new Set<() => void>();
+    readonly #stop = new AbortController();
+    #signal: AbortSignal | undefined;
+
+    constructor(components: WorkQueueComponents, options: WorkQueueOptions, reconcile: Reconcile) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#reconcile = reconcile;
+    }
+
+    /** Keys that wait, are worked on or wait for their time. */
+    get size(): number {
+        return new Set([...this.#waiting, ...this.#working.keys(), ...this.#delayed.keys()]).size;
+    }
+
+    /** Work begins; keys added before wait until now. Ends with the signal or `close()`. */
+    start(signal: AbortSignal): void {
+        if (this.#signal !== undefined) return;
+        this.#signal = AbortSignal.any([signal, this.#stop.signal]);
+        this.#signal.addEventListener("abort", () => this.#cancelDelayed(), { once: true });
+        this.#pump();
+    }
+
+    add(key: string): void {
+        if (this.#ended) return;
+        this.#undelay(key);
+        if (this.#working.has(key)) this.#again.add(key);
+        else this.#waiting.add(key);
+        this.#components.metrics?.depth?.(this.#waiting.size);
+        this.#pump();
+    }
+
+    /** Adds the key after this time; of several times for one key the earliest counts. */
+    addAfter(key: string, delayMs: number): void {
+        if (this.#ended) return;
+        const dueMs = this.#clock.monotonic() + delayMs;
+        const before = this.#delayed.get(key);
+        if (before !== undefined && before.dueMs <= dueMs) return;
+        this.#undelay(key);
+        const cancel = new AbortController();
+        this.#delayed.set(key, { dueMs, cancel });
+        sleep(delayMs, cancel.signal, this.#clock).then(
+            () => this.add(key),
+            () => undefined,
+        );
+    }
+
+    /** The key is gone for good: its backoff is forgotten. Work in progress goes on. */
+    forget(key: string): void {
+        this.#backoffs.delete(key);
+    }
+
+    /** Resolves when no key waits or is worked on; delayed keys do not count. */
+    async idle(): Promise<void> {
+        while (this.#waiting.size + this.#working.size > 0 && !this.#ended) {
+            const { promise, resolve } = Promise.withResolvers<void>();
+            this.#idleWaiters.add(resolve);
+            await promise;
+        }
+    }
+
+    /** Takes no more keys, aborts the work's signal and waits for its end. */
+    async close(): Promise<void> {
+        this.#stop.abort();
+        this.#cancelDelayed();
+        this.#waiting.clear();
+        this.#wakeIdle();
+        await Promise.allSettled(this.#working.values());
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.close();
+    }
+
+    get #ended(): boolean {
+        return this.#stop.signal.aborted || this.#signal?.aborted === true;
+    }
+
+    #pump(): void {
+        const signal = this.#signal;
+        if (signal === undefined) return;
+        for (const key of this.#waiting) {
+            if (this.#ended || this.#working.size >= (this.#options.concurrency ?? 1)) return;
+            this.#waiting.delete(key);
+            this.#working.set(key, this.#work(key, signal));
+        }
+        this.#components.metrics?.depth?.(this.#waiting.size);
+    }
+
+    async #work(key: string, signal: AbortSignal): Promise<void> {
+        // The map of working keys must know this key before its work can end.
+        await Promise.resolve();
+        const began = this.#clock.monotonic();
+        const done = (result: "success" | "retry" | "terminal"): void =>
+            this.#components.metrics?.done?.(result, (this.#clock.monotonic() - began) / 1000);
+        try {
+            const result = await this.#reconcile(key, signal);
+            this.#backoffs.delete(key);
+            done("success");
+            if (result?.requeueAfterMs !== undefined) this.addAfter(key, result.requeueAfterMs);
+        } catch (error) {
+            if (!this.#ended) done(this.#failed(key, error));
+        } finally {
+            this.#working.delete(key);
+            if (this.#again.delete(key)) this.add(key);
+            this.#pump();
+            this.#wakeIdle();
+        }
+    }
+
+    #failed(key: string, error: unknown): "retry" | "terminal" {
+        const { logger } = this.#components;
+        const fields = { queue: this.#options.name, key, error };
+        if (error instanceof TerminalError) {
+            this.#backoffs.delete(key);
+            logger.error("work failed for good", fields);
+            return "terminal";
+        }
+        const { initialBackoffMs: initialMs = 500, maxBackoffMs: maxMs = 60_000 } = this.#options;
+        const backoff = this.#backoffs.get(key) ?? new Backoff({ initialMs, maxMs });
+        this.#backoffs.set(key, backoff);
+        const delayMs = Math.max(backoff.next(), error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0);
+        if (!isAborted(error)) logger.warn("work failed, trying again", { ...fields, delayMs: Math.round(delayMs) });
+        this.addAfter(key, delayMs);
+        return "retry";
+    }
+
+    #undelay(key: string): void {
+        this.#delayed.get(key)?.cancel.abort();
+        this.#delayed.delete(key);
+    }
+
+    #cancelDelayed(): void {
+        for (const key of [...this.#delayed.keys()]) this.#undelay(key);
+        this.#wakeIdle();
+    }
+
+    #wakeIdle(): void {
+        if (this.#waiting.size + this.#working.size > 0 && !this.#ended) return;
+        for (const wake of this.#idleWaiters) wake();
+        this.#idleWaiters.clear();
+    }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "@jest/globals";
+import { parseRetryAfter, statusError } from "../../src/api/status.ts";
+
+const now = Date.UTC(2030, 0, 1);
+
+describe("parseRetryAfter", () => {
+    it.each([
+        ["seconds", "7", 7_000],
+        ["a date", "Tue, 01 Jan 2030 00:00:09 GMT", 9_000],
+        ["a date in the past", "Mon, 01 Jan 2029 00:00:00 GMT", 0],
+        ["more than five minutes", "86400", 300_000],
+        ["nonsense", "soon", undefined],
+        ["nothing", undefined, undefined],
+    ])("%s", (_name, header, ms) => {
+        expect(parseRetryAfter(header, now)).toBe(ms);
+    });
+});
+
+describe("statusError", () => {
+    it.each([
+        ["a reason", 409, { kind: "Status", reason: "AlreadyExists" }, "ALREADY_EXISTS", false],
+        ["a conflict", 409, { kind: "Status", reason: "Conflict" }, "CONFLICT", false],
+        ["an expired version", 410, { kind: "Status", reason: "Expired" }, "EXPIRED", false],
+        ["no Status object", 403, "<html>", "FORBIDDEN", false],
+        ["an unknown server error", 500, undefined, "SERVER_ERROR", true],
+        ["a timeout of the server", 504, { kind: "Status", reason: "Timeout" }, "SERVER_TIMEOUT", true],
+        ["too many requests", 429, undefined, "TOO_MANY_REQUESTS", false],
+    ])("%s", (_name, status, body, code, outcomeUnknown) => {
+        const error = statusError("PATCH /x", status, body, { write: true });
+        expect(error).toMatchObject({ code, status, outcomeUnknown });
+        expect(error.message).toContain("PATCH /x");
+    });
+
+    it("takes the delay of the Status object where there is no header", () => {
+        const body = { kind: "Status", reason: "ServerTimeout", details: { retryAfterSeconds: 3 } };
+        expect(statusError("GET /x", 500, body)).toMatchObject({ code: "SERVER_TIMEOUT", retryAfterMs: 3_000 });
+    });
+});

@@ -1,0 +1,172 @@
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { nodes } from "../../src/api/resources.ts";
+import { type Node } from "../../src/api/types.ts";
+import { KubeError } from "../../src/errors.ts";
+import { Informer, type InformerComponents } from "../../src/informer/informer.ts";
+import { eventually } from "../../src/testing/eventually.ts";
+
+function node(name: string, version: string, uid = `uid-${name}`): Node {
+    return { metadata: { name, uid, resourceVersion: version } };
+}
+
+function event(type: string, object: unknown): string {
+    return `${JSON.stringify({ type, object })}\n`;
+}
+
+/** Answers of an API server, in order; the last one of each kind stays. */
+class Script {
+    readonly watchedFrom: string[] = [];
+    lists = 0;
+    readonly #lists: (readonly Node[] | KubeError)[];
+    readonly #watches: (string | KubeError | "silent")[];
+    #version = 0;
+
+    constructor(lists: (readonly Node[] | KubeError)[], watches: (string | KubeError | "silent")[]) {
+        this.#lists = lists;
+        this.#watches = watches;
+    }
+
+    get api(): InformerComponents["api"] {
+        return {
+            list: (() => {
+                const answer = this.#lists[Math.min(this.lists, this.#lists.length - 1)] ?? [];
+                this.lists += 1;
+                this.#version += 100;
+                if (answer instanceof KubeError) return Promise.reject(answer);
+                return Promise.resolve({ items: answer, resourceVersion: String(this.#version) });
+            }) as never,
+            watch: (_resource, { resourceVersion, signal }) => {
+                this.watchedFrom.push(resourceVersion);
+                const answer = this.#watches[Math.min(this.watchedFrom.length, this.#watches.length) - 1] ?? "silent";
+                if (answer instanceof KubeError) return Promise.reject(answer);
+                const stream = new Readable({ read: () => undefined });
+                signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
+                stream.push(answer === "silent" ? "" : answer);
+                if (answer !== "silent") stream.push(null);
+                return Promise.resolve(stream as never);
+            },
+        };
+    }
+}
+
+describe("Informer", () => {
+    const log = new MemoryLog("debug", "informer");
+    let stop: AbortController;
+    let told: string[];
+
+    beforeEach(() => {
+        stop = new AbortController();
+        told = [];
+    });
+    afterEach(() => stop.abort());
+
+    function start(script: Script, options: { readonly idleTimeoutMs?: number; readonly maxLineBytes?: number } = {}) {
+        const informer = new Informer(
+            { api: script.api, logger: log.logger },
+            { resource: nodes, initialBackoffMs: 1, maxBackoffMs: 5, ...options },
+        );
+        informer.onChange((type, key, object, old) => {
+            told.push(`${type} ${key} ${old?.metadata?.resourceVersion ?? "-"}>${object.metadata?.resourceVersion}`);
+        });
+        informer.start(stop.signal);
+        return informer;
+    }
+
+    it("lists, follows changes and resumes from the last version, bookmarks included", async () => {
+        const script = new Script(
+            [[node("a", "1"), node("b", "2")]],
+            [
+                event("MODIFIED", node("a", "101")) + event("ADDED", node("c", "102")),
+                event("DELETED", node("b", "103")) + event("BOOKMARK", { metadata: { resourceVersion: "150" } }),
+                "silent",
+            ],
+        );
+        const informer = start(script);
+        await informer.synced();
+        await eventually(() => script.watchedFrom.length === 3);
+        expect(script.watchedFrom).toEqual(["100", "102", "150"]);
+        expect(script.lists).toBe(1);
+        expect(told).toEqual(["added a ->1", "added b ->2", "updated a 1>101", "added c ->102", "deleted b 2>103"]);
+        expect(informer.list().map((each) => each.metadata?.name)).toEqual(["a", "c"]);
+    });
+
+    const expired = { kind: "Status", code: 410, reason: "Expired" };
+    const future = {
+        kind: "Status",
+        code: 504,
+        reason: "Timeout",
+        details: { causes: [{ reason: "ResourceVersionTooLarge" }] },
+    };
+    it.each([
+        ["an expired version", event("ERROR", expired)],
+        ["a server that lost its past", event("ERROR", future)],
+        ["garbage", '{"type":\n'],
+        ["a line that is too long", `"${"x".repeat(2_000)}"`],
+    ])("after %s it lists again and tells the difference", async (_name, watch) => {
+        const script = new Script(
+            [
+                [node("a", "1"), node("b", "2"), node("same", "3")],
+                [node("b", "5", "uid-new"), node("c", "6"), node("same", "3")],
+            ],
+            [watch, "silent"],
+        );
+        start(script, { maxLineBytes: 1_000 });
+        await eventually(() => script.watchedFrom.length === 2);
+        expect(script.watchedFrom).toEqual(["100", "200"]);
+        expect(told.slice(3)).toEqual(["deleted a 1>1", "deleted b 2>2", "added b ->5", "added c ->6"]);
+    });
+
+    it.each([
+        ["a refused connection", new KubeError("CONNECTION_FAILED", "refused")],
+        ["an overloaded server", new KubeError("TOO_MANY_REQUESTS", "later")],
+    ])("after %s it goes on from the last version", async (_name, error) => {
+        const script = new Script([[node("a", "1")]], [error, error, event("ADDED", node("b", "101")), "silent"]);
+        start(script);
+        await eventually(() => script.watchedFrom.length === 4);
+        expect(script.watchedFrom).toEqual(["100", "100", "100", "101"]);
+        expect(script.lists).toBe(1);
+    });
+
+    it("notices a connection on which nothing comes any more", async () => {
+        const script = new Script([[node("a", "1")]], ["silent"]);
+        const informer = start(script, { idleTimeoutMs: 20 });
+        await eventually(() => script.watchedFrom.length >= 3);
+        expect(script.lists).toBe(1);
+        await informer.close();
+        expect(informer.state.kind).toBe("stopped");
+    });
+
+    it("waits at least as long as the server asks", async () => {
+        const busy = new KubeError("TOO_MANY_REQUESTS", "later", { retryAfterMs: 120 });
+        const script = new Script([[node("a", "1")]], [busy, "silent"]);
+        const informer = start(script);
+        await informer.synced();
+        const began = performance.now();
+        await eventually(() => script.watchedFrom.length === 2);
+        expect(performance.now() - began).toBeGreaterThan(100);
+    });
+
+    it("outlives listeners that throw, and tells late listeners what is there", async () => {
+        const script = new Script([[node("a", "1")]], [event("ADDED", node("b", "101")), "silent"]);
+        const informer = start(script);
+        informer.onChange(() => {
+            throw new Error("defect of a listener");
+        });
+        await eventually(() => informer.get("b") !== undefined);
+        const late: string[] = [];
+        using _late = informer.onChange((type, key) => late.push(`${type} ${key}`));
+        expect(late).toEqual(["added a", "added b"]);
+        expect(log.messages("error")).toContain("a change listener failed");
+    });
+
+    it("rejects waiters when it is stopped before the first list", async () => {
+        const informer = start(new Script([new KubeError("FORBIDDEN", "no")], []));
+        const synced = informer.synced();
+        const given = informer.synced(AbortSignal.timeout(5));
+        await expect(given).rejects.toMatchObject({ code: "ABORTED" });
+        await informer.close();
+        await expect(synced).rejects.toMatchObject({ code: "ABORTED" });
+    });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "@jest/globals";
+import { decodeWatchEvent } from "../../src/informer/watch-events.ts";
+
+const object = { metadata: { name: "a", resourceVersion: "7" } };
+
+describe("decodeWatchEvent", () => {
+    it("reads changes and bookmarks", () => {
+        expect(decodeWatchEvent(JSON.stringify({ type: "ADDED", object }), "w")).toEqual({
+            type: "ADDED",
+            object,
+            resourceVersion: "7",
+        });
+        const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } };
+        expect(decodeWatchEvent(JSON.stringify(bookmark), "w")).toEqual({ type: "BOOKMARK", resourceVersion: "9" });
+    });
+
+    it.each([
+        ["no JSON", '{"type":"ADD'],
+        ["no object", '{"type":"ADDED"}'],
+        ["a number", "7"],
+        ["no version", '{"type":"ADDED","object":{"metadata":{"name":"a"}}}'],
+        ["no name", '{"type":"DELETED","object":{"metadata":{"resourceVersion":"7"}}}'],
+        ["an unknown type", '{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}'],
+    ])("refuses %s", (_name, line) => {
+        expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "BAD_ANSWER" }));
+    });
+
+    it("throws the error that an ERROR event stands for", () => {
+        const status = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" };
+        const line = JSON.stringify({ type: "ERROR", object: status });
+        expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "EXPIRED" }));
+    });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "@jest/globals";
+import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { type Lease } from "../src/api/types.ts";
+import { KubeError } from "../src/errors.ts";
+import { LeaderElection, type LeaderElectionComponents } from "../src/leader-election.ts";
+
+/** One Lease with optimistic concurrency, and switches for what goes wrong. */
+class LeaseServer {
+    lease: Lease | undefined;
+    readonly down = new Set<string>();
+    readonly hangs = new Set<string>();
+    #version = 0;
+
+    api(client: string): LeaderElectionComponents["api"] {
+        const gate = async (signal?: AbortSignal): Promise<void> => {
+            if (this.hangs.has(client)) {
+                await new Promise((_resolve, reject) =>
+                    signal?.addEventListener("abort", () => reject(new KubeError("ABORTED", "aborted"))),
+                );
+            }
+            if (this.down.has(client)) throw new KubeError("CONNECTION_FAILED", "down");
+        };
+        const store = (object: Lease): Lease => {
+            this.#version += 1;
+            this.lease = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+            return this.lease;
+        };
+        return {
+            find: (async (_resource: unknown, _ref: unknown, o: { signal?: AbortSignal }) => {
+                await gate(o.signal);
+                return this.lease;
+            }) as never,
+            create: (async (_resource: unknown, object: Lease, o: { signal?: AbortSignal }) => {
+                await gate(o.signal);
+                if (this.lease !== undefined) throw new KubeError("ALREADY_EXISTS", "exists");
+                return store(object);
+            }) as never,
+            update: (async (_resource: unknown, object: Lease, o: { signal?: AbortSignal }) => {
+                await gate(o.signal);
+                if (object.metadata?.resourceVersion !== this.lease?.metadata?.resourceVersion) {
+                    throw new KubeError("CONFLICT", "changed");
+                }
+                return store(object);
+            }) as never,
+        };
+    }
+}
+
+describe("LeaderElection", () => {
+    function make(names: readonly string[]) {
+        const clock = new ManualClock();
+        const server = new LeaseServer();
+        const leading = new Set<string>();
+        let most = 0;
+        const candidates = names.map((name) => {
+            const stop = new AbortController();
+            const log = new MemoryLog();
+            const election = new LeaderElection(
+                { api: server.api(name), logger: log.logger, clock },
+                { namespace: "kube-system", name: "test", identity: name },
+            );
+            const run = election.run(stop.signal, async (signal) => {
+                leading.add(name);
+                most = Math.max(most, leading.size);
+                await new Promise((resolve) => signal.addEventListener("abort", resolve));
+                leading.delete(name);
+            });
+            return { name, stop, election, run, log };
+        });
+        return { clock, server, leading, candidates, most: () => most };
+    }
+
+    it("one leads, renews and keeps the lease; the other waits", async () => {
+        const { clock, server, leading, candidates } = make(["a", "b"]);
+        await clock.advance(60_000);
+        expect(leading.size).toBe(1);
+        expect(server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 0 });
+        const transitions = server.lease?.spec?.leaseTransitions;
+        await clock.advance(600_000);
+        expect(server.lease?.spec?.leaseTransitions).toBe(transitions);
+        for (const { stop } of candidates) stop.abort();
+        await clock.advance(5_000);
+        await Promise.all(candidates.map(({ run }) => run));
+        expect(clock.pending).toBe(0);
+    });
+
+    it("releases at a graceful stop, so that the other leads within a retry period", async () => {
+        const { clock, leading, candidates, server } = make(["a", "b"]);
+        await clock.advance(5_000);
+        const leader = candidates.find(({ name }) => leading.has(name));
+        leader?.stop.abort();
+        await settle();
+        expect(server.lease?.spec?.holderIdentity).toBe("");
+        await clock.advance(2_500);
+        expect(leading.size).toBe(1);
+        expect(leading.has(leader?.name ?? "")).toBe(false);
+        expect(server.lease?.spec?.leaseTransitions).toBe(1);
+    });
+
+    it.each(["down", "hangs"] as const)("a leader whose server %s stops before the other begins", async (fault) => {
+        const { clock, server, leading, candidates, most } = make(["a", "b"]);
+        await clock.advance(5_000);
+        const before = [...leading][0] ?? "";
+        server[fault].add(before);
+        const lostAt = clock.monotonic();
+        while (leading.has(before)) await clock.advance(100);
+        expect(clock.monotonic() - lostAt).toBeLessThanOrEqual(10_100);
+        expect(leading.size).toBe(0);
+        while (leading.size === 0) await clock.advance(100);
+        expect(clock.monotonic() - lostAt).toBeLessThanOrEqual(18_000);
+        server[fault].clear();
+        await clock.advance(60_000);
+        expect(leading.has(before)).toBe(false);
+        expect(most()).toBe(1);
+        for (const { stop } of candidates) stop.abort();
+        await settle();
+    });
+
+    it("stops at once when another has the lease", async () => {
+        const { clock, server, leading } = make(["a"]);
+        await clock.advance(3_000);
+        expect([...leading]).toEqual(["a"]);
+        server.lease = {
+            metadata: { resourceVersion: "999" },
+            spec: { holderIdentity: "intruder", leaseDurationSeconds: 15, renewTime: "x" },
+        };
+        await clock.advance(4_000);
+        expect(leading.size).toBe(0);
+    });
+
+    it("refuses durations with which two could lead at once", () => {
+        const options = { namespace: "n", name: "l", identity: "i", leaseDurationMs: 10_000, renewDeadlineMs: 10_000 };
+        const components = { api: new LeaseServer().api("a"), logger: new MemoryLog().logger };
+        expect(() => new LeaderElection(components, options)).toThrow(/renewDeadlineMs < leaseDurationMs/);
+    });
+});
