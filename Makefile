@@ -1,5 +1,6 @@
+SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap up down test bench image cluster
+.PHONY: help bootstrap up down test bench generate image cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -16,6 +17,9 @@ test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the 
 
 bench: ## measure, and write docs/benchmarks/
 	@tools/setup/bootstrap.sh && tools/bench/run.sh
+
+generate: bootstrap ## write what is generated: the chart's schema and README
+	@. tools/lib.sh && node tools/chart/generate.ts
 
 bootstrap: ## install the packages, Node.js, Go and npm packages that the others need
 	@tools/setup/bootstrap.sh

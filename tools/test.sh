@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 REPORTS=$REPO/.reports
-export NO_COLOR=1 FORCE_COLOR=0 STEP_TAIL=0
+export NO_COLOR=1 FORCE_COLOR=0
 total_passed=0 total_failed=0 lines=''
 [ $# -gt 0 ] || set -- build lint unit integration setup e2e
 
@@ -59,7 +59,9 @@ run_step() {
     local label=$1 rc=0
     shift
     rm -f "$LOGS/$label.log"
-    (step "$label" "$@") || rc=$?
+    # of a failure the suite shows more
+    # shellcheck disable=SC2034
+    (STEP_TAIL=0 && step "$label" "$@") || rc=$?
     cat "$LOGS/$label.log" >>"$log"
     return "$rc"
 }
@@ -135,6 +137,12 @@ summary() {
     [ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
 }
 
+# Two runs would share reports, logs and the e2e cluster.
+exec 9>"$CACHE/test.lock"
+flock --nonblock 9 || {
+    say "another run of the tests is going on; waiting for its end"
+    flock 9
+}
 if ! "$TOOLS/setup/bootstrap.sh"; then
     total_failed=1
     summary

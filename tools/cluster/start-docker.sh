@@ -32,7 +32,8 @@ start_docker() {
         options=(--add-runtime "bounded=$RUNTIME" --default-runtime bounded)
     fi
     rm -f /var/run/docker.pid
-    setsid nohup dockerd "${options[@]}" >"$CACHE/docker/dockerd.log" 2>&1 </dev/null &
+    # it outlives this script, and holds no file of a caller (tools/test.sh has a lock on 9)
+    setsid nohup dockerd "${options[@]}" >"$CACHE/docker/dockerd.log" 2>&1 </dev/null 9>&- &
     echo $! >"$CACHE/docker/dockerd.pid"
     for _ in $(seq 120); do
         docker_answers && return

@@ -3,7 +3,7 @@
 # beside what the machine has), and the npm packages of the lock file. Does nothing where nothing is missing.
 . "$(dirname "$0")/../lib.sh"
 
-packages=(ca-certificates bsdextrautils jq procps iproute2 iputils-ping iptables nftables ethtool tcpdump conntrack kmod
+packages=(ca-certificates bsdextrautils util-linux jq procps iproute2 iputils-ping iptables nftables ethtool tcpdump conntrack kmod
     openvswitch-switch docker.io mmdebstrap shellcheck)
 STAMP=$REPO/node_modules/.installed-from
 
