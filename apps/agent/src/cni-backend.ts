@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import type { CniBackend, WiredInterface } from "./cni-server/index.ts";
+import type { Attachment, CniBackend, WiredInterface } from "./cni-server/index.ts";
 import { CheckError, type PodInterface, type PodNetwork } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -15,13 +15,35 @@ export interface CniBackendComponents {
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
 
-/** Serves the CNI calls from the Pod network. */
-export function createCniBackend(components: CniBackendComponents): CniBackend {
+export class CniBackendError extends AntreaError<"NOT_READY"> {}
+
+/** The backend and how it is told that the Pod network is there. */
+export interface PodCniBackend extends CniBackend {
+    /** Carries out the DELs that came before, also if no further call comes. */
+    networkBuilt(): void;
+}
+
+/**
+ * Serves the CNI calls from the Pod network. A DEL that comes before it is built, because OVS or the API server is away,
+ * is answered at once and carried out later: DEL never fails because of what is away.
+ */
+export function createCniBackend(components: CniBackendComponents): PodCniBackend {
     const { readiness } = components;
-    const network = (): PodNetwork => {
+    // Until they are made good the records, and so the addresses, stay.
+    const early = new Map<string, Attachment>();
+    const current = (): PodNetwork | undefined => {
         const built = components.network();
+        if (built === undefined) return undefined;
+        const deletes = [...early.values()];
+        early.clear();
+        // Each leaves its tombstone at once, so that no call that follows overtakes it, and rejects never.
+        for (const { containerId, ifName } of deletes) void built.delete(containerId, ifName);
+        return built;
+    };
+    const network = (): PodNetwork => {
+        const built = current();
         if (built !== undefined) return built;
-        throw new AntreaError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
+        throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
     };
     return {
         async add(request, signal): Promise<WiredInterface> {
@@ -30,7 +52,11 @@ export function createCniBackend(components: CniBackendComponents): CniBackend {
             const record = await network().add({ ...request, podUid }, signal);
             return { ...record, netns: request.netns };
         },
-        delete: ({ containerId, ifName }) => network().delete(containerId, ifName),
+        async delete(attachment): Promise<void> {
+            const built = current();
+            if (built === undefined) early.set(keyOf(attachment), attachment);
+            else await built.delete(attachment.containerId, attachment.ifName);
+        },
         async check(request): Promise<void> {
             const known = network().find(request.containerId, request.ifName);
             if (known === undefined) {
@@ -43,18 +69,20 @@ export function createCniBackend(components: CniBackendComponents): CniBackend {
             await components.check(known, request);
         },
         async collect(valid, receivedAt): Promise<number> {
-            const keep = new Set(valid.map(({ containerId, ifName }) => `${containerId} ${ifName}`));
+            const keep = new Set(valid.map(keyOf));
             // What was wired after the call came in cannot be in its list and is no garbage.
             const garbage = network()
                 .interfaces()
-                .filter(
-                    ({ record, addedAt }) =>
-                        addedAt < receivedAt && !keep.has(`${record.containerId} ${record.ifName}`),
-                );
+                .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(keyOf(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;
         },
+        networkBuilt: () => void current(),
         notReady: () => readiness.missing(),
         ready: (signal) => readiness.ready(signal),
     };
+}
+
+function keyOf({ containerId, ifName }: Attachment): string {
+    return `${containerId} ${ifName}`;
 }

@@ -1,7 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { AntreaError } from "@antrea/errors";
 import { conflistText } from "./conflist/index.ts";
+
+export class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 
 /** What the process learns from its surroundings rather than from antrea-agent.conf. */
 export interface AgentEnvironment {
@@ -23,15 +26,20 @@ export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): Age
         podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
         bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
         cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
-        cniConfMode: Number.parseInt(env["CONFIG_FILE_MODE"] ?? "644", 8),
+        cniConfMode: fileMode(env["CONFIG_FILE_MODE"] ?? "644"),
         conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")) ?? conflistText({ portmap: true }),
     };
 }
 
+function fileMode(text: string): number {
+    if (/^0?[0-7]{3}$/.test(text)) return Number.parseInt(text, 8);
+    throw new EnvironmentError(
+        "BAD_FILE_MODE",
+        "caller",
+        `CONFIG_FILE_MODE is ${JSON.stringify(text)}: it must be a file mode of three octal digits, like 644`,
+    );
+}
+
 function readIfThere(path: string): string | undefined {
-    try {
-        return readFileSync(path, "utf8");
-    } catch {
-        return undefined;
-    }
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

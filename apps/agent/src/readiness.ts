@@ -3,10 +3,15 @@ import { AntreaError } from "@antrea/errors";
 /** What must be in place before Pods can be wired, by name; each with what is missing, in words for a user. */
 export class Readiness {
     readonly #problems = new Map<string, string>();
+    readonly #passing: () => string | undefined;
     #waiters: (() => void)[] = [];
 
-    /** @param conditions name and what is missing until it is first met */
-    constructor(conditions: Readonly<Record<string, string>>) {
+    /**
+     * @param conditions name and what is missing until it is first met
+     * @param passing what is missing just now and comes back by itself: told, but not waited for
+     */
+    constructor(conditions: Readonly<Record<string, string>>, passing: () => string | undefined = () => undefined) {
+        this.#passing = passing;
         for (const [name, problem] of Object.entries(conditions)) this.#problems.set(name, problem);
     }
 
@@ -21,7 +26,7 @@ export class Readiness {
 
     /** What is missing, or undefined when nothing is. */
     missing(): string | undefined {
-        return this.#problems.size === 0 ? undefined : [...this.#problems.values()].join("; ");
+        return this.#problems.size === 0 ? this.#passing() : [...this.#problems.values()].join("; ");
     }
 
     /** Resolves when nothing is missing. Rejects when the signal ends first. */

@@ -1,6 +1,7 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import {
     CniCallError,
+    checkAttachment,
     checkCommandVersion,
     encodeResult,
     parseCniArgs,
@@ -132,13 +133,12 @@ export class CniCalls {
 
     async #add(args: CniCmdArgs, config: NetworkConfig, receivedAt: number, signal: AbortSignal): Promise<CniResult> {
         const { backend } = this.#components;
+        checkArgs(args);
         const pod = parseCniArgs(args.args);
         const podName = pod.podName ?? "";
         const podNamespace = pod.podNamespace ?? "";
         if (podName === "" || podNamespace === "") {
-            throw new CniCallError(
-                "INVALID_ENVIRONMENT_VARIABLES",
-                "caller",
+            throw badArgument(
                 "CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only",
             );
         }
@@ -167,6 +167,7 @@ export class CniCalls {
     }
 
     async #check(args: CniCmdArgs, config: NetworkConfig): Promise<void> {
+        checkArgs(args);
         const previous = config.prevResult?.ips?.map((ip) => {
             const [address = "", length = ""] = ip.address.split("/");
             return { ip: parseIp(address), prefixLength: Number(length) };
@@ -213,6 +214,22 @@ export class CniCalls {
 }
 
 const empty = new Uint8Array();
+
+/** So that the record of the attachment fits into a link alias, with which it is rebuilt. */
+const maxContainerIdLength = 128;
+
+/** What our binary checks already; its callers are not the only ones. DEL takes anything: what is unknown is gone. */
+function checkArgs(args: CniCmdArgs): void {
+    checkAttachment(args);
+    if (args.containerId.length > maxContainerIdLength) {
+        throw badArgument(`CNI_CONTAINERID: ${args.containerId} must not exceed ${maxContainerIdLength} characters`);
+    }
+    if (args.netns === "") throw badArgument("CNI_NETNS must be set");
+}
+
+function badArgument(message: string): CniCallError {
+    return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", message);
+}
 
 function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };

@@ -9,4 +9,4 @@ export {
     type WiredAddress,
     type WiredInterface,
 } from "./calls.ts";
-export { CniServer } from "./server.ts";
+export { CniServer, CniServerError } from "./server.ts";

@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import {
     Server,
@@ -14,12 +14,17 @@ import {
     type CniCmdResponse,
     type CniMethodName,
 } from "@antrea/cni";
+import { AntreaError } from "@antrea/errors";
 import type { CniCalls, CniCommand } from "./calls.ts";
+
+export class CniServerError extends AntreaError<"LISTEN_FAILED" | "DEADLINE" | "CALLER_GONE"> {}
 
 /** CNI calls on a unix socket by gRPC, wire-compatible with Antrea's CNI service. */
 export class CniServer {
     readonly #calls: Pick<CniCalls, "call">;
     readonly #socketPath: string;
+    #inode: number | undefined;
+    #stopped: Promise<void> | undefined;
     readonly #server = new Server({ "grpc.max_receive_message_length": 4 << 20 });
 
     constructor(components: { readonly calls: Pick<CniCalls, "call"> }, options: { readonly socketPath: string }) {
@@ -34,21 +39,38 @@ export class CniServer {
         });
     }
 
-    /** Listens. Only the holder of the OVSDB lock may call it: the socket of an earlier process is taken over. */
+    /**
+     * Listens. Only the holder of the OVSDB lock may call it: the socket of an earlier process is taken over. It appears
+     * under its name ready and closed to others; and what Node.js removes when it closes is the name it was bound to,
+     * not the socket that a later process may have under this one.
+     */
     async start(): Promise<void> {
-        await mkdir(dirname(this.#socketPath), { recursive: true });
-        await rm(this.#socketPath, { force: true });
-        await new Promise<void>((resolve, reject) => {
-            this.#server.bindAsync(`unix:${this.#socketPath}`, ServerCredentials.createInsecure(), (error) => {
-                if (error === null) resolve();
-                else reject(error);
-            });
-        });
-        await chmod(this.#socketPath, 0o600);
+        const bound = `${this.#socketPath}.${process.pid}`;
+        try {
+            await mkdir(dirname(bound), { recursive: true });
+            await rm(bound, { force: true });
+            await this.#bind(bound);
+            await chmod(bound, 0o600);
+            this.#inode = (await stat(bound)).ino;
+            await rename(bound, this.#socketPath);
+        } catch (cause) {
+            this.#server.forceShutdown();
+            throw new CniServerError(
+                "LISTEN_FAILED",
+                "environment",
+                `cannot listen on ${this.#socketPath} (cniSocket); is its folder mounted writable?`,
+                { cause },
+            );
+        }
     }
 
-    /** Lets running calls end, then closes; after the limit the calls are ended. */
-    async stop(limitMs = 5_000): Promise<void> {
+    /** Lets running calls end, then closes; after the limit the calls are ended. Further calls wait for the first. */
+    stop(limitMs = 5_000): Promise<void> {
+        this.#stopped ??= this.#stop(limitMs);
+        return this.#stopped;
+    }
+
+    async #stop(limitMs: number): Promise<void> {
         await new Promise<void>((resolve) => {
             const limit = setTimeout(() => {
                 this.#server.forceShutdown();
@@ -59,17 +81,30 @@ export class CniServer {
                 resolve();
             });
         });
-        await rm(this.#socketPath, { force: true });
+        const present = await stat(this.#socketPath).catch(() => undefined);
+        if (present?.ino === this.#inode) await rm(this.#socketPath, { force: true });
+    }
+
+    #bind(path: string): Promise<void> {
+        return new Promise((resolve, reject) => {
+            this.#server.bindAsync(`unix:${path}`, ServerCredentials.createInsecure(), (error) => {
+                if (error === null) resolve();
+                else reject(error);
+            });
+        });
     }
 
     #handler(command: CniCommand) {
         return (call: ServerUnaryCall<CniCmdRequest, CniCmdResponse>, answer: sendUnaryData<CniCmdResponse>): void => {
             const cancelled = new AbortController();
             const limit = setTimeout(
-                () => cancelled.abort(new DOMException("the call took 60 s", "TimeoutError")),
+                () =>
+                    cancelled.abort(new CniServerError("DEADLINE", "timeout", `the call took ${deadlineMs / 1000} s`)),
                 deadlineMs,
             );
-            call.on("cancelled", () => cancelled.abort(new DOMException("the caller went away", "AbortError")));
+            call.on("cancelled", () =>
+                cancelled.abort(new CniServerError("CALLER_GONE", "aborted", "the caller went away")),
+            );
             this.#calls
                 .call(command, call.request.cniArgs, cancelled.signal)
                 .then(

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
@@ -29,11 +29,13 @@ export class Conflist {
     async write(): Promise<void> {
         const { folder, name, content, mode } = this.#options;
         const path = join(folder, name);
-        if ((await readFile(path, "utf8").catch(() => undefined)) === content) return;
+        if (await isAsItShouldBe(path, content, mode)) return;
         // A name that no runtime reads (they take .conf, .conflist, .json), in the same folder so that rename is atomic.
         const part = join(folder, `.${name}.${randomUUID()}.part`);
         try {
             await writeFile(part, content, { mode });
+            // The mode of a new file is subject to the umask.
+            await chmod(part, mode);
             await rename(part, path);
         } catch (cause) {
             await rm(part, { force: true }).catch(() => undefined);
@@ -48,6 +50,14 @@ export class Conflist {
 
     async remove(): Promise<void> {
         await rm(join(this.#options.folder, this.#options.name), { force: true });
+    }
+}
+
+async function isAsItShouldBe(path: string, content: string, mode: number): Promise<boolean> {
+    try {
+        return (await readFile(path, "utf8")) === content && ((await stat(path)).mode & 0o7777) === mode;
+    } catch {
+        return false;
     }
 }
 

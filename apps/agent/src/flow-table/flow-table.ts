@@ -1,7 +1,7 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import { roundMask, withCookies, type FlowSet } from "@antrea/flows";
-import { flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
-import type { Logger } from "@antrea/runtime";
+import { flowBodyKey, flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
+import { sleep, type Logger } from "@antrea/runtime";
 
 /** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
 export interface FlowLink {
@@ -19,6 +19,9 @@ function roundCookie(round: number): bigint {
     return BigInt(round) << 48n;
 }
 
+/** OVS reads slower than it is told: nothing was sent, so it is told again a little later. */
+const bufferFullPauseMs = 100;
+
 /** What is sent in one bundle at most when everything is replayed: OVS applies a bundle in one turn of its main loop. */
 const replayBundleSize = 2000;
 
@@ -35,8 +38,10 @@ export class FlowTable {
     readonly #logger: Logger;
     readonly #owners = new Map<string, FlowSet>();
     #round: number | undefined;
-    #replays = 0;
-    #replayWaiters: (() => void)[] = [];
+    /** Replays are numbered as they begin; `#lastReplay` is the last one that was all done. */
+    #replaysBegun = 0;
+    #lastReplay = 0;
+    #replayWaiters: { readonly begunAfter: number; readonly wake: () => void }[] = [];
 
     constructor(components: FlowTableComponents) {
         this.#link = components.link;
@@ -78,7 +83,8 @@ export class FlowTable {
             await this.#send(difference(flowsBefore, this.flowsOf(owner)), signal);
         } catch (error) {
             // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
-            if (!isAborted(error)) {
+            // A later call for the owner has said what is desired since.
+            if (!isAborted(error) && this.#owners.get(owner) === set) {
                 if (before === undefined) this.#owners.delete(owner);
                 else this.#owners.set(owner, before);
             }
@@ -98,14 +104,18 @@ export class FlowTable {
      * each connect, before anything else is sent.
      */
     async replay(link: FlowLink): Promise<void> {
+        this.#replaysBegun += 1;
+        const begun = this.#replaysBegun;
         const desired = this.#all();
         for (let start = 0; start < desired.length; start += replayBundleSize) {
             await link.bundle(desired.slice(start, start + replayBundleSize).map((flow) => ({ command: "add", flow })));
         }
         const deleted = await this.#deleteUndesired(link, this.#currentRound());
         this.#logger.info("flows replayed", { flows: desired.length, deleted });
-        this.#replays += 1;
-        for (const wake of this.#replayWaiters.splice(0)) wake();
+        this.#lastReplay = begun;
+        const carried = this.#replayWaiters.filter(({ begunAfter }) => begunAfter < begun);
+        this.#replayWaiters = this.#replayWaiters.filter(({ begunAfter }) => begunAfter >= begun);
+        for (const { wake } of carried) wake();
     }
 
     /** Deletes what earlier processes left: flows that carry one of the given rounds. */
@@ -117,11 +127,11 @@ export class FlowTable {
         return deleted;
     }
 
-    /** Compares OVS with the table and puts right what differs; returns how many flows were missing and superfluous. */
+    /** Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many superfluous. */
     async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
         const stats = await this.#dumpRound(this.#link, this.#currentRound());
-        const present = new Set(stats.map((flow) => flowKey(flow)));
-        const missing = this.#all().filter((flow) => !present.has(flowKey(flow)));
+        const present = new Map(stats.map((flow) => [flowKey(flow), flowBodyKey(flow)]));
+        const missing = this.#all().filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
         if (missing.length > 0) await this.#link.bundle(missing.map((flow) => ({ command: "add", flow })));
         const superfluous = await this.#deleteUndesired(this.#link, this.#currentRound());
         return { missing: missing.length, superfluous };
@@ -157,22 +167,36 @@ export class FlowTable {
 
     async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         if (mods.length === 0) return;
-        const seen = this.#replays;
-        try {
-            await this.#link.bundle(mods, signal === undefined ? {} : { signal });
-        } catch (error) {
-            if (!(error instanceof AntreaError) || (error.fault !== "environment" && error.fault !== "timeout"))
-                throw error;
-            this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
-            await this.#replayAfter(seen, signal);
+        for (;;) {
+            // A replay that has begun already read the table before it had these flows.
+            const begunAfter = this.#replaysBegun;
+            try {
+                return await this.#link.bundle(mods, signal === undefined ? {} : { signal });
+            } catch (error) {
+                if (!(error instanceof AntreaError)) throw error;
+                if (error.fault === "timeout") {
+                    // The connection stands and OVS is only slow: no replay will come, so it is told again.
+                    this.#logger.warn("OVS did not answer in time, sending the flows again", {
+                        reason: messageOf(error),
+                    });
+                    continue;
+                }
+                if (error.fault !== "environment") throw error;
+                if (error.code === "BUFFER_FULL") {
+                    await sleep(bufferFullPauseMs, signal);
+                    continue;
+                }
+                this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
+                return await this.#replayAfter(begunAfter, signal);
+            }
         }
     }
 
-    #replayAfter(seen: number, signal: AbortSignal | undefined): Promise<void> {
-        if (this.#replays > seen) return Promise.resolve();
+    #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<void> {
+        if (this.#lastReplay > begunAfter) return Promise.resolve();
         return new Promise((resolve, reject) => {
             const aborted = (): void => {
-                this.#replayWaiters = this.#replayWaiters.filter((waiter) => waiter !== wake);
+                this.#replayWaiters = this.#replayWaiters.filter((waiter) => waiter.wake !== wake);
                 reject(
                     new AntreaError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
                         cause: signal?.reason,
@@ -185,7 +209,7 @@ export class FlowTable {
             };
             if (signal?.aborted === true) return aborted();
             signal?.addEventListener("abort", aborted, { once: true });
-            this.#replayWaiters.push(wake);
+            this.#replayWaiters.push({ begunAfter, wake });
         });
     }
 

@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
 import { AntreaError } from "@antrea/errors";
-import { formatMac, parseMac, type IpAddress, type Prefix } from "@antrea/ip";
-import { setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
-import type { Logger } from "@antrea/runtime";
+import { formatMac, ipToBytes, parseMac, type IpAddress, type Prefix } from "@antrea/ip";
+import { getSysctl, setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
+import { sleep, type Logger } from "@antrea/runtime";
 
 /** The ports of the bridge, as the gateway needs them. */
 export interface GatewayPorts {
@@ -27,6 +26,8 @@ export interface GatewayOptions {
     readonly mtu: number;
     readonly podPrefixes: readonly Prefix[];
     readonly gatewayIps: readonly IpAddress[];
+    /** The interface that Pod traffic leaves the Node by. */
+    readonly transportName: string;
     /** Let the kernel compute checksums before a frame enters OVS: the userspace datapath drops unfinished ones. */
     readonly disableTxChecksumOffload: boolean;
 }
@@ -35,10 +36,11 @@ export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
 const linkTimeoutMs = 10_000;
+const linkLookMs = 20;
 
 /**
  * The gateway: the internal port by which Pod traffic enters and leaves the Node's network stack. It has the first
- * address of each podCIDR, and its MAC is drawn once and kept in OVSDB, so that Pods never see it change.
+ * address of each podCIDR, and its MAC follows from that and is kept in OVSDB, so that Pods never see it change.
  */
 export class Gateway {
     readonly #ports: GatewayPorts;
@@ -67,7 +69,7 @@ export class Gateway {
     /** Puts the port into OVSDB; again with the same MAC when the database lost it. Returns the port's number. */
     async ensurePort(signal?: AbortSignal): Promise<number> {
         const stored = this.#ports.port(this.#options.name)?.mac;
-        this.#mac ??= stored === undefined ? randomMac() : parseMac(stored);
+        this.#mac ??= stored === undefined ? macOfGateway(this.#options.gatewayIps[0]) : parseMac(stored);
         await this.#ports.ensurePort(
             {
                 name: this.#options.name,
@@ -91,6 +93,9 @@ export class Gateway {
         setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
         setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
         if (podPrefixes.some((prefix) => prefix.family === 6)) {
+            // A forwarding host ignores router advertisements unless told otherwise: the Node may live by one.
+            const acceptRa = `net/ipv6/conf/${this.#options.transportName}/accept_ra`;
+            if (getSysctl(undefined, acceptRa) === "1") setSysctl(undefined, acceptRa, "2");
             setSysctl(undefined, "net/ipv6/conf/all/forwarding", "1");
             setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
         }
@@ -119,18 +124,17 @@ export class Gateway {
     async #link(
         signal: AbortSignal | undefined,
     ): Promise<{ readonly index: number; readonly up: boolean; readonly mtu: number }> {
-        const deadline = Date.now() + linkTimeoutMs;
+        const deadline = performance.now() + linkTimeoutMs;
         for (;;) {
-            signal?.throwIfAborted();
             const link = await this.#netlink.link(this.#options.name);
             if (link !== undefined) return link;
-            if (Date.now() > deadline)
+            if (performance.now() > deadline)
                 throw new GatewayError(
                     "NO_DEVICE",
                     "environment",
                     `OVS did not create the device ${this.#options.name}; see the log of ovs-vswitchd`,
                 );
-            await new Promise((resolve) => setTimeout(resolve, 20));
+            await sleep(linkLookMs, signal);
         }
     }
 }
@@ -144,9 +148,11 @@ function sameAddress(
     );
 }
 
-function randomMac(): Uint8Array {
-    const mac = Uint8Array.from(randomBytes(6));
-    // locally administered, unicast
-    mac[0] = ((mac[0] ?? 0) & 0xfc) | 0x02;
-    return mac;
+/**
+ * The MAC of the gateway: 0a:59 and the last four bytes of its first address. Not drawn at random, so that it is the
+ * same again when the database is lost and Pods still know it.
+ */
+function macOfGateway(ip: IpAddress | undefined): Uint8Array {
+    if (ip === undefined) throw new GatewayError("NOT_READY", "internal", "the gateway has no address");
+    return Uint8Array.of(0x0a, 0x59, ...ipToBytes(ip).slice(-4));
 }

@@ -1,5 +1,14 @@
 import { AntreaError } from "@antrea/errors";
-import { parseIp, parsePrefix, prefixAt, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
+import {
+    formatPrefix,
+    parseIp,
+    parsePrefix,
+    prefixAt,
+    prefixContains,
+    prefixSize,
+    type IpAddress,
+    type Prefix,
+} from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 
 /** The parts of a Node object that the agent reads (core/v1 Node). */
@@ -20,7 +29,9 @@ export interface NodeConfig {
     readonly mtu: number;
 }
 
-export class NodeConfigError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR" | "NO_TRANSPORT_INTERFACE"> {}
+export class NodeConfigError extends AntreaError<
+    "NO_NODE" | "NO_POD_CIDR" | "BAD_POD_CIDR" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"
+> {}
 
 /** The podCIDRs of a Node, checked. Throws NodeConfigError. */
 export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
@@ -45,6 +56,15 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
             );
         }
     });
+    for (const prefix of prefixes) {
+        // The network address, the gateway, one Pod, and IPv4's broadcast address.
+        if (prefixSize(prefix) >= 4n) continue;
+        throw new NodeConfigError(
+            "BAD_POD_CIDR",
+            "peer",
+            `Node ${name}: spec.podCIDRs has ${formatPrefix(prefix)}, which has no room for a gateway and a Pod`,
+        );
+    }
     const families = new Set(prefixes.map((prefix) => prefix.family));
     if (families.size !== prefixes.length) {
         throw new NodeConfigError(

@@ -1,4 +1,5 @@
-import { formatIp, formatPrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import { messageOf } from "@antrea/errors";
+import { formatIp, formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
 import { RouteTable, type Netlink, type Route } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../node-config/node-config.ts";
@@ -34,22 +35,14 @@ export class NodeRoutes {
         const { netlink, nodes, logger } = this.#components;
         const { nodeName, transportIndex } = this.#options;
         const wanted = peerRoutes(nodeName, nodes(), await this.#subnets());
+        const problems = [...wanted.problems];
         const present = (await netlink.routes({ table: RouteTable.MAIN, protocol: antreaRouteProtocol })).filter(
             (route) => route.protocol === antreaRouteProtocol,
         );
         for (const route of wanted.routes) {
             if (present.some((one) => isRoute(one, route, transportIndex))) continue;
-            await netlink.replaceRoute({
-                dst: route.dst,
-                via: route.via,
-                dev: transportIndex,
-                protocol: antreaRouteProtocol,
-            });
-            logger.info("route to the Pods of a Node set", {
-                node: route.node,
-                podCIDR: formatPrefix(route.dst),
-                via: formatIp(route.via),
-            });
+            const problem = await this.#set(route);
+            if (problem !== undefined) problems.push({ node: route.node, problem });
         }
         for (const route of present) {
             if (wanted.routes.some((one) => isRoute(route, one, transportIndex))) continue;
@@ -66,21 +59,33 @@ export class NodeRoutes {
             });
             logger.info("stale route removed", { podCIDR: formatPrefix(route.dst) });
         }
-        const problems = wanted.problems.map(({ node, problem }) => `${node}: ${problem}`).join("; ");
-        if (problems !== "" && problems !== this.#problems) logger.warn("Nodes without a route", { problems });
-        this.#problems = problems;
+        const text = problems.map(({ node, problem }) => `${node}: ${problem}`).join("; ");
+        if (text !== "" && text !== this.#problems) logger.warn("Nodes without a route", { problems: text });
+        this.#problems = text;
+    }
+
+    /** One route that the kernel refuses, to an address of our own say, does not keep the others from theirs. */
+    async #set({ node, dst, via }: PeerRoute): Promise<string | undefined> {
+        const { netlink, logger } = this.#components;
+        try {
+            await netlink.replaceRoute({
+                dst,
+                via,
+                dev: this.#options.transportIndex,
+                protocol: antreaRouteProtocol,
+            });
+        } catch (error) {
+            return messageOf(error);
+        }
+        logger.info("route to the Pods of a Node set", { node, podCIDR: formatPrefix(dst), via: formatIp(via) });
+        return undefined;
     }
 
     /** The subnets of the transport interface, read each time: a Node may change its addresses. */
     async #subnets(): Promise<readonly Prefix[]> {
         const addresses = await this.#components.netlink.addresses(this.#options.transportIndex);
-        return addresses.map(({ ip, prefixLength }) => subnetOf(ip, prefixLength));
+        return addresses.map(({ ip, prefixLength }) => prefixOf(ip, prefixLength));
     }
-}
-
-function subnetOf(ip: IpAddress, length: number): Prefix {
-    const hostBits = BigInt((ip.family === 4 ? 32 : 128) - length);
-    return { family: ip.family, base: (ip.value >> hostBits) << hostBits, length };
 }
 
 function isRoute(route: Route, peer: PeerRoute, dev: number): boolean {

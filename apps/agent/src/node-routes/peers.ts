@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
+import { prefixContains, prefixesOverlap, type IpAddress, type Prefix } from "@antrea/ip";
 import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-config/node-config.ts";
 
 /** A route to the Pods of another Node. */
@@ -18,7 +18,8 @@ export interface PeerRoutes {
 /**
  * The routes to the Pods of all other Nodes, from the Node objects: `podCIDR via InternalIP` for Nodes on a subnet of
  * the transport interface. To others the network between the Nodes must know the way (mode noEncap). Two Nodes with one
- * podCIDR get none for it: either would be wrong for half of the Pods. Pure.
+ * podCIDR get none for it: either would be wrong for half of the Pods. Nor does one whose podCIDR overlaps ours: its
+ * route could take the traffic to our own Pods away. Pure.
  */
 export function peerRoutes(self: string, nodes: readonly NodeObject[], subnets: readonly Prefix[]): PeerRoutes {
     const routes: PeerRoute[] = [];
@@ -34,16 +35,21 @@ export function peerRoutes(self: string, nodes: readonly NodeObject[], subnets: 
         for (const prefix of prefixes) holders.set(keyOf(prefix), [...(holders.get(keyOf(prefix)) ?? []), name]);
         return [{ name, prefixes, ips: internalIpsOf(node) }];
     });
+    const own = parsed.find(({ name }) => name === self)?.prefixes ?? [];
     for (const { name, prefixes, ips } of parsed) {
         if (name === self) continue;
         for (const dst of prefixes) {
             const others = (holders.get(keyOf(dst)) ?? []).filter((holder) => holder !== name);
-            const via = ips.find((ip) => ip.family === dst.family);
+            const candidates = ips.filter((ip) => ip.family === dst.family);
+            // A Node may have several; one on a subnet of ours is its neighbour address.
+            const via = candidates.find((ip) => subnets.some((subnet) => prefixContains(subnet, ip)));
             if (others.length > 0)
                 problems.push({ node: name, problem: `its podCIDR is also that of Node ${others.join(", ")}` });
-            else if (via === undefined)
+            else if (own.some((prefix) => prefixesOverlap(prefix, dst)))
+                problems.push({ node: name, problem: "its podCIDR overlaps that of this Node" });
+            else if (candidates.length === 0)
                 problems.push({ node: name, problem: `it has no InternalIP of family IPv${dst.family}` });
-            else if (subnets.some((subnet) => prefixContains(subnet, via))) routes.push({ node: name, dst, via });
+            else if (via !== undefined) routes.push({ node: name, dst, via });
             else problems.push({ node: name, problem: "it is on another subnet: the network must route its podCIDR" });
         }
     }

@@ -99,12 +99,13 @@ export class OvsBridge {
 
     /** Waits until OVS has made the bridge. */
     async datapathId(timeoutMs: number, signal?: AbortSignal): Promise<string> {
+        const { bridge, datapathType } = this.#options;
         return this.#database.until(
             () => {
-                const bridge = this.#bridge();
-                return bridge && optionalTextOf(bridge.row, "datapath_id");
+                const found = this.#bridge();
+                return found && optionalTextOf(found.row, "datapath_id");
             },
-            { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+            { timeoutMs, signal, what: `bridge ${bridge} of ovs-vswitchd, datapath type ${datapathType}` },
         );
     }
 
@@ -113,6 +114,11 @@ export class OvsBridge {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
         await this.setExternalId(roundsKey, formatRounds(rounds), signal);
         return rounds;
+    }
+
+    /** One key of the bridge's external_ids. */
+    externalId(key: string): string | undefined {
+        return this.#externalIds().get(key);
     }
 
     /** Sets one key of the bridge's external_ids and leaves the others alone. */
@@ -145,10 +151,15 @@ export class OvsBridge {
         });
     }
 
-    /** One port by name. */
+    /** One port of the bridge by name; a port of another bridge is none of ours. */
     port(name: string): OvsPort | undefined {
-        for (const [uuid, port] of this.#database.rows("Port"))
-            if (port["name"] === name) return this.#portOf(uuid, port);
+        for (const [uuid, port] of this.#database.rows("Port")) {
+            if (port["name"] !== name) continue;
+            const bridge = this.#bridge();
+            return bridge !== undefined && referencesOf(bridge.row, "ports").includes(uuid)
+                ? this.#portOf(uuid, port)
+                : undefined;
+        }
         return undefined;
     }
 
@@ -189,6 +200,8 @@ export class OvsBridge {
 
     /** Deletes a port and with it its record; a port that is gone is a success. */
     async deletePort(name: string, signal?: AbortSignal): Promise<void> {
+        // An insertion whose answer was not waited for may be under way: what was sent before this one shows after it.
+        if (this.port(name) === undefined) await this.#transact([], signal);
         const bridge = this.#bridge();
         const port = this.port(name);
         if (bridge === undefined || port === undefined) return;
@@ -209,7 +222,7 @@ export class OvsBridge {
                 const port = this.port(name);
                 return port?.ofPort === undefined ? undefined : port;
             },
-            { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+            { timeoutMs, signal, what: `the number that ovs-vswitchd gives to port ${name}` },
         );
         if (found.ofPort !== undefined && found.ofPort > 0) return found.ofPort;
         throw new OvsBridgeError(

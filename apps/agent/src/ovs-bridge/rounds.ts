@@ -9,6 +9,8 @@ import { nextRound } from "@antrea/flows";
 export const roundsKey = "antrea-rounds";
 
 const maxRound = 0xffff;
+/** Starts in a row that may be killed before they deleted what earlier ones left: days of a crash loop. */
+const maxEarlier = 1000;
 
 export interface Rounds {
     readonly current: number;
@@ -26,7 +28,7 @@ export function nextRounds(stored: string | undefined): Rounds {
     // Round 0 is never used: flows of other programs usually carry cookies whose upper bits are zero.
     let current = nextRound(last);
     while (earlier.includes(current)) current = nextRound(current);
-    return { current, earlier: earlier.slice(-16) };
+    return { current, earlier: earlier.slice(-maxEarlier) };
 }
 
 /** The text to store while flows of earlier rounds may exist, or, without `earlier`, once they are deleted. */

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 import type { Flow } from "@antrea/openflow";
-import { flowKey } from "@antrea/openflow";
+import { flowBodyKey, flowKey } from "@antrea/openflow";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
 import type { PodInterface } from "./pod-network.ts";
@@ -26,7 +26,7 @@ export interface CheckComponents {
     ) => { readonly ofPort: number | undefined; readonly error: string | undefined } | undefined;
     readonly flowsOf: (known: PodInterface) => readonly Flow[];
     /** The flows that OVS has, of this agent's round. */
-    readonly dumpFlows: () => Promise<readonly Parameters<typeof flowKey>[0][]>;
+    readonly dumpFlows: () => Promise<readonly Flow[]>;
 }
 
 export interface CheckInput {
@@ -54,6 +54,7 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
             `${record.hostIfName} and ${record.ifName} are not the two ends of one veth pair`,
         );
     }
+    if (!host.up) throw failure("HOST_LINK", input, `${record.hostIfName} is down`);
     checkAddresses(input, inside.addresses);
     checkRoutes(input, inside.routes, inside.link.index);
     const port = components.port(record.hostIfName);
@@ -65,8 +66,8 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
             `OVS port ${record.hostIfName} has number ${port.ofPort ?? "none"}, not ${input.known.ofPort}${port.error === undefined ? "" : `: ${port.error}`}`,
         );
     }
-    const present = new Set((await components.dumpFlows()).map((flow) => flowKey(flow)));
-    const missing = components.flowsOf(input.known).filter((flow) => !present.has(flowKey(flow)));
+    const present = new Map((await components.dumpFlows()).map((flow) => [flowKey(flow), flowBodyKey(flow)]));
+    const missing = components.flowsOf(input.known).filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
     if (missing.length > 0) {
         throw failure(
             "FLOWS",

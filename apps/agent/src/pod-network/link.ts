@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { isNetlinkError, Netlink, setSysctl, setTxChecksumOffload } from "@antrea/netlink";
+import { isNetlinkError, Netlink, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
 import { hostMacOf } from "./names.ts";
 import { fromAlias, toAlias, type PodRecord } from "./record.ts";
 
@@ -32,7 +32,10 @@ export async function createPodLink(netlink: Netlink, record: PodRecord, options
     }
 }
 
-/** Sets up the Pod end: addresses, default routes and link-up in one batch, on a socket of the Pod's namespace. */
+/**
+ * Sets up the Pod end: addresses, default routes and link-up in one batch, on a socket of the Pod's namespace. What is
+ * there already stays.
+ */
 export async function configurePodEnd(record: PodRecord, options: PodLinkOptions): Promise<void> {
     if (record.addresses.some((address) => address.ip.family === 6)) {
         setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
@@ -50,7 +53,7 @@ export async function configurePodEnd(record: PodRecord, options: PodLinkOptions
     await pod.batch((batch) => {
         batch.setLink(link.index, { up: true });
         for (const { ip, prefixLength } of record.addresses) {
-            batch.addAddress({ index: link.index, ip, prefixLength, noDad: true });
+            batch.replaceAddress({ index: link.index, ip, prefixLength, noDad: true });
         }
         for (const { gateway } of record.addresses) {
             batch.replaceRoute({ dst: "default", family: gateway.family, via: gateway, dev: link.index });
@@ -58,10 +61,23 @@ export async function configurePodEnd(record: PodRecord, options: PodLinkOptions
     });
 }
 
-/** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. */
-export async function clearAlias(netlink: Netlink, hostIfName: string): Promise<void> {
-    const link = await netlink.link(hostIfName);
-    if (link !== undefined) await netlink.setLink(link.index, { alias: releasedAlias });
+/** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */
+export async function releasePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+    const link = await netlink.link(record.hostIfName);
+    if (link !== undefined && fromAlias(link.alias)?.containerId === record.containerId) {
+        await netlink.setLink(link.index, { alias: releasedAlias });
+    }
+}
+
+/** Deletes the veth pair of a record, released or not. Links of others stay alone. */
+export async function deletePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+    const link = await netlink.link(record.hostIfName);
+    if (link !== undefined && isOwn(link, record)) await netlink.deleteLink(link.index);
+}
+
+function isOwn(link: Link, record: PodRecord): boolean {
+    const ours = link.alias === releasedAlias || fromAlias(link.alias)?.containerId === record.containerId;
+    return link.kind === "veth" && ours;
 }
 
 /** The alias of a host end whose record is gone; the sweep deletes such links. */
@@ -80,8 +96,7 @@ async function removeOwnLeftover(netlink: Netlink, record: PodRecord): Promise<v
             `network namespace ${record.netns} has an interface ${record.ifName} already; another CNI plugin may have set it up`,
         );
     }
-    const alias = fromAlias(host.alias);
-    if (host.kind === "veth" && (host.alias === releasedAlias || alias?.containerId === record.containerId)) {
+    if (isOwn(host, record)) {
         await netlink.deleteLink(host.index);
         return;
     }

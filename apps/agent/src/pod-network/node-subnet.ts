@@ -89,7 +89,7 @@ export class NodeSubnet {
     usage(): readonly { readonly prefix: Prefix; readonly used: number; readonly total: bigint }[] {
         return this.#subnets.map((subnet) => {
             const { first, last } = bounds(subnet.prefix);
-            return { prefix: subnet.prefix, used: subnet.used.size, total: last - first + 1n };
+            return { prefix: subnet.prefix, used: subnet.used.size, total: last < first ? 0n : last - first + 1n };
         });
     }
 
@@ -99,19 +99,24 @@ export class NodeSubnet {
 
     #search(subnet: Subnet): bigint {
         const { first, last } = bounds(subnet.prefix);
+        if (last < first) throw exhausted(subnet, 0n);
         const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
         let index = start;
         do {
             if (!subnet.used.has(index)) return index;
             index = index === last ? first : index + 1n;
         } while (index !== start);
-        throw new NodeSubnetError(
-            "EXHAUSTED",
-            "environment",
-            `no free address in ${formatPrefix(subnet.prefix)}, the podCIDR of this Node: all ${last - first + 1n} are in use (gateway ${formatIp(subnet.gateway)}); ` +
-                `delete Pods on this Node or give Nodes larger podCIDRs`,
-        );
+        throw exhausted(subnet, last - first + 1n);
     }
+}
+
+function exhausted({ prefix, gateway }: Subnet, total: bigint): NodeSubnetError {
+    return new NodeSubnetError(
+        "EXHAUSTED",
+        "environment",
+        `no free address in ${formatPrefix(prefix)}, the podCIDR of this Node: all ${total} are in use (gateway ${formatIp(gateway)}); ` +
+            `delete Pods on this Node or give Nodes larger podCIDRs`,
+    );
 }
 
 /** The indexes that may be handed out: after network address and gateway, before IPv4's broadcast address. */

@@ -3,7 +3,7 @@ import { podFlows } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
-import { clearAlias, configurePodEnd, createPodLink, type PodLinkOptions } from "./link.ts";
+import { configurePodEnd, createPodLink, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
 import { hostInterfaceName, macOf } from "./names.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
@@ -63,11 +63,13 @@ export interface AddRequest {
 export interface PodInterface {
     readonly record: PodRecord;
     readonly ofPort: number;
-    /** When it was wired by this process, or 0 for one that was rebuilt. */
+    /** When its last ADD was answered; Infinity while one is under way, 0 for an interface that was rebuilt. */
     readonly addedAt: number;
 }
 
-export class PodNetworkError extends AntreaError<"DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED"> {}
+export class PodNetworkError extends AntreaError<
+    "DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED" | "STILL_REMOVED" | "NO_ADDRESS"
+> {}
 
 /** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
 const ofPortTimeoutMs = 20_000;
@@ -88,6 +90,8 @@ export class PodNetwork {
     readonly #interfaces = new Map<string, PodInterface>();
     readonly #locks = new KeyedLock();
     readonly #tombstones: Tombstones;
+    /** Keys of interfaces whose removal began and could not be ended yet. */
+    readonly #leaving = new Set<string>();
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -104,6 +108,11 @@ export class PodNetwork {
 
     find(containerId: string, ifName: string): PodInterface | undefined {
         return this.#interfaces.get(recordKey(containerId, ifName));
+    }
+
+    /** Interfaces that were to be removed when OVS was away: still known, to be removed again by the reconcile. */
+    isLeaving(known: PodInterface): boolean {
+        return this.#leaving.has(keyOf(known.record));
     }
 
     /** Serial work on one container, as ADD and DEL do it. */
@@ -128,7 +137,7 @@ export class PodNetwork {
     /** Takes over an interface that is wired already, at start. The caller has noted its addresses. */
     adopt(record: PodRecord, ofPort: number): void {
         this.ofPorts.note(ofPort);
-        this.#interfaces.set(recordKey(record.containerId, record.ifName), { record, ofPort, addedAt: 0 });
+        this.#interfaces.set(keyOf(record), { record, ofPort, addedAt: 0 });
         this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
     }
 
@@ -138,26 +147,26 @@ export class PodNetwork {
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal);
         await this.#wireFlows(record, ofPort, known.addedAt, signal);
+        if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
     }
 
     /**
-     * Removes a wired interface; the caller is inside `exclusively`. When flows or port cannot be removed in time the
-     * interface stays known, its address taken, and the next reconcile goes on.
+     * Removes a wired interface; the caller is inside `exclusively`. False when flows or port cannot be removed in time:
+     * the interface stays known then, its address taken, and the next reconcile goes on.
      */
-    async remove(known: PodInterface): Promise<void> {
+    async remove(known: PodInterface): Promise<boolean> {
         const { record } = known;
-        const key = recordKey(record.containerId, record.ifName);
         const limit = AbortSignal.timeout(deleteLimitMs);
+        this.#leaving.add(keyOf(record));
         try {
             await this.#components.flowTable.remove(flowOwner(record), limit);
             await this.#components.ports.deletePort(record.hostIfName, limit);
         } catch (error) {
             this.#logger.warn("unwiring is left to the reconcile", { pod: podOf(record), reason: messageOf(error) });
-            return;
+            return false;
         }
-        this.#forget(key, known);
         try {
-            await clearAlias(this.#components.netlink, record.hostIfName);
+            await releasePodLink(this.#components.netlink, record);
         } catch (error) {
             // ENODEV: the namespace ended between look and change, and the link with it.
             if (!isNetlinkError(error, "ENODEV")) {
@@ -167,7 +176,9 @@ export class PodNetwork {
                 });
             }
         }
+        this.#forget(known);
         this.#logger.info("Pod interface removed", { pod: podOf(record), container: record.containerId });
+        return true;
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
@@ -175,29 +186,39 @@ export class PodNetwork {
         const key = recordKey(request.containerId, request.ifName);
         const existing = this.#interfaces.get(key);
         if (existing !== undefined) {
-            const repeated = await this.#repeated(existing, request);
+            const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
         }
         const record = this.#newRecord(request, key);
-        const ofPort = this.ofPorts.take();
+        const ofPort = this.#takeOfPort(record);
         try {
             await createPodLink(this.#components.netlink, record, this.#options);
+        } catch (error) {
+            // Nothing was wired: whatever has the name of the link or of the port is somebody else's.
+            this.#forget({ record, ofPort, addedAt: 0 });
+            throw error;
+        }
+        try {
             this.#checkpoint(request, signal);
-            await Promise.all([
+            await allDone([
                 this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
                 configurePodEnd(record, this.#options),
             ]);
             this.#checkpoint(request, signal);
             const [actual] = await Promise.all([
                 this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal),
-                this.#wireFlows(record, ofPort, this.#options.now(), signal),
+                this.#wireFlows(record, ofPort, Infinity, signal),
             ]);
-            if (actual !== ofPort) await this.#wireFlows(record, actual, this.#options.now(), signal);
+            if (actual !== ofPort) {
+                await this.#wireFlows(record, actual, Infinity, signal);
+                this.ofPorts.release(ofPort);
+            }
             this.#checkpoint(request, signal);
         } catch (error) {
-            await this.#rollBack(record, key, ofPort);
+            await this.#rollBack(record, ofPort);
             throw error;
         }
+        this.#noteAnswer(record);
         this.#logger.info("Pod interface added", {
             pod: podOf(record),
             container: record.containerId,
@@ -207,8 +228,10 @@ export class PodNetwork {
     }
 
     /** The record of an ADD that is repeated; undefined when what was wired is gone and is to be made anew. */
-    async #repeated(existing: PodInterface, request: AddRequest): Promise<PodRecord | undefined> {
-        const link = await this.#components.netlink.link(existing.record.hostIfName);
+    async #repeated(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord | undefined> {
+        const link = this.isLeaving(existing)
+            ? undefined
+            : await this.#components.netlink.link(existing.record.hostIfName);
         if (link !== undefined && existing.record.netns !== request.netns && existing.record.netns !== "") {
             throw new PodNetworkError(
                 "OTHER_NETNS",
@@ -216,9 +239,29 @@ export class PodNetwork {
                 `container ${request.containerId} has interface ${request.ifName} in ${existing.record.netns} already, not in ${request.netns}; DEL it first`,
             );
         }
-        if (link !== undefined) return existing.record;
-        await this.remove(existing);
-        return undefined;
+        if (link !== undefined) return this.#mend(existing, request, signal);
+        if (await this.remove(existing)) return undefined;
+        throw new PodNetworkError(
+            "STILL_REMOVED",
+            "timeout",
+            `an earlier interface ${request.ifName} of container ${request.containerId} is not removed yet; is ovs-vswitchd up?`,
+        );
+    }
+
+    /** Puts all parts of a wired interface in place again, whichever is missing; a record that was rebuilt is completed. */
+    async #mend(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+        const { netns, podNamespace, podName, podUid } = request;
+        const record = { ...existing.record, netns, podNamespace, podName, podUid };
+        await configurePodEnd(record, this.#options);
+        await this.restore({ ...existing, record, addedAt: Infinity }, signal);
+        this.#checkpoint(request, signal);
+        this.#noteAnswer(record);
+        return record;
+    }
+
+    #noteAnswer(record: PodRecord): void {
+        const known = this.#interfaces.get(keyOf(record));
+        if (known !== undefined) this.#interfaces.set(keyOf(record), { ...known, addedAt: this.#options.now() });
     }
 
     #newRecord(request: AddRequest, key: string): PodRecord {
@@ -228,7 +271,8 @@ export class PodNetwork {
         while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
         const addresses = this.#components.subnet.allocate(key);
         const first = addresses[0];
-        if (first === undefined) throw new AntreaError("NO_ADDRESS", "internal", "an allocation without an address");
+        if (first === undefined)
+            throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
         return {
             containerId,
             ifName,
@@ -245,7 +289,7 @@ export class PodNetwork {
 
     async #wireFlows(record: PodRecord, ofPort: number, addedAt: number, signal?: AbortSignal): Promise<void> {
         this.ofPorts.note(ofPort);
-        this.#interfaces.set(recordKey(record.containerId, record.ifName), { record, ofPort, addedAt });
+        this.#interfaces.set(keyOf(record), { record, ofPort, addedAt });
         await this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal);
     }
 
@@ -258,28 +302,46 @@ export class PodNetwork {
         });
     }
 
-    async #rollBack(record: PodRecord, key: string, ofPort: number): Promise<void> {
-        const known = this.#interfaces.get(key) ?? { record, ofPort, addedAt: 0 };
+    async #rollBack(record: PodRecord, ofPort: number): Promise<void> {
+        const known = this.#interfaces.get(keyOf(record)) ?? { record, ofPort, addedAt: 0 };
         // Known from here on, so that the reconcile goes on where this cannot.
-        this.#interfaces.set(key, known);
+        this.#interfaces.set(keyOf(record), known);
+        if (known.ofPort !== ofPort) this.ofPorts.release(ofPort);
         await this.remove(known);
         try {
-            await this.#components.netlink.deleteLink(record.hostIfName);
+            await deletePodLink(this.#components.netlink, record);
         } catch (error) {
             this.#logger.warn("a veth pair stays for the sweep", { link: record.hostIfName, reason: messageOf(error) });
         }
     }
 
-    #forget(key: string, known: PodInterface): void {
-        for (const address of known.record.addresses) this.#components.subnet.release(address.ip, key);
+    /** The number to ask OVS for; without one the addresses of the record are given back. */
+    #takeOfPort(record: PodRecord): number {
+        try {
+            return this.ofPorts.take();
+        } catch (error) {
+            this.#freeAddresses(record);
+            throw error;
+        }
+    }
+
+    #forget(known: PodInterface): void {
+        this.#freeAddresses(known.record);
         this.ofPorts.release(known.ofPort);
-        this.#interfaces.delete(key);
+        this.#interfaces.delete(keyOf(known.record));
+        this.#leaving.delete(keyOf(known.record));
+    }
+
+    #freeAddresses(record: PodRecord): void {
+        for (const { ip } of record.addresses) this.#components.subnet.release(ip, keyOf(record));
     }
 
     #checkpoint(request: AddRequest, signal: AbortSignal): void {
         if (signal.aborted) {
-            throw new PodNetworkError("CANCELLED", "aborted", `ADD of container ${request.containerId} was cancelled`, {
-                cause: signal.reason,
+            const { reason }: { readonly reason: unknown } = signal;
+            const fault = reason instanceof AntreaError ? reason.fault : "aborted";
+            throw new PodNetworkError("CANCELLED", fault, `ADD of container ${request.containerId} was stopped`, {
+                cause: reason,
             });
         }
         this.#refuseIfDeleted(request);
@@ -302,6 +364,16 @@ export function flowOwner(record: PodRecord): string {
 
 function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts["ensurePort"]>[0] {
     return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
+}
+
+function keyOf(record: PodRecord): string {
+    return recordKey(record.containerId, record.ifName);
+}
+
+/** Waits for all, then rejects with the first failure: what is rolled back after it must not be under way. */
+async function allDone(work: readonly Promise<void>[]): Promise<void> {
+    const failed = (await Promise.allSettled(work)).find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
 }
 
 function podOf(record: PodRecord): string {

@@ -17,6 +17,8 @@ export interface KnownPod {
     readonly namespace: string;
     readonly name: string;
     readonly hostNetwork: boolean;
+    /** Phase Succeeded or Failed: its containers are gone, and their addresses with them. */
+    readonly ended: boolean;
     readonly podIps: readonly IpAddress[];
 }
 
@@ -28,13 +30,19 @@ export interface RebuildInput {
     readonly podPrefixes: readonly Prefix[];
 }
 
+/** An address in use by a Pod that nothing on this Node tells of. */
+export interface HeldAddress {
+    readonly ip: IpAddress;
+    readonly podUid: string;
+}
+
 export interface Rebuilt {
     /** What is wired, by OVSDB or, where the database was lost, by the links. */
     readonly kept: readonly { readonly record: PodRecord; readonly ofPort: number | undefined }[];
     /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
     readonly dropped: readonly { readonly port: string; readonly why: string }[];
     /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
-    readonly held: readonly { readonly ip: IpAddress; readonly podUid: string }[];
+    readonly held: readonly HeldAddress[];
 }
 
 /**
@@ -74,13 +82,17 @@ export function rebuild(input: RebuildInput): Rebuilt {
         const record = fromLink(link, input);
         if (record !== undefined && claim(record) === undefined) kept.push({ record, ofPort: undefined });
     }
-    const held = input.pods
-        .filter((pod) => !pod.hostNetwork)
-        .flatMap((pod) => pod.podIps.map((ip) => ({ ip, podUid: pod.uid })))
-        .filter(
-            ({ ip }) => !owners.has(formatIp(ip)) && input.podPrefixes.some((prefix) => prefixContains(prefix, ip)),
-        );
+    const held = heldAddresses(input.pods).filter(
+        ({ ip }) => !owners.has(formatIp(ip)) && input.podPrefixes.some((prefix) => prefixContains(prefix, ip)),
+    );
     return { kept, dropped, held };
+}
+
+/** The addresses that Pods have by what the API server says. Pure. */
+export function heldAddresses(pods: readonly KnownPod[]): readonly HeldAddress[] {
+    return pods
+        .filter((pod) => !pod.hostNetwork && !pod.ended)
+        .flatMap((pod) => pod.podIps.map((ip) => ({ ip, podUid: pod.uid })));
 }
 
 function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {

@@ -1,13 +1,12 @@
 import { messageOf } from "@antrea/errors";
-import { formatIp, type IpAddress } from "@antrea/ip";
+import { formatIp, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
-import type { Logger } from "@antrea/runtime";
+import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import { releasedAlias } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodInterface, PodNetwork } from "./pod-network.ts";
 import { fromAlias, recordKey } from "./record.ts";
-import { rebuild, type KnownPod, type StoredPort } from "./rebuild.ts";
-import type { Prefix } from "@antrea/ip";
+import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type StoredPort } from "./rebuild.ts";
 
 export interface ReconcilerComponents {
     readonly network: PodNetwork;
@@ -24,6 +23,9 @@ export interface ReconcilerOptions {
     readonly podPrefixes: readonly Prefix[];
 }
 
+/** How long the rebuild waits for the API server: names of Pods are good to have, traffic is needed. */
+const podsSoonMs = 3_000;
+
 /**
  * Keeps what is wired in step with what lives. The host end of a veth pair exists exactly as long as the Pod's network
  * namespace: it is the sign of life, whatever the API server says of the Pod.
@@ -33,7 +35,9 @@ export class PodReconciler {
     readonly #options: ReconcilerOptions;
     readonly #logger: Logger;
     /** Addresses held for Pods whose wiring is not to be seen. */
-    #held: readonly { readonly ip: IpAddress; readonly podUid: string }[] = [];
+    #held: readonly HeldAddress[] = [];
+    /** Whether the API server has said which Pods this Node has. */
+    #podsKnown = false;
     #sweepCandidates = new Set<number>();
 
     constructor(components: ReconcilerComponents, options: ReconcilerOptions) {
@@ -42,13 +46,17 @@ export class PodReconciler {
         this.#logger = components.logger;
     }
 
-    /** At start, before any ADD is served: rebuilds records and addresses, drops what stands for nothing. */
+    /**
+     * At start, before any ADD is served: rebuilds records, drops what stands for nothing. An API server that is away
+     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, and
+     * `holdKnownAddresses` asks again.
+     */
     async rebuild(signal: AbortSignal): Promise<void> {
-        const { network, netlink, subnet, ports, pods } = this.#components;
+        const { network, netlink, subnet, ports } = this.#components;
         const rebuilt = rebuild({
             ports: ports.ports(),
             links: await netlink.links(),
-            pods: await pods(signal),
+            pods: (await this.#podsSoon(signal)) ?? [],
             bootId: this.#options.bootId,
             podPrefixes: this.#options.podPrefixes,
         });
@@ -66,16 +74,67 @@ export class PodReconciler {
                 });
             }
         }
+        // All numbers in use are known before a new one is chosen.
+        for (const { ofPort } of rebuilt.kept) if (ofPort !== undefined && ofPort > 0) network.ofPorts.note(ofPort);
         for (const { record, ofPort } of rebuilt.kept) {
-            network.adopt(record, ofPort !== undefined && ofPort > 0 ? ofPort : network.ofPorts.take());
+            try {
+                network.adopt(record, ofPort !== undefined && ofPort > 0 ? ofPort : network.ofPorts.take());
+            } catch (error) {
+                // Its address stays taken: whoever has it must not meet a second owner.
+                const reason = messageOf(error);
+                this.#logger.warn("a Pod interface cannot be taken over", { port: record.hostIfName, reason });
+            }
         }
-        this.#held = rebuilt.held;
-        for (const { ip, podUid } of rebuilt.held) subnet.take(ip, `pod/${podUid}`);
+        this.#hold(rebuilt.held);
         this.#logger.info("Pod interfaces rebuilt", {
             interfaces: rebuilt.kept.length,
             dropped: rebuilt.dropped.length,
-            heldAddresses: rebuilt.held.length,
         });
+    }
+
+    /**
+     * At start, after `rebuild` and before any ADD is served: holds the addresses that Pods of this Node have by what
+     * the API server says, although nothing of their wiring is to be seen. Asks until it is answered, unless `rebuild`
+     * was answered already.
+     */
+    async holdKnownAddresses(signal: AbortSignal): Promise<void> {
+        if (this.#podsKnown) return;
+        const { subnet } = this.#components;
+        const pods = await this.#podsAtLast(signal);
+        this.#hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
+    }
+
+    #hold(held: readonly HeldAddress[]): void {
+        this.#held = held;
+        for (const { ip, podUid } of held) this.#components.subnet.take(ip, `pod/${podUid}`);
+        if (held.length > 0) this.#logger.info("addresses of Pods held", { addresses: held.length });
+    }
+
+    async #podsSoon(signal: AbortSignal): Promise<readonly KnownPod[] | undefined> {
+        try {
+            const pods = await this.#components.pods(AbortSignal.any([signal, AbortSignal.timeout(podsSoonMs)]));
+            this.#podsKnown = true;
+            return pods;
+        } catch (error) {
+            signal.throwIfAborted();
+            this.#logger.warn("the Pods of this Node cannot be read now", { reason: messageOf(error) });
+            return undefined;
+        }
+    }
+
+    async #podsAtLast(signal: AbortSignal): Promise<readonly KnownPod[]> {
+        const backoff = new Backoff({ initialMs: 500, maxMs: 10_000 });
+        for (;;) {
+            try {
+                return await this.#components.pods(signal);
+            } catch (error) {
+                signal.throwIfAborted();
+                this.#logger.warn("no Pod is wired until the Pods of this Node can be read", {
+                    reason: messageOf(error),
+                });
+                await sleep(backoff.next(), signal);
+            }
+        }
     }
 
     /** Puts port and flows of all known interfaces in place; one that fails does not keep the others from theirs. */
@@ -100,25 +159,25 @@ export class PodReconciler {
         const links = await netlink.links();
         const linkNames = new Set(links.map((link) => link.name));
         const portsByName = new Map(ports.ports().map((port) => [port.name, port]));
-        for (const known of network.interfaces()) {
-            const name = known.record.hostIfName;
-            if (!linkNames.has(name)) {
-                await this.#quietly(known, "could not remove the interface of an ended namespace", () =>
-                    this.#removeIfEnded(known),
-                );
-            } else if (portsByName.get(name)?.ofPort !== known.ofPort) {
-                await this.#quietly(known, "could not restore a Pod interface", () =>
+        await Promise.all(
+            network.interfaces().map((known) => {
+                const name = known.record.hostIfName;
+                if (network.isLeaving(known) || !linkNames.has(name)) {
+                    return this.#quietly(known, "could not remove a Pod interface", () => this.#removeIfEnded(known));
+                }
+                if (portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
+                return this.#quietly(known, "could not restore a Pod interface", () =>
                     this.#current(known, (current) => network.restore(current, signal)),
                 );
-            }
-        }
+            }),
+        );
         await this.#dropOrphanPorts([...portsByName.values()], signal);
         await this.#sweepLinks(links);
         await this.#freeHeld(signal);
     }
 
     /** Runs the work under the container's lock, unless the interface went meanwhile. */
-    #current(known: PodInterface, work: (current: PodInterface) => Promise<void>): Promise<void> {
+    #current(known: PodInterface, work: (current: PodInterface) => Promise<unknown>): Promise<void> {
         const { network } = this.#components;
         const { containerId, ifName } = known.record;
         return network.exclusively(containerId, async () => {
@@ -129,9 +188,10 @@ export class PodReconciler {
 
     #removeIfEnded(known: PodInterface): Promise<void> {
         return this.#current(known, async (current) => {
+            const { network, netlink } = this.#components;
             // Looked at again inside the lock: an ADD may have been making the link.
-            if ((await this.#components.netlink.link(current.record.hostIfName)) === undefined) {
-                await this.#components.network.remove(current);
+            if (network.isLeaving(current) || (await netlink.link(current.record.hostIfName)) === undefined) {
+                await network.remove(current);
             }
         });
     }
@@ -163,22 +223,26 @@ export class PodReconciler {
                 !known.has(link.name) &&
                 (link.alias === releasedAlias || fromAlias(link.alias) !== undefined),
         );
-        for (const link of leftovers) {
-            if (!this.#sweepCandidates.has(link.index)) continue;
-            // An ADD may have taken the name since the list was made.
-            if (network.interfaces().some((one) => one.record.hostIfName === link.name)) continue;
-            await netlink.deleteLink(link.index);
-            this.#logger.info("leftover veth pair deleted", { link: link.name });
+        for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
+            // Under the lock of its container: an ADD under way has a link before it has a record.
+            await network.exclusively(fromAlias(link.alias)?.containerId ?? "", async () => {
+                if (network.interfaces().some((one) => one.record.hostIfName === link.name)) return;
+                await netlink.deleteLink(link.index);
+                this.#logger.info("leftover veth pair deleted", { link: link.name });
+            });
         }
         this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
     }
 
     async #freeHeld(signal: AbortSignal): Promise<void> {
         if (this.#held.length === 0) return;
-        const alive = new Set((await this.#components.pods(signal)).map((pod) => pod.uid));
-        for (const { ip, podUid } of this.#held)
-            if (!alive.has(podUid)) this.#components.subnet.release(ip, `pod/${podUid}`);
-        this.#held = this.#held.filter(({ podUid }) => alive.has(podUid));
+        const pods = await this.#components.pods(signal);
+        const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
+        this.#held = this.#held.filter(({ ip, podUid }) => {
+            if (stillHeld.has(`${podUid} ${formatIp(ip)}`)) return true;
+            this.#components.subnet.release(ip, `pod/${podUid}`);
+            return false;
+        });
     }
 
     async #quietly(known: PodInterface, message: string, work: () => Promise<void>): Promise<void> {

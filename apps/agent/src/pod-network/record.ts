@@ -1,4 +1,5 @@
-import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { AntreaError } from "@antrea/errors";
+import { formatIp, parseIp, parseMac, type IpAddress } from "@antrea/ip";
 
 /** One address of a Pod interface, with all that ADD's answer needs, so that nothing is looked up again later. */
 export interface PodAddress {
@@ -62,7 +63,7 @@ export function fromExternalIds(
     const containerId = ids.get("container-id") ?? "";
     const addresses = readAddresses(ids.get("ip-address"), ids.get("ip-prefix-length"), ids.get("ip-gateway"));
     const mac = ids.get("attached-mac") ?? "";
-    if (containerId === "" || mac === "" || addresses === undefined) return "unfinished";
+    if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
         containerId,
         ifName: ids.get("if-dev") ?? "eth0",
@@ -83,33 +84,56 @@ function readAddresses(
     gateways: string | undefined,
 ): readonly PodAddress[] | undefined {
     if (ips === undefined || lengths === undefined || gateways === undefined) return undefined;
+    const ip = ips.split(separator);
     const length = lengths.split(separator);
     const gateway = gateways.split(separator);
+    if (length.length !== ip.length || gateway.length !== ip.length) return undefined;
     try {
-        const addresses = ips.split(separator).map((ip, index) => ({
-            ip: parseIp(ip),
-            prefixLength: Number(length[index] ?? ""),
+        return ip.map((text, index) => ({
+            ...readAddress(text, length[index] ?? ""),
             gateway: parseIp(gateway[index] ?? ""),
         }));
-        return addresses.every((address) => Number.isInteger(address.prefixLength)) ? addresses : undefined;
     } catch {
         return undefined;
     }
 }
 
+/** An address and the length of its prefix. Throws when either is none. */
+function readAddress(ip: string, length: string): { readonly ip: IpAddress; readonly prefixLength: number } {
+    const address = parseIp(ip);
+    const prefixLength = /^[0-9]{1,3}$/.test(length) ? Number(length) : Infinity;
+    if (prefixLength <= (address.family === 4 ? 32 : 128)) return { ip: address, prefixLength };
+    throw new AntreaError("BAD_PREFIX_LENGTH", "peer", `${length} is no prefix length of ${ip}`);
+}
+
+function isMac(text: string): boolean {
+    try {
+        parseMac(text);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
 const aliasMark = "antrea1";
+
+const maxAliasBytes = 255;
 
 /**
  * The record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container id 64, UID 36, two addresses with
- * prefix lengths 62, interface 15. Names of Pods do not fit; they are found again by the UID.
+ * prefix lengths 62, interface 15. Names of Pods do not fit; they are found again by the UID. With a longer container
+ * id or UID than Kubernetes' runtimes have, the UID is left out.
  */
 export function toAlias(record: PodRecord): string {
+    const alias = aliasWith(record, record.podUid);
+    return new TextEncoder().encode(alias).length <= maxAliasBytes ? alias : aliasWith(record, "");
+}
+
+function aliasWith(record: PodRecord, podUid: string): string {
     const addresses = record.addresses
         .map((address) => `${formatIp(address.ip)}/${address.prefixLength}`)
         .join(separator);
-    return [aliasMark, record.containerId, record.ifName, record.podUid, addresses, record.bootId.slice(0, 8)].join(
-        " ",
-    );
+    return [aliasMark, record.containerId, record.ifName, podUid, addresses, record.bootId.slice(0, 8)].join(" ");
 }
 
 /** What a link alias tells of an interface. */
@@ -133,7 +157,7 @@ export function fromAlias(alias: string | undefined): AliasRecord | undefined {
             podUid,
             addresses: addresses.split(separator).map((text) => {
                 const [ip = "", length = ""] = text.split("/");
-                return { ip: parseIp(ip), prefixLength: Number(length) };
+                return readAddress(ip, length);
             }),
             bootId,
         };

@@ -1,0 +1,64 @@
+import { messageOf } from "@antrea/errors";
+import { parseIp } from "@antrea/ip";
+import { pods, type ApiClient, type KubeObject, type Node, type Resource } from "@antrea/kube";
+import type { Logger } from "@antrea/runtime";
+import type { KnownPod } from "./pod-network/index.ts";
+
+const daemonSets: Resource<KubeObject> = {
+    group: "apps",
+    version: "v1",
+    plural: "daemonsets",
+    kind: "DaemonSet",
+    namespaced: true,
+};
+
+/** A Node without what nobody here reads; a cluster may have thousands. */
+export function slimNode(node: Node): Node {
+    const { name, uid, resourceVersion } = node.metadata ?? {};
+    return {
+        metadata: { ...(name && { name }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+        spec: {
+            ...(node.spec?.podCIDR && { podCIDR: node.spec.podCIDR }),
+            ...(node.spec?.podCIDRs && { podCIDRs: node.spec.podCIDRs }),
+        },
+        status: { ...(node.status?.addresses && { addresses: node.status.addresses }) },
+    };
+}
+
+/** True when the change is about what other Nodes route by: podCIDRs or addresses, not a kubelet's heartbeat. */
+export function changesRoutes(node: Node, old: Node | undefined): boolean {
+    const parts = ({ spec, status }: Node): string => JSON.stringify([spec, status]);
+    return old === undefined || old === node || parts(node) !== parts(old);
+}
+
+/** The Pods of a Node, read live. */
+export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSignal): Promise<readonly KnownPod[]> {
+    const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
+    return items.map((pod) => ({
+        uid: pod.metadata?.uid ?? "",
+        namespace: pod.metadata?.namespace ?? "",
+        name: pod.metadata?.name ?? "",
+        hostNetwork: pod.spec?.hostNetwork === true,
+        ended: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
+        podIps: (pod.status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined || ip === "" ? [] : [parseIp(ip)])),
+    }));
+}
+
+/** The live UID of a Pod; "" when there is none of that name. */
+export async function podUidOf(api: ApiClient, namespace: string, name: string): Promise<string> {
+    const pod = await api.find(pods, { namespace, name });
+    return pod?.metadata?.uid ?? "";
+}
+
+/** True when the DaemonSet is being deleted: this agent will not come back. In doubt it stays. */
+export async function leavesForGood(api: ApiClient, namespace: string, logger: Logger): Promise<boolean> {
+    try {
+        const found = await api.find(daemonSets, { namespace, name: "antrea-agent" }, { timeoutMs: 2_000 });
+        return found === undefined || found.metadata?.deletionTimestamp !== undefined;
+    } catch (error) {
+        logger.warn("cannot tell whether the DaemonSet is being deleted; the CNI configuration stays", {
+            reason: messageOf(error),
+        });
+        return false;
+    }
+}

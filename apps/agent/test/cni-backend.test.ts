@@ -1,0 +1,125 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { createCniBackend } from "../src/cni-backend.ts";
+import type { CniBackend } from "../src/cni-server/index.ts";
+import type { AddRequest, PodInterface, PodNetwork } from "../src/pod-network/index.ts";
+import type { PodRecord } from "../src/pod-network/record.ts";
+import { Readiness } from "../src/readiness.ts";
+import { podRecord } from "./support/records.ts";
+
+/** The Pod network without a kernel: it remembers what is wired and what was deleted. */
+class FakeNetwork {
+    readonly wired = new Map<string, PodInterface>();
+    readonly deleted: string[] = [];
+
+    interfaces(): readonly PodInterface[] {
+        return [...this.wired.values()];
+    }
+
+    find(containerId: string, ifName: string): PodInterface | undefined {
+        return this.wired.get(`${containerId} ${ifName}`);
+    }
+
+    add(request: AddRequest): Promise<PodRecord> {
+        if (this.deleted.includes(`${request.containerId} ${request.ifName}`)) {
+            return Promise.reject(new Error("deleted meanwhile"));
+        }
+        const record = podRecord({ ...request, netns: "" });
+        this.wire(record.containerId, 0, record);
+        return Promise.resolve(record);
+    }
+
+    delete(containerId: string, ifName: string): Promise<void> {
+        this.deleted.push(`${containerId} ${ifName}`);
+        this.wired.delete(`${containerId} ${ifName}`);
+        return Promise.resolve();
+    }
+
+    wire(containerId: string, addedAt: number, record = podRecord({ containerId })): void {
+        this.wired.set(`${containerId} ${record.ifName}`, { record, ofPort: 32784, addedAt });
+    }
+}
+
+let network: FakeNetwork | undefined;
+let readiness: Readiness;
+let backend: CniBackend;
+let asked: string[];
+const { signal } = new AbortController();
+const request = {
+    containerId: "c1",
+    ifName: "eth0",
+    netns: "/var/run/netns/1",
+    podNamespace: "default",
+    podName: "web-0",
+    podUid: "uid-0",
+    receivedAt: 100,
+};
+
+beforeEach(() => {
+    network = new FakeNetwork();
+    readiness = new Readiness({ records: "the Pod interfaces of this Node are not rebuilt" });
+    asked = [];
+    backend = createCniBackend({
+        readiness,
+        network: () => network as unknown as PodNetwork | undefined,
+        check: () => Promise.resolve(),
+        podUid: (namespace, name) => {
+            asked.push(`${namespace}/${name}`);
+            return Promise.resolve("uid-live");
+        },
+    });
+});
+
+describe("ADD", () => {
+    it("answers with the namespace of the caller, which a rebuilt record may lack", async () => {
+        expect(await backend.add(request, signal)).toMatchObject({ netns: "/var/run/netns/1", podUid: "uid-0" });
+        expect(asked).toEqual([]);
+    });
+
+    it("asks for the UID of the Pod when the runtime sent none", async () => {
+        expect(await backend.add({ ...request, podUid: "" }, signal)).toMatchObject({ podUid: "uid-live" });
+        expect(asked).toEqual(["default/web-0"]);
+    });
+});
+
+describe("before the network is built", () => {
+    it("CHECK says what is missing", async () => {
+        network = undefined;
+        await expect(backend.check({ ...request, previous: undefined })).rejects.toMatchObject({
+            code: "NOT_READY",
+            message: "the Pod interfaces of this Node are not rebuilt",
+        });
+    });
+
+    it("DEL succeeds, is made good once the network is there, and stops the ADD that waits", async () => {
+        network = undefined;
+        await backend.delete({ containerId: "c1", ifName: "eth0" });
+        await backend.delete({ containerId: "c1", ifName: "eth0" });
+        const built = new FakeNetwork();
+        built.wire("c1", 0);
+        network = built;
+        await expect(backend.add(request, signal)).rejects.toThrow("deleted meanwhile");
+        expect(built.deleted).toEqual(["c1 eth0"]);
+        expect(built.wired.size).toBe(0);
+        await backend.delete({ containerId: "c2", ifName: "eth0" });
+        expect(built.deleted).toEqual(["c1 eth0", "c2 eth0"]);
+    });
+});
+
+describe("GC", () => {
+    it("removes what is older than the call and not in the list", async () => {
+        for (const [containerId, addedAt] of [
+            ["old", 10],
+            ["valid", 10],
+            ["new", 200],
+        ] as const) {
+            network?.wire(containerId, addedAt);
+        }
+        network?.wire("valid", 10, podRecord({ containerId: "valid", ifName: "net1" }));
+        expect(await backend.collect([{ containerId: "valid", ifName: "eth0" }], 100)).toBe(2);
+        expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
+    });
+});
+
+it("CHECK of what is not wired says so", async () => {
+    await expect(backend.check({ ...request, previous: undefined })).rejects.toMatchObject({ code: "NO_RECORD" });
+});

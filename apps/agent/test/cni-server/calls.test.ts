@@ -1,0 +1,316 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { CniCallError, ErrorCode, supportedVersions, toCniError, type CniCmdArgs } from "@antrea/cni";
+import { AntreaError } from "@antrea/errors";
+import { formatIp } from "@antrea/ip";
+import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
+import { CheckError, NodeSubnetError, PodNetworkError } from "../../src/pod-network/index.ts";
+import { silentLogger } from "../support/logger.ts";
+import { FakeBackend } from "./fake-backend.ts";
+
+let backend: FakeBackend;
+let calls: CniCalls;
+let observed: string[];
+
+beforeEach(() => {
+    backend = new FakeBackend();
+    observed = [];
+    calls = new CniCalls({
+        backend,
+        logger: silentLogger,
+        now: () => 4711,
+        observe: (...call) => observed.push(call.join(" ")),
+    });
+});
+
+const podArgs = "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;K8S_POD_UID=uid-0";
+
+function argsOf(config: unknown = {}, changes: Partial<CniCmdArgs> = {}): CniCmdArgs {
+    const whole = { cniVersion: "1.1.0", name: "antrea", type: "antrea", ...(config as object) };
+    return {
+        containerId: "c1",
+        netns: "/var/run/netns/cni-1",
+        ifname: "eth0",
+        args: podArgs,
+        path: "/opt/cni/bin",
+        networkConfiguration: new TextEncoder().encode(JSON.stringify(whole)),
+        ...changes,
+    };
+}
+
+function call(command: CniCommand, args = argsOf(), signal = new AbortController().signal): Promise<Uint8Array> {
+    return calls.call(command, args, signal);
+}
+
+async function callJson(command: CniCommand, args = argsOf()): Promise<Record<string, unknown>> {
+    return JSON.parse(new TextDecoder().decode(await call(command, args))) as Record<string, unknown>;
+}
+
+async function errorOf(command: CniCommand, args = argsOf(), signal?: AbortSignal): Promise<CniCallError> {
+    const error: unknown = await call(command, args, signal).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(CniCallError);
+    return error as CniCallError;
+}
+
+describe("ADD", () => {
+    it("hands on who asks for what, and when", async () => {
+        await call("add");
+        expect(backend.adds).toEqual([
+            {
+                containerId: "c1",
+                ifName: "eth0",
+                netns: "/var/run/netns/cni-1",
+                podNamespace: "default",
+                podName: "web-0",
+                podUid: "uid-0",
+                receivedAt: 4711,
+            },
+        ]);
+    });
+
+    it("without a UID leaves it to the backend", async () => {
+        await call("add", argsOf({}, { args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0" }));
+        expect(backend.adds[0]?.podUid).toBe("");
+    });
+
+    it.each(supportedVersions)("answers in the form of %s", async (version) => {
+        const old = !["1.0.0", "1.1.0"].includes(version);
+        const ip = (family: string): object => (old ? { version: family } : {});
+        expect(await callJson("add", argsOf({ cniVersion: version, dns: { nameservers: ["10.96.0.10"] } }))).toEqual({
+            cniVersion: version,
+            interfaces: [
+                { name: "web-0-abcdef" },
+                { name: "eth0", mac: "0a:58:0a:0a:01:02", sandbox: "/var/run/netns/cni-1" },
+            ],
+            ips: [
+                { ...ip("4"), address: "10.10.1.2/24", gateway: "10.10.1.1", interface: 1 },
+                { ...ip("6"), address: "fd10:10:0:1::2/64", gateway: "fd10:10:0:1::1", interface: 1 },
+            ],
+            routes: [
+                { dst: "0.0.0.0/0", gw: "10.10.1.1" },
+                { dst: "::/0", gw: "fd10:10:0:1::1" },
+            ],
+            dns: { nameservers: ["10.96.0.10"] },
+        });
+    });
+
+    it("asked again gives the same bytes", async () => {
+        expect(await call("add")).toEqual(await call("add"));
+    });
+
+    it("waits for the network, and is served as soon as it is there", async () => {
+        const readied = Promise.withResolvers<void>();
+        backend.ready = () => readied.promise;
+        const answer = call("add");
+        expect(backend.adds).toEqual([]);
+        readied.resolve();
+        await answer;
+        expect(backend.adds).toHaveLength(1);
+    });
+
+    it("that gives up waiting is told what is missing, and nothing was begun", async () => {
+        backend.problem = "ovs-vswitchd is not connected";
+        const error = await errorOf("add", argsOf(), AbortSignal.timeout(20));
+        expect(error.cniCode).toBe(11);
+        expect(error.message).toContain("ovs-vswitchd is not connected");
+        expect(backend.adds).toEqual([]);
+    });
+});
+
+describe("DEL", () => {
+    it("removes, again and again, and answers nothing", async () => {
+        await call("add");
+        expect(await call("del")).toEqual(new Uint8Array());
+        expect(backend.wired.size).toBe(0);
+        expect(await call("del")).toEqual(new Uint8Array());
+    });
+
+    it("needs neither a namespace nor a Pod's name nor a network that is ready", async () => {
+        await call("add");
+        backend.problem = "everything is missing";
+        await call("del", argsOf({}, { netns: "", args: "" }));
+        expect(backend.wired.size).toBe(0);
+    });
+
+    it("does not stumble over a prevResult that breaks a rule", async () => {
+        await call("add");
+        await call("del", argsOf({ prevResult: { cniVersion: "1.1.0", ips: [{ address: "nonsense" }] } }));
+        expect(backend.wired.size).toBe(0);
+    });
+});
+
+describe("CHECK", () => {
+    it("hands on namespace and prevResult", async () => {
+        const prevResult = await callJson("add");
+        await call("check", argsOf({ prevResult }));
+        const [request] = backend.checks;
+        expect(request).toMatchObject({ containerId: "c1", ifName: "eth0", netns: "/var/run/netns/cni-1" });
+        expect(request?.previous?.map(({ ip, prefixLength }) => `${formatIp(ip)}/${prefixLength}`)).toEqual([
+            "10.10.1.2/24",
+            "fd10:10:0:1::2/64",
+        ]);
+    });
+
+    it("without prevResult hands on that there is none", async () => {
+        expect(await call("check")).toEqual(new Uint8Array());
+        expect(backend.checks[0]?.previous).toBeUndefined();
+    });
+});
+
+describe("GC", () => {
+    const valid = (...ids: readonly string[]): object => ({
+        "cni.dev/valid-attachments": ids.map((containerID) => ({ containerID, ifname: "eth0" })),
+    });
+
+    it("removes what is not in the list", async () => {
+        for (const containerId of ["c1", "c2", "c3"]) await call("add", argsOf({}, { containerId }));
+        expect(await call("gc", argsOf(valid("c1", "c3"), { containerId: "", ifname: "" }))).toEqual(new Uint8Array());
+        expect([...backend.wired.keys()]).toEqual(["c1 eth0", "c3 eth0"]);
+        expect(backend.collects[0]?.receivedAt).toBe(4711);
+    });
+
+    it("an empty list is a list", async () => {
+        await call("add");
+        await call("gc", argsOf(valid()));
+        expect(backend.wired.size).toBe(0);
+    });
+
+    it("without a list is refused: all would be garbage", async () => {
+        await call("add");
+        expect(await errorOf("gc")).toMatchObject({
+            cniCode: 7,
+            message: expect.stringContaining("valid-attachments"),
+        });
+        expect(backend.wired.size).toBe(1);
+    });
+
+    it("of another network removes nothing", async () => {
+        await call("add");
+        await call("gc", argsOf({ ...valid(), name: "storage" }));
+        expect(backend.wired.size).toBe(1);
+    });
+});
+
+describe("STATUS", () => {
+    it("is well, or says what is missing", async () => {
+        expect(await call("status")).toEqual(new Uint8Array());
+        backend.problem = "the Node's podCIDRs are not known";
+        expect(await errorOf("status")).toMatchObject({
+            cniCode: 50,
+            message: expect.stringContaining("the Node's podCIDRs are not known"),
+        });
+    });
+});
+
+it("each call is counted by its outcome", async () => {
+    await call("add");
+    backend.failure = { of: "check", error: new CheckError("ROUTE", "environment", "no default route") };
+    await errorOf("check");
+    expect(observed).toEqual(["add OK 0", "check CHECK_INTERFACE_FAILURE 0"]);
+});
+
+describe("errors of the caller", () => {
+    const bytes = (text: string): Partial<CniCmdArgs> => ({ networkConfiguration: new TextEncoder().encode(text) });
+
+    it.each<[string, number, CniCmdArgs, string]>([
+        ["no configuration", ErrorCode.DECODING_FAILURE, argsOf({}, bytes("")), "empty"],
+        ["no JSON", ErrorCode.DECODING_FAILURE, argsOf({}, bytes("{")), "not valid JSON"],
+        ["a version of the future", ErrorCode.INCOMPATIBLE_CNI_VERSION, argsOf({ cniVersion: "9.0.0" }), "9.0.0"],
+        ["a version of the past", ErrorCode.INCOMPATIBLE_CNI_VERSION, argsOf({ cniVersion: "0.2.0" }), "0.2.0"],
+        ["no name", ErrorCode.INVALID_NETWORK_CONFIG, argsOf({ name: "" }), "name"],
+        ["a wrong MTU", ErrorCode.INVALID_NETWORK_CONFIG, argsOf({ mtu: 12 }), "mtu"],
+        ["no Pod", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { args: "" }), "K8S_POD_NAME"],
+        [
+            "no Namespace",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { args: "K8S_POD_NAME=web-0" }),
+            "K8S_POD_NAMESPACE",
+        ],
+        ["arguments that are none", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { args: "x" }), "CNI_ARGS"],
+        [
+            "no container id",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { containerId: "" }),
+            "CNI_CONTAINERID",
+        ],
+        [
+            "a container id with a blank",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { containerId: "a b" }),
+            "CNI_CONTAINERID",
+        ],
+        [
+            "a container id too long for a record",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { containerId: "c".repeat(129) }),
+            "128",
+        ],
+        ["no interface name", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { ifname: "" }), "CNI_IFNAME"],
+        [
+            "a long interface name",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { ifname: "i".repeat(16) }),
+            "CNI_IFNAME",
+        ],
+        ["no namespace path", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { netns: "" }), "CNI_NETNS"],
+    ])("ADD with %s is %i", async (_, cniCode, args, words) => {
+        const error = await errorOf("add", args);
+        expect(error).toMatchObject({ cniCode, fault: "caller" });
+        expect(error.message).toContain(words);
+        expect(backend.adds).toEqual([]);
+    });
+
+    it.each<[CniCommand, string]>([
+        ["check", "0.3.1"],
+        ["gc", "1.0.0"],
+        ["status", "1.0.0"],
+    ])("%s does not exist in %s", async (command, cniVersion) => {
+        expect(await errorOf(command, argsOf({ cniVersion }))).toMatchObject({ cniCode: 1 });
+    });
+
+    it("CHECK refuses a prevResult that breaks a rule", async () => {
+        const prevResult = { cniVersion: "1.1.0", ips: [{ address: "nonsense" }] };
+        expect(await errorOf("check", argsOf({ prevResult }))).toMatchObject({ cniCode: 7 });
+    });
+});
+
+describe("errors of the work", () => {
+    it.each<[string, number, unknown]>([
+        ["no address is left", 101, new NodeSubnetError("EXHAUSTED", "environment", "all 253 are in use")],
+        ["there is no podCIDR", 101, new NodeSubnetError("NO_SUBNET", "environment", "no podCIDR")],
+        ["OVS does not answer", 11, new AntreaError("TIMEOUT", "timeout", "no answer")],
+        ["the caller went away", 11, new PodNetworkError("CANCELLED", "aborted", "cancelled")],
+        ["the container was deleted", 102, new PodNetworkError("DELETED_MEANWHILE", "caller", "deleted")],
+        ["the kernel refused", 102, new AntreaError("EPERM", "environment", "not permitted")],
+        ["a defect", 102, new TypeError("x is not a function")],
+    ])("ADD when %s is %i", async (_, cniCode, error) => {
+        backend.failure = { of: "add", error };
+        const thrown = await errorOf("add");
+        expect(thrown).toMatchObject({ cniCode, message: (error as Error).message });
+        expect(toCniError(thrown)).toMatchObject({ code: cniCode, message: (error as Error).message });
+    });
+
+    it("ADD tells the causes too", async () => {
+        const cause = new AntreaError("EEXIST", "environment", "File exists");
+        backend.failure = { of: "add", error: new AntreaError("X", "environment", "no veth pair", { cause }) };
+        expect((await errorOf("add")).message).toBe("no veth pair: File exists");
+    });
+
+    it("CHECK says what is wrong with 103, whatever it is", async () => {
+        backend.failure = { of: "check", error: new CheckError("ROUTE", "environment", "no default route") };
+        expect(await errorOf("check")).toMatchObject({ cniCode: 103, message: "no default route" });
+        backend.failure = { of: "check", error: new AntreaError("TIMEOUT", "timeout", "OVS is silent") };
+        expect(await errorOf("check")).toMatchObject({ cniCode: 103 });
+    });
+
+    it.each<[CniCommand, "delete" | "collect", number]>([
+        ["del", "delete", 102],
+        ["gc", "collect", 102],
+    ])("%s fails with its own code", async (command, of, cniCode) => {
+        backend.failure = { of, error: new AntreaError("X", "environment", "broken") };
+        const args = command === "gc" ? argsOf({ "cni.dev/valid-attachments": [] }) : argsOf();
+        expect(await errorOf(command, args)).toMatchObject({ cniCode, message: "broken" });
+    });
+});

@@ -1,0 +1,283 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { Category, cookieOf, type FlowSet } from "@antrea/flows";
+import { flowKey, OpenFlowError, type Flow } from "@antrea/openflow";
+import { FlowTable } from "../../src/flow-table/index.ts";
+import { silentLogger } from "../support/logger.ts";
+import { FakeSwitch } from "./fake-switch.ts";
+import { flowLinkCompliance } from "./flow-link-compliance.ts";
+
+describe("the fake switch", () => {
+    flowLinkCompliance(() => new FakeSwitch());
+});
+
+const round = 3;
+let ovs: FakeSwitch;
+let table: FlowTable;
+
+beforeEach(() => {
+    ovs = new FakeSwitch();
+    table = new FlowTable({ link: ovs, logger: silentLogger });
+    table.useRound(round);
+});
+
+function setOf(ports: readonly number[], changes: Partial<Flow> = {}): FlowSet {
+    return {
+        category: Category.podConnectivity,
+        flows: ports.map((in_port) => ({ table: 0, priority: 10, match: { in_port }, actions: [], ...changes })),
+    };
+}
+
+const output = (port: number): Partial<Flow> => ({ actions: [{ type: "output", port }] });
+
+function foreign(inPort: number, cookie: bigint): Flow {
+    return { table: 0, priority: 10, match: { in_port: inPort }, actions: [], cookie };
+}
+
+/** What the switch has: port and round of each flow. */
+function present(): readonly string[] {
+    return ovs.flows.map(({ match, cookie }) => `${String(match.in_port)}@${cookieOf(cookie ?? 0n).round}`).sort();
+}
+
+describe("set and remove", () => {
+    it("bring the flows of an owner in and out, with round and category in their cookie", async () => {
+        await table.set("a", setOf([1, 2]));
+        await table.set("b", setOf([3]));
+        expect(present()).toEqual(["1@3", "2@3", "3@3"]);
+        expect(cookieOf(ovs.flows[0]?.cookie ?? 0n).category).toBe(Category.podConnectivity);
+        expect(table.size).toBe(3);
+        await table.remove("a");
+        expect(present()).toEqual(["3@3"]);
+        expect(table.flowsOf("a")).toEqual([]);
+    });
+
+    it("set replaces what the owner had: changed in place, stale ones gone, all in one bundle", async () => {
+        await table.set("a", setOf([1, 2]));
+        await table.set("a", setOf([2, 3], output(9)));
+        expect(present()).toEqual(["2@3", "3@3"]);
+        expect(ovs.flows.every(({ actions }) => actions.length === 1)).toBe(true);
+        expect(ovs.bundles).toEqual([2, 3]);
+    });
+
+    it("removing what is not there sends nothing", async () => {
+        await table.remove("nobody");
+        expect(ovs.bundles).toEqual([]);
+    });
+
+    it("flows need a round", () => {
+        const other = new FlowTable({ link: ovs, logger: silentLogger });
+        other.stage("a", setOf([1]));
+        expect(() => other.flowsOf("a")).toThrow(expect.objectContaining({ code: "NO_ROUND" }));
+    });
+
+    it("what OVS refuses is not desired afterwards", async () => {
+        const bad = setOf([1], { actions: [{ type: "group", group: 1 }] });
+        await expect(table.set("a", bad)).rejects.toMatchObject({ code: "REFUSED" });
+        expect(table.flowsOf("a")).toEqual([]);
+        await table.set("a", setOf([2]));
+        await expect(table.set("a", bad)).rejects.toMatchObject({ code: "REFUSED" });
+        expect(table.flowsOf("a").map(({ match }) => match)).toEqual([{ in_port: 2 }]);
+        expect(present()).toEqual(["2@3"]);
+    });
+});
+
+describe("replay", () => {
+    it("brings in what was staged, removes flows of this round that are not wanted, leaves all others", async () => {
+        ovs.put(foreign(8, 0n));
+        ovs.put(foreign(7, 0xabcdn));
+        ovs.put(foreign(6, 2n << 48n));
+        ovs.put(foreign(5, BigInt(round) << 48n));
+        table.stage("a", setOf([1, 2]));
+        await table.replay(ovs.direct);
+        expect(present()).toEqual(["1@3", "2@3", "6@2", "7@0", "8@0"]);
+    });
+
+    it("takes over a flow of an earlier round in place", async () => {
+        ovs.put(foreign(1, 2n << 48n));
+        table.stage("a", setOf([1]));
+        await table.replay(ovs.direct);
+        expect(present()).toEqual(["1@3"]);
+    });
+
+    it("sends a large table in bundles of bounded size", async () => {
+        table.stage("a", setOf(Array.from({ length: 4500 }, (_, port) => port)));
+        await table.replay(ovs.direct);
+        expect(ovs.bundles).toEqual([2000, 2000, 500]);
+        expect(ovs.flows).toHaveLength(4500);
+    });
+
+    it("keeps what becomes wanted while it runs", async () => {
+        await table.set("a", setOf([1]));
+        ovs.onDump = (): void => {
+            ovs.onDump = undefined;
+            table.stage("b", setOf([2]));
+            ovs.put({ ...foreign(2, BigInt(round) << 48n) });
+        };
+        await table.replay(ovs.direct);
+        expect(present()).toEqual(["1@3", "2@3"]);
+    });
+});
+
+describe("rounds of earlier starts", () => {
+    it("their flows go, those of this round and of others stay", async () => {
+        for (const [port, of] of [
+            [11, 1n],
+            [12, 2n],
+            [13, 9n],
+        ] as const)
+            ovs.put(foreign(port, (of << 48n) | 1n));
+        ovs.put(foreign(14, 1n));
+        await table.set("a", setOf([1]));
+        expect(await table.deleteRounds([1, 2, round])).toBe(2);
+        expect(present()).toEqual(["13@9", "14@0", "1@3"]);
+    });
+
+    it("a flow that is taken over between look and deletion stays", async () => {
+        ovs.put(foreign(1, 2n << 48n));
+        table.stage("a", setOf([1]));
+        const [wanted] = table.flowsOf("a");
+        ovs.onDump = (): void => {
+            ovs.onDump = undefined;
+            if (wanted !== undefined) ovs.put(wanted);
+        };
+        await table.deleteRounds([2]);
+        expect(present()).toEqual(["1@3"]);
+    });
+});
+
+describe("repair", () => {
+    it("does nothing when all is well", async () => {
+        await table.set("a", setOf([1, 2]));
+        expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
+        expect(ovs.bundles).toEqual([2]);
+    });
+
+    it("brings back what is missing, takes over what carries another cookie, deletes what nobody wants", async () => {
+        await table.set("a", setOf([1, 2, 3]));
+        const [first, second] = ovs.flows;
+        if (first === undefined || second === undefined) throw new Error("no flows");
+        ovs.drop(first);
+        ovs.put({ ...second, cookie: 0n });
+        ovs.put(foreign(9, BigInt(round) << 48n));
+        ovs.put(foreign(10, 0n));
+        expect(await table.repair()).toEqual({ missing: 2, superfluous: 1 });
+        expect(present()).toEqual(["10@0", "1@3", "2@3", "3@3"]);
+    });
+
+    it("puts actions right that somebody changed", async () => {
+        await table.set("a", setOf([1], output(5)));
+        const [flow] = ovs.flows;
+        if (flow === undefined) throw new Error("no flow");
+        ovs.put({ ...flow, actions: [] });
+        expect(await table.repair()).toEqual({ missing: 1, superfluous: 0 });
+        expect(ovs.flows[0]?.actions).toEqual([{ type: "output", port: 5 }]);
+    });
+});
+
+describe("when OVS goes away", () => {
+    const lost = new OpenFlowError("DISCONNECTED", "environment", "the connection ended");
+    const slow = new OpenFlowError("TIMEOUT", "timeout", "no answer in time");
+    const replay = (): Promise<void> => ovs.reconnect((link) => table.replay(link));
+
+    it("calls wait, and what they want is there after the replay, nothing else", async () => {
+        await table.set("old", setOf([1]));
+        ovs.disconnect();
+        ovs.clear();
+        const waiting = Promise.all([table.set("new", setOf([2])), table.remove("old")]);
+        await replay();
+        await waiting;
+        expect(present()).toEqual(["2@3"]);
+    });
+
+    it.each([
+        ["not done", false],
+        ["done", true],
+    ])("in the middle of a bundle that was %s, set waits for the replay", async (_, applied) => {
+        ovs.failures.push({ error: lost, applied });
+        let ended = false;
+        const waiting = table.set("a", setOf([1])).then(() => (ended = true));
+        await new Promise(setImmediate);
+        expect(ended).toBe(false);
+        await replay();
+        await waiting;
+        expect(present()).toEqual(["1@3"]);
+    });
+
+    it("a replay that began before the call does not count: it may not have carried the flows", async () => {
+        let called: Promise<void> | undefined;
+        let ended = false;
+        table.stage("old", setOf([1]));
+        ovs.onDump = (): void => {
+            ovs.onDump = undefined;
+            // The replay has sent its flows already; the call that comes now loses its connection.
+            ovs.failures.push({ error: lost, applied: false });
+            called = table.set("new", setOf([2])).then(() => void (ended = true));
+        };
+        await table.replay(ovs.direct);
+        await new Promise(setImmediate);
+        expect(present()).toEqual(["1@3"]);
+        expect(ended).toBe(false);
+        await replay();
+        await called;
+        expect(present()).toEqual(["1@3", "2@3"]);
+    });
+
+    it("a replay that fails wakes nobody", async () => {
+        ovs.failures.push({ error: lost, applied: false }, { error: lost, applied: false });
+        let ended = false;
+        const waiting = table.set("a", setOf([1])).then(() => (ended = true));
+        await new Promise(setImmediate);
+        await expect(table.replay(ovs.direct)).rejects.toBe(lost);
+        expect(ended).toBe(false);
+        await replay();
+        await waiting;
+        expect(present()).toEqual(["1@3"]);
+    });
+
+    it("OVS that is only slow gets the flows again, without a new connection", async () => {
+        ovs.failures.push({ error: slow, applied: false }, { error: slow, applied: true });
+        await table.set("a", setOf([1]));
+        expect(present()).toEqual(["1@3"]);
+    });
+
+    it("a set that is cancelled rejects as such, and its flows stay wanted until the owner removes them", async () => {
+        ovs.disconnect();
+        const stop = new AbortController();
+        const waiting = table.set("a", setOf([1]), stop.signal);
+        stop.abort();
+        await expect(waiting).rejects.toMatchObject({ fault: "aborted" });
+        expect(table.size).toBe(1);
+        const removing = table.remove("a");
+        await replay();
+        await removing;
+        expect(present()).toEqual([]);
+    });
+
+    it("one that is cancelled while it waits for the replay, too", async () => {
+        ovs.failures.push({ error: lost, applied: true });
+        const stop = new AbortController();
+        const waiting = table.set("a", setOf([1]), stop.signal);
+        await new Promise(setImmediate);
+        stop.abort();
+        await expect(waiting).rejects.toMatchObject({ code: "ABORTED", fault: "aborted" });
+    });
+
+    it("a remove that is cancelled is made good by the replay", async () => {
+        await table.set("a", setOf([1]));
+        ovs.disconnect();
+        const stop = new AbortController();
+        const waiting = table.remove("a", stop.signal);
+        stop.abort();
+        await expect(waiting).rejects.toMatchObject({ fault: "aborted" });
+        await replay();
+        expect(present()).toEqual([]);
+    });
+});
+
+it("flows of two owners with one identity: the last one set is there, and its removal removes it", async () => {
+    await table.set("a", setOf([1], output(5)));
+    await table.set("b", setOf([1], output(6)));
+    expect(ovs.flows.map((flow) => [flowKey(flow), flow.actions])).toHaveLength(1);
+    await table.remove("a");
+    expect(await table.repair()).toEqual({ missing: 1, superfluous: 0 });
+    expect(ovs.flows[0]?.actions).toEqual([{ type: "output", port: 6 }]);
+});

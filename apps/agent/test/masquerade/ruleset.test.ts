@@ -1,0 +1,42 @@
+import { expect, it } from "@jest/globals";
+import { parsePrefix } from "@antrea/ip";
+import { ruleset } from "../../src/masquerade/index.ts";
+import { dualInput } from "./inputs.ts";
+
+it("dual stack", () => {
+    expect(ruleset(dualInput)).toBe(`add table inet antrea
+delete table inet antrea
+table inet antrea {
+  set pods4 {
+    type ipv4_addr; flags interval; auto-merge;
+    elements = { 10.10.1.0/24, 10.10.2.0/24 }
+  }
+  set pods6 {
+    type ipv6_addr; flags interval; auto-merge;
+    elements = { fd10:10:0:1::/64, fd10:10:0:2::/64 }
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr 10.10.1.0/24 ip daddr != @pods4 ip daddr != 224.0.0.0/4 oifname != "antrea-gw0" masquerade
+    ip6 saddr fd10:10:0:1::/64 ip6 daddr != @pods6 ip6 daddr != { fe80::/10, ff00::/8 } oifname != "antrea-gw0" masquerade
+  }
+}
+`);
+});
+
+it("IPv4 alone, random ports: the other family's set is empty", () => {
+    const prefix = parsePrefix("10.10.1.0/24");
+    const text = ruleset({ ...dualInput, podPrefixes: [prefix], clusterPrefixes: [prefix], randomFully: true });
+    expect(text).toContain("set pods6 {\n    type ipv6_addr; flags interval; auto-merge;\n  }");
+    expect(text).toContain('oifname != "antrea-gw0" masquerade fully-random\n');
+    expect(text).not.toContain("ip6 ");
+});
+
+it("noSNAT removes the table and makes none", () => {
+    expect(ruleset({ ...dualInput, noSnat: true })).toBe("add table inet antrea\ndelete table inet antrea\n");
+});
+
+it("the order of the Nodes makes no difference: nothing is set again for it", () => {
+    const turned = { ...dualInput, clusterPrefixes: [...dualInput.clusterPrefixes].reverse() };
+    expect(ruleset(turned)).toBe(ruleset(dualInput));
+});

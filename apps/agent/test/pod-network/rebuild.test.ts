@@ -1,0 +1,211 @@
+import { describe, expect, it } from "@jest/globals";
+import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
+import type { Link } from "@antrea/netlink";
+import { rebuild, type KnownPod, type Rebuilt, type StoredPort } from "../../src/pod-network/rebuild.ts";
+import { toAlias, toExternalIds, type PodRecord } from "../../src/pod-network/record.ts";
+import { addressOf, podRecord, testBootId } from "../support/records.ts";
+
+const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
+
+function portOf(record: PodRecord, ofPort: number | undefined = 32784, ids: Record<string, string> = {}): StoredPort {
+    return {
+        name: record.hostIfName,
+        externalIds: new Map(Object.entries({ ...toExternalIds(record), ...ids })),
+        ofPort,
+    };
+}
+
+function linkOf(record: Pick<PodRecord, "hostIfName">, alias?: string): Link {
+    return {
+        index: 7,
+        name: record.hostIfName,
+        kind: "veth",
+        type: 1,
+        mac: "0e:58:0a:0a:01:05",
+        mtu: 1500,
+        up: true,
+        running: true,
+        loopback: false,
+        altNames: [],
+        ...(alias === undefined ? {} : { alias }),
+    };
+}
+
+function podOf(record: PodRecord, changes: Partial<KnownPod> = {}): KnownPod {
+    return {
+        uid: record.podUid,
+        namespace: record.podNamespace,
+        name: record.podName,
+        hostNetwork: false,
+        ended: false,
+        podIps: record.addresses.map(({ ip }) => ip),
+        ...changes,
+    };
+}
+
+function run(input: {
+    readonly ports?: readonly StoredPort[];
+    readonly links?: readonly Link[];
+    readonly pods?: readonly KnownPod[];
+}): Rebuilt {
+    return rebuild({ ports: [], links: [], pods: [], bootId: testBootId, podPrefixes, ...input });
+}
+
+function held(rebuilt: Rebuilt): readonly string[] {
+    return rebuilt.held.map(({ ip, podUid }) => `${formatIp(ip)} ${podUid}`);
+}
+
+const one = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
+const other = podRecord({
+    containerId: "cd34".repeat(16),
+    podName: "web-1",
+    podUid: "uid-1",
+    hostIfName: "web-1-123456",
+    mac: "0a:58:0a:0a:01:06",
+    addresses: [addressOf("10.10.1.6/24"), addressOf("fd10:10:0:1::6/64")],
+});
+
+describe("with one witness", () => {
+    it("nothing is nothing", () => {
+        expect(run({})).toEqual({ kept: [], dropped: [], held: [] });
+    });
+
+    it("OVSDB alone: the record as it is, its link or not", () => {
+        const expected = { kept: [{ record: one, ofPort: 40_000 }], dropped: [], held: [] };
+        expect(run({ ports: [portOf(one, 40_000)] })).toEqual(expected);
+        expect(run({ ports: [portOf(one, 40_000)], links: [linkOf(one)] })).toEqual(expected);
+    });
+
+    it("OVSDB alone: a port without a number is kept, to be given one", () => {
+        const port: StoredPort = { ...portOf(one), ofPort: undefined };
+        expect(run({ ports: [port] }).kept).toEqual([{ record: one, ofPort: undefined }]);
+    });
+
+    it("the links alone (a lost database): addresses, gateways and MAC from the alias", () => {
+        expect(run({ links: [linkOf(one, toAlias(one))] })).toEqual({
+            kept: [{ record: { ...one, podNamespace: "", podName: "", netns: "" }, ofPort: undefined }],
+            dropped: [],
+            held: [],
+        });
+    });
+
+    it("the links and the API server: the Pod's names too, and nothing is held twice", () => {
+        expect(run({ links: [linkOf(one, toAlias(one))], pods: [podOf(one)] })).toEqual({
+            kept: [{ record: { ...one, netns: "" }, ofPort: undefined }],
+            dropped: [],
+            held: [],
+        });
+    });
+
+    it("the API server alone: the addresses in our podCIDRs are held, host network and other addresses are not", () => {
+        const rebuilt = run({
+            pods: [
+                podOf(one),
+                podOf(other, { hostNetwork: true }),
+                podOf(other, { uid: "uid-2", podIps: [parseIp("10.99.0.1")] }),
+            ],
+        });
+        expect(rebuilt.kept).toEqual([]);
+        expect(held(rebuilt)).toEqual([`10.10.1.5 ${one.podUid}`, `fd10:10:0:1::5 ${one.podUid}`]);
+    });
+});
+
+describe("what is not ours", () => {
+    it("ports and links of others are no records and are not dropped", () => {
+        const rebuilt = run({
+            ports: [
+                { name: "antrea-gw0", externalIds: new Map([["antrea-type", "gateway"]]), ofPort: 32769 },
+                { name: "vm1", externalIds: new Map([["iface-id", "x"]]), ofPort: 3 },
+                { name: "bare", externalIds: new Map(), ofPort: 4 },
+            ],
+            links: [
+                linkOf({ hostIfName: "eth0" }),
+                linkOf({ hostIfName: "veth1" }, "a bridge of docker"),
+                linkOf({ hostIfName: "old" }, "antrea1 released"),
+            ],
+        });
+        expect(rebuilt).toEqual({ kept: [], dropped: [], held: [] });
+    });
+});
+
+describe("what stands for nothing", () => {
+    it("a record of another boot is dropped, and its address is free", () => {
+        const rebuilt = run({ ports: [portOf(one, 32784, { "boot-id": "another" }), portOf(other)] });
+        expect(rebuilt.dropped).toEqual([{ port: one.hostIfName, why: expect.stringContaining("another boot") }]);
+        expect(rebuilt.kept.map(({ record }) => record)).toEqual([other]);
+        expect(rebuilt.held).toEqual([]);
+    });
+
+    it("so is an alias of another boot", () => {
+        const alias = toAlias({ ...one, bootId: "ffffffff-2b3d-4e5f-8a9b-0c1d2e3f4a5b" });
+        expect(run({ links: [linkOf(one, alias)] }).kept).toEqual([]);
+    });
+
+    it("an unfinished record is dropped", () => {
+        const rebuilt = run({ ports: [portOf(one, 32784, { "ip-address": "" })] });
+        expect(rebuilt.dropped).toEqual([{ port: one.hostIfName, why: expect.stringContaining("no addresses") }]);
+    });
+
+    it("an unfinished record whose link tells the addresses is rebuilt from the link", () => {
+        const rebuilt = run({
+            ports: [portOf(one, 32784, { "ip-address": "" })],
+            links: [linkOf(one, toAlias(one))],
+            pods: [podOf(one)],
+        });
+        expect(rebuilt.dropped).toHaveLength(1);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "" }, ofPort: undefined }]);
+    });
+
+    it("a record without a boot id, of an older version, is kept", () => {
+        expect(run({ ports: [portOf(one, 32784, { "boot-id": "" })] }).kept).toHaveLength(1);
+    });
+});
+
+describe("two that claim one address", () => {
+    const rival = { ...other, addresses: [addressOf("10.10.1.9/24"), addressOf("fd10:10:0:1::5/64")] };
+
+    it.each([
+        ["first", [portOf(one), portOf(rival)]],
+        ["second", [portOf(rival), portOf(one)]],
+    ])("the one whose link lives is right, although its port is %s", (_, ports) => {
+        const rebuilt = run({ ports, links: [linkOf(one)] });
+        expect(rebuilt.kept.map(({ record }) => record)).toEqual([one]);
+        expect(rebuilt.dropped).toEqual([
+            { port: rival.hostIfName, why: `address fd10:10:0:1::5 is recorded for container ${one.containerId} too` },
+        ]);
+    });
+
+    it("what the loser shares with nobody is free for others", () => {
+        const third = { ...podRecord({ containerId: "ee", hostIfName: "c" }), addresses: [addressOf("10.10.1.9/24")] };
+        const rebuilt = run({
+            ports: [portOf(one), portOf(rival), portOf(third)],
+            links: [linkOf(one), linkOf(third)],
+        });
+        expect(rebuilt.kept.map(({ record }) => record.hostIfName)).toEqual([one.hostIfName, third.hostIfName]);
+    });
+
+    it("a record in OVSDB beats an alias", () => {
+        const rebuilt = run({ ports: [portOf(one)], links: [linkOf(rival, toAlias(rival))] });
+        expect(rebuilt.kept.map(({ record }) => record)).toEqual([one]);
+        expect(rebuilt.dropped).toEqual([]);
+    });
+
+    it("an address that a live interface of another Pod has is not held for the Pod that claims it", () => {
+        const rebuilt = run({ ports: [portOf(one)], pods: [podOf(other, { podIps: [parseIp("10.10.1.5")] })] });
+        expect(rebuilt.held).toEqual([]);
+    });
+});
+
+it("all witnesses together: each interface once, the rest held", () => {
+    const third = podRecord({ podUid: "uid-3", addresses: [addressOf("10.10.1.7/24")] });
+    const rebuilt = run({
+        ports: [portOf(one, 33_000)],
+        links: [linkOf(one, toAlias(one)), linkOf(other, toAlias(other))],
+        pods: [podOf(one), podOf(other), podOf(third)],
+    });
+    expect(rebuilt.kept.map(({ record, ofPort }) => [record.hostIfName, ofPort])).toEqual([
+        [one.hostIfName, 33_000],
+        [other.hostIfName, undefined],
+    ]);
+    expect(held(rebuilt)).toEqual(["10.10.1.7 uid-3"]);
+});

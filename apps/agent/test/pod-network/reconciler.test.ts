@@ -1,0 +1,202 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { AntreaError } from "@antrea/errors";
+import { parseIp, parsePrefix } from "@antrea/ip";
+import type { Link, Netlink } from "@antrea/netlink";
+import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
+import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
+import { silentLogger } from "../support/logger.ts";
+import { podRecord, testBootId } from "../support/records.ts";
+
+const record = podRecord();
+const podPrefixes = [parsePrefix("10.10.1.0/24")];
+const { signal } = new AbortController();
+
+/** The bridge's ports in a database that may be away. */
+class FakePorts {
+    readonly stored = new Map<string, StoredPort>();
+    away = false;
+
+    ports(): readonly StoredPort[] {
+        return [...this.stored.values()];
+    }
+
+    ensurePort(spec: { name: string; ofPortRequest: number; externalIds: Readonly<Record<string, string>> }) {
+        const { name, ofPortRequest: ofPort, externalIds } = spec;
+        this.stored.set(name, { name, ofPort, externalIds: new Map(Object.entries(externalIds)) });
+        return Promise.resolve();
+    }
+
+    deletePort(name: string): Promise<void> {
+        if (this.away) return Promise.reject(new AntreaError("DISCONNECTED", "environment", "no connection"));
+        this.stored.delete(name);
+        return Promise.resolve();
+    }
+
+    ofPort(name: string): Promise<number> {
+        return Promise.resolve(this.stored.get(name)?.ofPort ?? -1);
+    }
+}
+
+class FakeLinks {
+    readonly all = new Map<string, { index: number; name: string; kind: string; alias: string }>();
+
+    links() {
+        return Promise.resolve([...this.all.values()]);
+    }
+
+    link(name: string) {
+        return Promise.resolve(this.all.get(name));
+    }
+
+    setLink(index: number, { alias }: { alias: string }): Promise<void> {
+        for (const link of this.all.values()) if (link.index === index) link.alias = alias;
+        return Promise.resolve();
+    }
+
+    deleteLink(index: number): Promise<boolean> {
+        for (const link of this.all.values()) if (link.index === index) this.all.delete(link.name);
+        return Promise.resolve(true);
+    }
+
+    add(name: string, alias: string): void {
+        this.all.set(name, { index: 100 + this.all.size, name, kind: "veth", alias } satisfies Partial<Link>);
+    }
+}
+
+let ports: FakePorts;
+let links: FakeLinks;
+let flows: Map<string, unknown>;
+let pods: KnownPod[];
+let subnet: NodeSubnet;
+let network: PodNetwork;
+let reconciler: PodReconciler;
+
+beforeEach(() => {
+    ports = new FakePorts();
+    links = new FakeLinks();
+    flows = new Map();
+    pods = [];
+    subnet = new NodeSubnet(podPrefixes, () => 0n);
+    const set = (owner: string, wanted: unknown): Promise<void> => {
+        flows.set(owner, wanted);
+        return Promise.resolve();
+    };
+    const netlink = links as unknown as Netlink;
+    network = new PodNetwork(
+        {
+            ...{ ports, netlink, subnet, logger: silentLogger },
+            flowTable: {
+                set,
+                stage: (owner, wanted) => void set(owner, wanted),
+                remove: (owner) => Promise.resolve(void flows.delete(owner)),
+            },
+        },
+        {
+            mtu: 1500,
+            disableTxChecksumOffload: false,
+            gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
+            bootId: testBootId,
+            now: () => 1,
+        },
+    );
+    reconciler = new PodReconciler(
+        { network, netlink, subnet, ports, pods: () => Promise.resolve(pods), logger: silentLogger },
+        { bootId: testBootId, podPrefixes },
+    );
+    links.add(record.hostIfName, toAlias(record));
+    ports.stored.set(record.hostIfName, {
+        name: record.hostIfName,
+        ofPort: 32784,
+        externalIds: new Map(Object.entries(toExternalIds(record))),
+    });
+});
+
+describe("DEL while the database is away", () => {
+    it("succeeds, keeps the address, and is made good by the reconcile although the namespace lives on", async () => {
+        await reconciler.rebuild(signal);
+        ports.away = true;
+        await network.delete(record.containerId, record.ifName);
+        expect(subnet.ownerOf(parseIp("10.10.1.5"))).toBeDefined();
+        await reconciler.reconcile(signal);
+        expect(network.interfaces()).toHaveLength(1);
+        ports.away = false;
+        await reconciler.reconcile(signal);
+        expect(network.interfaces()).toHaveLength(0);
+        expect([...ports.stored.keys(), ...flows.keys()]).toEqual([]);
+        expect(subnet.ownerOf(parseIp("10.10.1.5"))).toBeUndefined();
+        expect(links.all.get(record.hostIfName)?.alias).toBe("antrea1 released");
+    });
+});
+
+describe("a link of ours without a record", () => {
+    it("goes after two rounds, but not while an ADD of its container is under way", async () => {
+        const other = podRecord({ containerId: "cd34".repeat(16), hostIfName: "web-1-fedcba" });
+        await reconciler.rebuild(signal);
+        links.add(other.hostIfName, toAlias(other));
+        const adding = Promise.withResolvers<void>();
+        const add = network.exclusively(other.containerId, () => adding.promise);
+        await reconciler.reconcile(signal);
+        const second = reconciler.reconcile(signal);
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(links.all.has(other.hostIfName)).toBe(true);
+        network.adopt(other, 32785);
+        adding.resolve();
+        await Promise.all([add, second]);
+        expect(links.all.has(other.hostIfName)).toBe(true);
+        await network.delete(other.containerId, other.ifName);
+        await reconciler.reconcile(signal);
+        await reconciler.reconcile(signal);
+        expect(links.all.has(other.hostIfName)).toBe(false);
+    });
+});
+
+describe("an address that only the API server knows", () => {
+    const ip = parseIp("10.10.1.77");
+    const pod: KnownPod = {
+        ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false },
+        podIps: [ip],
+    };
+
+    it.each([
+        ["gone", []],
+        ["ended", [{ ...pod, ended: true }]],
+        ["wired anew with another address", [{ ...pod, podIps: [parseIp("10.10.1.78")] }]],
+    ])("is held until its Pod is %s", async (_, later) => {
+        pods = [pod];
+        await reconciler.rebuild(signal);
+        await reconciler.reconcile(signal);
+        expect(subnet.ownerOf(ip)).toBe("pod/uid-77");
+        pods = later;
+        await reconciler.reconcile(signal);
+        expect(subnet.ownerOf(ip)).toBeUndefined();
+    });
+
+    it("of an ended Pod is not held at all", async () => {
+        pods = [{ ...pod, ended: true }];
+        await reconciler.rebuild(signal);
+        expect(subnet.ownerOf(ip)).toBeUndefined();
+    });
+});
+
+describe("an API server that is away at the start", () => {
+    it("keeps no wired Pod waiting, and its addresses are held once it answers", async () => {
+        const lost: KnownPod = {
+            ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false },
+            podIps: [parseIp("10.10.1.77"), parseIp("10.10.1.5")],
+        };
+        let answers = 0;
+        const patient = new PodReconciler(
+            {
+                ...{ network, netlink: links as unknown as Netlink, subnet, ports, logger: silentLogger },
+                pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),
+            },
+            { bootId: testBootId, podPrefixes },
+        );
+        await patient.rebuild(signal);
+        expect(network.interfaces()).toHaveLength(1);
+        const owner = subnet.ownerOf(parseIp("10.10.1.5"));
+        await patient.holdKnownAddresses(signal);
+        expect(subnet.ownerOf(parseIp("10.10.1.77"))).toBe("pod/uid-77");
+        expect(subnet.ownerOf(parseIp("10.10.1.5"))).toBe(owner);
+    });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "@jest/globals";
+import { parseIp } from "@antrea/ip";
+import { fromAlias, fromExternalIds, toAlias, toExternalIds, type PodRecord } from "../../src/pod-network/record.ts";
+import { addressOf, podRecord } from "../support/records.ts";
+
+const dual = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
+
+function idsOf(record: PodRecord, changes: Readonly<Record<string, string | undefined>> = {}): Map<string, string> {
+    const ids = new Map(Object.entries(toExternalIds(record)));
+    for (const [key, value] of Object.entries(changes)) {
+        if (value === undefined) ids.delete(key);
+        else ids.set(key, value);
+    }
+    return ids;
+}
+
+describe("a record in external_ids", () => {
+    it.each([
+        ["IPv4", podRecord({ addresses: [addressOf("10.10.1.5/24")] })],
+        ["IPv6", podRecord({ addresses: [addressOf("fd10:10:0:1::5/64")] })],
+        ["dual stack", dual],
+        ["another interface than eth0", podRecord({ ifName: "net1" })],
+    ])("comes back as it was: %s", (_, record) => {
+        expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
+    });
+
+    it("has the keys that Antrea gives a Pod's port", () => {
+        expect(toExternalIds(dual)).toMatchObject({
+            "antrea-type": "container",
+            "container-id": dual.containerId,
+            "pod-name": "web-0",
+            "pod-namespace": "default",
+            "attached-mac": dual.mac,
+            "ip-address": "10.10.1.5,fd10:10:0:1::5",
+        });
+    });
+
+    it.each<[string, Record<string, string>]>([
+        ["nothing", {}],
+        ["a gateway", { "antrea-type": "gateway" }],
+        ["a port of something else", { iface: "x", "container-id": "abc" }],
+    ])("is none: %s", (_, ids) => {
+        expect(fromExternalIds("port", new Map(Object.entries(ids)))).toBeUndefined();
+    });
+
+    it.each<[string, Record<string, string | undefined>]>([
+        ["no addresses", { "ip-address": undefined }],
+        ["empty addresses", { "ip-address": "" }],
+        ["an address that is none", { "ip-address": "10.10.1.5,fd10::z" }],
+        ["no prefix lengths", { "ip-prefix-length": undefined }],
+        ["fewer prefix lengths than addresses", { "ip-prefix-length": "24" }],
+        ["more prefix lengths than addresses", { "ip-prefix-length": "24,64,64" }],
+        ["a prefix length that is no number", { "ip-prefix-length": "24,x" }],
+        ["a prefix length that is empty", { "ip-prefix-length": "24," }],
+        ["a prefix length beyond the family", { "ip-prefix-length": "33,64" }],
+        ["a prefix length with a fraction", { "ip-prefix-length": "24.5,64" }],
+        ["no gateways", { "ip-gateway": undefined }],
+        ["a gateway too few", { "ip-gateway": "10.10.1.1" }],
+        ["a gateway that is none", { "ip-gateway": "10.10.1.1,?" }],
+        ["no container", { "container-id": undefined }],
+        ["no MAC", { "attached-mac": "" }],
+        ["a MAC that is none", { "attached-mac": "0a:58:zz" }],
+    ])("is unfinished: %s", (_, changes) => {
+        expect(fromExternalIds("port", idsOf(dual, changes))).toBe("unfinished");
+    });
+});
+
+describe("a record in a link alias", () => {
+    it.each([
+        ["IPv4", podRecord()],
+        ["dual stack", dual],
+    ])("comes back with all that the alias is for: %s", (_, record) => {
+        expect(fromAlias(toAlias(record))).toEqual({
+            containerId: record.containerId,
+            ifName: record.ifName,
+            podUid: record.podUid,
+            addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
+            bootId: record.bootId.slice(0, 8),
+        });
+    });
+
+    // IFALIASZ: what is longer the kernel refuses, and with it the ADD. Container ids and UIDs as cni-args lets them in.
+    it.each([
+        ["of Kubernetes", "c".repeat(64), "5f8b3b0e-8b5a-4a4f-9d5e-0123456789ab"],
+        ["with the longest UID", "c".repeat(64), "u".repeat(128)],
+        ["with the longest container id and UID", "c".repeat(128), "u".repeat(128)],
+    ])("has at most 255 bytes, and the identity is whole: %s", (_, containerId, podUid) => {
+        const record = podRecord({
+            containerId,
+            podUid,
+            ifName: "i".repeat(15),
+            podName: "p".repeat(253),
+            addresses: [
+                { ip: parseIp("255.255.255.255"), prefixLength: 32, gateway: parseIp("255.255.255.254") },
+                {
+                    ip: parseIp("2001:db8:1234:5678:9abc:def0:1234:5678"),
+                    prefixLength: 128,
+                    gateway: parseIp("2001:db8::1"),
+                },
+            ],
+        });
+        const alias = toAlias(record);
+        expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
+        expect(fromAlias(alias)).toMatchObject({
+            containerId,
+            ifName: record.ifName,
+            addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
+        });
+    });
+
+    it.each([
+        ["nothing", undefined],
+        ["empty", ""],
+        ["somebody's words", "uplink to rack 4"],
+        ["a later version", toAlias(dual).replace("antrea1", "antrea2")],
+        ["a released link", "antrea1 released"],
+        ["cut off", toAlias(dual).slice(0, 120)],
+        ["an address that is none", toAlias(dual).replace("10.10.1.5", "10.10.1.555")],
+        ["an address without length", toAlias(dual).replace("10.10.1.5/24", "10.10.1.5")],
+        ["an address with an empty length", toAlias(dual).replace("10.10.1.5/24", "10.10.1.5/")],
+        ["a length beyond the family", toAlias(dual).replace("10.10.1.5/24", "10.10.1.5/33")],
+    ])("is none: %s", (_, alias) => {
+        expect(fromAlias(alias)).toBeUndefined();
+    });
+});

@@ -1,0 +1,31 @@
+import { parsePrefix, parseIp, prefixAt } from "@antrea/ip";
+import type { PodAddress, PodRecord } from "../../src/pod-network/record.ts";
+
+/** "10.0.0.5/24" as a Pod's address with the first address of its prefix as gateway. */
+export function addressOf(text: string): PodAddress {
+    const [ip = "", length = ""] = text.split("/");
+    return {
+        ip: parseIp(ip),
+        prefixLength: Number(length),
+        gateway: prefixAt(parsePrefix(text, { hostBits: "mask" }), 1n),
+    };
+}
+
+export const testBootId = "0f4a7c1e-2b3d-4e5f-8a9b-0c1d2e3f4a5b";
+
+/** A record as an ADD makes it. */
+export function podRecord(changes: Partial<PodRecord> = {}): PodRecord {
+    return {
+        containerId: "ab12".repeat(16),
+        ifName: "eth0",
+        podNamespace: "default",
+        podName: "web-0",
+        podUid: "5f8b3b0e-8b5a-4a4f-9d5e-0123456789ab",
+        netns: "/var/run/netns/cni-1",
+        hostIfName: "web-0-abcdef",
+        mac: "0a:58:0a:0a:01:05",
+        addresses: [addressOf("10.10.1.5/24")],
+        bootId: testBootId,
+        ...changes,
+    };
+}

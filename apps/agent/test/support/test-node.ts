@@ -1,0 +1,381 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { CniCallError } from "@antrea/cni";
+import { pipelineFlows } from "@antrea/flows";
+import { parsePrefix } from "@antrea/ip";
+import { Netlink } from "@antrea/netlink";
+import { OpenFlowConnection } from "@antrea/openflow/connection";
+import { PrivateOvs } from "@antrea/openflow/testing";
+import { OvsdbSession } from "@antrea/ovsdb/session";
+import { createCniBackend } from "../../src/cni-backend.ts";
+import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
+import { FlowTable } from "../../src/flow-table/index.ts";
+import { Gateway } from "../../src/gateway/index.ts";
+import { gatewayIpOf } from "../../src/node-config/index.ts";
+import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
+import {
+    checkInterface,
+    CheckError,
+    flowOwner,
+    NodeSubnet,
+    PodNetwork,
+    PodReconciler,
+    type KnownPod,
+} from "../../src/pod-network/index.ts";
+import type { PodFlowTable, PodPorts } from "../../src/pod-network/pod-network.ts";
+import { Readiness } from "../../src/readiness.ts";
+import { silentLogger } from "./logger.ts";
+import { OwnNamespace } from "./namespace.ts";
+import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
+
+/** Where the wiring of a Pod can be held up, before and after each step that others see. */
+export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" | "deletePort";
+
+export interface TestAgentOptions {
+    readonly podCidrs?: readonly string[];
+    readonly pods?: () => readonly KnownPod[];
+}
+
+const gatewayOfPort = 32769;
+
+/** A Node without Kubernetes: a network namespace of its own and an Open vSwitch in it. Agents come and go on it. */
+export class TestNode implements AsyncDisposable {
+    readonly ovs: PrivateOvs;
+    readonly bridge = "br-int";
+    readonly gateway = "antrea-gw0";
+    readonly #namespace: OwnNamespace;
+
+    private constructor(ovs: PrivateOvs, namespace: OwnNamespace) {
+        this.ovs = ovs;
+        this.#namespace = namespace;
+    }
+
+    static async start(): Promise<TestNode> {
+        const namespace = OwnNamespace.enter();
+        try {
+            return new TestNode(await PrivateOvs.start(), namespace);
+        } catch (error) {
+            namespace[Symbol.dispose]();
+            throw error;
+        }
+    }
+
+    startAgent(options: TestAgentOptions = {}): Promise<TestAgent> {
+        return TestAgent.start(this, options);
+    }
+
+    /** An empty database in the place of the one that was, as after the loss of a disk. */
+    async loseDatabase(): Promise<void> {
+        await this.ovs.killDatabase();
+        const file = join(this.ovs.runDir, "conf.db");
+        rmSync(file);
+        execFileSync("ovsdb-tool", ["create", file, "/usr/share/openvswitch/vswitch.ovsschema"], { stdio: "ignore" });
+        await this.ovs.startDatabase();
+    }
+
+    /** All that stands on the Node: ports, flows without their counters and cookies, links. Two are equal or something leaked. */
+    async state(): Promise<Readonly<Record<"ports" | "flows" | "links", readonly string[]>>> {
+        const [ports, flows] = await Promise.all([
+            this.ovs.vsctl("list-ports", this.bridge),
+            this.ovs.ofctl("--no-stats", "dump-flows", this.bridge),
+        ]);
+        const links = execFileSync("ip", ["-o", "link", "show"], { encoding: "utf8" });
+        return {
+            ports: linesOf(ports),
+            flows: linesOf(flows).map((line) => line.trim().replace(/cookie=0x[0-9a-f]+, /, "")),
+            links: linesOf(links).map((line) => line.replace(/^\d+: ([^:@]+).*$/, "$1")),
+        };
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.ovs[Symbol.asyncDispose]();
+        this.#namespace[Symbol.dispose]();
+    }
+}
+
+/** The parts of an agent that wire Pods, put together as `compose.ts` does it. */
+export class TestAgent {
+    readonly node: TestNode;
+    readonly readiness = new Readiness({ records: "the Pod interfaces of this Node are not rebuilt" });
+    readonly database: OvsdbSession;
+    readonly openflow: OpenFlowConnection;
+    readonly bridge: OvsBridge;
+    readonly flowTable: FlowTable;
+    readonly gateway: Gateway;
+    readonly subnet: NodeSubnet;
+    readonly network: PodNetwork;
+    readonly reconciler: PodReconciler;
+    readonly calls: CniCalls;
+    readonly #netlink = Netlink.open();
+    readonly #stop = new AbortController();
+    readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
+    readonly #options: Required<TestAgentOptions>;
+    round = 0;
+
+    private constructor(node: TestNode, options: TestAgentOptions) {
+        this.node = node;
+        this.#options = {
+            podCidrs: options.podCidrs ?? ["10.10.1.0/24", "fd10:10:0:1::/64"],
+            pods: options.pods ?? (() => []),
+        };
+        const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+        const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
+        const logger = silentLogger;
+        const netlink = this.#netlink;
+        this.database = new OvsdbSession(
+            { logger },
+            { socketPath: node.ovs.dbSocket, monitor: monitoredColumns, lock: "antrea_agent" },
+        );
+        this.openflow = new OpenFlowConnection({ logger }, { socketPath: node.ovs.mgmtSocket(node.bridge) });
+        this.bridge = new OvsBridge({ database: this.database }, { bridge: node.bridge, datapathType: "netdev" });
+        this.flowTable = new FlowTable({ link: this.openflow, logger });
+        this.gateway = new Gateway(
+            { ports: this.bridge, netlink, logger },
+            {
+                name: node.gateway,
+                ofPort: gatewayOfPort,
+                mtu: 1400,
+                podPrefixes,
+                gatewayIps: podPrefixes.map(gatewayIpOf),
+                transportName: "lo",
+                disableTxChecksumOffload: true,
+            },
+        );
+        this.subnet = new NodeSubnet(podPrefixes, () => 0n);
+        this.network = new PodNetwork(
+            {
+                ports: this.#heldPorts(),
+                flowTable: this.#heldFlows(),
+                netlink,
+                subnet: this.subnet,
+                logger,
+            },
+            {
+                mtu: 1400,
+                disableTxChecksumOffload: true,
+                gatewayMac: () => this.gateway.mac,
+                bootId,
+                now: () => performance.now(),
+            },
+        );
+        this.reconciler = new PodReconciler(
+            {
+                network: this.network,
+                netlink,
+                subnet: this.subnet,
+                ports: this.bridge,
+                pods: () => Promise.resolve(this.#options.pods()),
+                logger,
+            },
+            { bootId, podPrefixes },
+        );
+        this.calls = new CniCalls({
+            backend: createCniBackend({
+                readiness: this.readiness,
+                network: () => this.network,
+                podUid: () => Promise.resolve(""),
+                check: (known, input) =>
+                    checkInterface(
+                        {
+                            netlink,
+                            port: (name) => this.bridge.port(name),
+                            flowsOf: (one) => this.flowTable.flowsOf(flowOwner(one.record)),
+                            dumpFlows: () => this.openflow.dumpFlows(),
+                        },
+                        { known, ...input },
+                    ),
+            }),
+            logger,
+            observe: () => undefined,
+            now: () => performance.now(),
+        });
+    }
+
+    static async start(node: TestNode, options: TestAgentOptions): Promise<TestAgent> {
+        const agent = new TestAgent(node, options);
+        try {
+            await agent.#start();
+            return agent;
+        } catch (error) {
+            await agent.stop();
+            throw error;
+        }
+    }
+
+    async #start(): Promise<void> {
+        const { signal } = this.#stop;
+        this.database.start(signal);
+        await this.database.ready(signal);
+        await this.database.lockAcquired(signal);
+        await this.bridge.ensure(signal);
+        await this.bridge.datapathId(30_000, signal);
+        await this.gateway.ensurePort(signal);
+        await this.gateway.ensureDevice(signal);
+        await this.reconciler.rebuild(signal);
+        this.flowTable.stage("pipeline", this.#pipeline());
+        const rounds = await this.bridge.beginRound(signal);
+        this.round = rounds.current;
+        this.flowTable.useRound(rounds.current);
+        const replayed = Promise.withResolvers<void>();
+        this.openflow.onReady(async (link) => {
+            await this.flowTable.replay(link);
+            replayed.resolve();
+        });
+        this.openflow.start(signal);
+        await replayed.promise;
+        await this.reconciler.restoreAll(signal);
+        this.readiness.met("records");
+        await this.flowTable.deleteRounds(rounds.earlier);
+        await this.bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), signal);
+    }
+
+    /** What the agent does each minute, and when OVS came back. */
+    async resync(): Promise<void> {
+        const { signal } = this.#stop;
+        await this.database.ready(signal);
+        await this.database.lockAcquired(signal);
+        await this.bridge.ensure(signal);
+        await this.gateway.ensurePort(signal);
+        await this.gateway.ensureDevice(signal);
+        await this.flowTable.set("pipeline", this.#pipeline(), signal);
+        await this.flowTable.repair();
+        await this.reconciler.reconcile(signal);
+    }
+
+    /** Ends the agent as a kill does: nothing is taken back. */
+    async stop(): Promise<void> {
+        this.#stop.abort();
+        await Promise.all([this.openflow.close(), this.database.close()]);
+        this.#netlink[Symbol.dispose]();
+    }
+
+    /** One CNI call; the answer as it is, or a CniCallError. */
+    call(
+        command: CniCommand,
+        pod: TestPod,
+        config: Readonly<Record<string, unknown>> = {},
+        signal: AbortSignal = new AbortController().signal,
+    ): Promise<Uint8Array> {
+        return this.calls.call(command, pod.args(config), signal);
+    }
+
+    async add(pod: TestPod, signal?: AbortSignal): Promise<AddAnswer> {
+        return JSON.parse(new TextDecoder().decode(await this.call("add", pod, {}, signal))) as AddAnswer;
+    }
+
+    async del(pod: TestPod): Promise<void> {
+        await this.call("del", pod);
+    }
+
+    /** CHECK as a runtime does it, with what ADD answered; gives the code of what is wrong, "" when all is well. */
+    async check(pod: TestPod, answer: AddAnswer): Promise<string> {
+        return this.checkAs(pod, { prevResult: answer });
+    }
+
+    async checkAs(pod: TestPod, config: Readonly<Record<string, unknown>>, netns = pod.netns.path): Promise<string> {
+        const { signal } = new AbortController();
+        try {
+            await this.calls.call("check", pod.args(config, { netns }), signal);
+            return "";
+        } catch (error) {
+            if (!(error instanceof CniCallError) || error.cniCode !== 103) throw error;
+            const { cause } = error.details;
+            return cause instanceof CheckError ? `${cause.code}: ${cause.message}` : String(cause);
+        }
+    }
+
+    async collect(valid: readonly TestPod[]): Promise<void> {
+        const list = valid.map(({ containerId }) => ({ containerID: containerId, ifname: "eth0" }));
+        const config = { cniVersion: "1.1.0", name: "antrea", type: "antrea", "cni.dev/valid-attachments": list };
+        await this.calls.call(
+            "gc",
+            {
+                containerId: "",
+                netns: "",
+                ifname: "",
+                args: "",
+                path: "",
+                networkConfiguration: new TextEncoder().encode(JSON.stringify(config)),
+            },
+            new AbortController().signal,
+        );
+    }
+
+    /** How many addresses are in use, a family. */
+    get used(): readonly number[] {
+        return this.subnet.usage().map(({ used }) => used);
+    }
+
+    /** Holds up the next passage of a stage: `reached` resolves when somebody stands there. */
+    hold(stage: Stage, failure?: Error): { readonly reached: Promise<void>; readonly release: () => void } {
+        const reached = Promise.withResolvers<void>();
+        const released = Promise.withResolvers<void>();
+        this.#holds.set(stage, { reached: reached.resolve, released: released.promise });
+        // A failure may be set before anybody gets there.
+        released.promise.catch(() => undefined);
+        const release = (): void => (failure === undefined ? released.resolve() : released.reject(failure));
+        return { reached: reached.promise, release };
+    }
+
+    async #pass(stage: Stage): Promise<void> {
+        const hold = this.#holds.get(stage);
+        if (hold === undefined) return;
+        this.#holds.delete(stage);
+        hold.reached();
+        await hold.released;
+    }
+
+    #heldPorts(): PodPorts {
+        return {
+            ensurePort: async (spec, signal) => {
+                await this.#pass("ports");
+                await this.bridge.ensurePort(spec, signal);
+                await this.#pass("ports done");
+            },
+            deletePort: async (name, signal) => {
+                await this.#pass("deletePort");
+                await this.bridge.deletePort(name, signal);
+            },
+            ofPort: async (name, timeoutMs, signal) => {
+                await this.#pass("ofPort");
+                return this.bridge.ofPort(name, timeoutMs, signal);
+            },
+        };
+    }
+
+    #heldFlows(): PodFlowTable {
+        return {
+            stage: (owner, set) => this.flowTable.stage(owner, set),
+            set: async (owner, set, signal) => {
+                await this.#pass("flows");
+                await this.flowTable.set(owner, set, signal);
+                await this.#pass("flows done");
+            },
+            remove: (owner, signal) => this.flowTable.remove(owner, signal),
+        };
+    }
+
+    #pipeline(): ReturnType<typeof pipelineFlows> {
+        const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
+        return pipelineFlows({
+            families: podPrefixes.map((prefix) => prefix.family),
+            mode: "noEncap",
+            gateway: { ofPort: gatewayOfPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
+            podPrefixes,
+        });
+    }
+}
+
+/** True when all addresses of all answers differ. */
+export function allDiffer(answers: readonly AddAnswer[]): boolean {
+    const ips = answers.flatMap(ipsOf);
+    return new Set(ips).size === ips.length;
+}
+
+function linesOf(text: string): readonly string[] {
+    return text
+        .split("\n")
+        .filter((line) => line.trim() !== "")
+        .sort();
+}

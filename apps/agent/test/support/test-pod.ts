@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { randomBytes, randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import type { CniCmdArgs } from "@antrea/cni";
+import { parseIp } from "@antrea/ip";
+import { hostInterfaceName } from "../../src/pod-network/names.ts";
+import type { KnownPod } from "../../src/pod-network/index.ts";
+import { TestNetns } from "./namespace.ts";
+
+const run = promisify(execFile);
+
+/** The parts of an ADD's answer that tests look at. */
+export interface AddAnswer {
+    readonly cniVersion: string;
+    readonly interfaces: readonly { readonly name: string; readonly mac?: string; readonly sandbox?: string }[];
+    readonly ips: readonly { readonly address: string; readonly gateway: string }[];
+    readonly routes: readonly { readonly dst: string; readonly gw: string }[];
+}
+
+export interface PingOptions {
+    readonly count?: number;
+    readonly intervalS?: number;
+    readonly limitS?: number;
+    /** The source address. */
+    readonly from?: string;
+}
+
+/** A sandbox as a container runtime makes it: a namespace and a name. */
+export class TestPod implements Disposable {
+    readonly netns = new TestNetns("pod");
+    readonly containerId: string = randomBytes(32).toString("hex");
+    readonly uid: string = randomUUID();
+    readonly name: string;
+
+    constructor(name = "web-0") {
+        this.name = name;
+    }
+
+    /** The arguments of a CNI call for it. */
+    args(config: Readonly<Record<string, unknown>> = {}, changes: Partial<CniCmdArgs> = {}): CniCmdArgs {
+        const whole = { cniVersion: "1.1.0", name: "antrea", type: "antrea", ...config };
+        return {
+            containerId: this.containerId,
+            netns: this.netns.path,
+            ifname: "eth0",
+            args: `K8S_POD_NAMESPACE=default;K8S_POD_NAME=${this.name};K8S_POD_UID=${this.uid}`,
+            path: "/opt/cni/bin",
+            networkConfiguration: new TextEncoder().encode(JSON.stringify(whole)),
+            ...changes,
+        };
+    }
+
+    get hostIfName(): string {
+        return hostInterfaceName(this.name, this.containerId, "eth0");
+    }
+
+    /** As the API server would show it, with the addresses of its ADD. */
+    known(answer?: AddAnswer, changes: Partial<KnownPod> = {}): KnownPod {
+        return {
+            uid: this.uid,
+            namespace: "default",
+            name: this.name,
+            hostNetwork: false,
+            ended: false,
+            podIps: (answer === undefined ? [] : ipsOf(answer)).map((ip) => parseIp(ip)),
+            ...changes,
+        };
+    }
+
+    /** Sends pings and gives how many were answered; it ends when all are or the limit is over. */
+    async ping(ip: string, options: PingOptions = {}): Promise<number> {
+        const { count = 1, intervalS = 0.2, limitS = 5, from } = options;
+        const source = from === undefined ? [] : ["-I", from];
+        const args = ["-n", "-q", "-c", String(count), "-i", String(intervalS), "-w", String(limitS), ...source, ip];
+        const { stdout } = await run("ip", ["netns", "exec", this.netns.name, "ping", ...args]).catch(
+            (error: unknown) => ({ stdout: String((error as { readonly stdout?: string }).stdout) }),
+        );
+        return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
+    }
+
+    [Symbol.dispose](): void {
+        this.netns[Symbol.dispose]();
+    }
+}
+
+/** The addresses of an answer, without their prefix lengths. */
+export function ipsOf(answer: AddAnswer): readonly string[] {
+    return answer.ips.map(({ address }) => address.slice(0, address.indexOf("/")));
+}
