@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { leases } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { Daemon } from "./daemon.ts";
-import { bundlePath, workPath } from "./paths.ts";
+import { workPath } from "./paths.ts";
 
 const readyLimitMs = 60_000;
 
@@ -19,8 +19,8 @@ export function spawnController(name: string, kubeconfig: string): Daemon {
         },
     };
     writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
-    return new Daemon("antrea-controller", {
-        script: bundlePath("controller"),
+    return new Daemon({
+        app: "controller",
         args: ["--config", configPath],
         env: { PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "kube-system" },
         logPath: workPath(`${name}.log`),

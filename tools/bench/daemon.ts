@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "./error.ts";
+import { bundlePath, extraNodeOptions, nodeOptionsOf } from "./paths.ts";
 
 const stopLimitMs = 15_000;
 
@@ -18,23 +19,23 @@ export class Daemon implements AsyncDisposable {
     readonly #child: ChildProcess;
     readonly #ended: Promise<void>;
 
-    constructor(
-        name: string,
-        options: {
-            readonly script: string;
-            readonly args: readonly string[];
-            readonly env: NodeJS.ProcessEnv;
-            readonly logPath: string;
-        },
-    ) {
-        this.#name = name;
+    constructor(options: {
+        readonly app: "agent" | "controller";
+        readonly args: readonly string[];
+        readonly env: NodeJS.ProcessEnv;
+        readonly logPath: string;
+    }) {
+        this.#name = `antrea-${options.app}`;
         this.#logPath = options.logPath;
-        const nodeOptions = (process.env.BENCH_NODE_OPTIONS ?? "").split(" ").filter((word) => word !== "");
         const log = openSync(options.logPath, "a");
-        this.#child = spawn(process.execPath, [...nodeOptions, options.script, ...options.args], {
-            env: options.env,
-            stdio: ["ignore", log, log],
-        });
+        this.#child = spawn(
+            process.execPath,
+            [...nodeOptionsOf(options.app), ...extraNodeOptions(), bundlePath(options.app), ...options.args],
+            {
+                env: options.env,
+                stdio: ["ignore", log, log],
+            },
+        );
         closeSync(log);
         this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     }

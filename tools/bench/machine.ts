@@ -17,6 +17,7 @@ export function describeMachine(): ReadonlyMap<string, string> {
         ["Open vSwitch", firstLine("ovs-vswitchd", "--version").replace(/^.* /, "") + ", userspace datapath (netdev)"],
         ["Node.js", process.version],
         ["Bun", firstLine(bun, "--version")],
+        ["Scheduling", firstLine("chrt", "--pid", String(process.pid)).replace(/^.*: /, "")],
     ]);
 }
 

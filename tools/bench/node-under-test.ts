@@ -6,7 +6,7 @@ import { PrivateOvs } from "@antrea/openflow/testing";
 import { CniClient, podCall } from "./cni-client.ts";
 import { startController } from "./controller.ts";
 import { Daemon, type Memory } from "./daemon.ts";
-import { bundlePath, workPath } from "./paths.ts";
+import { workPath } from "./paths.ts";
 
 const nodeName = "bench-node";
 const readyLimitMs = 60_000;
@@ -98,8 +98,8 @@ function startAgent(kubeconfig: string, ovsRunDir: string, cniSocket: string): D
         clientConnection: { kubeconfig },
     };
     writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
-    return new Daemon("antrea-agent", {
-        script: bundlePath("agent"),
+    return new Daemon({
+        app: "agent",
         args: ["--config", configPath],
         env: { PATH: process.env.PATH, NODE_NAME: nodeName, POD_NAMESPACE: "kube-system", CNI_CONF_DIR: confFolder },
         logPath: workPath("antrea-agent.log"),

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BenchError } from "./error.ts";
 
@@ -6,6 +7,23 @@ export const repository: string = new URL("../..", import.meta.url).pathname;
 /** What an app is run from, as in its image. */
 export function bundlePath(app: "agent" | "controller"): string {
     return join(repository, "apps", app, "dist", `antrea-${app}.mjs`);
+}
+
+/** The options of Node.js that its image starts the app with. */
+export function nodeOptionsOf(app: "agent" | "controller"): readonly string[] {
+    const script = readFileSync(join(repository, "apps", app, "image", `antrea-${app}`), "utf8");
+    const options = /^exec node (.*?)\S+\.mjs /m.exec(script)?.[1];
+    if (options !== undefined) return words(options);
+    throw new BenchError("BAD_ARGUMENT", "internal", `no line "exec node … .mjs" in the start script of ${app}`);
+}
+
+/** More of them for this run. */
+export function extraNodeOptions(): readonly string[] {
+    return words(process.env.BENCH_NODE_OPTIONS ?? "");
+}
+
+function words(text: string): readonly string[] {
+    return text.split(" ").filter((word) => word !== "");
 }
 
 export const shimPath: string = join(repository, "apps/cni/dist/antrea-cni");

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Netlink } from "@antrea/netlink";
 import { BenchError } from "./error.ts";
 
+/** The Node's own interface, which sandbox.sh made. */
+const nodeLinks: readonly string[] = ["bench0", "bench1"];
 const goneLimitMs = 30_000;
 
 /** Network namespaces for Pods, as a container runtime makes them. */
@@ -15,27 +17,32 @@ export class PodNamespaces implements Disposable {
         return names.map((name) => `/run/netns/${name}`);
     }
 
-    /**
-     * Ends them and waits until the kernel has taken the links in them away, which it does later and in the way of
-     * whoever changes a link meanwhile.
-     */
+    /** Ends them and waits until the kernel, which does that later, has taken the links in them away. */
     async delete(...names: readonly string[]): Promise<void> {
         ip(names.map((name) => `netns delete ${name}`));
         const end = performance.now() + goneLimitMs;
-        while ((await this.#podLinks()) > 0) {
+        while ((await this.#podLinks()).length > 0) {
             if (performance.now() > end)
                 throw new BenchError("NOT_READY", "environment", "links of ended namespaces stay");
             await sleep(2);
         }
     }
 
+    /**
+     * Takes the links of Pods away and leaves their namespaces. When this resolves the kernel is done: the end of a
+     * namespace goes on in the background for some 100 ms and slows down whoever makes a link meanwhile.
+     */
+    async clear(): Promise<void> {
+        for (const index of await this.#podLinks()) await this.#netlink.deleteLink(index);
+    }
+
     [Symbol.dispose](): void {
         this.#netlink[Symbol.dispose]();
     }
 
-    async #podLinks(): Promise<number> {
+    async #podLinks(): Promise<readonly number[]> {
         const links = await this.#netlink.links();
-        return links.filter((link) => link.kind === "veth" && !link.name.startsWith("bench")).length;
+        return links.filter((link) => link.kind === "veth" && !nodeLinks.includes(link.name)).map((link) => link.index);
     }
 }
 

@@ -44,7 +44,8 @@ export function writeReport(input: {
 function page({ machine, loadBefore, seconds, results }: Parameters<typeof writeReport>[0]): string {
     const missed = results.filter((result) => result.holds === false);
     const peers = [...new Set(results.flatMap(({ against }) => (against === null ? [] : [against.what])))];
-    const misses = missed.map(({ id, reason, next }) => `- \`${id}\`: ${reason} Next: ${next}`);
+    const texts = Map.groupBy(missed, ({ reason = "", next = "" }) => `${reason} Next: ${next}`);
+    const misses = [...texts].map(([text, of]) => `- ${of.map(({ id }) => `\`${id}\``).join(", ")}: ${text}`);
     return [
         "# Benchmarks",
         "",
@@ -76,12 +77,14 @@ hold. In latest.json \`against\`, \`ratio\`, \`goal\` and \`holds\` are null whe
 
 Everything runs in fresh network, mount and process namespaces: a real etcd (without fsync) and kube-apiserver,
 ovsdb-server and ovs-vswitchd with the userspace datapath, the bundled agent and controller with Node.js, dual stack,
-noEncap. Between calls the run waits until ovs-vswitchd and the kernel are done with what came before.
+noEncap. Between calls the run waits until ovs-vswitchd and the kernel are done with what came before. Run it on
+a machine at rest: real-time scheduling would keep other work away, but also starves the kernel's own threads, which
+the peers wait for more than we do.
 
 - \`agent-…\`: 200 ADDs and DELs, one at a time, by gRPC on a lasting connection. The floor is \`tools/bench/floor.ts\`: veth
   pair in one message, addresses and routes in one batch beside the OVSDB transaction for the port, then the wait for
   the port number; DEL is the transaction that removes the port. It has no flows, no records, no gRPC, no log, and it
-  works on the same Open vSwitch.
+  works on the same Open vSwitch. \`agent-hop\` is a call that does nothing: what gRPC takes of each of the others.
 - \`plugin-…\`: 100 ADDs and DELs, from the start of the plugin's process to its end: \`antrea-cni\` with the agent behind
   it, and containernetworking's \`bridge\` with \`host-local\` on a Linux bridge, dual stack too.
 - \`shim-…\`: 200 runs of \`antrea-cni\` through a whole ADD that a server of grpc-js answers at once, against a program
@@ -90,5 +93,6 @@ noEncap. Between calls the run waits until ovs-vswitchd and the kernel are done 
 - \`burst-…\`: 100 ADDs sent at the same moment to the agent, until the last one is answered; then their DELs.
 - \`nodes-…\`: 5,000 Nodes are created through the API first, then the controller is started; the time runs from its start
   as a process until a watch has shown subnets of both families on every Node.
-- \`memory-…\`: VmRSS of the bundled programs, 5 s after the last call.
+- \`memory-…\`: VmRSS of the bundled programs with the Node.js options of their images, 5 s after the start and 5 s after
+  the last of 100 ADDs, which more than 600 other calls came before.
 `;

@@ -14,7 +14,7 @@ need_packages time iproute2 nftables openvswitch-switch
 [ -x "$KUBERNETES_BIN/kube-apiserver" ] || "$TOOLS/cluster/build-programs.sh" kubernetes
 
 work=$(mktemp -d /tmp/bench-XXXXXX)
-trap 'cp "$work"/*.log /tmp/benchlogs/ 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 build_apps() { npx --no-install nx run-many -t build -p @antrea/agent @antrea/controller @antrea/antrea-cni --outputStyle=static; }
 # The peer of the shim: the same compiler, the same options.
 build_printer() {

@@ -16,9 +16,10 @@ export async function agentCalls(
 ): Promise<readonly Result[]> {
     const add = { ours: [] as number[], peer: [] as number[] };
     const del = { ours: [] as number[], peer: [] as number[] };
+    const hops: number[] = [];
+    const [ours = "", theirs = ""] = namespaces.add("ours", "floor");
     for (let index = -warmUp; index < counted; index++) {
         const id = index + warmUp;
-        const [ours = "", theirs = ""] = namespaces.add(`ours-${id}`, `floor-${id}`);
         const call = podCall(id, ours);
         const times = { add: 0, del: 0, floorAdd: 0, floorDel: 0 };
         await inTurn(
@@ -43,13 +44,17 @@ export async function agentCalls(
                 await floor.ask("settle");
             },
         );
-        await namespaces.delete(`ours-${id}`, `floor-${id}`);
+        const hop = await timed(() => node.cni.call("CmdStatus", call));
+        await namespaces.clear();
+        await floor.ask("settle");
         if (index < 0) continue;
         add.ours.push(times.add);
         add.peer.push(times.floorAdd);
         del.ours.push(times.del);
         del.peer.push(times.floorDel);
+        hops.push(hop);
     }
+    await namespaces.delete("ours", "floor");
     const peer = "floor: the same netlink and OVSDB steps in a straight line";
     return [
         comparison({ id: "agent-add-p50", what: "agent ADD, p50", peer, pairs: add, maxRatio: 1.3 }),
@@ -57,5 +62,6 @@ export async function agentCalls(
         comparison({ id: "agent-del-p50", what: "agent DEL, p50", peer, pairs: del, maxRatio: 1.3 }),
         comparison({ id: "agent-del-p99", what: "agent DEL, p99", peer, pairs: del, share: 0.99, maxRatio: 1.3 }),
         typical({ id: "agent-del-answer", what: "agent DEL answers, p50", samples: del.ours, unit: "ms", max: 10 }),
+        typical({ id: "agent-hop", what: "agent STATUS, p50: a call without work", samples: hops, unit: "ms" }),
     ];
 }

@@ -34,10 +34,10 @@ export async function pluginCalls(
 ): Promise<readonly Result[]> {
     const add = { ours: [] as number[], peer: [] as number[] };
     const del = { ours: [] as number[], peer: [] as number[] };
+    const [ours = "", theirs = ""] = namespaces.add("ours", "peer");
     const bridge = join(cniPluginsPath(), "bridge");
     for (let index = -warmUp; index < counted; index++) {
         const id = 1000 + index + warmUp;
-        const [ours = "", theirs = ""] = namespaces.add(`ours-${id}`, `peer-${id}`);
         const oursCall = podCall(id, ours);
         const peerCall = { ...podCall(id, theirs), path: cniPluginsPath() };
         const run = async (command: "ADD" | "DEL", into: typeof add): Promise<void> => {
@@ -47,20 +47,23 @@ export async function pluginCalls(
                 async () => {
                     const environment = { ...pluginEnvironment(command, oursCall), ANTREA_CNI_SOCKET: node.cniSocket };
                     times.ours = runPlugin(shimPath, environment, antreaConfig).ms;
+                    await floor.ask("settle");
                 },
                 async () => {
                     times.peer = runPlugin(bridge, pluginEnvironment(command, peerCall), bridgeConfig()).ms;
+                    await floor.ask("settle");
                 },
             );
-            await floor.ask("settle");
             if (index < 0) return;
             into.ours.push(times.ours);
             into.peer.push(times.peer);
         };
         await run("ADD", add);
         await run("DEL", del);
-        await namespaces.delete(`ours-${id}`, `peer-${id}`);
+        await namespaces.clear();
+        await floor.ask("settle");
     }
+    await namespaces.delete("ours", "peer");
     const peer = "bridge + host-local 1.9.1";
     return [
         comparison({ id: "plugin-add", what: "whole process ADD, p50", peer, pairs: add, maxRatio: 1.2 }),

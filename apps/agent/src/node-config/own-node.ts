@@ -3,15 +3,8 @@ import { formatPrefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
 import type { AgentConfig } from "@antrea/settings";
-import {
-    findTransport,
-    gatewayIpOf,
-    internalIpsOf,
-    NodeConfigError,
-    podPrefixesOf,
-    type NodeConfig,
-    type NodeObject,
-} from "./node-config.ts";
+import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts";
+import { findTransport, gatewayIpOf, NodeConfigError, type NodeConfig } from "./node-config.ts";
 
 export interface OwnNodeComponents {
     readonly nodes: {

@@ -1,4 +1,4 @@
-import type { NodeObject } from "./node-config.ts";
+import type { NodeObject } from "../node-object.ts";
 
 /** The key in the bridge's external_ids that keeps what the agent must know of its Node. */
 export const rememberedNodeKey = "antrea-node";

@@ -2,7 +2,7 @@ import { messageOf } from "@antrea/errors";
 import { formatIp, formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
 import { RouteTable, type Netlink, type Route } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { NodeObject } from "../node-config/node-config.ts";
+import type { NodeObject } from "../node-object.ts";
 import { peerRoutes, type PeerRoute } from "./peers.ts";
 
 /** Marks the routes of the agent (rtm_protocol, rtnetlink(7)): a number that no routing daemon in iproute2's list has. */

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 import { prefixContains, prefixesOverlap, type IpAddress, type Prefix } from "@antrea/ip";
-import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-config/node-config.ts";
+import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts";
 
 /** A route to the Pods of another Node. */
 export interface PeerRoute {

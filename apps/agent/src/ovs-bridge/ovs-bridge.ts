@@ -66,6 +66,7 @@ export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING
 export class OvsBridge {
     readonly #database: OvsDatabase;
     readonly #options: OvsBridgeOptions;
+    #rounds: Rounds | undefined;
 
     constructor(components: { readonly database: OvsDatabase }, options: OvsBridgeOptions) {
         this.#database = components.database;
@@ -86,11 +87,14 @@ export class OvsBridge {
             await this.#transact([update("Bridge", [byUuid(row.uuid)], wanted)], signal);
             return;
         }
+        // A bridge that comes back after its database was lost gets the flows of this start: the next one must know.
+        const external_ids = map(this.#rounds === undefined ? {} : { [roundsKey]: formatRounds(this.#rounds) });
+        const ports = set(named("local_port"));
         await this.#transact(
             [
                 insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
                 insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
-                insert("Bridge", { name: bridge, ports: set(named("local_port")), ...wanted }, "new_bridge"),
+                insert("Bridge", { name: bridge, ports, external_ids, ...wanted }, "new_bridge"),
                 mutate("Open_vSwitch", [], [["bridges", "insert", set(named("new_bridge"))]]),
             ],
             signal,
@@ -112,6 +116,7 @@ export class OvsBridge {
     /** The rounds for this start; stores that flows of the new round may exist before the first is sent. */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
+        this.#rounds = rounds;
         await this.setExternalId(roundsKey, formatRounds(rounds), signal);
         return rounds;
     }

@@ -1,13 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
-import {
-    findTransport,
-    gatewayIpOf,
-    internalIpsOf,
-    podPrefixesOf,
-    type TransportInput,
-} from "../../src/node-config/index.ts";
+import { findTransport, gatewayIpOf, type TransportInput } from "../../src/node-config/index.ts";
+import { internalIpsOf, podPrefixesOf } from "../../src/node-object.ts";
 
 describe("the podCIDRs of a Node", () => {
     it.each([

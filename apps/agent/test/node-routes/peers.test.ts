@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
-import type { NodeObject } from "../../src/node-config/index.ts";
+import type { NodeObject } from "../../src/node-object.ts";
 import { allPodPrefixes, peerRoutes, type PeerRoutes } from "../../src/node-routes/index.ts";
 
 const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];

@@ -37,6 +37,8 @@ export interface TestAgentOptions {
     readonly pods?: () => readonly KnownPod[];
 }
 
+export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
+
 const gatewayOfPort = 32769;
 
 /** A Node without Kubernetes: a network namespace of its own and an Open vSwitch in it. Agents come and go on it. */
@@ -75,7 +77,7 @@ export class TestNode implements AsyncDisposable {
     }
 
     /** All that stands on the Node: ports, flows without their counters and cookies, links. Two are equal or something leaked. */
-    async state(): Promise<Readonly<Record<"ports" | "flows" | "links", readonly string[]>>> {
+    async state(): Promise<NodeState> {
         const [ports, flows] = await Promise.all([
             this.ovs.vsctl("list-ports", this.bridge),
             this.ovs.ofctl("--no-stats", "dump-flows", this.bridge),
@@ -225,6 +227,7 @@ export class TestAgent {
         this.openflow.start(signal);
         await replayed.promise;
         await this.reconciler.restoreAll(signal);
+        await this.reconciler.holdKnownAddresses(signal);
         this.readiness.met("records");
         await this.flowTable.deleteRounds(rounds.earlier);
         await this.bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), signal);

@@ -1,9 +1,12 @@
-// Bundles the controller into dist/antrea-controller.mjs.
+// Bundles a daemon into one ESM file, apps/NAME/dist/antrea-NAME.mjs. koffi stays outside: its native part is loaded
+// from beside the bundle.
+//   build-daemon.mjs NAME
 import { readFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const root = new URL("../..", import.meta.url).pathname;
-const { version } = JSON.parse(readFileSync(`${root}/package.json`, "utf8"));
+const root = new URL("..", import.meta.url).pathname;
+const app = `${root}apps/${process.argv[2]}`;
+const { version } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
 
 // @kubernetes/client-node does not say that its generated classes have no side effects; without them the bundle is a
 // third smaller and takes less memory.
@@ -19,8 +22,8 @@ const dropUnused = {
 };
 
 await build({
-    entryPoints: [`${root}/apps/controller/src/main.ts`],
-    outfile: `${root}/apps/controller/dist/antrea-controller.mjs`,
+    entryPoints: [`${app}/src/main.ts`],
+    outfile: `${app}/dist/antrea-${process.argv[2]}.mjs`,
     bundle: true,
     format: "esm",
     platform: "node",
@@ -29,9 +32,11 @@ await build({
     keepNames: true,
     sourcemap: "external",
     legalComments: "linked",
+    external: ["koffi"],
     define: { ANTREA_VERSION: JSON.stringify(version) },
     banner: {
         js: "import { createRequire as bundledRequire } from 'node:module'; const require = bundledRequire(import.meta.url);",
     },
     plugins: [dropUnused],
+    logLevel: "warning",
 });

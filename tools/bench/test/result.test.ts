@@ -1,0 +1,61 @@
+import { describe, expect, it } from "@jest/globals";
+import { explained, table } from "../report.ts";
+import { comparison, fact, figure } from "../result.ts";
+import { inTurn, pairRatio, quantile } from "../statistics.ts";
+
+describe("quantile", () => {
+    const samples = Array.from({ length: 200 }, (_, index) => 200 - index);
+    it.each([
+        [0, 1],
+        [0.5, 100],
+        [0.99, 198],
+        [1, 200],
+    ])("the share %d of 1 to 200 lies at or below %d", (share, expected) => {
+        expect(quantile(samples, share)).toBe(expected);
+    });
+});
+
+describe("results", () => {
+    const pairs = { ours: [10, 20, 400], peer: [10, 10, 100] };
+
+    it("compares the same quantile of both sides, and pair by pair", () => {
+        const result = comparison({ id: "x", what: "x", peer: "floor", pairs, maxRatio: 2 });
+        expect(result).toMatchObject({ value: 20, against: { what: "floor", value: 10 }, ratio: 2, holds: true });
+        expect(pairRatio(pairs)).toBe(2);
+    });
+
+    it("holds at the goal and not above it", () => {
+        expect(figure({ id: "x", what: "x", value: 120, unit: "MiB", max: 120 }).holds).toBe(true);
+        expect(figure({ id: "x", what: "x", value: 120.001, unit: "MiB", max: 120 }).holds).toBe(false);
+        expect(figure({ id: "x", what: "x", value: 1, unit: "MiB" }).holds).toBeNull();
+    });
+
+    it("gives a reason and a next idea to what is missed, and only to that", () => {
+        const of = (holds: boolean): ReturnType<typeof fact> =>
+            fact({ id: "x", what: "x", value: 1, unit: "s", goal: "all", holds });
+        const [missed, held] = explained([of(false), of(true)]);
+        expect(missed).toMatchObject({ reason: expect.any(String), next: expect.any(String) });
+        expect(held).not.toHaveProperty("reason");
+    });
+
+    it("shows what is missed in the table", () => {
+        const missed = comparison({ id: "x", what: "x", peer: "floor", pairs, maxRatio: 1.5 });
+        expect(table([missed]).split("\n").at(-1)).toMatch(
+            /\| 20 ms \| 10 ms \| 2× +\| 2× +\| ≤ 1.5× \| \*\*no\*\* \|/,
+        );
+    });
+});
+
+describe("inTurn", () => {
+    it("lets the other side go first in each second pair", async () => {
+        const order: string[] = [];
+        for (const index of [0, 1]) {
+            await inTurn(
+                index,
+                async () => void order.push("ours"),
+                async () => void order.push("peer"),
+            );
+        }
+        expect(order).toEqual(["ours", "peer", "peer", "ours"]);
+    });
+});
