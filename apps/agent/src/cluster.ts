@@ -1,5 +1,5 @@
 import { messageOf } from "@antrea/errors";
-import { parseIp } from "@antrea/ip";
+import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { pods, type ApiClient, type KubeObject, type Node, type Resource } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
@@ -40,8 +40,18 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
         name: pod.metadata?.name ?? "",
         hostNetwork: pod.spec?.hostNetwork === true,
         ended: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
-        podIps: (pod.status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined || ip === "" ? [] : [parseIp(ip)])),
+        podIps: (pod.status?.podIPs ?? []).flatMap(({ ip }) => readableIps(ip ?? "")),
     }));
+}
+
+/** One Pod with an address that cannot be read must not keep all others waiting. */
+function readableIps(text: string): readonly IpAddress[] {
+    try {
+        return [parseIp(text)];
+    } catch (error) {
+        if (error instanceof IpError) return [];
+        throw error;
+    }
 }
 
 /** The live UID of a Pod; "" when there is none of that name. */

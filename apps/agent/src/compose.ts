@@ -126,8 +126,9 @@ type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 function buildBase(context: MainContext) {
     const { logger, flags, fail } = context;
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
-    const { config, warnings } = loadAgentConfig(readFileSync(configPath, "utf8"));
+    const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
     for (const warning of warnings) logger.warn("configuration", { warning });
+    logger.info("feature gates", { gates: gates.list("agent").map(({ name, status }) => `${name}=${status}`) });
     const environment = readEnvironment(configPath, process.env);
     const kube = createKubeClients({
         userAgent: "antrea-agent",

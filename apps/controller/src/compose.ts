@@ -17,6 +17,7 @@ const certificateFolder = "/var/run/antrea/antrea-controller-tls";
 export function compose({ flags, logger }: MainContext): Lifecycle {
     const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
     for (const warning of warnings) logger.warn("configuration", { warning });
+    logger.info("feature gates", { gates: gates.list("controller").map(({ name, status }) => `${name}=${status}`) });
 
     const clients = createKubeClients({
         kubeconfig: config.clientConnection.kubeconfig,

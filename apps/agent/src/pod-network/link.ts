@@ -61,6 +61,15 @@ export async function configurePodEnd(record: PodRecord, options: PodLinkOptions
     });
 }
 
+/**
+ * Switches the host end on if it is off. When a link goes and another one of its name comes at once, ovs-vswitchd may
+ * take the flags it knew of the first for those of the second, and switch it off with them as it opens it.
+ */
+export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+    const link = await netlink.link(record.hostIfName);
+    if (link?.up === false) await netlink.setLink(link.index, { up: true });
+}
+
 /** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */
 export async function releasePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);

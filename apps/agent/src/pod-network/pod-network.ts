@@ -3,7 +3,14 @@ import { podFlows } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
-import { configurePodEnd, createPodLink, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
+import {
+    configurePodEnd,
+    createPodLink,
+    deletePodLink,
+    raisePodLink,
+    releasePodLink,
+    type PodLinkOptions,
+} from "./link.ts";
 import { hostInterfaceName, macOf } from "./names.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
@@ -145,7 +152,7 @@ export class PodNetwork {
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         const { record } = known;
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
-        const ofPort = await this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal);
+        const ofPort = await this.#openedPort(record, signal);
         await this.#wireFlows(record, ofPort, known.addedAt, signal);
         if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
     }
@@ -206,7 +213,7 @@ export class PodNetwork {
             ]);
             this.#checkpoint(request, signal);
             const [actual] = await Promise.all([
-                this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal),
+                this.#openedPort(record, signal),
                 this.#wireFlows(record, ofPort, Infinity, signal),
             ]);
             if (actual !== ofPort) {
@@ -285,6 +292,13 @@ export class PodNetwork {
             addresses,
             bootId: this.#options.bootId,
         };
+    }
+
+    /** The number of the port, once OVS has opened its link. */
+    async #openedPort(record: PodRecord, signal?: AbortSignal): Promise<number> {
+        const ofPort = await this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal);
+        await raisePodLink(this.#components.netlink, record);
+        return ofPort;
     }
 
     async #wireFlows(record: PodRecord, ofPort: number, addedAt: number, signal?: AbortSignal): Promise<void> {

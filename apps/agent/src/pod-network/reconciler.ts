@@ -157,15 +157,16 @@ export class PodReconciler {
     async reconcile(signal: AbortSignal): Promise<void> {
         const { network, netlink, ports } = this.#components;
         const links = await netlink.links();
-        const linkNames = new Set(links.map((link) => link.name));
+        const linksByName = new Map(links.map((link) => [link.name, link]));
         const portsByName = new Map(ports.ports().map((port) => [port.name, port]));
         await Promise.all(
             network.interfaces().map((known) => {
                 const name = known.record.hostIfName;
-                if (network.isLeaving(known) || !linkNames.has(name)) {
+                const link = linksByName.get(name);
+                if (network.isLeaving(known) || link === undefined) {
                     return this.#quietly(known, "could not remove a Pod interface", () => this.#removeIfEnded(known));
                 }
-                if (portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
+                if (link.up && portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
                 return this.#quietly(known, "could not restore a Pod interface", () =>
                     this.#current(known, (current) => network.restore(current, signal)),
                 );

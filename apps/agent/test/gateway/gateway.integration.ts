@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { execFileSync } from "node:child_process";
+import { formatMac } from "@antrea/ip";
+import { getSysctl, txChecksumOffload } from "@antrea/netlink";
+import { TestNode, type TestAgent } from "../support/test-node.ts";
+
+let node: TestNode;
+let agent: TestAgent;
+
+beforeAll(async () => {
+    node = await TestNode.start();
+    agent = await node.startAgent();
+});
+
+afterAll(async () => {
+    await agent?.stop();
+    await node?.[Symbol.asyncDispose]();
+});
+
+function ip(...args: readonly string[]): string {
+    return execFileSync("ip", args, { encoding: "utf8" });
+}
+
+function addresses(): readonly string[] {
+    const found = ip("-o", "addr", "show", "dev", node.gateway, "scope", "global").matchAll(/inet6? (\S+)/g);
+    return [...found].map((match) => match[1] ?? "");
+}
+
+const wanted = ["10.10.1.1/24", "fd10:10:0:1::1/64"];
+
+describe("the gateway", () => {
+    it("has the first address of each podCIDR, its MAC, MTU and settings, and nothing to compute for others", () => {
+        expect(addresses()).toEqual(wanted);
+        const link = ip("-o", "link", "show", node.gateway);
+        expect(link).toContain(`link/ether ${formatMac(agent.gateway.mac)}`);
+        expect(link).toContain("mtu 1400");
+        expect(link).toContain("UP");
+        expect(getSysctl(undefined, "net/ipv4/ip_forward")).toBe("1");
+        expect(getSysctl(undefined, "net/ipv6/conf/all/forwarding")).toBe("1");
+        expect(getSysctl(undefined, `net/ipv4/conf/${node.gateway}/arp_announce`)).toBe("1");
+        expect(txChecksumOffload(node.gateway)).toBe(false);
+    });
+
+    it("is left alone when all is well", async () => {
+        const before = ip("-d", "addr", "show", node.gateway);
+        await agent.gateway.ensureDevice();
+        expect(ip("-d", "addr", "show", node.gateway)).toBe(before);
+    });
+
+    it.each<[string, readonly string[]]>([
+        ["an address is removed", ["addr", "del", "10.10.1.1/24"]],
+        ["an IPv6 address is removed", ["-6", "addr", "del", "fd10:10:0:1::1/64"]],
+        ["an address is added, as of an earlier podCIDR", ["addr", "add", "10.9.9.1/24"]],
+        ["an IPv6 address is added", ["-6", "addr", "add", "fd99::1/64"]],
+        ["it is switched off", ["link", "set", "down"]],
+        ["its MTU is changed", ["link", "set", "mtu", "1300"]],
+    ])("is put right when %s", async (_, [kind = "", ...rest]) => {
+        const six = kind === "-6" ? ["-6"] : [];
+        const command = six.length > 0 ? rest : [kind, ...rest];
+        const at = command[0] === "link" ? 2 : command.length;
+        ip(...six, ...command.slice(0, at), "dev", node.gateway, ...command.slice(at));
+        await agent.gateway.ensureDevice();
+        expect([...addresses()].sort()).toEqual(wanted);
+        expect(ip("-o", "link", "show", node.gateway)).toMatch(/[<,]UP[,>].* mtu 1400 /);
+    });
+});
