@@ -22,4 +22,5 @@ export default {
     testTimeout: suffix === "integration" ? 60_000 : 15_000,
     maxWorkers: suffix === "integration" ? 1 : 2,
     passWithNoTests: true,
+    ...(suffix === "e2e" ? { testSequencer: new URL("e2e/sequencer.mjs", import.meta.url).pathname } : {}),
 };

@@ -1,6 +1,6 @@
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { pods, type ApiClient, type KubeObject, type Node, type Resource } from "@antrea/kube";
+import { pods, type ApiClient, type KubeObject, type Node, type Resource, isKubeError } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
 
@@ -66,6 +66,8 @@ export async function leavesForGood(api: ApiClient, namespace: string, logger: L
         const found = await api.find(daemonSets, { namespace, name: "antrea-agent" }, { timeoutMs: 2_000 });
         return found === undefined || found.metadata?.deletionTimestamp !== undefined;
     } catch (error) {
+        // Uninstalling takes the agent's rights, or its account, away before the Pods end.
+        if (isKubeError(error, "FORBIDDEN") || isKubeError(error, "UNAUTHORIZED")) return true;
         logger.warn("cannot tell whether the DaemonSet is being deleted; the CNI configuration stays", {
             reason: messageOf(error),
         });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp } from "@antrea/ip";
-import type { ApiClient, Node } from "@antrea/kube";
+import { KubeError, type ApiClient, type Node } from "@antrea/kube";
 import { changesRoutes, leavesForGood, podsOf, slimNode } from "../src/cluster.ts";
 import { silentLogger } from "./support/logger.ts";
 
@@ -77,6 +77,8 @@ describe("the agent leaves for good", () => {
         ["when its DaemonSet is gone", () => Promise.resolve(undefined), true],
         ["when it is being deleted", () => Promise.resolve({ metadata: { deletionTimestamp: "2026-01-01" } }), true],
         ["not while it is there", () => Promise.resolve({ metadata: { name: "antrea-agent" } }), false],
+        ["when its rights are gone", () => Promise.reject(new KubeError("FORBIDDEN", "no")), true],
+        ["when its account is gone", () => Promise.reject(new KubeError("UNAUTHORIZED", "no")), true],
         ["not when nobody can tell", () => Promise.reject(new Error("API server away")), false],
     ])("%s", async (_, answer, expected) => {
         expect(await leavesForGood(apiWith(answer), "kube-system", silentLogger)).toBe(expected);
