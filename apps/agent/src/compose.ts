@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pipelineFlows } from "@antrea/flows";
+import { OfPort, pipelineFlows } from "@antrea/flows";
 import { createKubeClients, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -35,7 +35,6 @@ const resyncMs = 60_000;
 const lockLookMs = 10_000;
 /** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
 const patientMs = 24 * 3_600_000;
-const gatewayOfPort = 32769;
 
 /** Builds the agent from its configuration; starts nothing. */
 export function compose(context: MainContext): Lifecycle {
@@ -232,7 +231,7 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
         { ports: bridge, netlink, logger: logger.child("gateway") },
         {
             name: config.hostGateway,
-            ofPort: gatewayOfPort,
+            ofPort: OfPort.gateway,
             mtu,
             podPrefixes,
             gatewayIps,

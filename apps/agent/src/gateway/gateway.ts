@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { formatMac, ipToBytes, parseMac, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { getSysctl, setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
 
@@ -143,9 +143,7 @@ function sameAddress(
     one: { readonly ip: IpAddress; readonly prefixLength: number },
     other: { readonly ip: IpAddress; readonly prefixLength: number },
 ): boolean {
-    return (
-        one.ip.family === other.ip.family && one.ip.value === other.ip.value && one.prefixLength === other.prefixLength
-    );
+    return sameIp(one.ip, other.ip) && one.prefixLength === other.prefixLength;
 }
 
 /**

@@ -2,10 +2,10 @@ import { AntreaError } from "@antrea/errors";
 import {
     formatIp,
     formatPrefix,
-    parsePrefix,
     prefixAt,
     prefixContains,
     prefixIndexOf,
+    prefixOf,
     prefixSize,
     type IpAddress,
     type Prefix,
@@ -127,5 +127,5 @@ function bounds(prefix: Prefix): { readonly first: bigint; readonly last: bigint
 
 /** The gateway of the podCIDR that an address with this prefix length lies in. */
 export function gatewayOf(ip: IpAddress, prefixLength: number): IpAddress {
-    return prefixAt(parsePrefix(`${formatIp(ip)}/${prefixLength}`, { hostBits: "mask" }), 1n);
+    return prefixAt(prefixOf(ip, prefixLength), 1n);
 }

@@ -1,7 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-
-/** The OpenFlow port numbers of Pods: above everything that OVS gives out by itself (1..32767). */
-export const podOfPorts = { first: 32784, last: 65279 } as const;
+import { podOfPorts } from "@antrea/flows";
 
 /** Chooses port numbers to ask OVS for; a number is used again as late as possible, as flows of its last user may be. */
 export class OfPortNumbers {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { OfPortNumbers, podOfPorts } from "../../src/pod-network/of-ports.ts";
+import { podOfPorts } from "@antrea/flows";
+import { OfPortNumbers } from "../../src/pod-network/of-ports.ts";
 
 const count = podOfPorts.last - podOfPorts.first + 1;
 
