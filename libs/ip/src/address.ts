@@ -94,7 +94,10 @@ function unmapped(text: string, ip: IpAddress): IpAddress {
 }
 
 function invalid(text: unknown, rule: string, cause?: unknown): IpError {
-    return new IpError("INVALID_ADDRESS", "caller", `${quote(text)} is not an IP address: ${rule}`, { cause });
+    return new IpError("INVALID_ADDRESS", "caller", `${quote(text)} is not an IP address: ${rule}`, {
+        cause,
+        details: { rule },
+    });
 }
 
 function formatGroups(value: bigint): string {

@@ -1,11 +1,18 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * Text or bytes that are no address, prefix or MAC address (`INVALID_*`), or a question that an address or prefix
- * cannot answer (`OUT_OF_RANGE`, `FAMILY_MISMATCH`). The message holds the refused text and the rule it breaks.
+ * Text or bytes that are no address, prefix or MAC address (`INVALID_*`), addresses that are no range (`OUT_OF_ORDER`,
+ * `FAMILY_MISMATCH`), or a question that an address, prefix or set cannot answer (`OUT_OF_RANGE`, `FAMILY_MISMATCH`).
+ * The message holds the refused text and the rule it breaks; for text, `details.rule` is the rule alone.
  */
 export class IpError extends AntreaError<
-    "INVALID_ADDRESS" | "INVALID_PREFIX" | "INVALID_MAC" | "HOST_BITS" | "OUT_OF_RANGE" | "FAMILY_MISMATCH"
+    | "INVALID_ADDRESS"
+    | "INVALID_PREFIX"
+    | "INVALID_MAC"
+    | "HOST_BITS"
+    | "OUT_OF_RANGE"
+    | "OUT_OF_ORDER"
+    | "FAMILY_MISMATCH"
 > {}
 
 const shownCharacters = 64;

@@ -9,7 +9,7 @@ export {
     type Family,
     type IpAddress,
 } from "./address.ts";
-export { IpError } from "./error.ts";
+export { IpError, quote } from "./error.ts";
 export { formatMac, linkLocalFromMac, macFromBigint, macToBigint, parseMac } from "./mac.ts";
 export {
     addressInPrefix,
@@ -25,3 +25,15 @@ export {
     type ParsePrefixOptions,
     type Prefix,
 } from "./prefix.ts";
+export {
+    compareRanges,
+    formatRange,
+    prefixRange,
+    rangeContains,
+    rangeOf,
+    rangeSize,
+    rangesOverlap,
+    type IpRange,
+} from "./range.ts";
+export { RangeIndex, type IndexedRange } from "./range-index.ts";
+export { formatRangeSet, RangeSet } from "./range-set.ts";

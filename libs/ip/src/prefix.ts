@@ -110,5 +110,8 @@ function maskOf(family: Family, length: number): bigint {
 }
 
 function invalid(text: unknown, rule: string, cause?: unknown): IpError {
-    return new IpError("INVALID_PREFIX", "caller", `${quote(text)} is not a prefix: ${rule}`, { cause });
+    return new IpError("INVALID_PREFIX", "caller", `${quote(text)} is not a prefix: ${rule}`, {
+        cause,
+        details: { rule },
+    });
 }

@@ -6,6 +6,7 @@ import {
     cidrsInText,
     type DeepReadonly,
     dnsServer,
+    duration,
     flag,
     group,
     interfaceName,
@@ -73,6 +74,11 @@ export const agentSchema = member({
     trafficEncryptionMode: oneOfAnyCase("none", "ipsec", "wireGuard").default("none"),
     wireGuard: group({ port: port.default(51_820) }),
     enableBridgingMode: flag.default(false),
+    /** Addresses from IPPools (gate AntreaIPAM). */
+    ipam: group({
+        /** How long an address that was freed stays unused, unless nothing else is left. */
+        cooldown: duration().default(30_000),
+    }),
     disableTXChecksumOffload: flag.default(false),
 
     apiPort: port.default(10_350),

@@ -61,6 +61,11 @@ export const controllerSchema = member({
     /** A URL, whatever the form in the file; undefined: from the environment or the kubeconfig. */
     kubeAPIServerOverride: apiServer.prefault(""),
     nodeIPAM,
+    /** Addresses from IPPools (gate AntreaIPAM). */
+    ipam: group({
+        /** The pause between two looks for claims and reservations that nobody asks for any more. */
+        cleanInterval: duration(1000, "1s").default(60_000),
+    }),
     leaderElection,
     ipsecCSRSigner: group({ selfSignedCA: flag.default(true), autoApprove: flag.default(true) }),
     multicluster: group({ enableStretchedNetworkPolicy: flag.default(false), namespace: anyText.default("") }),

@@ -26,7 +26,7 @@ export const gateSpecs = [
     { name: "NodePortLocal", stage: "Beta", components: agent, available: false },
     { name: "Egress", stage: "Alpha", components: both, available: false },
     { name: "NodeIPAM", stage: "Beta", components: controller, available: true },
-    { name: "AntreaIPAM", stage: "Alpha", components: both, available: false },
+    { name: "AntreaIPAM", stage: "Alpha", components: both, available: true },
     { name: "Multicast", stage: "Alpha", components: agent, available: false },
     { name: "SecondaryNetwork", stage: "Alpha", components: agent, available: false },
 ] as const satisfies readonly GateSpec[];

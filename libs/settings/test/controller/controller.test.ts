@@ -20,6 +20,7 @@ const wrong: readonly WrongRow[] = [
     ["nodeIPAM.serviceCIDRv6", "10.96.0.0/12", "must be an IPv6 CIDR or empty"],
     ["nodeIPAM.nodeCIDRMaskSizeIPv4", 15, "must be a whole number from 16 to 30"],
     ["nodeIPAM.nodeCIDRMaskSizeIPv6", 127, "must be a whole number from 64 to 126"],
+    ["ipam.cleanInterval", "999ms", rules.poll],
     ["leaderElection.leaseDuration", "0s", rules.poll],
     ["leaderElection.renewDeadline", 10, rules.poll],
     ["leaderElection.retryPeriod", "99ms", "must be a duration of at least 100ms, such as 1m30s"],
@@ -58,6 +59,7 @@ describe("antrea-controller.conf", () => {
                 nodeCIDRMaskSizeIPv4: 24,
                 nodeCIDRMaskSizeIPv6: 64,
             },
+            ipam: { cleanInterval: 60_000 },
             leaderElection: {
                 leaseDuration: 15_000,
                 renewDeadline: 10_000,

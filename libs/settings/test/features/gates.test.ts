@@ -54,7 +54,7 @@ describe("the gates of this version", () => {
     it("are listed by component", () => {
         const { gates } = loadControllerConfig("featureGates:\n  # nothing\n");
         expect(gates.list("controller")).toEqual([
-            { component: "controller", name: "AntreaIPAM", status: "NotAvailable", stage: "Alpha" },
+            { component: "controller", name: "AntreaIPAM", status: "Disabled", stage: "Alpha" },
             { component: "controller", name: "AntreaPolicy", status: "NotAvailable", stage: "Beta" },
             { component: "controller", name: "Egress", status: "NotAvailable", stage: "Alpha" },
             { component: "controller", name: "NetworkPolicyStats", status: "NotAvailable", stage: "Beta" },
@@ -84,15 +84,16 @@ describe("the gates of this version", () => {
             "trafficEncapMode: noEncap",
             "featureGates:",
             "  AntreaIPAM: true",
+            "  Multicast: true",
             "  Egres: false",
             "  AntreaProxy: false",
-            "  Multicast: 'yes'",
+            "  SecondaryNetwork: 'yes'",
             "apiPort: -1",
         ].join("\n");
         expect(findingsOf(() => loadAgentConfig(file))).toEqual([
-            "featureGates.AntreaIPAM: true: not available in this version; remove it or set it to false",
+            "featureGates.Multicast: true: not available in this version; remove it or set it to false",
             "featureGates.Egres: false: unknown feature gate; did you mean Egress?",
-            'featureGates.Multicast: "yes": must be true or false',
+            'featureGates.SecondaryNetwork: "yes": must be true or false',
             "apiPort: -1: must be a whole number from 1 to 65535",
         ]);
     });

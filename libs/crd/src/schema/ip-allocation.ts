@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { described, type Rule } from "./cel.ts";
+
+// Namespaces are DNS labels, names DNS subdomains; a UID is one of the API server's (36 characters) or a static Pod's
+// (32); an interface is named within IFNAMSIZ.
+const namespace = (description: string): z.ZodString => z.string().max(63).meta(described(description));
+const name = (description: string): z.ZodString => z.string().max(253).meta(described(description));
+const uid = (description: string): z.ZodString => z.string().max(128).meta(described(description));
+
+export const allocationOwner = z.object({
+    kind: z.enum(["Pod", "StatefulSet", "Node"]).meta(described("Kind of the owner.")),
+    namespace: namespace("Namespace of the owner; absent for a Node.").optional(),
+    name: name("Name of the owner.").optional(),
+    uid: uid("UID of the owner.").optional(),
+    index: z.int().min(0).optional().meta(described("Ordinal of the Pod in its StatefulSet.")),
+});
+
+export const allocationPod = z.object({
+    namespace: namespace("Namespace of the Pod."),
+    name: name("Name of the Pod."),
+    uid: uid("UID of the Pod."),
+    nodeName: name("The Node it runs on."),
+    containerID: z.string().max(253).meta(described("ID of its sandbox.")),
+    interface: z.string().max(15).meta(described("Interface in the Pod that has the address.")),
+});
+
+// As with pools, each rule first asks for what it reads: a stored claim may lack any field.
+const hasKind = "has(self.owner) && has(self.owner.kind)";
+
+const specRules: readonly Rule[] = [
+    {
+        rule: "!has(self.state) || (self.state == 'Allocated') == has(self.pod)",
+        message: "pod must be set exactly when state is Allocated",
+        fieldPath: ".state",
+    },
+    {
+        rule:
+            "!has(self.address) || !has(self.block) || isIP(self.address) && isCIDR(self.block) && cidr(self.block) == cidr(self.block).masked() && " +
+            "cidr(self.block).containsIP(self.address) && " +
+            "cidr(self.block).prefixLength() == (ip(self.address).family() == 4 ? 24 : 120)",
+        messageExpression:
+            "self.block + ' is not the aligned /24 (IPv4) or /120 (IPv6) that ' + self.address + ' lies in'",
+        fieldPath: ".block",
+    },
+    {
+        rule:
+            `!(${hasKind}) || (self.owner.kind == 'Node' ? has(self.owner.name) : ` +
+            "has(self.owner.__namespace__) && has(self.owner.name) && " +
+            "(self.owner.kind == 'Pod' ? has(self.owner.uid) : has(self.owner.index)))",
+        message: "a Pod has namespace, name and uid; a StatefulSet namespace, name and index; a Node its name",
+        fieldPath: ".owner",
+    },
+    {
+        rule:
+            `!(${hasKind}) || !has(self.pod) || (self.owner.kind == 'Pod' ` +
+            "? has(self.owner.uid) && has(self.pod.uid) && self.owner.uid == self.pod.uid " +
+            ": self.owner.kind == 'StatefulSet' && has(self.owner.__namespace__) && has(self.owner.name) && " +
+            "has(self.owner.index) && has(self.pod.__namespace__) && has(self.pod.name) && " +
+            "self.owner.__namespace__ == self.pod.__namespace__ && " +
+            "self.pod.name == '%s-%d'.format([self.owner.name, self.owner.index]))",
+        message: "must be the Pod that owns the address, or a Pod of the StatefulSet that owns it",
+        fieldPath: ".pod",
+    },
+];
+
+const immutable: Rule = {
+    rule: "self == oldSelf",
+    message: "cannot be changed; a claim is of one address of one pool",
+};
+
+export const ipAllocationSpec = z
+    .object({
+        address: z
+            .string()
+            .max(39)
+            .meta(
+                described(
+                    "The address, in canonical text (RFC 5952).",
+                    {
+                        rule: "isIP(self) && ip.isCanonical(self)",
+                        message: "must be an address in canonical text, such as 10.2.0.12 or 3ffe:ffff::100",
+                    },
+                    immutable,
+                ),
+            ),
+        block: z
+            .string()
+            .max(43)
+            .meta(described("The aligned /24 (IPv4) or /120 (IPv6) block that it lies in.", immutable)),
+        pool: z.string().min(1).max(253).meta(described("The IPPool it was taken from.", immutable)),
+        state: z
+            .enum(["Allocated", "Reserved"])
+            .meta(described("Allocated: a Pod uses it. Reserved: held for its owner, no Pod uses it now.")),
+        owner: allocationOwner.meta(described("Who the address is kept for.")),
+        pod: allocationPod.optional().meta(described("The Pod that uses it; exactly when Allocated.")),
+    })
+    .meta(described("The address, and whose it is.", ...specRules));
+
+/** The name is the lock: a claim under another name would be a second one of the same address. */
+export const allocationNameRule: Rule = {
+    rule:
+        "!has(self.spec) || !has(self.spec.address) || isIP(self.spec.address) && (self.metadata.name == self.spec.address || " +
+        "(self.metadata.name.matches('^(0|[1-9a-f][0-9a-f]{0,3})(-(0|[1-9a-f][0-9a-f]{0,3})){7}$') && " +
+        "ip(self.metadata.name.replace('-', ':')) == ip(self.spec.address)))",
+    messageExpression:
+        "'metadata.name ' + self.metadata.name + ' is not the name of a claim of ' + self.spec.address + " +
+        "': must be the IPv4 address, or the IPv6 address as eight groups without leading zeros, joined by -'",
+    fieldPath: ".spec.address",
+};

@@ -1,0 +1,189 @@
+import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation } from "../names.ts";
+import { ipAllocations } from "../resources.ts";
+import { quoted } from "./cel.ts";
+
+interface Validation {
+    readonly expression: string;
+    readonly message?: string;
+    readonly messageExpression?: string;
+    readonly reason?: "Forbidden" | "Invalid";
+}
+
+interface PolicySpec {
+    readonly failurePolicy: "Fail" | "Ignore";
+    readonly matchConstraints: {
+        readonly resourceRules: readonly {
+            readonly apiGroups: readonly string[];
+            readonly apiVersions: readonly string[];
+            readonly resources: readonly string[];
+            readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE")[];
+        }[];
+    };
+    readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+    readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+    readonly validations: readonly Validation[];
+}
+
+/** A ValidatingAdmissionPolicy or its binding (admissionregistration.k8s.io/v1). */
+export interface PolicyManifest {
+    readonly apiVersion: "admissionregistration.k8s.io/v1";
+    readonly kind: "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding";
+    readonly metadata: { readonly name: string };
+    readonly spec: PolicySpec | { readonly policyName: string; readonly validationActions: readonly ["Deny"] };
+}
+
+export interface AdmissionPolicyOptions {
+    /** Namespace of the ServiceAccounts antrea-agent and antrea-controller. */
+    readonly namespace: string;
+}
+
+/** The policies that the API server itself applies, each followed by its binding. */
+export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
+    const user = (account: string): string => quoted(`system:serviceaccount:${namespace}:${account}`);
+    const policies: Readonly<Record<string, PolicySpec>> = {
+        "antrea-agent-ipallocations": agentClaims(user("antrea-agent")),
+        "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
+        "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", [""], ["pods"]),
+        "antrea-template-annotations": fixedAnnotations(
+            "Pod template",
+            "spec.template.metadata",
+            ["apps"],
+            ["deployments", "statefulsets"],
+        ),
+    };
+    return Object.entries(policies).flatMap(([name, spec]) => {
+        const common = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } } as const;
+        return [
+            { ...common, kind: "ValidatingAdmissionPolicy", spec },
+            {
+                ...common,
+                kind: "ValidatingAdmissionPolicyBinding",
+                spec: { policyName: name, validationActions: ["Deny"] },
+            },
+        ] as const;
+    });
+}
+
+const claims = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[]): PolicySpec["matchConstraints"] => ({
+    resourceRules: [
+        { apiGroups: [ipAllocations.group], apiVersions: ["*"], resources: [ipAllocations.plural], operations },
+    ],
+});
+
+/**
+ * An agent writes claims of Pods on its own Node only: it creates them Allocated, changes its own, frees its own (a Pod's
+ * by deletion, a StatefulSet's by making it Reserved), and takes up those reserved for a StatefulSet. That the Pod fits
+ * the owner is a rule of the CRD, for everyone. Stored claims may lack any field, so all are read as optional.
+ */
+function agentClaims(agent: string): PolicySpec {
+    const nodeName = quoted("authentication.kubernetes.io/node-name");
+    const allocatedHere = (object: string): string =>
+        `${object} != null && ${object}.?spec.?state.orValue('') == 'Allocated' && ` +
+        `${object}.?spec.?pod.?nodeName.orValue('') == variables.node`;
+    const ownerKind = (object: string): string => `${object}.?spec.?owner.?kind.orValue('')`;
+    const kept = (field: string): string =>
+        `object.metadata.?${field}.orValue([]).all(one, oldObject != null && one in oldObject.metadata.?${field}.orValue([]))`;
+    const told = (rule: string): string =>
+        `'the agent of Node ' + variables.node + ' cannot ' + variables.verb + ' the claim of ' + request.name + ${quoted(`: ${rule}`)}`;
+    return {
+        failurePolicy: "Fail",
+        matchConstraints: claims("CREATE", "UPDATE", "DELETE"),
+        matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
+        variables: [
+            {
+                name: "node",
+                expression:
+                    `has(request.userInfo.extra) && ${nodeName} in request.userInfo.extra ` +
+                    `? request.userInfo.extra[${nodeName}][0] : ''`,
+            },
+            { name: "verb", expression: "request.operation.lowerAscii()" },
+            { name: "mine", expression: allocatedHere("object") },
+            { name: "wasMine", expression: allocatedHere("oldObject") },
+        ],
+        validations: [
+            {
+                expression: "variables.node != ''",
+                message: "the token is not bound to a Node; an agent writes claims with the token of its own Pod",
+                reason: "Forbidden",
+            },
+            {
+                expression: `object == null || (${kept("finalizers")} && ${kept("ownerReferences")})`,
+                message: "claims have no finalizers and no ownerReferences",
+                reason: "Forbidden",
+            },
+            {
+                expression: `request.operation != 'CREATE' || (variables.mine && ${ownerKind("object")} in ['Pod', 'StatefulSet'])`,
+                messageExpression: told("it must be Allocated to a Pod of its own Node"),
+                reason: "Forbidden",
+            },
+            {
+                expression: `request.operation != 'DELETE' || (variables.wasMine && ${ownerKind("oldObject")} == 'Pod')`,
+                messageExpression: told("it must be owned by, and Allocated to, a Pod of its own Node"),
+                reason: "Forbidden",
+            },
+            {
+                expression:
+                    "request.operation != 'UPDATE' || (object.?spec.?owner == oldObject.?spec.?owner && " +
+                    "((variables.wasMine && variables.mine) || " +
+                    `(${ownerKind("object")} == 'StatefulSet' && ` +
+                    "(variables.wasMine ? object.spec.state == 'Reserved' : " +
+                    "variables.mine && oldObject.?spec.?state.orValue('') == 'Reserved'))))",
+                messageExpression: told(
+                    "it may change those of its own Node, and those of StatefulSets from and to Reserved, but no owner",
+                ),
+                reason: "Forbidden",
+            },
+        ],
+    };
+}
+
+/** Who uses an address loses it by nobody's mistake; the annotation breaks the glass. */
+function claimsInUse(agent: string, controller: string): PolicySpec {
+    const forced = `oldObject.metadata.?annotations[?${quoted(forceDeleteAnnotation)}].orValue('') == 'true'`;
+    const pod = (field: string): string => `oldObject.?spec.?pod.?${field}.orValue('?')`;
+    return {
+        failurePolicy: "Fail",
+        matchConstraints: claims("UPDATE", "DELETE"),
+        matchConditions: [
+            { name: "someone-else", expression: `!(request.userInfo.username in [${agent}, ${controller}])` },
+            { name: "in-use", expression: "oldObject.?spec.?state.orValue('') == 'Allocated'" },
+        ],
+        validations: [
+            {
+                expression: `${forced} || (object != null && object.spec == oldObject.spec)`,
+                messageExpression:
+                    `'address ' + oldObject.metadata.name + ' is used by Pod ' + ${pod("namespace")} + '/' + ${pod("name")} + ` +
+                    `' on Node ' + ${pod("nodeName")} + ': delete the Pod, and the address is freed. ` +
+                    "If nothing uses it any more, first run: kubectl annotate ipallocation ' + oldObject.metadata.name + " +
+                    quoted(` ${forceDeleteAnnotation}=true`),
+                reason: "Forbidden",
+            },
+        ],
+    };
+}
+
+/**
+ * A Pod's address is chosen once, when it starts: a change would have no effect, or one nobody expects. Ignore, as no
+ * mistake of ours may stand in the way of Pods, and the agent reads the annotations at that one moment only.
+ */
+function fixedAnnotations(
+    what: string,
+    path: string,
+    apiGroups: readonly string[],
+    resources: readonly string[],
+): PolicySpec {
+    const value = (object: string, key: string): string => `${object}.${path}.?annotations[?${quoted(key)}]`;
+    const shown = (object: string, key: string): string =>
+        `${value(object, key)}.optMap(v, '"' + v + '"').orValue('nothing')`;
+    return {
+        failurePolicy: "Ignore",
+        matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ["*"], resources, operations: ["UPDATE"] }] },
+        validations: [poolsAnnotation, podIpsAnnotation].map((key) => ({
+            expression: `${value("object", key)} == ${value("oldObject", key)}`,
+            messageExpression:
+                `${quoted(`${path}.annotations[${key}] of a ${what} cannot be changed, from `)} + ${shown("oldObject", key)} + ` +
+                `' to ' + ${shown("object", key)} + '; delete the object and create it again'`,
+            reason: "Invalid" as const,
+        })),
+    };
+}

@@ -1,0 +1,51 @@
+// Whole imports of types: an import with a type in its braces would load zod into every program.
+import type { z } from "zod";
+import type { condition } from "./schema/condition.ts";
+import type { allocationOwner, allocationPod, ipAllocationSpec } from "./schema/ip-allocation.ts";
+import type { ipPoolSpec, ipPoolStatus, ipPoolUsage, ipRange } from "./schema/ip-pool.ts";
+
+/** A type as JSON has it: nothing may be changed in place. */
+type Immutable<T> = T extends readonly (infer Item)[]
+    ? readonly Immutable<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: Immutable<T[Key]> }
+      : T;
+
+/** The part of Kubernetes' ObjectMeta that our objects are used with. */
+export interface Metadata {
+    readonly name?: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    readonly generation?: number;
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type Condition = Immutable<z.infer<typeof condition>>;
+export type IpRangeSpec = Immutable<z.infer<typeof ipRange>>;
+export type IpPoolSpec = Immutable<z.infer<typeof ipPoolSpec>>;
+export type IpPoolUsage = Immutable<z.infer<typeof ipPoolUsage>>;
+export type IpPoolStatus = Immutable<z.infer<typeof ipPoolStatus>>;
+export type AllocationOwner = Immutable<z.infer<typeof allocationOwner>>;
+export type AllocationPod = Immutable<z.infer<typeof allocationPod>>;
+export type IpAllocationSpec = Immutable<z.infer<typeof ipAllocationSpec>>;
+export type AllocationState = IpAllocationSpec["state"];
+
+interface CustomObject {
+    readonly apiVersion?: string;
+    readonly kind?: string;
+    readonly metadata?: Metadata;
+}
+
+/** A set of addresses that Pods get theirs from (crd.antrea.io/v1alpha2). */
+export interface IpPool extends CustomObject {
+    readonly spec: IpPoolSpec;
+    readonly status?: IpPoolStatus;
+}
+
+/** A claim: one address in use or reserved (crd.antrea.io/v1alpha1). Its name is the address. */
+export interface IpAllocation extends CustomObject {
+    readonly spec: IpAllocationSpec;
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "@jest/globals";
+import { admissionPolicies } from "../src/schema/policies.ts";
+
+const policies = admissionPolicies({ namespace: "antrea-system" });
+
+describe("admission policies", () => {
+    it("each have a binding that refuses", () => {
+        const kinds = policies.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+        const names = [
+            "antrea-agent-ipallocations",
+            "antrea-ipallocations-in-use",
+            "antrea-pod-annotations",
+            "antrea-template-annotations",
+        ];
+        expect(kinds).toEqual(
+            names.flatMap((name) => [`ValidatingAdmissionPolicy ${name}`, `ValidatingAdmissionPolicyBinding ${name}`]),
+        );
+        for (const { kind, metadata, spec } of policies) {
+            if (kind !== "ValidatingAdmissionPolicyBinding") continue;
+            expect(spec).toEqual({ policyName: metadata.name, validationActions: ["Deny"] });
+        }
+    });
+
+    it("name the accounts of their Namespace", () => {
+        const users = JSON.stringify(policies).match(/system:serviceaccount:[a-z:-]+/g);
+        expect(new Set(users)).toEqual(
+            new Set([
+                "system:serviceaccount:antrea-system:antrea-agent",
+                "system:serviceaccount:antrea-system:antrea-controller",
+            ]),
+        );
+    });
+
+    it("stand in nobody's way on the path of Pods, but guard claims", () => {
+        const failure = policies.flatMap(({ metadata, spec }) =>
+            "failurePolicy" in spec ? [[metadata.name, spec.failurePolicy]] : [],
+        );
+        expect(failure).toEqual([
+            ["antrea-agent-ipallocations", "Fail"],
+            ["antrea-ipallocations-in-use", "Fail"],
+            ["antrea-pod-annotations", "Ignore"],
+            ["antrea-template-annotations", "Ignore"],
+        ]);
+    });
+});

@@ -1,0 +1,179 @@
+import { type IpAddress } from "./address.ts";
+import { IpError } from "./error.ts";
+import { type Prefix } from "./prefix.ts";
+import {
+    compareRanges,
+    formatRange,
+    prefixRange,
+    rangeContains,
+    rangeOf,
+    rangesOverlap,
+    rangeSize,
+    type IpRange,
+} from "./range.ts";
+
+/**
+ * An immutable set of addresses of both families. It is held as sorted ranges that neither overlap nor touch, so two
+ * sets are equal exactly when their ranges are. Nothing here takes time or memory by the number of addresses, except
+ * iterating.
+ */
+export class RangeSet {
+    static readonly empty: RangeSet = new RangeSet([]);
+
+    readonly ranges: readonly IpRange[];
+    /** How many addresses are in the set. */
+    readonly size: bigint;
+    // How many addresses lie before each range; made at the first use.
+    #offsets: readonly bigint[] | undefined;
+
+    private constructor(ranges: readonly IpRange[]) {
+        this.ranges = ranges;
+        this.size = ranges.reduce((size, range) => size + rangeSize(range), 0n);
+    }
+
+    /** The addresses of ranges in any order, which may overlap. */
+    static of(ranges: Iterable<IpRange>): RangeSet {
+        const sorted = [...ranges].sort(compareRanges);
+        const merged: IpRange[] = [];
+        for (const range of sorted) {
+            const before = merged.at(-1);
+            if (before === undefined || before.family !== range.family || before.last + 1n < range.first) {
+                merged.push(range);
+            } else if (before.last < range.last) {
+                merged[merged.length - 1] = { ...before, last: range.last };
+            }
+        }
+        return merged.length === 0 ? RangeSet.empty : new RangeSet(merged);
+    }
+
+    static ofAddresses(ips: Iterable<IpAddress>): RangeSet {
+        return RangeSet.of(Array.from(ips, (ip) => rangeOf(ip)));
+    }
+
+    get isEmpty(): boolean {
+        return this.ranges.length === 0;
+    }
+
+    has(ip: IpAddress): boolean {
+        const range = this.ranges[this.#firstReaching({ family: ip.family, first: ip.value, last: ip.value })];
+        return range !== undefined && rangeContains(range, ip);
+    }
+
+    /** The lowest address. */
+    first(): IpAddress | undefined {
+        const range = this.ranges[0];
+        return range && { family: range.family, value: range.first };
+    }
+
+    /** The address at an index counted from 0 in the order of iteration; `OUT_OF_RANGE` when there is none. */
+    at(index: bigint): IpAddress {
+        if (index < 0n || index >= this.size) {
+            const message = `a set of ${this.size} addresses has none at index ${index}`;
+            throw new IpError("OUT_OF_RANGE", "caller", message);
+        }
+        this.#offsets ??= offsetsOf(this.ranges);
+        const offsets = this.#offsets;
+        const at = lowest(offsets.length, (candidate) => offsets[candidate]! > index) - 1;
+        const range = this.ranges[at]!;
+        return { family: range.family, value: range.first + index - offsets[at]! };
+    }
+
+    /** The addresses that lie in the prefix. */
+    within(prefix: Prefix): RangeSet {
+        const parts = this.#overlapping(prefixRange(prefix));
+        return parts.length === 0 ? RangeSet.empty : new RangeSet(parts);
+    }
+
+    union(other: RangeSet): RangeSet {
+        if (this.isEmpty) return other;
+        if (other.isEmpty) return this;
+        return RangeSet.of([...this.ranges, ...other.ranges]);
+    }
+
+    intersect(other: RangeSet): RangeSet {
+        const [few, many] = this.ranges.length <= other.ranges.length ? [this, other] : [other, this];
+        return RangeSet.of(few.ranges.flatMap((range) => many.#overlapping(range)));
+    }
+
+    /** The addresses of this set that are not in the other. */
+    subtract(other: RangeSet): RangeSet {
+        if (this.isEmpty || other.isEmpty) return this;
+        const kept: IpRange[] = [];
+        for (const { family, first, last } of this.ranges) {
+            let from = first;
+            for (const hole of other.#overlapping({ family, first, last })) {
+                if (from < hole.first) kept.push({ family, first: from, last: hole.first - 1n });
+                from = hole.last + 1n;
+            }
+            if (from <= last) kept.push({ family, first: from, last });
+        }
+        return kept.length === 0 ? RangeSet.empty : new RangeSet(kept);
+    }
+
+    equals(other: RangeSet): boolean {
+        return (
+            this.ranges.length === other.ranges.length &&
+            this.ranges.every((range, at) => compareRanges(range, other.ranges[at]!) === 0)
+        );
+    }
+
+    /** The addresses one by one: IPv4 first, then by number. */
+    *[Symbol.iterator](): IterableIterator<IpAddress> {
+        for (const { family, first, last } of this.ranges) {
+            for (let value = first; value <= last; value += 1n) yield { family, value };
+        }
+    }
+
+    /** The ranges of this set that share addresses with the range, cut to those. */
+    #overlapping(range: IpRange): IpRange[] {
+        const parts: IpRange[] = [];
+        for (let at = this.#firstReaching(range); at < this.ranges.length; at += 1) {
+            const { family, first, last } = this.ranges[at]!;
+            if (!rangesOverlap(this.ranges[at]!, range)) break;
+            parts.push({
+                family,
+                first: first < range.first ? range.first : first,
+                last: last > range.last ? range.last : last,
+            });
+        }
+        return parts;
+    }
+
+    /** The index of the first range that ends at or after the first address of this one. */
+    #firstReaching({ family, first }: IpRange): number {
+        return lowest(this.ranges.length, (at) => {
+            const range = this.ranges[at]!;
+            return range.family === family ? range.last >= first : range.family > family;
+        });
+    }
+}
+
+const shownRanges = 4;
+
+/** The set for people: its ranges with commas between, cut after the first few. */
+export function formatRangeSet(set: RangeSet): string {
+    const shown = set.ranges.slice(0, shownRanges).map(formatRange);
+    const more = set.ranges.length - shown.length;
+    return more > 0 ? `${shown.join(", ")} and ${more} more ranges` : shown.join(", ");
+}
+
+function offsetsOf(ranges: readonly IpRange[]): readonly bigint[] {
+    let before = 0n;
+    return ranges.map((range) => {
+        const offset = before;
+        before += rangeSize(range);
+        return offset;
+    });
+}
+
+/** The lowest index below `length` for which a monotone test holds, or `length`. */
+function lowest(length: number, test: (index: number) => boolean): number {
+    let low = 0;
+    let high = length;
+    while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (test(middle)) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}

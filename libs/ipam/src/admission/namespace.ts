@@ -1,0 +1,70 @@
+import { poolsAnnotation } from "@antrea/crd";
+import { quote, type Family } from "@antrea/ip";
+import { readPoolNames, type Annotations } from "../annotations.ts";
+import { type Refusal } from "../refusal.ts";
+import { allowed, someOf, together, type Verdict } from "./verdict.ts";
+import { type PodShape, type WorkloadContext } from "./workload.ts";
+
+const path = `metadata.annotations[${poolsAnnotation}]`;
+
+/**
+ * Judges the annotations of a Namespace that is created (`old` is undefined) or changed. `users`: the Pods that
+ * `usesNamespacePools` says use them, for people; asked for only if `changesNamespacePools`.
+ */
+export function checkNamespace(
+    { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },
+    context: Pick<WorkloadContext, "pool">,
+    users: readonly string[],
+): Verdict {
+    const value = annotations?.[poolsAnnotation];
+    if (value === old?.[poolsAnnotation]) return allowed;
+    const change: Verdict = { errors: changeRefusals(old, annotations, users), warnings: [] };
+    return value === undefined ? change : together(change, checkValue(value, context));
+}
+
+/** Whether the change takes pools from Pods that use them, or gives them others: all but adding and re-spelling. */
+export function changesNamespacePools(old: Annotations, annotations: Annotations): boolean {
+    const before = readPoolNames(old?.[poolsAnnotation] ?? "").names;
+    const after = readPoolNames(annotations?.[poolsAnnotation] ?? "").names;
+    return before.length > 0 && (before.length !== after.length || before.some((name, at) => name !== after[at]));
+}
+
+/** Whether the Pod takes its addresses from the pools of its Namespace: no list of its own, not ended, not hostNetwork. */
+export function usesNamespacePools(pod: PodShape & { readonly status?: { readonly phase?: string } }): boolean {
+    return (
+        pod.metadata?.annotations?.[poolsAnnotation] === undefined && pod.spec?.hostNetwork !== true && !isEnded(pod)
+    );
+}
+
+/** Whether the Pod is over: it runs no container and never will. */
+export function isEnded(pod: { readonly status?: { readonly phase?: string } }): boolean {
+    return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+}
+
+function changeRefusals(old: Annotations, annotations: Annotations, users: readonly string[]): readonly Refusal[] {
+    if (users.length === 0 || !changesNamespacePools(old, annotations)) return [];
+    const value = annotations?.[poolsAnnotation];
+    const before = quote(old?.[poolsAnnotation]);
+    const what = value === undefined ? "removed" : "changed";
+    const rule = `cannot be ${what} (it was ${before}) while Pods here use it: ${someOf(users)}; delete them first`;
+    return [{ path, value: value ?? "", rule }];
+}
+
+function checkValue(value: string, { pool }: Pick<WorkloadContext, "pool">): Verdict {
+    const { names, problems } = readPoolNames(value);
+    const errors = problems.map((rule) => ({ path, value, rule }));
+    const ofFamily = new Map<Family, string>();
+    for (const name of names) {
+        const family = pool(name)?.family;
+        if (family === undefined) continue;
+        const other = ofFamily.get(family);
+        if (other === undefined) {
+            ofFamily.set(family, name);
+        } else {
+            const rule = `a Namespace takes at most one IPPool of a family: ${quote(other)} and ${quote(name)} are of IPv${family}`;
+            errors.push({ path, value, rule });
+        }
+    }
+    const unknown = names.filter((name) => pool(name) === undefined);
+    return { errors, warnings: unknown.map((name) => `${path} ${quote(name)}: there is no IPPool of this name yet`) };
+}

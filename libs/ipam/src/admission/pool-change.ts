@@ -1,0 +1,116 @@
+import { type IpPool } from "@antrea/crd";
+import { formatIp, formatRangeSet, RangeIndex, RangeSet, sameIp } from "@antrea/ip";
+import { readPool, type Pool, type PoolSubnet } from "../pool.ts";
+import { valueText, type Refusal } from "../refusal.ts";
+
+/** What a change of a pool's spec does to its addresses, however they are written. */
+export interface PoolChange {
+    /** Changes of what can never change: ipVersion; gateway and prefixLength of an address that stays. */
+    readonly refusals: readonly Refusal[];
+    /** Addresses that were handed out and that no range has any more: refused while the pool is in use. */
+    readonly removed: RangeSet;
+    /**
+     * Addresses that were handed out and are no longer, although a range has them, as edge of a CIDR or as gateway:
+     * refused while one of them is claimed. So a CIDR can be split.
+     */
+    readonly uncovered: RangeSet;
+    /** Changes of the VLAN of addresses that stay: refused while the pool is in use. */
+    readonly vlans: readonly Refusal[];
+    /** What has to be looked up to judge the change. */
+    readonly asks: {
+        /** Whether the pool is in use: one claim of it that `isUse`, and who names it. */
+        readonly inUse: boolean;
+        /** All claims of these addresses. */
+        readonly claimsIn: RangeSet;
+    };
+}
+
+/** Compares the specs of one pool by the addresses that they mean. Ranges that cannot be read have none. */
+export function comparePools(old: IpPool, pool: IpPool): PoolChange {
+    if (sameSpec(old, pool)) return changeOf({});
+    const before = readPool(old);
+    const after = readPool(pool);
+    if (old.spec?.ipVersion !== pool.spec?.ipVersion) {
+        const rule = `cannot be changed from ${valueText(old.spec?.ipVersion)}: create another IPPool`;
+        return changeOf({ refusals: [{ path: "spec.ipVersion", value: valueText(pool.spec?.ipVersion), rule }] });
+    }
+    const removed = before.addresses.subtract(RangeSet.of(after.subnets.map(({ range }) => range)));
+    const uncovered = before.addresses.subtract(after.addresses).subtract(removed);
+    const stays = staying(before, after);
+    return changeOf({
+        refusals: stays.flatMap((both) => [...gatewayChange(both), ...prefixChange(both)]),
+        removed,
+        uncovered,
+        vlans: stays.flatMap(vlanChange),
+    });
+}
+
+/** Whether the specs are the same object, whatever the order of fields. */
+export function sameSpec(a: IpPool, b: IpPool): boolean {
+    return sameJson(a.spec, b.spec);
+}
+
+function changeOf(parts: Partial<Omit<PoolChange, "asks">>): PoolChange {
+    const { refusals = [], removed = RangeSet.empty, uncovered = RangeSet.empty, vlans = [] } = parts;
+    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered };
+    return { refusals, removed, uncovered, vlans, asks };
+}
+
+interface Staying {
+    readonly old: PoolSubnet;
+    readonly subnet: PoolSubnet;
+    readonly addresses: RangeSet;
+}
+
+/** Which old range's addresses lie in which range of now. Of several old ranges, the first has an address. */
+function staying(before: Pool, after: Pool): readonly Staying[] {
+    const index = new RangeIndex<number>();
+    before.subnets.forEach(({ range }, at) => index.set(String(at), [range], at));
+    return after.subnets.flatMap((subnet) => {
+        const places = index.overlapping(subnet.range).map(({ value }) => value);
+        let left = RangeSet.of([subnet.range]);
+        return places
+            .sort((a, b) => a - b)
+            .flatMap((place) => {
+                const old = before.subnets[place]!;
+                const addresses = left.intersect(old.addresses);
+                left = left.subtract(old.addresses);
+                return addresses.isEmpty ? [] : [{ old, subnet, addresses }];
+            });
+    });
+}
+
+function gatewayChange({ old, subnet, addresses }: Staying): readonly Refusal[] {
+    if (sameIp(old.gateway, subnet.gateway)) return [];
+    return [changed(subnet, "gateway", formatIp(subnet.gateway), formatIp(old.gateway), addresses)];
+}
+
+function prefixChange({ old, subnet, addresses }: Staying): readonly Refusal[] {
+    if (old.prefix.length === subnet.prefix.length) return [];
+    return [changed(subnet, "prefixLength", String(subnet.prefix.length), String(old.prefix.length), addresses)];
+}
+
+function vlanChange({ old, subnet, addresses }: Staying): readonly Refusal[] {
+    if (old.vlan === subnet.vlan) return [];
+    return [changed(subnet, "vlan", String(subnet.vlan), String(old.vlan), addresses)];
+}
+
+function changed(subnet: PoolSubnet, field: string, value: string, before: string, addresses: RangeSet): Refusal {
+    const rule = `cannot be changed: ${formatRangeSet(addresses)} has ${before}`;
+    return { path: `${subnet.path}.${field}`, value, rule };
+}
+
+function sameJson(a: unknown, b: unknown): boolean {
+    if (a === b) return true;
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+    if (Array.isArray(a) !== Array.isArray(b)) return false;
+    const keys = Object.keys(a);
+    return (
+        keys.length === Object.keys(b).length &&
+        keys.every((key) => Object.hasOwn(b, key) && sameJson(at(a, key), at(b, key)))
+    );
+}
+
+function at(object: object, key: string): unknown {
+    return (object as Readonly<Record<string, unknown>>)[key];
+}

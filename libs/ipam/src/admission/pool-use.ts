@@ -1,0 +1,43 @@
+import { poolsAnnotation, type IpAllocation } from "@antrea/crd";
+import { readPoolNames, type Annotations } from "../annotations.ts";
+import { someOf } from "./verdict.ts";
+
+/** Who uses a pool. */
+export interface PoolUse {
+    /** Claims of the pool's addresses. */
+    readonly claims: readonly IpAllocation[];
+    /** Who names the pool in an annotation, for people: `Namespace a`, `Deployment a/web`. */
+    readonly references: readonly string[];
+}
+
+export const notInUse: PoolUse = { claims: [], references: [] };
+
+/**
+ * Whether the claim keeps its pool from shrinking and from deletion. The claims that hold the addresses of Nodes do not:
+ * the addresses stay out of use without them.
+ */
+export function isUse(claim: IpAllocation): boolean {
+    return claim.spec.owner.kind !== "Node";
+}
+
+/** Whether the annotations name the pool. */
+export function namesPool(annotations: Annotations, pool: string): boolean {
+    return readPoolNames(annotations?.[poolsAnnotation] ?? "").names.includes(pool);
+}
+
+/** The users for people, cut after the first few. */
+export function usersOf({ claims, references }: PoolUse): string {
+    const holders = claims.filter(isUse).map(holderText);
+    return [
+        ...(holders.length > 0 ? [someOf(holders)] : []),
+        ...(references.length > 0 ? [`named by ${someOf(references)}`] : []),
+    ].join("; ");
+}
+
+/** `10.2.0.12 of Pod a/web-0`, or `10.2.0.12 reserved for StatefulSet a/web (ordinal 0)`. */
+export function holderText({ spec: { address, owner, pod } }: IpAllocation): string {
+    if (pod !== undefined) return `${address} of Pod ${pod.namespace}/${pod.name}`;
+    const name = [owner.namespace, owner.name].filter((part) => part !== undefined).join("/");
+    const ordinal = owner.index === undefined ? "" : ` (ordinal ${owner.index})`;
+    return `${address} reserved for ${owner.kind} ${name}${ordinal}`;
+}

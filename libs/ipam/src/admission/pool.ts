@@ -1,0 +1,129 @@
+import { type IpPool } from "@antrea/crd";
+import { compareRanges, formatRange, formatRangeSet, parseIp, quote, RangeSet, type IpRange } from "@antrea/ip";
+import { type Exclusions } from "../exclusions.ts";
+import { readPool, readSpec } from "../pool.ts";
+import { type Refusal } from "../refusal.ts";
+import { type RangeOfPool } from "../subnet.ts";
+import { comparePools, sameSpec, type PoolChange } from "./pool-change.ts";
+import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
+import { allowed, refused, type Verdict } from "./verdict.ts";
+
+/** What the rules ask of the cluster. */
+export interface PoolContext {
+    /**
+     * The ranges of stored pools that overlap a range, under the pools' names. A RangeIndex of all stored pools' ranges
+     * fits; those of the pool in question are skipped.
+     */
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+    readonly exclusions: Pick<Exclusions, "nodeAddresses" | "podCidrs" | "serviceCidrs">;
+}
+
+/** Judges an IPPool that is to be created. */
+export function checkPoolCreate(pool: IpPool, context: PoolContext): Verdict {
+    const { ranges, refusals } = readSpec(pool);
+    return {
+        errors: [...refusals, ...overlapsWithin(ranges), ...overlapsWithOthers(pool, ranges, context)],
+        warnings: [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)],
+    };
+}
+
+/**
+ * Judges a change of an IPPool. `use`: what `comparePools` of the two asks for; it may be `notInUse` where that asks for
+ * nothing. A change that leaves the spec as it is passes, whatever the spec.
+ */
+export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext, use: PoolUse): Verdict {
+    if (sameSpec(old, pool)) return allowed;
+    const { errors, warnings } = checkPoolCreate(pool, context);
+    // What a spec that cannot be read takes away is not known.
+    if (readSpec(pool).refusals.length > 0) return { errors, warnings };
+    const change = comparePools(old, pool);
+    return { errors: [...errors, ...change.refusals, ...refusedInUse(change, use)], warnings };
+}
+
+/** Judges the deletion of an IPPool: refused while an address is claimed or reserved, annotations do not matter. */
+export function checkPoolDelete(pool: IpPool, use: Pick<PoolUse, "claims">): Verdict {
+    if (!use.claims.some(isUse)) return allowed;
+    const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}`;
+    return refused({ path: "metadata.name", value: pool.metadata?.name ?? "", rule });
+}
+
+function refusedInUse(change: PoolChange, use: PoolUse): readonly Refusal[] {
+    const refusals: Refusal[] = [];
+    const inUse = use.references.length > 0 || use.claims.some(isUse);
+    if (!change.removed.isEmpty && inUse) {
+        const value = formatRangeSet(change.removed);
+        const rule = `cannot be taken out of a pool that is in use: ${usersOf(use)}`;
+        refusals.push({ path: "spec.ipRanges", value, rule });
+    }
+    if (inUse) {
+        for (const { path, value, rule } of change.vlans) {
+            refusals.push({ path, value, rule: `${rule} while the pool is in use: ${usersOf(use)}` });
+        }
+    }
+    const claims = use.claims.filter((claim) => isUse(claim) && change.uncovered.has(parseIp(claim.spec.address)));
+    if (claims.length > 0) {
+        const value = formatRangeSet(change.uncovered);
+        const users = usersOf({ claims, references: [] });
+        const rule = `would no longer be handed out, as edge of a CIDR or as gateway, and is in use: ${users}`;
+        refusals.push({ path: "spec.ipRanges", value, rule });
+    }
+    return refusals;
+}
+
+// Each range is compared with the one before it that reaches furthest, so many equal ranges cost no more than others.
+function overlapsWithin(ranges: readonly RangeOfPool[]): readonly Refusal[] {
+    const refusals: Refusal[] = [];
+    const order = new Map(ranges.map((range, at) => [range, at]));
+    const place = (range: RangeOfPool): number => order.get(range) ?? 0;
+    let furthest: RangeOfPool | undefined;
+    for (const range of [...ranges].sort((a, b) => compareRanges(a.range, b.range))) {
+        if (furthest !== undefined && range.range.first <= furthest.range.last) {
+            const [early, late] = place(furthest) < place(range) ? [furthest, range] : [range, furthest];
+            const common = formatRangeSet(commonOf(early.range, [late.range]));
+            const rule = `overlaps ${early.path} (${formatRange(early.range)}): both have ${common}`;
+            refusals.push({ path: late.path, value: formatRange(late.range), rule });
+        }
+        if (furthest === undefined || furthest.range.last < range.range.last) furthest = range;
+    }
+    return refusals;
+}
+
+function overlapsWithOthers(pool: IpPool, ranges: readonly RangeOfPool[], context: PoolContext): readonly Refusal[] {
+    return ranges.flatMap(({ path, range }) => {
+        const others = new Map<string, IpRange[]>();
+        for (const other of context.overlapping(range)) {
+            if (other.key === pool.metadata?.name) continue;
+            others.set(other.key, [...(others.get(other.key) ?? []), other.range]);
+        }
+        return [...others].map(([name, theirs]) => {
+            const rule = `overlaps IPPool ${quote(name)}: both have ${formatRangeSet(commonOf(range, theirs))}`;
+            return { path, value: formatRange(range), rule };
+        });
+    });
+}
+
+function commonOf(range: IpRange, others: readonly IpRange[]): RangeSet {
+    return RangeSet.of([range]).intersect(RangeSet.of(others));
+}
+
+function clusterWarnings(ranges: readonly RangeOfPool[], { exclusions }: PoolContext): readonly string[] {
+    const kinds = [
+        { what: "addresses of Nodes", set: exclusions.nodeAddresses },
+        { what: "podCIDRs of Nodes", set: exclusions.podCidrs },
+        { what: "Service CIDRs", set: exclusions.serviceCidrs },
+    ];
+    return ranges.flatMap(({ path, range }) =>
+        kinds.flatMap(({ what, set }) => {
+            const common = set.intersect(RangeSet.of([range]));
+            if (common.isEmpty) return [];
+            return [
+                `${path} ${formatRange(range)} touches ${what}, which are never handed out: ${formatRangeSet(common)}`,
+            ];
+        }),
+    );
+}
+
+function emptyWarning(pool: IpPool, refusals: readonly Refusal[]): readonly string[] {
+    if (refusals.length > 0 || !readPool(pool).addresses.isEmpty) return [];
+    return ["spec.ipRanges: the pool has no address to hand out: gateways and edges of a CIDR are all that is in it"];
+}

@@ -1,0 +1,191 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { formatIp, quote, type IpAddress } from "@antrea/ip";
+import { poolsOf, readPodIps, type Annotations, type NamedPools } from "../annotations.ts";
+import { type Exclusions } from "../exclusions.ts";
+import { type Pool } from "../pool.ts";
+import { type Refusal } from "../refusal.ts";
+import { allowed, refused, someOf, together, type Verdict } from "./verdict.ts";
+
+/** What the rules ask of the cluster. */
+export interface WorkloadContext {
+    /** The IPPool of this name, if there is one. */
+    pool(name: string): Pool | undefined;
+    readonly exclusions: Pick<Exclusions, "reason">;
+}
+
+/** The part of a Pod, or of the template of Pods, that the rules read. */
+export interface PodShape {
+    readonly metadata?: { readonly annotations?: Annotations };
+    readonly spec?: { readonly hostNetwork?: boolean };
+}
+
+/** The part of a Deployment or StatefulSet that the rules read. */
+export interface WorkloadShape {
+    readonly spec?: {
+        readonly replicas?: number;
+        readonly template?: PodShape;
+        readonly strategy?: { readonly type?: string };
+    };
+}
+
+/** A request to create (`old` is undefined) or change an object. */
+export interface WorkloadRequest<T> {
+    readonly old: T | undefined;
+    readonly object: T;
+    /** Annotations of the Namespace that the object lies in. */
+    readonly namespace: Annotations;
+}
+
+/** Judges a Pod. Of a change only the two annotations matter, so a Pod that is there already may be as bad as it is. */
+export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, context: WorkloadContext): Verdict {
+    const path = "metadata.annotations";
+    if (old !== undefined) return refused(...changedAnnotations(old, object, path));
+    return checkAnnotations(object, namespace, context, { path, unknownPool: "refuse" });
+}
+
+/** Judges the template of a Deployment or StatefulSet, and its replicas and strategy beside it. */
+export function checkPodTemplate(
+    kind: "Deployment" | "StatefulSet",
+    { old, object, namespace }: WorkloadRequest<WorkloadShape>,
+    context: WorkloadContext,
+): Verdict {
+    const path = "spec.template.metadata.annotations";
+    const template = object.spec?.template ?? {};
+    const rolling = checkRolling(kind, old, object);
+    if (old === undefined) {
+        const annotations = checkAnnotations(template, namespace, context, { path, unknownPool: "warn" });
+        return together(annotations, checkReplicas(template, 0, replicasOf(object)), rolling);
+    }
+    const changes = refused(...changedAnnotations(old.spec?.template ?? {}, template, path));
+    return together(changes, checkReplicas(template, replicasOf(old), replicasOf(object)), rolling);
+}
+
+/** Judges a request to the scale subresource of a Deployment or StatefulSet; `object` is as it is stored. */
+export function checkScale(object: WorkloadShape, replicas: number): Verdict {
+    return checkReplicas(object.spec?.template ?? {}, replicasOf(object), replicas);
+}
+
+interface Place {
+    readonly path: string;
+    /** What to do about a pool of the object's own list that does not exist. */
+    readonly unknownPool: "refuse" | "warn";
+}
+
+function checkAnnotations(pod: PodShape, namespace: Annotations, context: WorkloadContext, place: Place): Verdict {
+    const annotations = pod.metadata?.annotations;
+    if (pod.spec?.hostNetwork === true) return hostNetworkVerdict(annotations, place);
+    const pools = poolsOf(annotations, namespace);
+    return together(checkPools(pools, context, place), checkPodIps(annotations, pools, context, place));
+}
+
+function hostNetworkVerdict(annotations: Annotations, { path }: Place): Verdict {
+    const set = [poolsAnnotation, podIpsAnnotation].filter((name) => annotations?.[name] !== undefined);
+    return {
+        errors: [],
+        warnings: set.map((name) => `${path}[${name}] has no effect: the Pod uses the network of its Node`),
+    };
+}
+
+function checkPools(pools: NamedPools | undefined, { pool }: WorkloadContext, place: Place): Verdict {
+    if (pools === undefined) return allowed;
+    const path = poolsPath(pools, place);
+    const value = pools.names.join(",");
+    const problems = pools.problems.map((rule) => ({ path, value, rule }));
+    const unknown = pools.names.filter((name) => pool(name) === undefined).map((name) => unknownPool(path, name));
+    if (pools.from === "Pod" && place.unknownPool === "refuse") return refused(...problems, ...unknown);
+    return { errors: problems, warnings: unknown.map(unknownText) };
+}
+
+function checkPodIps(
+    annotations: Annotations,
+    pools: NamedPools | undefined,
+    context: WorkloadContext,
+    { path: annotationsPath }: Place,
+): Verdict {
+    const text = annotations?.[podIpsAnnotation] ?? "";
+    const path = `${annotationsPath}[${podIpsAnnotation}]`;
+    const { ips, problems } = readPodIps(text);
+    const malformed = problems.map((rule) => ({ path, value: text, rule }));
+    if (ips.length === 0) return refused(...malformed);
+    if (pools === undefined) {
+        const rule = `needs an IPPool: name it in annotation ${poolsAnnotation} here or on the Namespace`;
+        return refused(...malformed, { path, value: text, rule });
+    }
+    return together(refused(...malformed), ...ips.map((ip) => checkPodIp(ip, pools, context, path)));
+}
+
+function checkPodIp(
+    ip: IpAddress,
+    { names }: NamedPools,
+    { pool, exclusions }: WorkloadContext,
+    path: string,
+): Verdict {
+    const value = formatIp(ip);
+    const known = names.map((name) => pool(name)).filter((found) => found !== undefined);
+    const [candidate, ...others] = known.filter(({ family }) => family === ip.family);
+    if (candidate === undefined) {
+        const unknown = names.filter((name) => pool(name) === undefined).map((name) => quote(name));
+        if (unknown.length === 0) {
+            return refused({ path, value, rule: `no IPPool of ${names.join(", ")} is of IPv${ip.family}` });
+        }
+        const warning = `${path}: ${value} cannot be checked, IPPool ${someOf(unknown)} does not exist yet`;
+        return { errors: [], warnings: [warning] };
+    }
+    if (others.length > 0) {
+        const listed = [candidate, ...others].map(({ name }) => quote(name)).join(" and ");
+        const rule = `needs exactly one IPPool of its family, and ${listed} are of IPv${ip.family}: name one`;
+        return refused({ path, value, rule });
+    }
+    const reason = exclusions.reason(candidate, ip);
+    if (reason === undefined) return allowed;
+    return refused({ path, value, rule: `IPPool ${quote(candidate.name)} does not hand it out: it ${reason}` });
+}
+
+function checkReplicas(template: PodShape, before: number, after: number): Verdict {
+    if (!asksForIps(template) || after <= 1 || after <= before) return allowed;
+    const rule = `must not be above 1: annotation ${podIpsAnnotation} of the template names one Pod's addresses`;
+    return refused({ path: "spec.replicas", value: String(after), rule });
+}
+
+// A rolling update starts the second Pod before the first is gone, and that one holds the address.
+function checkRolling(kind: string, old: WorkloadShape | undefined, object: WorkloadShape): Verdict {
+    const rolls = (workload: WorkloadShape): boolean =>
+        (workload.spec?.strategy?.type ?? "RollingUpdate") !== "Recreate";
+    if (kind !== "Deployment" || !asksForIps(object.spec?.template ?? {}) || !rolls(object)) return allowed;
+    if (old !== undefined && rolls(old)) return allowed;
+    const warning =
+        `spec.strategy.type "RollingUpdate": the next Pod waits for the address that annotation ${podIpsAnnotation} ` +
+        `names as long as the Pod before it is there: use "Recreate"`;
+    return { errors: [], warnings: [warning] };
+}
+
+function changedAnnotations(old: PodShape, pod: PodShape, path: string): readonly Refusal[] {
+    return [poolsAnnotation, podIpsAnnotation].flatMap((name) => {
+        const [before, after] = [old.metadata?.annotations?.[name], pod.metadata?.annotations?.[name]];
+        if (before === after) return [];
+        const was = before === undefined ? "it was not set" : `it was ${quote(before)}`;
+        const rule = `cannot be ${after === undefined ? "removed" : "changed"} (${was}): delete and create the object`;
+        return [{ path: `${path}[${name}]`, value: after ?? "", rule }];
+    });
+}
+
+function asksForIps({ metadata, spec }: PodShape): boolean {
+    const { ips, problems } = readPodIps(metadata?.annotations?.[podIpsAnnotation] ?? "");
+    return spec?.hostNetwork !== true && (ips.length > 0 || problems.length > 0);
+}
+
+function replicasOf({ spec }: WorkloadShape): number {
+    return spec?.replicas ?? 1;
+}
+
+function poolsPath({ from }: NamedPools, { path }: Place): string {
+    return from === "Pod" ? `${path}[${poolsAnnotation}]` : `metadata.annotations[${poolsAnnotation}] of the Namespace`;
+}
+
+function unknownPool(path: string, name: string): Refusal {
+    return { path, value: name, rule: "there is no IPPool of this name" };
+}
+
+function unknownText({ path, value, rule }: Refusal): string {
+    return `${path} ${quote(value)}: ${rule} yet`;
+}

@@ -1,0 +1,100 @@
+import { poolsAnnotation } from "@antrea/crd";
+import { IpError, parseIp, quote, type IpAddress } from "@antrea/ip";
+
+/** `metadata.annotations` of an object. */
+export type Annotations = Readonly<Record<string, string>> | undefined;
+
+/** The pools that an annotation names, in its order, and the rules that the annotation breaks. */
+export interface PoolNames {
+    readonly names: readonly string[];
+    readonly problems: readonly string[];
+}
+
+/** Reads `ipam.antrea.io/ippools`: names with commas between, trimmed, empty items skipped. */
+export function readPoolNames(text: string): PoolNames {
+    const names = items(text);
+    const repeated = new Set(names.filter((name, at) => names.indexOf(name) !== at));
+    const problems = [...repeated].map((name) => `IPPool ${quote(name)} is named more than once`);
+    if (names.length === 0) problems.push("it must name at least one IPPool");
+    return { names: [...new Set(names)], problems };
+}
+
+/** The addresses that an annotation asks for, at most one a family, and the rules that the annotation breaks. */
+export interface PodIps {
+    readonly ips: readonly IpAddress[];
+    readonly problems: readonly string[];
+}
+
+/** Reads `ipam.antrea.io/pod-ips`: addresses with commas between, trimmed, empty items skipped; blank asks for none. */
+export function readPodIps(text: string): PodIps {
+    const ips: IpAddress[] = [];
+    const problems: string[] = [];
+    for (const item of items(text)) {
+        try {
+            const ip = parseIp(item);
+            if (ips.some((other) => other.family === ip.family)) {
+                problems.push(`it must have at most one IPv${ip.family} address: ${quote(item)} is a further one`);
+            } else {
+                ips.push(ip);
+            }
+        } catch (error) {
+            if (!(error instanceof IpError)) throw error;
+            problems.push(error.message);
+        }
+    }
+    return { ips, problems };
+}
+
+/** The pools that a Pod takes its addresses from, and whose annotation says so. */
+export interface NamedPools extends PoolNames {
+    readonly from: "Pod" | "Namespace";
+}
+
+/**
+ * Whose pools a Pod uses: its own annotation beats that of its Namespace, an empty one too, which then is a problem and
+ * not a way out of the Namespace's pools. Undefined: none is set, the Pod takes its addresses from its Node's subnets.
+ */
+export function poolsOf(pod: Annotations, namespace: Annotations): NamedPools | undefined {
+    const own = pod?.[poolsAnnotation];
+    if (own !== undefined) return { ...readPoolNames(own), from: "Pod" };
+    const inherited = namespace?.[poolsAnnotation];
+    return inherited === undefined ? undefined : { ...readPoolNames(inherited), from: "Namespace" };
+}
+
+interface OwnerReference {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly controller?: boolean;
+}
+
+/** The place of a Pod in its StatefulSet. */
+export interface StatefulSetPlace {
+    readonly name: string;
+    readonly uid: string;
+    readonly ordinal: number;
+}
+
+const ordinalText = /^(?:0|[1-9]\d{0,9})$/;
+const highestOrdinal = 2 ** 31 - 1;
+
+/** The StatefulSet (of group apps) that controls the Pod and the ordinal that the Pod's name tells. */
+export function statefulSetOf(pod: {
+    readonly name: string;
+    readonly ownerReferences?: readonly OwnerReference[];
+}): StatefulSetPlace | undefined {
+    const owner = pod.ownerReferences?.find((reference) => reference.controller === true);
+    if (owner?.kind !== "StatefulSet" || !owner.apiVersion.startsWith("apps/")) return undefined;
+    if (!pod.name.startsWith(`${owner.name}-`)) return undefined;
+    const ordinal = pod.name.slice(owner.name.length + 1);
+    if (!ordinalText.test(ordinal) || Number(ordinal) > highestOrdinal) return undefined;
+    return { name: owner.name, uid: owner.uid, ordinal: Number(ordinal) };
+}
+
+function items(text: string): readonly string[] {
+    return text
+        .split(",")
+        .map((item) => item.trim())
+        .filter((item) => item !== "");
+}

@@ -1,0 +1,70 @@
+import { prefixRange, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { type Pool } from "./pool.ts";
+
+/** The addresses that the cluster itself uses. */
+export interface ClusterAddresses {
+    readonly nodeAddresses: readonly IpAddress[];
+    readonly podCidrs: readonly Prefix[];
+    readonly serviceCidrs: readonly Prefix[];
+}
+
+/** What is never handed out although a pool's ranges have it, made once for all pools. Immutable. */
+export class Exclusions {
+    readonly nodeAddresses: RangeSet;
+    readonly podCidrs: RangeSet;
+    readonly serviceCidrs: RangeSet;
+    readonly #cluster: RangeSet;
+    readonly #gateways: ReadonlyMap<number, RangeSet>;
+    readonly #usable = new WeakMap<Pool, RangeSet>();
+
+    /** Pools: all pools of the cluster, since a gateway is out in every pool of its VLAN. */
+    constructor(cluster: ClusterAddresses, pools: Iterable<Pool>) {
+        this.nodeAddresses = RangeSet.ofAddresses(cluster.nodeAddresses);
+        this.podCidrs = RangeSet.of(cluster.podCidrs.map(prefixRange));
+        this.serviceCidrs = RangeSet.of(cluster.serviceCidrs.map(prefixRange));
+        this.#cluster = this.nodeAddresses.union(this.podCidrs).union(this.serviceCidrs);
+        this.#gateways = gatewaysByVlan(pools);
+    }
+
+    /** What the pool hands out: its addresses without the cluster's and without the gateways of its ranges' VLANs. */
+    usable(pool: Pool): RangeSet {
+        const known = this.#usable.get(pool);
+        if (known !== undefined) return known;
+        const ranges = pool.subnets.flatMap(({ addresses, vlan }) => {
+            return addresses.subtract(this.#cluster).subtract(this.#gatewaysOf(vlan)).ranges;
+        });
+        const usable = RangeSet.of(ranges);
+        this.#usable.set(pool, usable);
+        return usable;
+    }
+
+    /** Why the pool does not hand the address out, as the end of a sentence; undefined when it does. */
+    reason(pool: Pool, ip: IpAddress): string | undefined {
+        if (this.usable(pool).has(ip)) return undefined;
+        const subnet = pool.subnetOf(ip);
+        if (subnet === undefined) return "is not in its ranges";
+        if (this.nodeAddresses.has(ip)) return "is an address of a Node";
+        if (this.podCidrs.has(ip)) return "lies in a podCIDR of a Node";
+        if (this.serviceCidrs.has(ip)) return "lies in a Service CIDR";
+        if (pool.gateways.some((gateway) => gateway.ip.value === ip.value) || this.#gatewaysOf(subnet.vlan).has(ip)) {
+            return "is a gateway";
+        }
+        return `is the first or last address of the CIDR of ${subnet.path}`;
+    }
+
+    #gatewaysOf(vlan: number): RangeSet {
+        return this.#gateways.get(vlan) ?? RangeSet.empty;
+    }
+}
+
+function gatewaysByVlan(pools: Iterable<Pool>): ReadonlyMap<number, RangeSet> {
+    const addresses = new Map<number, IpAddress[]>();
+    for (const pool of pools) {
+        for (const { ip, vlan } of pool.gateways) {
+            const known = addresses.get(vlan);
+            if (known === undefined) addresses.set(vlan, [ip]);
+            else known.push(ip);
+        }
+    }
+    return new Map([...addresses].map(([vlan, ips]) => [vlan, RangeSet.ofAddresses(ips)]));
+}

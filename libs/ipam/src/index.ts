@@ -1,0 +1,46 @@
+// Annotations: what Pods and Namespaces ask for.
+export {
+    poolsOf,
+    readPodIps,
+    readPoolNames,
+    statefulSetOf,
+    type Annotations,
+    type NamedPools,
+    type PodIps,
+    type PoolNames,
+    type StatefulSetPlace,
+} from "./annotations.ts";
+
+// Pools: what they hand out.
+export { blocksOf, type BlockSet } from "./blocks.ts";
+export { Exclusions, type ClusterAddresses } from "./exclusions.ts";
+export { readPool, type Pool, type PoolSubnet } from "./pool.ts";
+export { freeBlocks, poolUsage, saturate, type PoolUsage } from "./usage.ts";
+
+// StatefulSets: what their ordinals are to have.
+export {
+    planReservations,
+    type ListedPool,
+    type LivingSet,
+    type MissingReservations,
+    type NewReservation,
+    type ReservationInput,
+    type ReservationPlan,
+} from "./reservations.ts";
+
+// Admission: what is refused.
+export { refusalsText, refusalText, type Refusal } from "./refusal.ts";
+export { type Verdict } from "./admission/verdict.ts";
+export { checkPoolCreate, checkPoolDelete, checkPoolUpdate, type PoolContext } from "./admission/pool.ts";
+export { comparePools, type PoolChange } from "./admission/pool-change.ts";
+export { holderText, isUse, namesPool, notInUse, type PoolUse } from "./admission/pool-use.ts";
+export { changesNamespacePools, checkNamespace, isEnded, usesNamespacePools } from "./admission/namespace.ts";
+export {
+    checkPod,
+    checkPodTemplate,
+    checkScale,
+    type PodShape,
+    type WorkloadContext,
+    type WorkloadRequest,
+    type WorkloadShape,
+} from "./admission/workload.ts";

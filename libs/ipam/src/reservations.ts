@@ -1,0 +1,263 @@
+import { allocationName, type IpAllocation } from "@antrea/crd";
+import { compareIp, parseIp, sameIp, type Family, type IpAddress, type RangeSet } from "@antrea/ip";
+
+/** A pool of a StatefulSet's list, and what it hands out. */
+export interface ListedPool {
+    readonly name: string;
+    readonly family: Family;
+    readonly usable: RangeSet;
+}
+
+/** What the reservations of one StatefulSet, by namespace and name, are planned from. */
+export interface ReservationInput {
+    /** The StatefulSet as it is; undefined when there is none of this name. */
+    readonly set: LivingSet | undefined;
+    /** The pools of its list that exist, in list order. */
+    readonly pools: readonly ListedPool[];
+    /** Names of its list that no pool has: nothing is created before they exist, their family is not known. */
+    readonly unknownPools?: readonly string[];
+    /** The addresses that its template's pod-ips asks for. They are one Pod's: further ordinals go without. */
+    readonly fixed: readonly IpAddress[];
+    /** All claims whose owner is the StatefulSet of this namespace and name, whatever its UID. */
+    readonly claims: readonly IpAllocation[];
+    /** Whether there is a claim of the address, whoever has it. */
+    isTaken(ip: IpAddress): boolean;
+    /** About how many claims one plan creates at most; default 1,000. */
+    readonly limit?: number;
+}
+
+export interface LivingSet {
+    readonly uid: string;
+    /** `spec.replicas`, 1 when absent. */
+    readonly replicas: number;
+    /** `spec.ordinals.start`, 0 when absent. */
+    readonly start: number;
+    /** Whether it has a deletionTimestamp. */
+    readonly deleting: boolean;
+}
+
+/** A claim to create for an ordinal. */
+export interface NewReservation {
+    readonly ip: IpAddress;
+    readonly pool: string;
+    readonly ordinal: number;
+}
+
+/** Ordinals that go without. */
+export interface MissingReservations {
+    readonly count: number;
+    /** The lowest ones, at most 32. */
+    readonly ordinals: readonly number[];
+    /** The families that they find no address of; none when only pools that do not exist are in the way. */
+    readonly families: readonly Family[];
+    /** The pools that were searched, and those that do not exist. */
+    readonly pools: readonly string[];
+    readonly unknownPools: readonly string[];
+}
+
+/** What brings the claims of one StatefulSet to what it asks for. */
+export interface ReservationPlan {
+    /** By ordinal, all families of an ordinal together: when one cannot be created, the other is not to be kept. */
+    readonly create: readonly NewReservation[];
+    /** Claims of a StatefulSet of this name that is no more, whose owner UID is to be that of the living one. */
+    readonly adopt: readonly IpAllocation[];
+    /** Claims that nobody asks for and no Pod uses. */
+    readonly release: readonly IpAllocation[];
+    readonly missing: MissingReservations | undefined;
+    /** Whether the plan was cut at its limit: carry it out and plan again. */
+    readonly more: boolean;
+}
+
+const defaultLimit = 1000;
+const listedOrdinals = 32;
+
+/**
+ * Plans the reservations of one StatefulSet: an address of each family of its pools for each ordinal, lowest ordinal
+ * first, from the first pool of the list that has one free. What an ordinal has it keeps. Pure, and settled: a plan
+ * made after one was carried out is empty, unless addresses came free or the plan was cut.
+ */
+export function planReservations(input: ReservationInput): ReservationPlan {
+    const { set, claims } = input;
+    if (set === undefined || set.deleting) {
+        return { create: [], adopt: [], release: claims.filter(isReserved), missing: undefined, more: false };
+    }
+    const { kept, spare } = sortClaims(input, set);
+    const filled = fill(input, set, kept);
+    const release = [...spare, ...filled.halves];
+    const released = new Set(release);
+    const adopt = [...kept.values()]
+        .flatMap((families) => [...families.values()])
+        .filter((claim) => claim.spec.owner.uid !== set.uid && !released.has(claim));
+    return { create: filled.create, adopt, release, missing: filled.missing, more: filled.more };
+}
+
+interface Claim {
+    readonly claim: IpAllocation;
+    readonly ip: IpAddress;
+}
+
+type ClaimsByFamily = ReadonlyMap<Family, IpAllocation>;
+
+/** Which claim each ordinal keeps, and which Reserved ones nobody asks for. Claims that a Pod uses are never spare. */
+function sortClaims(
+    input: ReservationInput,
+    set: LivingSet,
+): { readonly kept: ReadonlyMap<number, ClaimsByFamily>; readonly spare: readonly IpAllocation[] } {
+    const kept = new Map<number, Map<Family, IpAllocation>>();
+    const spare: IpAllocation[] = [];
+    const claims = input.claims.map((claim): Claim => ({ claim, ip: parseIp(claim.spec.address) }));
+    for (const { claim, ip } of claims.sort(claimOrder)) {
+        const ordinal = claim.spec.owner.index ?? -1;
+        const families = kept.get(ordinal) ?? new Map<Family, IpAllocation>();
+        const wanted =
+            ordinal >= set.start && ordinal < set.start + set.replicas && isAskedFor({ claim, ip }, input, set);
+        if (wanted && !families.has(ip.family)) kept.set(ordinal, families.set(ip.family, claim));
+        else if (isReserved(claim)) spare.push(claim);
+    }
+    return { kept, spare };
+}
+
+function isAskedFor(
+    { claim, ip }: Claim,
+    { pools, unknownPools = [], fixed }: ReservationInput,
+    set: LivingSet,
+): boolean {
+    const { owner, pool } = claim.spec;
+    const listed = pools.some(({ name }) => name === pool) || unknownPools.includes(pool);
+    if (owner.uid !== set.uid && !listed) return false;
+    return fixed.every((address) => address.family !== ip.family || sameIp(address, ip));
+}
+
+interface Filled {
+    readonly create: readonly NewReservation[];
+    /** Claims of one family of ordinals that find none of the other. */
+    readonly halves: readonly IpAllocation[];
+    readonly missing: MissingReservations | undefined;
+    readonly more: boolean;
+}
+
+function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, ClaimsByFamily>): Filled {
+    const { pools, unknownPools = [], limit = defaultLimit } = input;
+    const families = [...new Set(pools.map(({ family }) => family))];
+    if (families.length === 0 && unknownPools.length === 0) {
+        return { create: [], halves: [], missing: undefined, more: false };
+    }
+    const search = new FreeAddresses(input);
+    const create: NewReservation[] = [];
+    const halves: IpAllocation[] = [];
+    const complete = new Set<number>();
+    const exhausted = new Set<Family>();
+    let more = false;
+    for (const ordinal of ordinalsToFill(set, kept, () => exhausted.size > 0 || unknownPools.length > 0)) {
+        const has = kept.get(ordinal);
+        const lacking = families.filter((family) => has?.has(family) !== true);
+        if (lacking.length === 0) {
+            complete.add(ordinal);
+            continue;
+        }
+        if (unknownPools.length > 0) continue;
+        if (create.length >= limit) {
+            more = true;
+            break;
+        }
+        const barren = lacking.filter((family) => search.peek(family) === undefined);
+        if (barren.length === 0) {
+            create.push(...lacking.map((family) => ({ ...search.take(family), ordinal })));
+            complete.add(ordinal);
+        } else {
+            barren.forEach((family) => exhausted.add(family));
+            halves.push(...unusedHalves(has));
+        }
+    }
+    return { create, halves, missing: more ? undefined : missingOf(set, complete, [...exhausted], input), more };
+}
+
+/** All ordinals from the lowest, and, once no address is left for those that have none, those that have some. */
+function* ordinalsToFill(
+    { start, replicas }: LivingSet,
+    kept: ReadonlyMap<number, ClaimsByFamily>,
+    isBarren: () => boolean,
+): Generator<number> {
+    let ordinal = start;
+    for (; ordinal < start + replicas && !isBarren(); ordinal += 1) yield ordinal;
+    yield* [...kept.keys()].filter((other) => other >= ordinal).sort((a, b) => a - b);
+}
+
+// A claim that was ever changed was in use, or was the set's before: its address is sticky. One as it was created is
+// half of a reservation that was cut off, and others can use it.
+function unusedHalves(has: ClaimsByFamily | undefined): readonly IpAllocation[] {
+    const claims = [...(has?.values() ?? [])];
+    return claims.every((claim) => isReserved(claim) && claim.metadata?.generation === 1) ? claims : [];
+}
+
+function missingOf(
+    set: LivingSet,
+    complete: ReadonlySet<number>,
+    families: readonly Family[],
+    { pools, unknownPools = [] }: ReservationInput,
+): MissingReservations | undefined {
+    const count = set.replicas - complete.size;
+    if (count <= 0) return undefined;
+    const ordinals: number[] = [];
+    for (let ordinal = set.start; ordinals.length < Math.min(count, listedOrdinals); ordinal += 1) {
+        if (!complete.has(ordinal)) ordinals.push(ordinal);
+    }
+    const searched = pools.filter(({ family }) => families.includes(family)).map(({ name }) => name);
+    return { count, ordinals, families, pools: [...searched, ...unknownPools], unknownPools };
+}
+
+// Of two claims for one ordinal that one stays which a Pod uses, else the older.
+function claimOrder(a: Claim, b: Claim): number {
+    if (isReserved(a.claim) !== isReserved(b.claim)) return isReserved(a.claim) ? 1 : -1;
+    const [early, late] = [a.claim.metadata?.creationTimestamp ?? "", b.claim.metadata?.creationTimestamp ?? ""];
+    if (early !== late) return early < late ? -1 : 1;
+    return compareIp(a.ip, b.ip);
+}
+
+function isReserved(claim: IpAllocation): boolean {
+    return claim.spec.state === "Reserved";
+}
+
+type FreeAddress = Omit<NewReservation, "ordinal">;
+
+/** The free addresses of each family: the fixed one, or those of the listed pools in order. Each is given once. */
+class FreeAddresses {
+    readonly #input: ReservationInput;
+    readonly #sources = new Map<Family, Iterator<FreeAddress>>();
+    readonly #next = new Map<Family, FreeAddress | undefined>();
+    // Pools of a list may overlap.
+    readonly #given = new Set<string>();
+
+    constructor(input: ReservationInput) {
+        this.#input = input;
+    }
+
+    /** The address that `take` would give, if there is one. */
+    peek(family: Family): FreeAddress | undefined {
+        if (!this.#next.has(family)) {
+            const source = this.#sources.get(family) ?? this.#free(family);
+            this.#sources.set(family, source);
+            const { done, value } = source.next();
+            this.#next.set(family, done === true ? undefined : value);
+        }
+        return this.#next.get(family);
+    }
+
+    take(family: Family): FreeAddress {
+        const next = this.peek(family)!;
+        this.#given.add(allocationName(next.ip));
+        this.#next.delete(family);
+        return next;
+    }
+
+    *#free(family: Family): Generator<FreeAddress, undefined> {
+        const fixed = this.#input.fixed.find((ip) => ip.family === family);
+        for (const { name, family: familyOfPool, usable } of this.#input.pools) {
+            if (familyOfPool !== family) continue;
+            for (const ip of fixed === undefined ? usable : [fixed].filter((only) => usable.has(only))) {
+                if (!this.#given.has(allocationName(ip)) && !this.#input.isTaken(ip)) yield { ip, pool: name };
+            }
+        }
+        return undefined;
+    }
+}

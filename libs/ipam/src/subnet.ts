@@ -1,0 +1,182 @@
+import { type IpRangeSpec } from "@antrea/crd";
+import {
+    familyBits,
+    formatIp,
+    formatPrefix,
+    formatRange,
+    IpError,
+    parseIp,
+    parsePrefix,
+    prefixContains,
+    prefixOf,
+    prefixRange,
+    rangeOf,
+    rangesOverlap,
+    type Family,
+    type IpAddress,
+    type IpRange,
+    type Prefix,
+} from "@antrea/ip";
+import { valueText, type Refusal } from "./refusal.ts";
+
+/** One range of a pool as its spec has it, and the subnet it lies in. */
+export interface RangeOfPool {
+    /** Where it stands in the pool: `spec.ipRanges[0]`. */
+    readonly path: string;
+    /** All addresses that are written, a CIDR without its host bits. */
+    readonly range: IpRange;
+    /** Those of the range that its form hands out: of a CIDR not the first and, for IPv4, not the last. */
+    readonly inner: IpRange;
+    readonly gateway: IpAddress;
+    /** The subnet: the prefix of `prefixLength` that the gateway lies in. */
+    readonly prefix: Prefix;
+    /** 0 is untagged. */
+    readonly vlan: number;
+}
+
+/** A range is read in full or refused. */
+export type RangeReading =
+    | { readonly range: RangeOfPool; readonly refusals: readonly [] }
+    | { readonly range: undefined; readonly refusals: readonly Refusal[] };
+
+/** Reads one range of a pool by all rules that the range itself can be judged by. Never throws. */
+export function readRange(spec: IpRangeSpec, path: string, family: Family): RangeReading {
+    const refusals: Refusal[] = [];
+    const refuse = (field: string, value: unknown, rule: string): undefined => {
+        refusals.push({ path: field === "" ? path : `${path}.${field}`, value: valueText(value), rule });
+    };
+    const written = readWritten(spec, family, refuse);
+    const gateway = readIp("gateway", spec.gateway, family, refuse);
+    const prefix = gateway && readSubnet(spec, gateway, refuse);
+    const vlan = spec.vlan ?? 0;
+    checkVlan(vlan, refuse);
+    if (written !== undefined) {
+        const special = specialUse.find((use) => rangesOverlap(prefixRange(use.prefix), written.range));
+        if (special !== undefined) {
+            refuse(
+                written.form,
+                formatRange(written.range),
+                `must not hold ${special.name} (${formatPrefix(special.prefix)})`,
+            );
+        }
+        if (prefix !== undefined) checkInside(written, prefix, spec, refuse);
+    }
+    if (refusals.length > 0 || written === undefined || gateway === undefined || prefix === undefined) {
+        return { range: undefined, refusals };
+    }
+    return { range: { path, range: written.range, inner: written.inner, gateway, prefix, vlan }, refusals: [] };
+}
+
+interface Written {
+    readonly form: "cidr" | "start";
+    readonly range: IpRange;
+    readonly inner: IpRange;
+}
+
+type Refuse = (field: string, value: unknown, rule: string) => undefined;
+
+// Addresses that no Pod can have. RFC 6890 lists them; ::ffff:0:0/96 would be a second way to write IPv4.
+const specialUse: readonly { readonly name: string; readonly prefix: Prefix }[] = [
+    { name: "the unspecified address", prefix: parsePrefix("0.0.0.0/32") },
+    { name: "loopback addresses", prefix: parsePrefix("127.0.0.0/8") },
+    { name: "multicast addresses", prefix: parsePrefix("224.0.0.0/4") },
+    { name: "the limited broadcast address", prefix: parsePrefix("255.255.255.255/32") },
+    { name: "the unspecified address", prefix: parsePrefix("::/128") },
+    { name: "the loopback address", prefix: parsePrefix("::1/128") },
+    { name: "IPv4-mapped addresses", prefix: { family: 6, base: 0xffffn << 32n, length: 96 } },
+    { name: "multicast addresses", prefix: parsePrefix("ff00::/8") },
+];
+
+const highestVlan = 4094;
+
+function readWritten(spec: IpRangeSpec, family: Family, refuse: Refuse): Written | undefined {
+    const { cidr, start, end } = spec;
+    if (cidr !== undefined) {
+        if (start !== undefined || end !== undefined) {
+            return refuse("", "", "it must have either cidr or start and end, not both");
+        }
+        return readCidr(cidr, family, refuse);
+    }
+    if (start === undefined && end === undefined) return refuse("", "", "it must have either cidr or start and end");
+    if (start === undefined) return refuse("start", "", "is missing: end alone is no range");
+    if (end === undefined) return refuse("end", "", "is missing: start alone is no range");
+    const first = readIp("start", start, family, refuse);
+    const last = readIp("end", end, family, refuse);
+    if (first === undefined || last === undefined) return undefined;
+    if (first.value > last.value) return refuse("start", start, `must not be after end ${formatIp(last)}`);
+    const range = rangeOf(first, last);
+    return { form: "start", range, inner: range };
+}
+
+function readCidr(cidr: string, family: Family, refuse: Refuse): Written | undefined {
+    let prefix: Prefix;
+    try {
+        prefix = parsePrefix(cidr, { hostBits: "mask" });
+    } catch (error) {
+        return refuse("cidr", cidr, ruleOf(error));
+    }
+    if (prefix.family !== family) return refuse("cidr", cidr, otherFamily(family));
+    const range = prefixRange(prefix);
+    // RFC 3021 and RFC 6164: where two addresses are all, both are hosts.
+    if (prefix.length >= familyBits(family) - 1) return { form: "cidr", range, inner: range };
+    const inner = { family, first: range.first + 1n, last: family === 4 ? range.last - 1n : range.last };
+    return { form: "cidr", range, inner };
+}
+
+function readIp(field: string, text: string, family: Family, refuse: Refuse): IpAddress | undefined {
+    let ip: IpAddress;
+    try {
+        ip = parseIp(text);
+    } catch (error) {
+        return refuse(field, text, ruleOf(error));
+    }
+    return ip.family === family ? ip : refuse(field, text, otherFamily(family));
+}
+
+function readSubnet(spec: IpRangeSpec, gateway: IpAddress, refuse: Refuse): Prefix | undefined {
+    const { prefixLength } = spec;
+    const longest = familyBits(gateway.family) - 1;
+    if (!Number.isInteger(prefixLength) || prefixLength < 1 || prefixLength > longest) {
+        return refuse("prefixLength", prefixLength, `must be a whole number from 1 to ${longest}`);
+    }
+    const prefix = prefixOf(gateway, prefixLength);
+    const { first, last } = prefixRange(prefix);
+    if (prefixLength < longest && gateway.value === first) {
+        const name = gateway.family === 4 ? "network" : "Subnet-Router anycast";
+        return refuse("gateway", spec.gateway, `must not be the ${name} address of ${formatPrefix(prefix)}`);
+    }
+    if (prefixLength < longest && gateway.family === 4 && gateway.value === last) {
+        return refuse("gateway", spec.gateway, `must not be the broadcast address of ${formatPrefix(prefix)}`);
+    }
+    const special = specialUse.find((use) => prefixContains(use.prefix, gateway));
+    if (special !== undefined) {
+        return refuse("gateway", spec.gateway, `must not lie in ${formatPrefix(special.prefix)} (${special.name})`);
+    }
+    return prefix;
+}
+
+function checkInside({ form, range }: Written, prefix: Prefix, spec: IpRangeSpec, refuse: Refuse): void {
+    const rule = `must lie in ${formatPrefix(prefix)}, the subnet that gateway and prefixLength tell`;
+    const inside = (value: bigint): boolean => prefixContains(prefix, { family: range.family, value });
+    if (form === "cidr") {
+        if (!inside(range.first) || !inside(range.last)) refuse("cidr", spec.cidr, rule);
+        return;
+    }
+    if (!inside(range.first)) refuse("start", spec.start, rule);
+    if (!inside(range.last)) refuse("end", spec.end, rule);
+}
+
+function checkVlan(vlan: number, refuse: Refuse): void {
+    if (Number.isInteger(vlan) && vlan >= 0 && vlan <= highestVlan) return;
+    const reserved = vlan === highestVlan + 1 ? `: IEEE 802.1Q reserves ${vlan}` : "";
+    refuse("vlan", vlan, `must be a whole number from 0 (untagged) to ${highestVlan}${reserved}`);
+}
+
+function otherFamily(family: Family): string {
+    return `must be of IPv${family}, as spec.ipVersion says`;
+}
+
+function ruleOf(error: unknown): string {
+    if (error instanceof IpError && typeof error.details.rule === "string") return error.details.rule;
+    throw error;
+}
