@@ -1,10 +1,12 @@
 import { ApiClient } from "./api/client.ts";
-import { Credentials } from "./api/credentials.ts";
+import { Credentials, type Connection } from "./api/credentials.ts";
 import { type Clock } from "@antrea/runtime";
 
 export interface KubeClientOptions {
-    /** Path of a kubeconfig. Default: the Pod's service account. */
-    readonly kubeconfig?: string | undefined;
+    /** Path of a kubeconfig, or several that are merged as kubectl does. Default: the Pod's service account. */
+    readonly kubeconfig?: string | readonly string[] | undefined;
+    /** Name of the context to use. Default: the kubeconfig's current one. */
+    readonly context?: string | undefined;
     /** `host:port` or URL of the API server, instead of the configured one (key kubeAPIServerOverride). */
     readonly apiServerOverride?: string | undefined;
     /** Who we are in the server's logs and in managed fields, `antrea-agent/0.1.0`. */
@@ -17,6 +19,8 @@ export interface KubeClients extends Disposable {
     readonly api: ApiClient;
     /** The namespace of this Pod or of the kubeconfig's context, where known. */
     readonly namespace: string | undefined;
+    /** Address and credentials, for a connection that `api` has no call for. Ask again for each. */
+    connection(): Promise<Connection>;
     /** Closes all connections. */
     close(): void;
 }
@@ -29,5 +33,6 @@ export function createKubeClients(
     const credentials = Credentials.load(options);
     const api = new ApiClient({ ...components, credentials }, { userAgent: options.userAgent });
     const close = (): void => credentials.close();
-    return { api, namespace: credentials.namespace, close, [Symbol.dispose]: close };
+    const connection = (): Promise<Connection> => credentials.connection();
+    return { api, namespace: credentials.namespace, connection, close, [Symbol.dispose]: close };
 }

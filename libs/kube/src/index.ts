@@ -8,10 +8,14 @@ export {
     type WatchOptions,
     type WriteOptions,
 } from "./api/client.ts";
+export { type Connection } from "./api/credentials.ts";
+export { kubeconfigContexts } from "./api/kubeconfig.ts";
 export { annotationsPatch, onlyIf, pointer, type JsonPatchOperation, type Patch } from "./api/patches.ts";
 export {
     apiVersionOf,
     configMaps,
+    daemonSets,
+    deployments,
     events,
     leases,
     namespaces,
@@ -19,9 +23,12 @@ export {
     pathOf,
     pods,
     secrets,
+    serviceCidrs,
     services,
+    statefulSets,
     subjectAccessReviews,
     tokenReviews,
+    validatingWebhookConfigurations,
     type ObjectRef,
     type Resource,
 } from "./api/resources.ts";
@@ -29,6 +36,8 @@ export {
     keyOf,
     type ConfigMap,
     type CoreEvent,
+    type DaemonSet,
+    type Deployment,
     type Json,
     type KubeEvent,
     type KubeObject,
@@ -39,8 +48,11 @@ export {
     type Pod,
     type Secret,
     type Service,
+    type ServiceCidr,
+    type StatefulSet,
     type SubjectAccessReview,
     type TokenReview,
+    type ValidatingWebhookConfiguration,
 } from "./api/types.ts";
 export { createKubeClients, type KubeClientOptions, type KubeClients } from "./clients.ts";
 export { KubeError, isKubeError, type KubeErrorCode, type KubeErrorOptions } from "./errors.ts";

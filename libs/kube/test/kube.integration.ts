@@ -102,7 +102,7 @@ describe("against etcd and kube-apiserver", () => {
         });
 
         it.each([
-            ["a file that is not there", { kubeconfig: "/nonexistent" }, /cannot read \/nonexistent/],
+            ["a file that is not there", { kubeconfig: "/nonexistent" }, /cannot read kubeconfig \/nonexistent/],
             ["no Pod and no kubeconfig", {}, /give a kubeconfig/],
             ["an override that is no address", { apiServerOverride: "ftp://x" }, /"ftp:\/\/x" is no host:port/],
         ])("refuses %s", (_name, options, message) => {

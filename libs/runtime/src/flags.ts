@@ -9,24 +9,36 @@ export interface Flags {
     readonly verbosity: number;
     /** `--version`: print the version and exit. */
     readonly version: boolean;
+    /** The program's own flags that were given, by name, each with its value. */
+    readonly own: Readonly<Record<string, string>>;
 }
 
+/** The program's own flags: what the value is called in the list of known flags, by name. */
+export type OwnFlags = Readonly<Record<string, string>>;
+
+/** Of a daemon that is configured by a file. */
+export const defaultOwnFlags: OwnFlags = { config: "FILE" };
+
 /** Parses the arguments after the program's name. Throws RuntimeError `BAD_FLAGS`. */
-export function parseFlags(args: readonly string[]): Flags {
-    let values: { config?: string; v?: string; version?: boolean };
+export function parseFlags(args: readonly string[], known: OwnFlags = defaultOwnFlags): Flags {
+    const names = Object.keys(known);
+    let values: Readonly<Record<string, string | boolean | undefined>>;
     try {
+        const options = Object.fromEntries([...names, "v"].map((name) => [name, { type: "string" as const }]));
         ({ values } = parseArgs({
             args: [...args],
-            options: { config: { type: "string" }, v: { type: "string" }, version: { type: "boolean" } },
+            options: { ...options, version: { type: "boolean" } },
             strict: true,
         }));
     } catch (cause) {
-        const usage = "known are --config FILE, --v N, --version";
-        throw new RuntimeError("BAD_FLAGS", "caller", `the command line is not understood; ${usage}`, { cause });
+        const usage = [...names.map((name) => `--${name} ${known[name]}`), "--v N", "--version"].join(", ");
+        throw new RuntimeError("BAD_FLAGS", "caller", `the command line is not understood; known are ${usage}`, {
+            cause,
+        });
     }
-    const v = values.v ?? "0";
+    const { v = "0", version = false, ...own } = values as Readonly<Record<string, string>>;
     if (!/^\d{1,3}$/.test(v)) {
         throw new RuntimeError("BAD_FLAGS", "caller", `--v: ${JSON.stringify(v)}: must be a number from 0 to 999`);
     }
-    return { config: values.config, verbosity: Number(v), version: values.version ?? false };
+    return { config: own.config, verbosity: Number(v), version: version !== false, own };
 }

@@ -1,9 +1,16 @@
 export { Backoff, type BackoffOptions } from "./backoff.ts";
 export { systemClock, type Clock } from "./clock.ts";
 export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts";
-export { parseFlags, type Flags } from "./flags.ts";
+export { parseFlags, type Flags, type OwnFlags } from "./flags.ts";
 export { type Check, type CheckKind, type CheckResult } from "./health/checks.ts";
-export { createSelfSigned, type Certificate, type SelfSignedOptions } from "./health/self-signed.ts";
+export {
+    createAuthority,
+    createSelfSigned,
+    createSigned,
+    type Certificate,
+    type CertificateOptions,
+    type ServingOptions,
+} from "./health/certificate.ts";
 export { HealthServer, type HealthComponents, type HealthOptions } from "./health/server.ts";
 export {
     Jobs,

@@ -1,5 +1,5 @@
 import { isAborted } from "@antrea/errors";
-import { type Flags, parseFlags } from "./flags.ts";
+import { type Flags, type OwnFlags, parseFlags } from "./flags.ts";
 import { type Lifecycle } from "./lifecycle.ts";
 import { createLogger, levelFromVerbosity, type LogDestination, type Logger } from "./logger.ts";
 
@@ -26,6 +26,8 @@ export interface MainOptions {
     /** The name of the program, also the id of its outermost module, e.g. `antrea-agent`. */
     readonly name: string;
     readonly version: string;
+    /** The flags that it knows besides `--v` and `--version`. Default: `--config FILE`. */
+    readonly flags?: OwnFlags;
     /**
      * Reads the settings and builds the parts; starts nothing. When it throws, the error is logged and the exit code
      * is 1.
@@ -76,7 +78,7 @@ export async function runMain(options: MainOptions): Promise<void> {
     };
 
     try {
-        const flags = parseFlags(main.argv.slice(2));
+        const flags = parseFlags(main.argv.slice(2), options.flags);
         if (flags.version) {
             (options.destination ?? process.stdout).write(`${options.version}\n`);
             return main.exit(0);

@@ -95,18 +95,27 @@ export class ApiClient {
     /** All objects at one moment, read in pages; never older than an answer the server gave before. */
     async list<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): Promise<ListResult<T>> {
         const items: T[] = [];
+        let resourceVersion = "";
+        for await (const page of this.pages(resource, o)) {
+            for (const item of page.items) items.push(item);
+            resourceVersion = page.resourceVersion;
+        }
+        return { items, resourceVersion };
+    }
+
+    /** Like `list`, a page at a time, for a reader that need not hold all objects or may stop early. */
+    async *pages<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): AsyncGenerator<ListResult<T>> {
         let token = "";
-        for (;;) {
+        do {
             const query = new URLSearchParams({ limit: String(o.pageSize ?? 500) });
             if (o.fieldSelector !== undefined) query.set("fieldSelector", o.fieldSelector);
             if (o.labelSelector !== undefined) query.set("labelSelector", o.labelSelector);
             if (token !== "") query.set("continue", token);
             const path = `${listPath(resource, o.namespace)}?${query.toString()}`;
             const page = decodePage<T>(await this.request({ method: "GET", path }, o), path);
-            for (const item of page.items) items.push(item);
-            if (page.next === "") return { items, resourceVersion: page.resourceVersion };
+            yield { items: page.items, resourceVersion: page.resourceVersion };
             token = page.next;
-        }
+        } while (token !== "");
     }
 
     /** Rejects with ALREADY_EXISTS. `apiVersion` and `kind` are filled in. */

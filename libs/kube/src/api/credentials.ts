@@ -5,6 +5,7 @@ import { Agent as HttpsAgent, type RequestOptions } from "node:https";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
+import { readKubeconfig, useContext } from "./kubeconfig.ts";
 
 /** How the next request reaches and convinces the API server. */
 export interface Connection {
@@ -17,8 +18,10 @@ export interface Connection {
 }
 
 export interface CredentialOptions {
-    /** Path of a kubeconfig. Default: the Pod's service account. */
-    readonly kubeconfig?: string | undefined;
+    /** Path of a kubeconfig, or paths to merge as {@link readKubeconfig} does. Default: the Pod's service account. */
+    readonly kubeconfig?: string | readonly string[] | undefined;
+    /** Name of the context to use. Default: the kubeconfig's current one. */
+    readonly context?: string | undefined;
     /** `host:port` or URL that replaces the server's address. Default: none. */
     readonly apiServerOverride?: string | undefined;
     /** Most connections for requests that end; more requests wait. Default 32. */
@@ -34,6 +37,7 @@ export class Credentials {
     readonly #config: KubeConfig;
     readonly #maxConnections: number;
     #current: Connection | undefined;
+    #reading: Promise<Connection> | undefined;
     #identity = "";
     #readAt = 0;
 
@@ -44,19 +48,10 @@ export class Credentials {
 
     /** Reads the configuration; BAD_CONFIG says what is missing. */
     static load(options: CredentialOptions): Credentials {
-        const config = new KubeConfig();
-        const source = options.kubeconfig ?? "the Pod's service account";
-        try {
-            if (options.kubeconfig !== undefined && options.kubeconfig !== "") {
-                config.loadFromFile(options.kubeconfig);
-            } else {
-                requireInCluster();
-                config.loadFromCluster();
-            }
-        } catch (cause) {
-            if (cause instanceof KubeError) throw cause;
-            throw new KubeError("BAD_CONFIG", `cannot read ${source}; give a valid kubeconfig`, { cause });
-        }
+        const inCluster = options.kubeconfig === undefined || options.kubeconfig.length === 0;
+        const config = inCluster ? readServiceAccount() : readKubeconfig(options.kubeconfig);
+        if (options.context !== undefined && options.context !== "") useContext(config, options.context);
+        const source = inCluster ? "the Pod's service account" : "the kubeconfig";
         const cluster = config.getCurrentCluster();
         if (cluster === null) {
             throw new KubeError("BAD_CONFIG", `${source}: the current context names no cluster; set current-context`);
@@ -81,6 +76,12 @@ export class Credentials {
 
     async connection(): Promise<Connection> {
         if (this.#current !== undefined && performance.now() - this.#readAt < rereadMs) return this.#current;
+        // One reading for all who wait: it may start a credential plugin.
+        this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+        return this.#reading;
+    }
+
+    async #read(): Promise<Connection> {
         const options: RequestOptions = {};
         try {
             await this.#config.applyToHTTPSOptions(options);
@@ -137,13 +138,20 @@ export class Credentials {
     }
 }
 
-function requireInCluster(): void {
+function readServiceAccount(): KubeConfig {
     if (process.env.KUBERNETES_SERVICE_HOST === undefined || process.env.KUBERNETES_SERVICE_PORT === undefined) {
         throw new KubeError(
             "BAD_CONFIG",
             "not in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); give a kubeconfig",
         );
     }
+    const config = new KubeConfig();
+    try {
+        config.loadFromCluster();
+    } catch (cause) {
+        throw new KubeError("BAD_CONFIG", "cannot read the Pod's service account; give a valid kubeconfig", { cause });
+    }
+    return config;
 }
 
 function serverUrl(text: string): URL {

@@ -1,5 +1,7 @@
 import {
     type ConfigMap,
+    type DaemonSet,
+    type Deployment,
     type KubeEvent,
     type KubeObject,
     type Lease,
@@ -8,8 +10,11 @@ import {
     type Pod,
     type Secret,
     type Service,
+    type ServiceCidr,
+    type StatefulSet,
     type SubjectAccessReview,
     type TokenReview,
+    type ValidatingWebhookConfiguration,
 } from "./types.ts";
 
 /** One kind of API object and where it is served. `T` is its type. */
@@ -37,6 +42,9 @@ export const pods: Resource<Pod> = core("pods", "Pod", true);
 export const services: Resource<Service> = core("services", "Service", true);
 export const configMaps: Resource<ConfigMap> = core("configmaps", "ConfigMap", true);
 export const secrets: Resource<Secret> = core("secrets", "Secret", true);
+export const daemonSets: Resource<DaemonSet> = apps("daemonsets", "DaemonSet");
+export const deployments: Resource<Deployment> = apps("deployments", "Deployment");
+export const statefulSets: Resource<StatefulSet> = apps("statefulsets", "StatefulSet");
 export const leases: Resource<Lease> = {
     group: "coordination.k8s.io",
     version: "v1",
@@ -65,9 +73,27 @@ export const subjectAccessReviews: Resource<SubjectAccessReview> = {
     kind: "SubjectAccessReview",
     namespaced: false,
 };
+export const serviceCidrs: Resource<ServiceCidr> = {
+    group: "networking.k8s.io",
+    version: "v1",
+    plural: "servicecidrs",
+    kind: "ServiceCIDR",
+    namespaced: false,
+};
+export const validatingWebhookConfigurations: Resource<ValidatingWebhookConfiguration> = {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural: "validatingwebhookconfigurations",
+    kind: "ValidatingWebhookConfiguration",
+    namespaced: false,
+};
 
 function core<T extends KubeObject>(plural: string, kind: string, namespaced: boolean): Resource<T> {
     return { group: "", version: "v1", plural, kind, namespaced };
+}
+
+function apps<T extends KubeObject>(plural: string, kind: string): Resource<T> {
+    return { group: "apps", version: "v1", plural, kind, namespaced: true };
 }
 
 /** `v1`, `coordination.k8s.io/v1`. */

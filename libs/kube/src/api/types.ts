@@ -1,6 +1,8 @@
 import { type CoreV1Event } from "@kubernetes/client-node/dist/gen/models/CoreV1Event.js";
 import { type EventsV1Event } from "@kubernetes/client-node/dist/gen/models/EventsV1Event.js";
 import { type V1ConfigMap } from "@kubernetes/client-node/dist/gen/models/V1ConfigMap.js";
+import { type V1DaemonSet } from "@kubernetes/client-node/dist/gen/models/V1DaemonSet.js";
+import { type V1Deployment } from "@kubernetes/client-node/dist/gen/models/V1Deployment.js";
 import { type V1Lease } from "@kubernetes/client-node/dist/gen/models/V1Lease.js";
 import { type V1Namespace } from "@kubernetes/client-node/dist/gen/models/V1Namespace.js";
 import { type V1Node } from "@kubernetes/client-node/dist/gen/models/V1Node.js";
@@ -8,8 +10,11 @@ import { type V1ObjectMeta } from "@kubernetes/client-node/dist/gen/models/V1Obj
 import { type V1Pod } from "@kubernetes/client-node/dist/gen/models/V1Pod.js";
 import { type V1Secret } from "@kubernetes/client-node/dist/gen/models/V1Secret.js";
 import { type V1Service } from "@kubernetes/client-node/dist/gen/models/V1Service.js";
+import { type V1ServiceCIDR } from "@kubernetes/client-node/dist/gen/models/V1ServiceCIDR.js";
+import { type V1StatefulSet } from "@kubernetes/client-node/dist/gen/models/V1StatefulSet.js";
 import { type V1SubjectAccessReview } from "@kubernetes/client-node/dist/gen/models/V1SubjectAccessReview.js";
 import { type V1TokenReview } from "@kubernetes/client-node/dist/gen/models/V1TokenReview.js";
+import { type V1ValidatingWebhookConfiguration } from "@kubernetes/client-node/dist/gen/models/V1ValidatingWebhookConfiguration.js";
 
 /** An API type as it is in JSON: read-only, times as RFC 3339 text. */
 export type Json<T> = T extends Date
@@ -31,6 +36,8 @@ export interface KubeObject {
 
 export type ConfigMap = Json<V1ConfigMap>;
 export type CoreEvent = Json<CoreV1Event>;
+export type DaemonSet = Json<V1DaemonSet>;
+export type Deployment = Json<V1Deployment>;
 export type KubeEvent = Json<EventsV1Event>;
 export type Lease = Json<V1Lease>;
 export type Namespace = Json<V1Namespace>;
@@ -38,8 +45,11 @@ export type Node = Json<V1Node>;
 export type Pod = Json<V1Pod>;
 export type Secret = Json<V1Secret>;
 export type Service = Json<V1Service>;
+export type ServiceCidr = Json<V1ServiceCIDR>;
+export type StatefulSet = Json<V1StatefulSet>;
 export type SubjectAccessReview = Json<V1SubjectAccessReview>;
 export type TokenReview = Json<V1TokenReview>;
+export type ValidatingWebhookConfiguration = Json<V1ValidatingWebhookConfiguration>;
 
 /** `namespace/name`, or `name` of a cluster-scoped object. */
 export function keyOf(object: KubeObject): string {

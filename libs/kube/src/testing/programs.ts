@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
 /** A program of the test API server is missing or ended when it should not. */
-export class TestApiServerError extends AntreaError<"PROGRAM_MISSING" | "PROGRAM_ENDED" | "NOT_READY"> {}
+export class TestApiServerError extends AntreaError<
+    "PROGRAM_MISSING" | "PROGRAM_ENDED" | "NOT_READY" | "UNKNOWN_KIND"
+> {}
 
 const defaultCache = process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root", ".cache/antrea");
 const versions = new URL("../../../../tools/versions.env", import.meta.url);

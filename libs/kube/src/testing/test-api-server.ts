@@ -3,8 +3,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { namespaces, nodes } from "../api/resources.ts";
-import { type Namespace, type Node } from "../api/types.ts";
+import { type KubeObject, type Namespace, type Node } from "../api/types.ts";
 import { createKubeClients, type KubeClients } from "../clients.ts";
+import { applyObjects } from "./apply.ts";
 import { Program, TestApiServerError, freePorts, programPath } from "./programs.ts";
 
 export interface TestApiServerOptions {
@@ -127,6 +128,36 @@ export class TestApiServer implements AsyncDisposable {
         return this.#admin.create(namespaces, { metadata: { name } });
     }
 
+    /**
+     * Applies objects of any kind in order, whatever was there. Resolves when definitions of resources are served and
+     * admission policies are in force.
+     */
+    async apply(objects: readonly KubeObject[]): Promise<void> {
+        await applyObjects(this.#admin, objects);
+    }
+
+    /**
+     * Makes a user, of the name that is returned, whose token is that of a ServiceAccount. With a Pod the token is bound
+     * to it, as the tokens in Pods are: it tells the Pod's Node too. Both must exist.
+     */
+    async addServiceAccountUser(
+        account: { readonly namespace: string; readonly name: string },
+        pod?: { readonly name: string; readonly uid?: string | undefined },
+    ): Promise<string> {
+        const path = `/api/v1/namespaces/${account.namespace}/serviceaccounts/${account.name}/token`;
+        const boundObjectRef = pod && { apiVersion: "v1", kind: "Pod", name: pod.name, uid: pod.uid };
+        const body = JSON.stringify({
+            apiVersion: "authentication.k8s.io/v1",
+            kind: "TokenRequest",
+            spec: { boundObjectRef },
+        });
+        const answer = await this.#admin.request({ method: "POST", path, body });
+        const user = [account.namespace, account.name, ...(pod ? [pod.name] : [])].join("_");
+        const { token } = (answer as { readonly status: { readonly token: string } }).status;
+        await writeFile(this.kubeconfig(user), JSON.stringify(this.#kubeconfigOf(user, token)));
+        return user;
+    }
+
     /** Ends both programs and removes the folder. */
     async stop(): Promise<void> {
         for (const clients of this.#clients) clients.close();
@@ -191,18 +222,20 @@ export class TestApiServer implements AsyncDisposable {
         const groups = (user: string): string => (user === "admin" ? ',"system:masters"' : "");
         const tokens = users.map((user) => `token-${user},${user},${user}${groups(user)}\n`);
         await writeFile(this.#path("tokens.csv"), tokens.join(""), { mode: 0o600 });
-        for (const user of users) await writeFile(this.kubeconfig(user), JSON.stringify(this.#kubeconfigOf(user)));
+        for (const user of users) {
+            await writeFile(this.kubeconfig(user), JSON.stringify(this.#kubeconfigOf(user, `token-${user}`)));
+        }
     }
 
     // YAML is a superset of JSON.
-    #kubeconfigOf(user: string): unknown {
+    #kubeconfigOf(user: string, token: string): unknown {
         const cluster = { server: this.url, "certificate-authority": this.#path("certs/apiserver.crt") };
         return {
             apiVersion: "v1",
             kind: "Config",
             "current-context": "test",
             clusters: [{ name: "test", cluster }],
-            users: [{ name: user, user: { token: `token-${user}` } }],
+            users: [{ name: user, user: { token } }],
             contexts: [{ name: "test", context: { cluster: "test", user } }],
         };
     }

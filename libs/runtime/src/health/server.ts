@@ -6,14 +6,17 @@ import { type Clock, systemClock } from "../clock.ts";
 import { abortedError, RuntimeError } from "../errors.ts";
 import { type Logger } from "../logger.ts";
 import { type Metrics } from "../metrics.ts";
+import { sleep } from "../sleep.ts";
 import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
-import { type Certificate, createSelfSigned } from "./self-signed.ts";
+import { type Certificate, createSelfSigned } from "./certificate.ts";
 
 export interface HealthComponents {
     readonly logger: Logger;
     readonly metrics: Pick<Metrics, "text" | "contentType">;
     /** True when the bearer of the token may read `/metrics`. A rejection is answered with 503. */
     authorize(token: string, signal: AbortSignal): Promise<boolean>;
+    /** Answers requests for all other paths. Default: 404. */
+    handle?(request: IncomingMessage, response: ServerResponse): void;
     /** Default: the clock of the machine. */
     readonly clock?: Clock;
 }
@@ -25,12 +28,16 @@ export interface HealthOptions {
     readonly port: number;
     /** The address to listen on. Default: every address, both families. */
     readonly host?: string;
-    /** Default: one signed by itself, valid a year, made anew 30 days before its end. */
+    /** Default: one signed by itself, valid a year, made anew 30 days before its end; see `show`. */
     readonly certificate?: Certificate;
     /** OpenSSL names, joined by colons. Default: those of Node.js. */
     readonly ciphers?: string;
     /** Default TLSv1.2. */
     readonly minVersion?: SecureVersion;
+    /** More connections than these are closed at once. Default 100: few and short requests. */
+    readonly maxConnections?: number;
+    /** How long a connection may be idle, in milliseconds. Default 30,000. */
+    readonly keepAliveMs?: number;
 }
 
 const dayMs = 86_400_000;
@@ -55,10 +62,18 @@ export class HealthServer {
     #server: Server | undefined;
     #renewal: Disposable | undefined;
     #certificate: Certificate | undefined;
+    // Whether the certificate is one that this server makes for itself.
+    #own: boolean;
+    #leaving = false;
+    // Requests that are not answered yet, and who wants to know when there are none.
+    #underWay = 0;
+    #quiet: () => void = () => undefined;
 
     constructor(components: HealthComponents, options: HealthOptions) {
         this.#components = components;
         this.#options = options;
+        this.#certificate = options.certificate;
+        this.#own = options.certificate === undefined;
         this.#clock = components.clock ?? systemClock;
     }
 
@@ -86,16 +101,22 @@ export class HealthServer {
         }
         if (signal?.aborted) throw abortedError("the start of the health server", signal);
         const server = createServer(this.#secure(), (request, response) => {
+            this.#underWay += 1;
+            response.once("close", () => {
+                this.#underWay -= 1;
+                if (this.#underWay === 0) this.#quiet();
+            });
+            if (this.#leaving) response.setHeader("connection", "close");
             void this.#answer(request, response).catch((error: unknown) => {
                 this.#components.logger.error("request failed", { path: request.url, error });
                 response.destroy();
             });
         });
-        // Anyone may connect: few, short and small requests.
-        server.maxConnections = 100;
+        // Anyone may connect.
+        server.maxConnections = this.#options.maxConnections ?? 100;
         server.headersTimeout = 5000;
         server.requestTimeout = 10_000;
-        server.keepAliveTimeout = 30_000;
+        server.keepAliveTimeout = this.#options.keepAliveMs ?? 30_000;
         server.on("connection", (socket: Socket) => {
             this.#sockets.add(socket);
             socket.once("close", () => this.#sockets.delete(socket));
@@ -104,8 +125,32 @@ export class HealthServer {
         await listen(server, this.#options);
         server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
         this.#server = server;
-        if (this.#options.certificate === undefined) this.#renewLater();
+        if (this.#own) this.#renewLater();
         this.#components.logger.info("health server listens", { port: this.port });
+    }
+
+    /** Shows this certificate on every connection from now on, before or after the start. */
+    show(certificate: Certificate): void {
+        this.#renewal?.[Symbol.dispose]();
+        this.#own = false;
+        this.#certificate = certificate;
+        this.#server?.setSecureContext(this.#secure());
+    }
+
+    /**
+     * Ends without losing a request. For `leaveMs` milliseconds it answers on, and closes each connection with its next
+     * answer: time for clients to go elsewhere. Then it takes no connection any more and lets the requests under way be
+     * answered; resolves when they are, or after `limitMs` more. `stop` is still to be called.
+     */
+    async drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
+        this.#leaving = true;
+        await sleep(o.leaveMs, undefined, this.#clock);
+        this.#server?.close();
+        if (this.#underWay === 0) return;
+        const drained = Promise.withResolvers<void>();
+        this.#quiet = drained.resolve;
+        using _limit = this.#clock.after(o.limitMs, drained.resolve);
+        await drained.promise;
     }
 
     /** Closes the port and all connections. */
@@ -120,16 +165,16 @@ export class HealthServer {
     }
 
     #secure(): ServerOptions {
-        const { certificate, ciphers, minVersion, name } = this.#options;
-        this.#certificate =
-            certificate ??
-            createSelfSigned({
+        const { ciphers, minVersion, name } = this.#options;
+        if (this.#own) {
+            this.#certificate = createSelfSigned({
                 commonName: name,
                 names: [name, "localhost", "127.0.0.1", "::1"],
                 // Clocks of clients may be a little behind.
                 notBeforeMs: this.#clock.now() - 3_600_000,
                 validMs: validDays * dayMs,
             });
+        }
         return {
             ...this.#certificate,
             ...(ciphers !== undefined && { ciphers }),
@@ -157,13 +202,15 @@ export class HealthServer {
         // Only path and query matter; the host is there because a URL needs one.
         const url = URL.parse(request.url ?? "/", "https://localhost");
         if (url === null) return send(response, 400, "bad request target\n");
+        const kind = Object.hasOwn(kinds, url.pathname) ? kinds[url.pathname] : undefined;
+        const known = kind !== undefined || url.pathname === "/metrics";
+        if (!known && this.#components.handle !== undefined) return this.#components.handle(request, response);
         if (request.method !== "GET" && request.method !== "HEAD") {
             response.setHeader("allow", "GET, HEAD");
             return send(response, 405, "use GET\n");
         }
-        const kind = Object.hasOwn(kinds, url.pathname) ? kinds[url.pathname] : undefined;
         if (kind !== undefined) return this.#answerHealth(url, kind, response);
-        if (url.pathname === "/metrics") return this.#answerMetrics(request, response);
+        if (known) return this.#answerMetrics(request, response);
         send(response, 404, "known are /livez, /readyz, /healthz and /metrics\n");
     }
 

@@ -3,7 +3,7 @@ import { request } from "node:https";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { Metrics } from "../../src/metrics.ts";
 import { type HealthComponents, HealthServer } from "../../src/health/server.ts";
-import { createSelfSigned } from "../../src/health/self-signed.ts";
+import { createSelfSigned } from "../../src/health/certificate.ts";
 import { ManualClock, MemoryLog } from "../../src/testing/index.ts";
 
 interface Answer {
@@ -26,14 +26,18 @@ afterEach(async () => {
 
 async function start(
     authorize: HealthComponents["authorize"] = async () => true,
-    more: { clock?: ManualClock; certificate?: { cert: string; key: string } } = {},
+    more: {
+        clock?: ManualClock;
+        certificate?: { cert: string; key: string };
+        handle?: NonNullable<HealthComponents["handle"]>;
+    } = {},
 ): Promise<Running> {
     const log = new MemoryLog();
     const metrics = new Metrics({ processMetrics: false });
     metrics.counter({ name: "calls_total", help: "Calls." }).inc();
-    const { clock, ...options } = more;
+    const { clock, handle, ...options } = more;
     const server = new HealthServer(
-        { logger: log.logger, metrics, authorize, ...(clock && { clock }) },
+        { logger: log.logger, metrics, authorize, ...(clock && { clock }), ...(handle && { handle }) },
         { name: "antrea-test", host: "127.0.0.1", port: 0, ...options },
     );
     await server.start();
@@ -173,6 +177,67 @@ describe("the server", () => {
         expect(server.certificate).not.toBe(first);
         expect((await get("/livez")).status).toBe(200);
         await expect(get("/livez", { ca: first })).rejects.toThrow(/certificate/);
+    });
+
+    it("shows another certificate from then on, and makes none of its own any more", async () => {
+        const now = Date.now();
+        const clock = new ManualClock(now);
+        const { server, get } = await start(undefined, { clock });
+        const own = server.certificate ?? "";
+        const given = createSelfSigned({ commonName: "x", names: ["127.0.0.1"], notBeforeMs: now - 1e6, validMs: 1e9 });
+        server.show(given);
+        expect((await get("/livez", { ca: given.cert })).status).toBe(200);
+        await expect(get("/livez", { ca: own })).rejects.toThrow(/certificate/);
+        await clock.advance(400 * 86_400_000);
+        expect(server.certificate).toBe(given.cert);
+    });
+
+    it("hands all other paths to a handler, whatever the method", async () => {
+        const { get } = await start(undefined, {
+            handle: (request, response) => void response.writeHead(201).end(`${request.method} ${request.url}`),
+        });
+        expect(await get("/validate/x?timeout=2s", { method: "POST" })).toMatchObject({
+            status: 201,
+            body: "POST /validate/x?timeout=2s",
+        });
+        expect((await get("/livez")).status).toBe(200);
+        expect((await get("/metrics")).status).toBe(401);
+        expect((await get("/livez", { method: "POST" })).status).toBe(405);
+    });
+
+    it("lets clients go while it drains: answers on, closes their connections, and ends when the last is answered", async () => {
+        const answer = Promise.withResolvers<void>();
+        const began = Promise.withResolvers<void>();
+        const clock = new ManualClock(Date.now());
+        const { server, get } = await start(undefined, {
+            clock,
+            handle: (_request, response) => {
+                began.resolve();
+                void answer.promise.then(() => response.end("done"));
+            },
+        });
+        expect((await get("/livez", { headers: { connection: "keep-alive" } })).headers.connection).toBe("keep-alive");
+        const drained = server.drain({ leaveMs: 1000, limitMs: 10_000 });
+        const leaving = await get("/livez", { headers: { connection: "keep-alive" } });
+        expect(leaving).toMatchObject({ status: 200, headers: { connection: "close" } });
+        const slow = get("/slow");
+        await began.promise;
+        await clock.advance(1000);
+        await expect(get("/livez")).rejects.toMatchObject({ code: expect.stringMatching(/^(WRONG_STATE|ECONN)/) });
+        answer.resolve();
+        expect(await slow).toMatchObject({ status: 200, body: "done" });
+        await drained;
+        await server.stop();
+    });
+
+    it("waits for a request that does not end only so long", async () => {
+        const began = Promise.withResolvers<void>();
+        const { server, get } = await start(undefined, { handle: () => began.resolve() });
+        const stuck = get("/stuck").catch((error: unknown) => error);
+        await began.promise;
+        await server.drain({ leaveMs: 0, limitMs: 20 });
+        await server.stop();
+        expect(await stuck).toMatchObject({ code: "ECONNRESET" });
     });
 
     it("stops although clients keep connections open, and can say where it listens only while it does", async () => {

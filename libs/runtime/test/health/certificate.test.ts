@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { der, integer, oid, Tag, time } from "../../src/health/der.ts";
-import { createSelfSigned } from "../../src/health/self-signed.ts";
+import { createAuthority, createSelfSigned, createSigned } from "../../src/health/certificate.ts";
 
 describe("DER", () => {
     it.each<[string, Buffer, string]>([
@@ -51,5 +51,36 @@ describe("createSelfSigned", () => {
         );
         expect(other.serialNumber).not.toBe(parsed.serialNumber);
         expect(parsed.serialNumber).toMatch(/^01[0-9A-F]{36}$/);
+    });
+});
+
+describe("createAuthority and createSigned", () => {
+    const notBeforeMs = Date.UTC(2026, 0, 1);
+    const validMs = 86_400_000;
+    const authority = createAuthority({ commonName: "antrea-ca@1767225600", notBeforeMs, validMs });
+    const other = createAuthority({ commonName: "antrea-ca@1767225600", notBeforeMs, validMs });
+    const names = ["webhook.kube-system.svc", "localhost"];
+    const served = createSigned({ commonName: "webhook", names, notBeforeMs, validMs }, authority);
+    const ca = new X509Certificate(authority.cert);
+    const leaf = new X509Certificate(served.cert);
+
+    it("make an authority that signs itself and a leaf that only it has signed", () => {
+        expect(ca.ca).toBe(true);
+        expect(ca.verify(ca.publicKey)).toBe(true);
+        expect(ca.subjectAltName).toBeUndefined();
+        expect(leaf.ca).toBe(false);
+        expect(leaf.subject).toBe("CN=webhook");
+        expect(leaf.issuer).toBe("CN=antrea-ca@1767225600");
+        expect(leaf.checkIssued(ca)).toBe(true);
+        expect(leaf.verify(ca.publicKey)).toBe(true);
+        expect(leaf.verify(new X509Certificate(other.cert).publicKey)).toBe(false);
+        expect(leaf.checkPrivateKey(createPrivateKey(served.key))).toBe(true);
+        expect(leaf.keyUsage).toEqual(["1.3.6.1.5.5.7.3.1"]);
+        expect(leaf.checkHost("webhook.kube-system.svc")).toBe("webhook.kube-system.svc");
+    });
+
+    it("tell the keys apart although the names are the same", () => {
+        // The key identifiers differ, so the other one is not even a candidate.
+        expect(leaf.checkIssued(new X509Certificate(other.cert))).toBe(false);
     });
 });
