@@ -18,7 +18,7 @@ test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the 
 bench: ## measure, and write docs/benchmarks/
 	@tools/setup/bootstrap.sh && tools/bench/run.sh
 
-generate: bootstrap ## write what is generated: the chart's schema and README
+generate: bootstrap ## write what is generated: the chart's CRDs, policies, schema and README
 	@. tools/lib.sh && node tools/chart/generate.ts
 
 bootstrap: ## install the packages, Node.js, Go and npm packages that the others need

@@ -1,7 +1,9 @@
-// Generates charts/antrea/values.schema.json and charts/antrea/README.md from the comments of values.yaml.
+// Generates charts/antrea/values.schema.json and charts/antrea/README.md from the comments of values.yaml, and the
+// templates of what the API server judges by itself, CRDs and admission policies, from @antrea/crd.
 //   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+import { generatedTemplates } from "./templates.ts";
 
 interface Value {
     readonly path: string;
@@ -89,6 +91,7 @@ ${rows.sort().join("\n")}
 const files: readonly [string, string][] = [
     ["values.schema.json", `${JSON.stringify(schema, undefined, 2)}\n`],
     ["README.md", readme],
+    ...generatedTemplates(),
 ];
 const check = process.argv.includes("--check");
 let stale = 0;
@@ -102,7 +105,11 @@ for (const [name, content] of files) {
     }
     if (current === content) continue;
     stale += 1;
-    if (check) process.stderr.write(`charts/antrea/${name} is not what values.yaml tells; run make generate\n`);
-    else writeFileSync(url, content);
+    if (check) {
+        process.stderr.write(`charts/antrea/${name} is not what its source tells; run make generate\n`);
+        continue;
+    }
+    mkdirSync(new URL(".", url), { recursive: true });
+    writeFileSync(url, content);
 }
 process.exitCode = check && stale > 0 ? 1 : 0;

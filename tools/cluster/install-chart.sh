@@ -17,9 +17,10 @@ install() {
         --set 'nodeIPAM.clusterCIDRs={10.244.0.0/16,fd00:10:244::/56}' \
         --set nodeIPAM.serviceCIDR=10.96.0.0/16 \
         --set nodeIPAM.serviceCIDRv6=fd00:10:96::/112 \
-        --set agentImage.tag=dev,controllerImage.tag=dev \
+        --set agentImage.tag=dev,controllerImage.tag=dev,webhookImage.tag=dev \
         --set-string "agent.podAnnotations.image-id=$(id_of antrea/antrea-agent:dev)" \
         --set-string "controller.podAnnotations.image-id=$(id_of antrea/antrea-controller:dev)" \
+        --set-string "webhook.podAnnotations.image-id=$(id_of antrea/antrea-webhook:dev)" \
         --wait --timeout 5m "$@"
 }
 step "helm upgrade --install antrea on $cluster" install "$@"

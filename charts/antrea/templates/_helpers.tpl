@@ -15,6 +15,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.controllerImage.repository }}:{{ .Values.controllerImage.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{- define "antrea.webhookImage" -}}
+{{ .Values.webhookImage.repository }}:{{ .Values.webhookImage.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- /* Whether the gate AntreaIPAM is on, as the programs read featureGates: "true", else nothing. */ -}}
+{{- define "antrea.ipamEnabled" -}}
+{{- if get .Values.featureGates "AntreaIPAM" | default (and (not (hasKey .Values.featureGates "AntreaIPAM")) (get .Values.featureGates "AllAlpha")) }}true{{ end }}
+{{- end }}
+
 {{- /* The part of the ConfigMap that a program reads; a change of it restarts that program, and no other. */ -}}
 {{- define "antrea.agentConfig" -}}
 antrea-agent.conf: |

@@ -1,50 +1,7 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { parse, parseAllDocuments } from "yaml";
-
-const run = promisify(execFile);
-const chart = new URL("../../../charts/antrea/", import.meta.url);
-const required = ["--set", "trafficEncapMode=noEncap"];
-
-interface Manifest {
-    readonly kind: string;
-    readonly metadata: {
-        readonly name: string;
-        readonly namespace?: string;
-        readonly annotations?: Record<string, string>;
-    };
-    readonly data?: Record<string, string>;
-    readonly spec?: { readonly template: { readonly metadata: { readonly annotations: Record<string, string> } } };
-    readonly rules?: readonly {
-        readonly apiGroups: string[];
-        readonly resources: string[];
-        readonly verbs: string[];
-    }[];
-}
-
-async function render(...options: readonly string[]): Promise<Manifest[]> {
-    const args = [
-        "template",
-        "antrea",
-        chart.pathname,
-        "--kube-version",
-        "1.33.0",
-        "--namespace",
-        "kube-system",
-        ...required,
-        ...options,
-    ];
-    const { stdout } = await run("helm", args, { maxBuffer: 16 << 20 });
-    return parseAllDocuments(stdout).map((document) => document.toJSON() as Manifest);
-}
-
-function named(manifests: readonly Manifest[], kind: string, name: string): Manifest {
-    const found = manifests.find((one) => one.kind === kind && one.metadata.name === name);
-    if (found === undefined) throw new Error(`no ${kind} ${name}`);
-    return found;
-}
+import { parse } from "yaml";
+import { chart, named, render, required, run, type Manifest } from "./render.ts";
 
 /** Every leaf of values.yaml; a map that users fill is a leaf. */
 function leaves(value: unknown, path: readonly string[] = []): string[][] {
@@ -57,6 +14,17 @@ const open = new Set(["nodeSelector", "updateStrategy", "resources"]);
 const paths = leaves(parse(readFileSync(new URL("values.yaml", chart), "utf8"))).filter(
     (path) => !path.slice(0, -1).some((key) => open.has(key)),
 );
+
+const ipam = ["--set", "featureGates.AntreaIPAM=true"];
+
+interface PodTemplate {
+    readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec: { readonly hostNetwork?: boolean; readonly containers: readonly unknown[] };
+}
+
+function podTemplate({ spec }: Manifest): PodTemplate {
+    return spec?.template as PodTemplate;
+}
 
 describe("chart antrea", () => {
     it("has schema and README as values.yaml tells", async () => {
@@ -87,6 +55,7 @@ describe("chart antrea", () => {
         ["a mode that does not exist", ["--set", "trafficEncapMode=none"], "trafficEncapMode"],
         ["nodeIPAM without a range", ["--set", "nodeIPAM.enable=true"], "nodeIPAM.clusterCIDRs"],
         ["a mask that is out of range", ["--set", "nodeIPAM.nodeCIDRMaskSizeIPv4=31"], "nodeCIDRMaskSizeIPv4"],
+        ["a duration without a unit", ["--set-string", "ipam.cooldown=30"], "cooldown"],
         ["text where a number belongs", ["--set", "agent.apiPort=high"], "apiPort"],
     ])("refuses %s", async (_name, options, message) => {
         await expect(render(...options)).rejects.toMatchObject({ stderr: expect.stringContaining(message) });
@@ -95,7 +64,7 @@ describe("chart antrea", () => {
     it("writes configuration files that are YAML with the values given", async () => {
         const manifests = await render(
             "--set",
-            "ovs.datapathType=netdev,noSNAT=true,featureGates.NodeIPAM=true,agent.apiPort=10399",
+            "ovs.datapathType=netdev,noSNAT=true,featureGates.NodeIPAM=true,agent.apiPort=10399,ipam.cooldown=2m",
             "--set",
             "nodeIPAM.enable=true,nodeIPAM.clusterCIDRs={10.0.0.0/16,fd00::/56}",
         );
@@ -105,9 +74,11 @@ describe("chart antrea", () => {
             noSNAT: true,
             trafficEncapMode: "noEncap",
             apiPort: 10399,
+            ipam: { cooldown: "2m" },
             featureGates: { NodeIPAM: true },
         });
         expect(parse(data["antrea-controller.conf"] ?? "")).toMatchObject({
+            ipam: { cleanInterval: "60s" },
             nodeIPAM: { enableNodeIPAM: true, clusterCIDRs: ["10.0.0.0/16", "fd00::/56"], nodeCIDRMaskSizeIPv4: 24 },
         });
         expect(JSON.parse(data["antrea-cni.conflist"] ?? "")).toMatchObject({ cniVersion: "1.1.0", name: "antrea" });
@@ -118,7 +89,7 @@ describe("chart antrea", () => {
             const manifests = await render(...options);
             return (["DaemonSet/antrea-agent", "Deployment/antrea-controller"] as const).map((id) => {
                 const [kind = "", name = ""] = id.split("/");
-                return named(manifests, kind, name).spec?.template.metadata.annotations["checksum/config"];
+                return podTemplate(named(manifests, kind, name)).metadata.annotations?.["checksum/config"];
             });
         };
         const [agent, controller] = await checksums();
@@ -130,21 +101,121 @@ describe("chart antrea", () => {
         expect(await checksums("--set", "agentImage.pullPolicy=Always")).toEqual([agent, controller]);
     });
 
-    it("grants no wildcard and writes only where the programs write", async () => {
-        const manifests = await render();
-        const rules = manifests
-            .filter(({ kind }) => kind === "ClusterRole")
-            .flatMap(({ metadata, rules = [] }) => rules.map((rule) => ({ role: metadata.name, ...rule })));
-        expect(rules.length).toBeGreaterThan(0);
-        for (const rule of rules) expect([...rule.apiGroups, ...rule.resources, ...rule.verbs]).not.toContain("*");
-        const writes = rules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
-        expect(writes.map(({ role, resources }) => `${role}: ${resources.join()}`)).toEqual([
-            "antrea-agent: tokenreviews",
-            "antrea-agent: subjectaccessreviews",
-            "antrea-controller: nodes",
-            "antrea-controller: events",
-            "antrea-controller: tokenreviews",
-            "antrea-controller: subjectaccessreviews",
+    it.each([
+        ["off", [], false],
+        ["on", ["--set", "featureGates.AntreaIPAM=true"], true],
+        ["on with all of its stage", ["--set", "featureGates.AllAlpha=true"], true],
+        ["off against its stage", ["--set", "featureGates.AllAlpha=true,featureGates.AntreaIPAM=false"], false],
+    ])("has IPPools always, and what makes them work when the gate is %s", async (_name, options, on) => {
+        const manifests = await render(...options);
+        const kinds = (kind: string): string[] =>
+            manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
+        expect(kinds("CustomResourceDefinition").sort()).toEqual([
+            "ipallocations.crd.antrea.io",
+            "ippools.crd.antrea.io",
         ]);
+        expect(kinds("ValidatingWebhookConfiguration")).toEqual(on ? ["antrea"] : []);
+        expect(kinds("Deployment").sort()).toEqual(["antrea-controller", ...(on ? ["antrea-webhook"] : [])]);
+        expect(kinds("Service")).toEqual(on ? ["antrea-webhook"] : []);
+        expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(on ? 4 : 0);
+        expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
+        for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
+            expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
+        }
+    });
+
+    it("names the accounts of the Namespace of the release in the policies", async () => {
+        const manifests = await render(...ipam, "--namespace", "antrea-system");
+        const { spec } = named(manifests, "ValidatingAdmissionPolicy", "antrea-agent-ipallocations");
+        expect(JSON.stringify(spec)).toContain("system:serviceaccount:antrea-system:antrea-agent");
+        expect(JSON.stringify(manifests)).not.toContain("kube-system");
+    });
+
+    it("gives the webhook its port, its image and where the API server is", async () => {
+        const manifests = await render(
+            ...ipam,
+            "--set",
+            "webhook.port=9444,webhookImage.tag=dev,kubeAPIServerOverride=https://10.0.0.1:6443,webhook.replicas=1",
+        );
+        const deployment = named(manifests, "Deployment", "antrea-webhook");
+        expect(deployment.spec?.replicas).toBe(1);
+        const { hostNetwork, containers } = podTemplate(deployment).spec;
+        expect(hostNetwork).toBe(true);
+        expect(containers[0]).toMatchObject({
+            image: "antrea/antrea-webhook:dev",
+            args: ["--v=0", "--port=9444", "--kube-apiserver=https://10.0.0.1:6443"],
+            ports: [{ name: "https", containerPort: 9444 }],
+        });
+        expect(named(manifests, "Service", "antrea-webhook").spec?.ports).toEqual([
+            { name: "https", port: 443, targetPort: "https", protocol: "TCP" },
+        ]);
+    });
+
+    it("never writes a caBundle, which is the webhook's to keep", async () => {
+        const { webhooks = [] } = named(await render(...ipam), "ValidatingWebhookConfiguration", "antrea");
+        expect(
+            webhooks.map(({ name, failurePolicy, timeoutSeconds }) => [name, failurePolicy, timeoutSeconds]),
+        ).toEqual([
+            ["ippools.antrea.io", "Fail", 5],
+            ["workloads.antrea.io", "Ignore", 2],
+            ["scale.antrea.io", "Ignore", 2],
+        ]);
+        expect(JSON.stringify(webhooks)).not.toContain("caBundle");
+    });
+
+    describe("grants", () => {
+        const read = ["get", "list", "watch"];
+        // What programs may write, with the verbs that write.
+        const off = [
+            "antrea-agent: events create,patch",
+            "antrea-agent: tokenreviews create",
+            "antrea-agent: subjectaccessreviews create",
+            "antrea-controller: nodes patch",
+            "antrea-controller: events create,patch",
+            "antrea-controller: tokenreviews create",
+            "antrea-controller: subjectaccessreviews create",
+        ];
+        const on = [
+            "antrea-agent: ipallocations create,update,delete",
+            "antrea-controller: ippools/status update,patch",
+            "antrea-controller: ipallocations create,update,delete",
+            "antrea-webhook: validatingwebhookconfigurations antrea update,patch",
+            "antrea-webhook: tokenreviews create",
+            "antrea-webhook: subjectaccessreviews create",
+        ];
+        const inNamespace = ["antrea-controller: leases create,update", "antrea-controller: configmaps create,update"];
+        const inNamespaceOn = ["antrea-webhook: secrets create", "antrea-webhook: secrets antrea-webhook-ca update"];
+        const writes = (manifests: readonly Manifest[], kind: string): string[] =>
+            manifests
+                .filter((one) => one.kind === kind)
+                .flatMap(({ metadata, rules = [] }) =>
+                    rules.map(({ resources, resourceNames = [], verbs }) => ({
+                        what: [`${metadata.name}:`, ...resources, ...resourceNames].join(" "),
+                        verbs: verbs.filter((verb) => !read.includes(verb)),
+                    })),
+                )
+                .filter(({ verbs }) => verbs.length > 0)
+                .map(({ what, verbs }) => `${what} ${verbs.join()}`)
+                .sort();
+
+        it.each([
+            ["off", [], off, inNamespace],
+            ["on", ["--set", "featureGates.AntreaIPAM=true"], [...off, ...on], [...inNamespace, ...inNamespaceOn]],
+        ])(
+            "no wildcard, and writes only where the programs write, with the gate %s",
+            async (_name, options, all, own) => {
+                const manifests = await render(...options);
+                for (const { apiGroups, resources, verbs } of manifests.flatMap(({ rules = [] }) => rules)) {
+                    expect([...apiGroups, ...resources, ...verbs]).not.toContain("*");
+                }
+                expect(writes(manifests, "ClusterRole")).toEqual([...all].sort());
+                expect(writes(manifests, "Role")).toEqual([...own].sort());
+            },
+        );
+
+        it("the agent nothing of IPPools when the gate is off", async () => {
+            const { rules = [] } = named(await render(), "ClusterRole", "antrea-agent");
+            expect(rules.flatMap(({ apiGroups }) => apiGroups)).not.toContain("crd.antrea.io");
+        });
     });
 });

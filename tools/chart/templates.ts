@@ -1,0 +1,46 @@
+import {
+    admissionPolicies,
+    customResourceDefinitions,
+    type CrdManifest,
+    type PolicyManifest,
+} from "@antrea/crd/schema";
+import { stringify } from "yaml";
+
+const releaseNamespace = "{{ .Release.Namespace }}";
+
+/** The templates that are made from @antrea/crd: path in the chart, and content. */
+export function generatedTemplates(): readonly [path: string, content: string][] {
+    const definitions = customResourceDefinitions().map((definition): [string, string] => [
+        `templates/crds/${definition.metadata.name}.yaml`,
+        // Without its definition every pool and claim would be deleted, and addresses in use given out again.
+        `${head}${template(definition, { "helm.sh/resource-policy": "keep" })}`,
+    ]);
+    const policies = admissionPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
+    const gated = `{{- if include "antrea.ipamEnabled" . }}\n${head}${policies.join("---\n")}{{- end }}\n`;
+    return [...definitions, ["templates/ipam/policies.yaml", gated]];
+}
+
+const head = "# Generated from libs/crd by make generate.\n";
+
+function template(manifest: CrdManifest | PolicyManifest, annotations?: Readonly<Record<string, string>>): string {
+    const { apiVersion, kind, metadata, spec } = manifest;
+    const text = [
+        stringify({ apiVersion, kind }),
+        "metadata:\n",
+        `  name: ${metadata.name}\n`,
+        '  labels:\n    {{- include "antrea.labels" . | nindent 4 }}\n',
+        annotations === undefined ? "" : indented(stringify({ annotations })),
+        // a rule stays on its line, however long
+        stringify({ spec }, { lineWidth: 0, aliasDuplicateObjects: false }),
+    ].join("");
+    if (
+        text.replaceAll(releaseNamespace, "").replace('{{- include "antrea.labels" . | nindent 4 }}', "").includes("{{")
+    ) {
+        throw new TypeError(`${kind} ${metadata.name} has "{{" in a text, which Helm would take for its own`);
+    }
+    return text;
+}
+
+function indented(text: string): string {
+    return text.replaceAll(/^(?=.)/gm, "  ");
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { deployments, pods, statefulSets, type ApiClient, type KubeObject, type Resource } from "@antrea/kube";
+import { TestApiServer } from "@antrea/kube/testing";
+import { outcome } from "./outcome.ts";
+import { render } from "./render.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+const namespace = "default";
+const podSpec = { containers: [{ name: "main", image: "antrea" }], serviceAccountName: "default" };
+const selector = { matchLabels: { app: "web" } };
+const labels = selector.matchLabels;
+
+interface Row {
+    readonly kind: string;
+    readonly resource: Resource<KubeObject>;
+    /** Where the annotations are, in a message. */
+    readonly path: string;
+    make(name: string, annotations: Annotations): KubeObject;
+    /** A merge patch that changes annotations. */
+    annotate(annotations: Readonly<Record<string, string | null>>): Record<string, unknown>;
+}
+
+const template = (annotations: unknown): Record<string, unknown> => ({
+    metadata: { labels, annotations },
+    spec: podSpec,
+});
+const rows: readonly Row[] = [
+    {
+        kind: "Pod",
+        resource: pods as Resource<KubeObject>,
+        path: "metadata.annotations",
+        make: (name, annotations) => ({ metadata: { namespace, name, annotations }, spec: podSpec }) as KubeObject,
+        annotate: (annotations) => ({ metadata: { annotations } }),
+    },
+    ...(
+        [
+            ["Deployment", deployments],
+            ["StatefulSet", statefulSets],
+        ] as const
+    ).map(([kind, resource]): Row => ({
+        kind,
+        resource: resource as Resource<KubeObject>,
+        path: "spec.template.metadata.annotations",
+        make: (name, annotations) =>
+            ({ metadata: { namespace, name }, spec: { selector, template: template(annotations) } }) as KubeObject,
+        annotate: (annotations) => ({ spec: { template: { metadata: { annotations } } } }),
+    })),
+];
+
+describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make, annotate }) => {
+    let server: TestApiServer;
+    let api: ApiClient;
+    let count = 0;
+
+    const stored = async (annotations: Annotations): Promise<{ readonly namespace: string; readonly name: string }> => {
+        const name = `one-${(count += 1)}`;
+        await api.create(resource, make(name, annotations));
+        return { namespace, name };
+    };
+    const change = async (from: Annotations, to: Readonly<Record<string, string | null>>): Promise<string> =>
+        outcome(api.patch(resource, await stored(from), { type: "merge", body: annotate(to) }));
+
+    beforeAll(async () => {
+        server = await TestApiServer.start();
+        api = server.clients().api;
+        const manifests = await render("--set", "featureGates.AntreaIPAM=true");
+        await server.apply(manifests.filter((one) => one.kind.startsWith("ValidatingAdmissionPolicy")));
+    });
+    afterAll(() => server.stop());
+
+    it.each<[string, Annotations, Readonly<Record<string, string | null>>, string]>([
+        ["another pool", { [poolsAnnotation]: "pool1" }, { [poolsAnnotation]: "pool2" }, `${poolsAnnotation}] of`],
+        [
+            "a further pool",
+            { [poolsAnnotation]: "pool1" },
+            { [poolsAnnotation]: "pool1,pool2" },
+            'from "pool1" to "pool1,pool2"',
+        ],
+        [
+            "a first pool",
+            {},
+            { [poolsAnnotation]: "pool1" },
+            'from nothing to "pool1"; delete the object and create it again',
+        ],
+        ["no pool any more", { [poolsAnnotation]: "pool1" }, { [poolsAnnotation]: null }, 'from "pool1" to nothing'],
+        ["an empty list of pools", { [poolsAnnotation]: "pool1" }, { [poolsAnnotation]: "" }, 'from "pool1" to ""'],
+        [
+            "another address",
+            { [podIpsAnnotation]: "10.2.0.12" },
+            { [podIpsAnnotation]: "10.2.0.13" },
+            `${podIpsAnnotation}] of`,
+        ],
+        [
+            "a first address",
+            { [poolsAnnotation]: "pool1" },
+            { [podIpsAnnotation]: "10.2.0.13" },
+            'from nothing to "10.2.0.13"',
+        ],
+        [
+            "no address any more",
+            { [podIpsAnnotation]: "10.2.0.12" },
+            { [podIpsAnnotation]: null },
+            'from "10.2.0.12" to nothing',
+        ],
+    ])("are not changed to %s", async (_name, from, to, message) => {
+        const said = await change(from, to);
+        expect(said).toContain(message);
+        expect(said).toContain(path);
+    });
+
+    it.each<[string, Annotations]>([
+        ["without them", {}],
+        ["with them", { [poolsAnnotation]: "pool1", [podIpsAnnotation]: "10.2.0.12" }],
+        ["with bad ones", { [poolsAnnotation]: ",,", [podIpsAnnotation]: "no address" }],
+    ])("let every other change of an object %s pass, and its end", async (_name, annotations) => {
+        expect(await change(annotations, { other: "changed" })).toBe("ok");
+        const ref = await stored(annotations);
+        const label = {
+            type: "merge",
+            body: { metadata: { labels: { a: "b" }, finalizers: ["example.com/x"] } },
+        } as const;
+        expect(await outcome(api.patch(resource, ref, label))).toBe("ok");
+        const status = { type: "merge", body: { status: { observedGeneration: 1 } } } as const;
+        expect(await outcome(api.patch(resource, ref, status, { subresource: "status" }))).toBe("ok");
+        const spec = kind === "Pod" ? { activeDeadlineSeconds: 60 } : { replicas: 5 };
+        expect(await outcome(api.patch(resource, ref, { type: "merge", body: { spec } }))).toBe("ok");
+        expect(await outcome(api.delete(resource, ref))).toBe("ok");
+        const free = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+        expect(await outcome(api.patch(resource, ref, free))).toBe("ok");
+    });
+});

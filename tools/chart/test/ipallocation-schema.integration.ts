@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { allocationName, ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { type ApiClient } from "@antrea/kube";
+import { TestApiServer } from "@antrea/kube/testing";
+import fc from "fast-check";
+import { claim, claimOf, pod, setClaim } from "./claims.ts";
+import { outcome } from "./outcome.ts";
+import { named, render, run } from "./render.ts";
+
+const address = "10.2.0.12";
+const without = (field: keyof IpAllocationSpec): IpAllocation => {
+    const { [field]: _, ...spec } = claim(address).spec;
+    return claimOf(address, spec as IpAllocationSpec);
+};
+const called = (name: string, object: IpAllocation): IpAllocation => ({ ...object, metadata: { name } });
+
+const accepted: readonly [string, IpAllocation][] = [
+    ["a Pod's", claim(address)],
+    ["an IPv6 one", claim("3ffe:ffff:1:1ff::100")],
+    ["an ordinal's, reserved", setClaim(address, { index: 0 })],
+    ["an ordinal's, allocated", setClaim(address, { index: 12, nodeName: "node1" })],
+    [
+        "one whose set is not known by UID",
+        claim(address, {
+            owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0 },
+            pod: { ...pod, name: "db-0" },
+        }),
+    ],
+    [
+        "a Node's",
+        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node", name: "node1", uid: "u" } }),
+    ],
+    ["one of a static Pod", claim(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
+    [
+        "one with long names",
+        claim(address, {
+            pod: { ...pod, name: "n".repeat(253), containerID: "c".repeat(253), interface: "i".repeat(15) },
+        }),
+    ],
+];
+
+const refused: readonly [string, IpAllocation, string][] = [
+    ["without address", without("address"), "spec.address: Required value"],
+    ["without block", without("block"), "spec.block: Required value"],
+    ["without pool", without("pool"), "spec.pool: Required value"],
+    ["without state", without("state"), "spec.state: Required value"],
+    ["without owner", without("owner"), "spec.owner: Required value"],
+    [
+        "Allocated without Pod",
+        without("pod"),
+        "spec.state: Invalid value: pod must be set exactly when state is Allocated",
+    ],
+    ["Reserved with Pod", claim(address, { state: "Reserved" }), "pod must be set exactly when state is Allocated"],
+    [
+        "of a state that does not exist",
+        claim(address, { state: "Free" as "Reserved" }),
+        'spec.state: Unsupported value: "Free"',
+    ],
+    [
+        "of an owner that does not exist",
+        claim(address, { owner: { kind: "Job" as "Pod" } }),
+        'spec.owner.kind: Unsupported value: "Job"',
+    ],
+    [
+        "of another name",
+        called("10.2.0.13", claim(address)),
+        "metadata.name 10.2.0.13 is not the name of a claim of 10.2.0.12",
+    ],
+    [
+        "of a name with leading zeros",
+        called("3ffe-ffff-1-01ff-0-0-0-100", claim("3ffe:ffff:1:1ff::100")),
+        "is not the name of a claim of 3ffe:ffff:1:1ff::100",
+    ],
+    ["of a short name", called("fd00--1", claim("fd00::1")), "is not the name of a claim of fd00::1"],
+    [
+        "of an address that is not canonical",
+        called("3ffe-0-0-0-0-0-0-1", claim("3ffe:0::1")),
+        'spec.address: Invalid value: "3ffe:0::1": must be an address in canonical text',
+    ],
+    [
+        "of an address in capitals",
+        called("fd00-0-0-0-0-0-0-a", claim("fd00::A")),
+        "must be an address in canonical text",
+    ],
+    [
+        "of no address",
+        called("pod", claimOf(address, { ...claim(address).spec, address: "pod" })),
+        "must be an address in canonical text",
+    ],
+    [
+        "of another block",
+        claim(address, { block: "10.2.1.0/24" }),
+        "spec.block: Invalid value: 10.2.1.0/24 is not the aligned /24 (IPv4) or /120 (IPv6) that 10.2.0.12 lies in",
+    ],
+    ["of a greater block", claim(address, { block: "10.2.0.0/16" }), "10.2.0.0/16 is not the aligned"],
+    ["of a block with host bits", claim(address, { block: "10.2.0.12/24" }), "10.2.0.12/24 is not the aligned"],
+    ["of a block of the other family", claim(address, { block: "fd00::/120" }), "fd00::/120 is not the aligned"],
+    [
+        "of a Pod without UID",
+        claim(address, { owner: { kind: "Pod", namespace: "shop", name: "web" } }),
+        "spec.owner: Invalid value: a Pod has namespace, name and uid",
+    ],
+    [
+        "of a StatefulSet without index",
+        claimOf(address, {
+            ...setClaim(address, { index: 0 }).spec,
+            owner: { kind: "StatefulSet", namespace: "shop", name: "db" },
+        }),
+        "a StatefulSet namespace, name and index",
+    ],
+    [
+        "of a Node without name",
+        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node" } }),
+        "a Node its name",
+    ],
+    [
+        "of another Pod than its owner",
+        claim(address, { owner: { kind: "Pod", namespace: "shop", name: "web", uid: "other" } }),
+        "spec.pod: Invalid value: must be the Pod that owns the address",
+    ],
+    [
+        "of another ordinal",
+        claimOf(address, {
+            ...setClaim(address, { index: 1, nodeName: "node1" }).spec,
+            owner: setClaim(address, { index: 10 }).spec.owner,
+        }),
+        "or a Pod of the StatefulSet that owns it",
+    ],
+    [
+        "of an ordinal with leading zeros",
+        claim(address, { owner: setClaim(address, { index: 1 }).spec.owner, pod: { ...pod, name: "db-01" } }),
+        "or a Pod of the StatefulSet that owns it",
+    ],
+    [
+        "of an ordinal in another Namespace",
+        claim(address, {
+            owner: setClaim(address, { index: 1 }).spec.owner,
+            pod: { ...pod, name: "db-1", namespace: "bank" },
+        }),
+        "or a Pod of the StatefulSet that owns it",
+    ],
+    ["of a Node, used by a Pod", claim(address, { owner: { kind: "Node", name: "node1" } }), "spec.pod: Invalid value"],
+    [
+        "of an interface the kernel cannot have",
+        claim(address, { pod: { ...pod, interface: "i".repeat(16) } }),
+        "spec.pod.interface: Too long",
+    ],
+];
+
+describe("the definition of IPAllocation", () => {
+    let server: TestApiServer;
+    let api: ApiClient;
+
+    const judge = (object: IpAllocation): Promise<string> => {
+        const body = JSON.stringify({ apiVersion: "crd.antrea.io/v1alpha1", kind: "IPAllocation", ...object });
+        const path = "/apis/crd.antrea.io/v1alpha1/ipallocations?dryRun=All";
+        return outcome(api.request({ method: "POST", path, body }));
+    };
+    const kubectl = async (...args: readonly string[]): Promise<string> =>
+        (await run("kubectl", ["--kubeconfig", server.kubeconfig(), ...args])).stdout;
+
+    beforeAll(async () => {
+        server = await TestApiServer.start();
+        ({ api } = server.clients());
+        await server.apply([named(await render(), "CustomResourceDefinition", "ipallocations.crd.antrea.io")]);
+    });
+    afterAll(() => server.stop());
+
+    it.each(accepted)("accepts %s claim", async (_name, object) => {
+        expect(await judge(object)).toBe("ok");
+    });
+
+    it.each(refused)("refuses a claim %s", async (_name, object, message) => {
+        expect(await judge(object)).toContain(message);
+    });
+
+    it("has one name for every address, the one that @antrea/crd makes", async () => {
+        await fc.assert(
+            fc.asyncProperty(fc.oneof(fc.ipV4(), fc.ipV6()), async (text) => {
+                let ip;
+                try {
+                    ip = parseIp(text);
+                } catch {
+                    return; // IPv4 in IPv6
+                }
+                const said = await judge(claim(text));
+                expect(allocationName(ip)).toMatch(/^[0-9.]+$|^([0-9a-f]+-){7}[0-9a-f]+$/);
+                expect(["ok", expect.stringContaining("must be an address in canonical text")]).toContainEqual(said);
+            }),
+            { numRuns: 200 },
+        );
+    });
+
+    it("is the lock: a second claim of an address is refused", async () => {
+        await api.create(ipAllocations, claim("10.2.0.99"));
+        await expect(api.create(ipAllocations, claim("10.2.0.99", { pool: "pool2" }))).rejects.toMatchObject({
+            code: "ALREADY_EXISTS",
+        });
+    });
+
+    it("never changes address, block and pool", async () => {
+        const object = await api.create(ipAllocations, claim("10.2.0.98"));
+        const change = (spec: Partial<IpAllocationSpec>): Promise<string> =>
+            outcome(api.update(ipAllocations, { ...object, spec: { ...object.spec, ...spec } }));
+        expect(await change({ address: "10.2.0.97" })).toContain(
+            'spec.address: Invalid value: "10.2.0.97": cannot be changed',
+        );
+        expect(await change({ block: "10.3.0.0/24" })).toContain(
+            'spec.block: Invalid value: "10.3.0.0/24": cannot be changed',
+        );
+        expect(await change({ pool: "pool2" })).toContain('spec.pool: Invalid value: "pool2": cannot be changed');
+        expect(await change({ pod: { ...pod, containerID: "beef" } })).toBe("ok");
+    });
+
+    it("is selected by pool, block, state and Node, and shown in columns", async () => {
+        await api.create(ipAllocations, claim("10.9.0.1", { pool: "selected", pod: { ...pod, nodeName: "node9" } }));
+        await api.create(
+            ipAllocations,
+            claimOf("10.9.1.1", { ...setClaim("10.9.1.1", { index: 0 }).spec, pool: "selected" }),
+        );
+        const select = async (fieldSelector: string): Promise<readonly (string | undefined)[]> =>
+            (await api.list(ipAllocations, { fieldSelector })).items.map(({ metadata }) => metadata?.name);
+        expect(await select("spec.pool=selected")).toEqual(["10.9.0.1", "10.9.1.1"]);
+        expect(await select("spec.block=10.9.1.0/24")).toEqual(["10.9.1.1"]);
+        expect(await select("spec.pod.nodeName=node9")).toEqual(["10.9.0.1"]);
+        expect(await select("spec.pool=selected,spec.state=Reserved")).toEqual(["10.9.1.1"]);
+        const lines = (await kubectl("get", "ipa", "--field-selector=spec.pool=selected")).split("\n");
+        const [head, allocated, reserved] = lines.map((line) => line.split(/\s{2,}/));
+        expect(head).toEqual(["NAME", "ADDRESS", "POOL", "STATE", "NAMESPACE", "POD", "NODE", "AGE"]);
+        expect(allocated?.slice(0, 7)).toEqual([
+            "10.9.0.1",
+            "10.9.0.1",
+            "selected",
+            "Allocated",
+            "shop",
+            "web",
+            "node9",
+        ]);
+        expect(reserved?.slice(0, 5)).toEqual(["10.9.1.1", "10.9.1.1", "selected", "Reserved", "shop"]);
+        expect(await kubectl("explain", "ipallocations.spec.pod.containerID")).toContain("ID of its sandbox.");
+    });
+
+    it("has no status apart", async () => {
+        await api.create(ipAllocations, claim("10.2.0.96"));
+        await expect(
+            api.patch(ipAllocations, { name: "10.2.0.96" }, { type: "merge", body: {} }, { subresource: "status" }),
+        ).rejects.toMatchObject({ code: "NOT_FOUND" });
+    });
+});
