@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images of our apps, antrea/antrea-NAME:dev, from their Dockerfiles and what `nx build` made. An image
 # whose inputs have not changed is left alone.
-#   build.sh [agent|controller]...
+#   build.sh [agent|controller|webhook]...
 . "$(dirname "$0")/../lib.sh"
 UPSTREAM_BASE=debian:$DEBIAN_SUITE-slim
 LABEL=io.antrea.inputs
@@ -21,6 +21,10 @@ stage_agent() {
     place "$REPO/apps/agent/dist/antrea-agent.mjs" $lib/antrea-agent.mjs
     place "$REPO/apps/cni/dist/antrea-cni" $lib/cni-bin/antrea
     place "$CNI_PLUGINS_BIN/portmap" $lib/cni-bin/portmap
+    place "$REPO/apps/antctl/dist/antctl" usr/local/bin/antctl
+    # the names by which kubectl finds a plugin and what completes it
+    ln -s antctl "$staged/files/usr/local/bin/kubectl-antrea"
+    ln -s antctl "$staged/files/usr/local/bin/kubectl_complete-antrea"
     # the one dependency with native code stays beside the bundle
     mkdir -p "$staged/files/$lib/node_modules/koffi" "$staged/files/$lib/node_modules/$native"
     cp -r "$REPO/node_modules/koffi/." "$staged/files/$lib/node_modules/koffi/"
@@ -32,6 +36,11 @@ stage_agent() {
 stage_controller() {
     place "$REPO/apps/controller/dist/antrea-controller.mjs" usr/local/lib/antrea/antrea-controller.mjs
     install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO/apps/controller/image/antrea-controller"
+}
+
+stage_webhook() {
+    place "$REPO/apps/webhook/dist/antrea-webhook.mjs" usr/local/lib/antrea/antrea-webhook.mjs
+    install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO/apps/webhook/image/antrea-webhook"
 }
 
 # Puts together the folder that the Dockerfile is built from.
@@ -52,7 +61,7 @@ make_base() {
 
 # Sets base to an image to start from: made here before, else a registry's, else made here now.
 choose_base() {
-    base=antrea-dev/base-$app:$(hash "$DEBIAN_SUITE" "$REPO/apps/$app/image/packages" "$TOOLS/setup/debian-root.sh")
+    base=antrea-dev/base:$(hash "$DEBIAN_SUITE" "$REPO/apps/$app/image/packages" "$TOOLS/setup/debian-root.sh")
     have "$base" && return
     if have "$UPSTREAM_BASE" || timeout 30 docker pull --quiet "$UPSTREAM_BASE" >/dev/null 2>&1; then
         base=$UPSTREAM_BASE
@@ -71,7 +80,7 @@ build() {
 "$TOOLS/cluster/start-docker.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-[ $# -gt 0 ] || set -- agent controller
+[ $# -gt 0 ] || set -- agent controller webhook
 for app in "$@"; do
     image=antrea/antrea-$app:dev
     staged=$work/$app

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 cluster=$1
 shift
-[ $# -gt 0 ] || set -- antrea/antrea-agent:dev antrea/antrea-controller:dev
+[ $# -gt 0 ] || set -- antrea/antrea-{agent,controller,webhook}:dev
 
 # the id of an image is the digest of its configuration, on both sides
 on_node() { docker exec "$1" crictl inspecti -o go-template --template '{{.status.id}}' "docker.io/$2" 2>/dev/null || true; }

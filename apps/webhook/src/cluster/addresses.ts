@@ -1,0 +1,59 @@
+import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import { type ClusterAddresses } from "@antrea/ipam";
+import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
+import { slimNode } from "./slim.ts";
+import { type BookComponents } from "./types.ts";
+
+/** The addresses that the cluster itself uses: of Nodes, of their Pods, of Services. */
+export class AddressBook {
+    readonly informers: readonly [Informer<Node>, Informer<ServiceCidr>];
+    #current: ClusterAddresses | undefined;
+
+    constructor(components: BookComponents) {
+        const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
+        const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
+        // Kubelets write their Nodes all the time; few of these writes are about addresses.
+        const told = (object: Node | ServiceCidr): string => JSON.stringify([object.spec, addressesText(object)]);
+        ofNodes.onChange((type, _name, node, old) => {
+            if (type !== "updated" || old === undefined || told(node) !== told(old)) this.#current = undefined;
+        });
+        ofServices.onChange(() => {
+            this.#current = undefined;
+        });
+        this.informers = [ofNodes, ofServices];
+    }
+
+    /** The same object until something changes. */
+    get current(): ClusterAddresses {
+        const [ofNodes, ofServices] = this.informers;
+        return (this.#current ??= {
+            nodeAddresses: ofNodes.list().flatMap(addressesOf),
+            podCidrs: ofNodes.list().flatMap((node) => readable(node.spec?.podCIDRs ?? [], maskedPrefix)),
+            serviceCidrs: ofServices.list().flatMap(({ spec }) => readable(spec?.cidrs ?? [], maskedPrefix)),
+        });
+    }
+}
+
+function addressesText(object: Node | ServiceCidr): unknown {
+    return object.status !== undefined && "addresses" in object.status ? object.status.addresses : undefined;
+}
+
+function addressesOf(node: Node): readonly IpAddress[] {
+    return readable(node.status?.addresses?.map(({ address }) => address) ?? [], parseIp);
+}
+
+function maskedPrefix(text: string): Prefix {
+    return parsePrefix(text, { hostBits: "mask" });
+}
+
+// A Node's name is among its addresses; what is no address can be in no pool.
+function readable<T>(texts: readonly string[], parse: (text: string) => T): readonly T[] {
+    return texts.flatMap((text) => {
+        try {
+            return [parse(text)];
+        } catch (error) {
+            if (error instanceof IpError) return [];
+            throw error;
+        }
+    });
+}

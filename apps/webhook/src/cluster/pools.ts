@@ -1,0 +1,158 @@
+import { ipPools, type IpPool } from "@antrea/crd";
+import { RangeIndex, rangesOverlap, type IpRange } from "@antrea/ip";
+import { readPool, type Pool } from "@antrea/ipam";
+import { Informer, pathOf, type ApiClient } from "@antrea/kube";
+import { slimPool } from "./slim.ts";
+import { type BookComponents } from "./types.ts";
+
+/** IPPools at some moment. */
+export interface PoolView {
+    pool(name: string): Pool | undefined;
+    all(): Iterable<Pool>;
+    /** The ranges of pools that share addresses with the range, under the pools' names. */
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+}
+
+export interface PoolBookComponents extends BookComponents {
+    readonly api: Pick<ApiClient, "list" | "watch" | "find" | "request">;
+}
+
+// More pools than these are read at once by a list.
+const maxSingleReads = 16;
+
+/**
+ * All IPPools. What an informer knows is a moment old, so there are two ways to ask the API server itself: `counted`
+ * before something is allowed, `live` before something is refused.
+ */
+export class PoolBook implements PoolView {
+    readonly informer: Informer<IpPool>;
+    readonly #api: PoolBookComponents["api"];
+    readonly #index = new PoolIndex();
+    #changes = 0;
+
+    constructor(components: PoolBookComponents) {
+        this.#api = components.api;
+        this.informer = new Informer<IpPool>(components, { resource: ipPools, transform: slimPool });
+        this.informer.onChange((type, name, object, old) => {
+            // The status is written all the time; only the spec matters.
+            if (type === "updated" && object.metadata?.generation === old?.metadata?.generation) return;
+            this.#changes += 1;
+            if (type === "deleted") this.#index.delete(name);
+            else this.#index.set(readPool(object));
+        });
+    }
+
+    /** Grows with every change of what the pools mean. */
+    get changes(): number {
+        return this.#changes;
+    }
+
+    pool(name: string): Pool | undefined {
+        return this.#index.pool(name);
+    }
+
+    all(): Iterable<Pool> {
+        return this.#index.all();
+    }
+
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
+        return this.#index.overlapping(range);
+    }
+
+    /**
+     * The pools as they are known, if the API server has as many of them now; else all of them, read anew. So a pool
+     * that was made a moment ago through another replica is not missed, at the price of a request that reads one
+     * object, however many pools there are. A pool whose ranges were changed a moment ago can be missed.
+     */
+    async counted(signal: AbortSignal): Promise<PoolView> {
+        const path = `${pathOf(ipPools)}?limit=1`;
+        const stored = countOf(await this.#api.request({ method: "GET", path }, { signal }));
+        return stored === this.#index.size ? this : this.#listed(signal);
+    }
+
+    /** The pools as they are known, those of these names as they are stored now. */
+    async live(names: Iterable<string>, signal: AbortSignal): Promise<PoolView> {
+        const unique = [...new Set(names)];
+        if (unique.length > maxSingleReads) return this.#listed(signal);
+        const found = await Promise.all(unique.map((name) => this.#api.find(ipPools, { name }, { signal })));
+        const fresh = new Map(unique.map((name, at) => [name, found[at] && readPool(found[at])]));
+        return new PatchedView(this, fresh);
+    }
+
+    async #listed(signal: AbortSignal): Promise<PoolView> {
+        const index = new PoolIndex();
+        for (const object of (await this.#api.list(ipPools, { signal })).items) index.set(readPool(object));
+        return index;
+    }
+}
+
+class PoolIndex implements PoolView {
+    readonly #pools = new Map<string, Pool>();
+    readonly #ranges = new RangeIndex<undefined>();
+
+    get size(): number {
+        return this.#pools.size;
+    }
+
+    pool(name: string): Pool | undefined {
+        return this.#pools.get(name);
+    }
+
+    all(): Iterable<Pool> {
+        return this.#pools.values();
+    }
+
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
+        return this.#ranges.overlapping(range);
+    }
+
+    set(pool: Pool): void {
+        this.#pools.set(pool.name, pool);
+        const ranges = pool.subnets.map(({ range }) => range);
+        this.#ranges.set(pool.name, ranges, undefined);
+    }
+
+    delete(name: string): void {
+        this.#pools.delete(name);
+        this.#ranges.delete(name);
+    }
+}
+
+/** A view with some pools replaced, or gone. */
+class PatchedView implements PoolView {
+    readonly #base: PoolView;
+    readonly #fresh: ReadonlyMap<string, Pool | undefined>;
+
+    constructor(base: PoolView, fresh: ReadonlyMap<string, Pool | undefined>) {
+        this.#base = base;
+        this.#fresh = fresh;
+    }
+
+    pool(name: string): Pool | undefined {
+        return this.#fresh.has(name) ? this.#fresh.get(name) : this.#base.pool(name);
+    }
+
+    *all(): Iterable<Pool> {
+        for (const pool of this.#base.all()) if (!this.#fresh.has(pool.name)) yield pool;
+        for (const pool of this.#fresh.values()) if (pool !== undefined) yield pool;
+    }
+
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
+        const others = this.#base.overlapping(range).filter(({ key }) => !this.#fresh.has(key));
+        const fresh = [...this.#fresh].flatMap(([key, pool]) =>
+            (pool?.subnets ?? []).map((subnet) => ({ key, range: subnet.range })),
+        );
+        return [...others, ...fresh.filter((candidate) => rangesOverlap(candidate.range, range))];
+    }
+}
+
+/** How many objects there are, from a list of at most one; undefined when the server does not tell. */
+function countOf(list: unknown): number | undefined {
+    const { items, metadata } = (list ?? {}) as {
+        readonly items?: readonly unknown[];
+        readonly metadata?: { readonly remainingItemCount?: number; readonly continue?: string };
+    };
+    const { continue: more = "", remainingItemCount = more === "" ? 0 : undefined } = metadata ?? {};
+    if (items === undefined || remainingItemCount === undefined) return undefined;
+    return items.length + remainingItemCount;
+}

@@ -1,0 +1,2 @@
+export { ClaimReader } from "./claims.ts";
+export { PoolReviewer, type PoolReviewComponents } from "./reviewer.ts";

@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from "node:util";
+import { type IpPool } from "@antrea/crd";
+import {
+    checkPoolCreate,
+    checkPoolDelete,
+    checkPoolUpdate,
+    comparePools,
+    Exclusions,
+    notInUse,
+    readPool,
+    type ClusterAddresses,
+    type PoolUse,
+    type Verdict,
+} from "@antrea/ipam";
+import { type IpRange } from "@antrea/ip";
+import { type ClaimReader } from "./claims.ts";
+
+/** The ranges of stored pools. */
+export interface PoolRanges {
+    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+}
+
+export interface PoolReviewComponents {
+    readonly pools: PoolRanges & {
+        counted(signal: AbortSignal): Promise<PoolRanges>;
+        live(names: Iterable<string>, signal: AbortSignal): Promise<PoolRanges>;
+    };
+    /** The same object until something changes. */
+    readonly addresses: { readonly current: ClusterAddresses };
+    readonly users: { of(pool: string): readonly string[] };
+    readonly claims: Pick<ClaimReader, "anyOf" | "of">;
+}
+
+/** Judges IPPools. Takes O(log n) for n pools, and asks for claims only where the change needs it. */
+export class PoolReviewer {
+    readonly #components: PoolReviewComponents;
+    #exclusions: { readonly of: ClusterAddresses; readonly value: Exclusions } | undefined;
+
+    constructor(components: PoolReviewComponents) {
+        this.#components = components;
+    }
+
+    async create(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
+        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools)));
+    }
+
+    async update(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<Verdict> {
+        // Status and metadata of any stored pool may be written, and often are.
+        if (isDeepStrictEqual(old.spec, pool.spec)) return { errors: [], warnings: [] };
+        const use = await this.#use(old, pool, signal);
+        return this.#judge(pool, signal, (pools) => checkPoolUpdate(old, pool, this.#context(pools), use));
+    }
+
+    async delete(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
+        const claims = await this.#components.claims.anyOf(pool.metadata?.name ?? "", signal);
+        return checkPoolDelete(pool, { claims });
+    }
+
+    /** An overlap is told of pools as they are now; and none is overlooked because a pool is too young to be known. */
+    async #judge(pool: IpPool, signal: AbortSignal, judge: (pools: PoolRanges) => Verdict): Promise<Verdict> {
+        const { pools } = this.#components;
+        const others = new Set(
+            readPool(pool)
+                .subnets.flatMap(({ range }) => pools.overlapping(range))
+                .map(({ key }) => key)
+                .filter((key) => key !== pool.metadata?.name),
+        );
+        const verdict = judge(others.size === 0 ? pools : await pools.live(others, signal));
+        if (verdict.errors.length > 0) return verdict;
+        const now = await pools.counted(signal);
+        return now === pools ? verdict : judge(now);
+    }
+
+    async #use(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<PoolUse> {
+        const { asks } = comparePools(old, pool);
+        if (!asks.inUse && asks.claimsIn.isEmpty) return notInUse;
+        const { claims, users } = this.#components;
+        const name = old.metadata?.name ?? "";
+        const [any, affected] = await Promise.all([
+            asks.inUse ? claims.anyOf(name, signal) : [],
+            asks.claimsIn.isEmpty ? [] : claims.of(name, asks.claimsIn, signal),
+        ]);
+        const known = new Set(any.map(({ spec }) => spec.address));
+        return {
+            claims: [...any, ...affected.filter(({ spec }) => !known.has(spec.address))],
+            references: asks.inUse ? users.of(name) : [],
+        };
+    }
+
+    #context(pools: PoolRanges): Parameters<typeof checkPoolCreate>[1] {
+        const { current } = this.#components.addresses;
+        // Without pools: what is asked is the cluster's own addresses, which change seldom.
+        if (this.#exclusions?.of !== current) this.#exclusions = { of: current, value: new Exclusions(current, []) };
+        return { overlapping: (range) => pools.overlapping(range), exclusions: this.#exclusions.value };
+    }
+}

@@ -1,0 +1,111 @@
+import { AntreaError } from "@antrea/errors";
+
+/** What came is no AdmissionReview. */
+export class ReviewError extends AntreaError<"BAD_REVIEW"> {}
+
+export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+
+/** An object as JSON has it; what is read of it is checked where it is read. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The question of an AdmissionReview (admission.k8s.io/v1). */
+export interface AdmissionRequest {
+    readonly uid: string;
+    readonly kind: string;
+    /** The version that object and oldObject are in, `group/version`. */
+    readonly apiVersion: string;
+    /** The plural name of the kind that the request was sent to. */
+    readonly resource: string;
+    /** Empty for the object itself. */
+    readonly subResource: string;
+    /** Empty when the API server is to make one up (`generateName`). */
+    readonly name: string;
+    /** Empty for cluster-scoped objects. */
+    readonly namespace: string;
+    readonly operation: Operation;
+    /** Undefined for DELETE. */
+    readonly object: JsonObject | undefined;
+    /** Undefined for CREATE. */
+    readonly oldObject: JsonObject | undefined;
+    readonly dryRun: boolean;
+}
+
+/** The answer to an AdmissionRequest. */
+export interface Decision {
+    /** Absent: the request is allowed. */
+    readonly refused?: { readonly message: string; readonly reason: "Invalid" | "Forbidden" };
+    /** For the person who sent the request; short, without line breaks. */
+    readonly warnings: readonly string[];
+}
+
+export const allowed: Decision = { warnings: [] };
+
+const apiVersion = "admission.k8s.io/v1";
+const operations: ReadonlySet<string> = new Set<Operation>(["CREATE", "UPDATE", "DELETE", "CONNECT"]);
+const statusCodes = { Invalid: 422, Forbidden: 403 } as const;
+
+/** Reads the body of a request. Throws ReviewError. */
+export function decodeReview(body: unknown): AdmissionRequest {
+    const review = objectAt(body, "the body");
+    if (review.apiVersion !== apiVersion || review.kind !== "AdmissionReview") {
+        throw bad(`apiVersion and kind must be ${apiVersion} and AdmissionReview`);
+    }
+    const request = objectAt(review.request, "request");
+    const kind = objectAt(request.kind, "request.kind");
+    const resource = objectAt(request.resource, "request.resource");
+    const operation = textAt(request.operation, "request.operation");
+    if (!operations.has(operation)) throw bad("request.operation must be CREATE, UPDATE, DELETE or CONNECT");
+    const [group, version] = [
+        optionalText(kind.group, "request.kind.group"),
+        textAt(kind.version, "request.kind.version"),
+    ];
+    return {
+        uid: textAt(request.uid, "request.uid"),
+        kind: textAt(kind.kind, "request.kind.kind"),
+        apiVersion: group === "" ? version : `${group}/${version}`,
+        resource: textAt(resource.resource, "request.resource.resource"),
+        subResource: optionalText(request.subResource, "request.subResource"),
+        name: optionalText(request.name, "request.name"),
+        namespace: optionalText(request.namespace, "request.namespace"),
+        operation: operation as Operation,
+        object: operation === "DELETE" ? undefined : objectAt(request.object, "request.object"),
+        oldObject: operation === "CREATE" ? undefined : objectAt(request.oldObject ?? {}, "request.oldObject"),
+        dryRun: request.dryRun === true,
+    };
+}
+
+/** The AdmissionReview that answers the request with this uid. */
+export function encodeReview(uid: string, { refused, warnings }: Decision): JsonObject {
+    const response = {
+        uid,
+        allowed: refused === undefined,
+        ...(refused !== undefined && {
+            status: {
+                status: "Failure",
+                message: refused.message,
+                reason: refused.reason,
+                code: statusCodes[refused.reason],
+            },
+        }),
+        ...(warnings.length > 0 && { warnings }),
+    };
+    return { apiVersion, kind: "AdmissionReview", response };
+}
+
+function objectAt(value: unknown, path: string): JsonObject {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+    throw bad(`${path} must be an object`);
+}
+
+function textAt(value: unknown, path: string): string {
+    if (typeof value === "string" && value !== "") return value;
+    throw bad(`${path} must be text`);
+}
+
+function optionalText(value: unknown, path: string): string {
+    return value === undefined || value === "" ? "" : textAt(value, path);
+}
+
+function bad(rule: string): ReviewError {
+    return new ReviewError("BAD_REVIEW", "peer", `this is no AdmissionReview: ${rule}`);
+}

@@ -1,0 +1,130 @@
+import { type IncomingMessage, type ServerResponse } from "node:http";
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from "express";
+import { isAborted, messageOf } from "@antrea/errors";
+import { type Logger } from "@antrea/runtime";
+import { decodeReview, encodeReview, ReviewError, type AdmissionRequest, type Decision } from "./admission-review.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { type ReviewMetrics } from "./metrics.ts";
+
+/**
+ * Decides about one request. Rejects when it cannot: the API server then does what the webhook's failurePolicy says.
+ * The signal aborts when nobody waits for the answer any more.
+ */
+export type Reviewer = (request: AdmissionRequest, signal: AbortSignal) => Promise<Decision>;
+
+export interface ReviewRoute {
+    /** `/validate/…` */
+    readonly path: string;
+    /** The webhook's label in metrics. */
+    readonly webhook: string;
+    /** The kinds that it is asked about, for metrics; others are counted as `other`. */
+    readonly kinds: readonly string[];
+    readonly review: Reviewer;
+}
+
+export interface ReviewComponents {
+    readonly logger: Logger;
+    readonly metrics: ReviewMetrics;
+}
+
+// The API server takes objects of up to 3 MiB; an update carries two, the stored one perhaps longer in JSON than it came.
+const maxBodyBytes = 8 << 20;
+const maxBytesInFlight = 64 << 20;
+const defaultTimeoutMs = 10_000;
+
+/** The pages of the webhooks: each takes AdmissionReviews (v1) by POST; everything else gets a sentence. */
+export function reviewApp(
+    components: ReviewComponents,
+    routes: readonly ReviewRoute[],
+): (request: IncomingMessage, response: ServerResponse) => void {
+    const app = express();
+    app.disable("x-powered-by");
+    app.disable("etag");
+    const limit = limited(new ByteBudget(maxBytesInFlight));
+    const body = express.json({ limit: maxBodyBytes, type: "application/json", inflate: false });
+    for (const route of routes) {
+        app.post(route.path, limit, body, handler(components, route));
+        app.all(route.path, (_request, response) => {
+            say(response.setHeader("allow", "POST"), 405, "use POST");
+        });
+    }
+    app.use((_request, response) => say(response, 404, `known are ${routes.map(({ path }) => path).join(", ")}`));
+    app.use(failed(components.logger));
+    return app;
+}
+
+// Bodies are read only when all that are being read or answered fit into memory together.
+function limited(budget: ByteBudget): RequestHandler {
+    return (request, response, next) => {
+        const length = Number(request.headers["content-length"]);
+        if (!Number.isSafeInteger(length) || length < 0) return say(response, 411, "Content-Length is needed");
+        if (length > maxBodyBytes) return say(response, 413, `the body must have at most ${maxBodyBytes} bytes`);
+        if (request.is("application/json") === false)
+            return say(response, 415, "Content-Type must be application/json");
+        const taken = budget.take(length);
+        if (taken === undefined) return say(response, 503, "too many requests at once; try again");
+        response.once("close", () => taken[Symbol.dispose]());
+        next();
+    };
+}
+
+function handler({ logger, metrics }: ReviewComponents, route: ReviewRoute): RequestHandler {
+    const kinds = new Set(route.kinds);
+    return async (request, response) => {
+        const began = performance.now();
+        const review = decodeReview(request.body as unknown);
+        const { webhook } = route;
+        const labels = {
+            webhook,
+            kind: kinds.has(review.kind) ? review.kind : "other",
+            operation: review.operation,
+        };
+        const gone = new AbortController();
+        response.once("close", () => gone.abort());
+        const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(timeoutMs(request))]);
+        try {
+            const decision = await route.review(review, signal);
+            metrics.requests.inc({ ...labels, allowed: String(decision.refused === undefined) });
+            response.json(encodeReview(review.uid, decision));
+            if (decision.refused !== undefined) logger.info("refused", { ...told(review), ...decision.refused });
+        } catch (error) {
+            metrics.requests.inc({ ...labels, allowed: "error" });
+            if (gone.signal.aborted && isAborted(error)) return;
+            logger.warn("could not decide", { ...told(review), error });
+            say(response, 503, `cannot decide about this ${review.kind} now, try again: ${messageOf(error)}`);
+        } finally {
+            metrics.seconds.observe((performance.now() - began) / 1000, { webhook });
+        }
+    };
+}
+
+function told({ kind, namespace, name, operation, dryRun }: AdmissionRequest): Readonly<Record<string, unknown>> {
+    return { kind, namespace, name, operation, dryRun };
+}
+
+/** How long the API server waits: it says so in the query, in seconds. */
+function timeoutMs(request: Request): number {
+    const text = request.query.timeout;
+    const seconds = typeof text === "string" ? /^([1-9]\d?)s$/.exec(text)?.[1] : undefined;
+    return seconds === undefined ? defaultTimeoutMs : Number(seconds) * 1000;
+}
+
+function failed(logger: Logger): ErrorRequestHandler {
+    return (error: unknown, _request, response: Response, next) => {
+        if (response.headersSent) return next(error);
+        if (error instanceof ReviewError) return say(response, 400, error.message);
+        const status = statusOf(error);
+        if (status === undefined) logger.error("request failed", { error });
+        say(response, status ?? 500, status === undefined ? "internal error" : messageOf(error));
+    };
+}
+
+// Errors of express and its body parser say which status of 4xx they stand for.
+function statusOf(error: unknown): number | undefined {
+    const status: unknown = typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
+    return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;
+}
+
+function say(response: Response, status: number, text: string): void {
+    response.status(status).type("text/plain").send(`${text}\n`);
+}

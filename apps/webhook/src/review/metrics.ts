@@ -1,0 +1,23 @@
+import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
+
+export interface ReviewMetrics {
+    /** `allowed` is true, false, or error when no answer could be given. */
+    readonly requests: Counter<"webhook" | "kind" | "operation" | "allowed">;
+    readonly seconds: Histogram<"webhook">;
+}
+
+export function reviewMetrics(metrics: MetricsFactory): ReviewMetrics {
+    return {
+        requests: metrics.counter({
+            name: "antrea_webhook_requests_total",
+            help: "Admission requests by webhook, kind, operation and answer (true, false, error).",
+            labelNames: ["webhook", "kind", "operation", "allowed"],
+        }),
+        seconds: metrics.histogram({
+            name: "antrea_webhook_request_duration_seconds",
+            help: "From the whole request to its answer.",
+            labelNames: ["webhook"],
+            buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
+        }),
+    };
+}

@@ -1,0 +1,96 @@
+import { type IpPool } from "@antrea/crd";
+import { refusalsText, type Annotations, type PodShape, type Verdict, type WorkloadShape } from "@antrea/ipam";
+import { type PoolReviewer } from "./ip-pools/index.ts";
+import { allowed, type AdmissionRequest, type Decision, type JsonObject, type ReviewRoute } from "./review/index.ts";
+import { type WorkloadKind, type WorkloadReviewer } from "./workloads/index.ts";
+
+export interface RouteComponents {
+    readonly ipPools: PoolReviewer;
+    readonly workloads: WorkloadReviewer;
+}
+
+/** Which requests go to which reviewer. What no rule is about is allowed. */
+export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
+    return [
+        {
+            path: "/validate/ippool",
+            webhook: "ippools",
+            kinds: ["IPPool"],
+            review: async (request, signal) => decided(request, await poolVerdict(ipPools, request, signal)),
+        },
+        {
+            path: "/validate/workload",
+            webhook: "workloads",
+            kinds: ["Pod", "Deployment", "StatefulSet", "Scale", "Namespace"],
+            review: async (request, signal) => decided(request, await workloadVerdict(workloads, request, signal)),
+        },
+    ];
+}
+
+function decided({ operation }: AdmissionRequest, verdict: Verdict | undefined): Decision {
+    if (verdict === undefined) return allowed;
+    const { errors, warnings } = verdict;
+    if (errors.length === 0) return { warnings };
+    const reason = operation === "DELETE" ? "Forbidden" : "Invalid";
+    return { refused: { message: refusalsText(errors), reason }, warnings };
+}
+
+// The casts below: the API server has checked objects against their schema before it asks.
+
+async function poolVerdict(
+    ipPools: PoolReviewer,
+    { kind, subResource, operation, object, oldObject }: AdmissionRequest,
+    signal: AbortSignal,
+): Promise<Verdict | undefined> {
+    if (kind !== "IPPool" || subResource !== "") return undefined;
+    const [old, pool] = [oldObject, object] as unknown as readonly [IpPool, IpPool];
+    switch (operation) {
+        case "CREATE":
+            return ipPools.create(pool, signal);
+        case "UPDATE":
+            return ipPools.update(old, pool, signal);
+        case "DELETE":
+            return ipPools.delete(old, signal);
+        case "CONNECT":
+            return undefined;
+    }
+}
+
+async function workloadVerdict(
+    workloads: WorkloadReviewer,
+    request: AdmissionRequest,
+    signal: AbortSignal,
+): Promise<Verdict | undefined> {
+    const { kind, resource, namespace, name, operation, object, oldObject: old } = request;
+    if (object === undefined || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
+    switch (kind) {
+        case "Pod":
+            return workloads.pod({ namespace, old: old as PodShape | undefined, object: object as PodShape }, signal);
+        case "Deployment":
+        case "StatefulSet":
+            return workloads.template(
+                kind,
+                { namespace, old: old as WorkloadShape | undefined, object: object as WorkloadShape },
+                signal,
+            );
+        case "Scale": {
+            const target = scaled[resource];
+            const { replicas = 0 } = (object.spec ?? {}) as { readonly replicas?: number };
+            return target && workloads.scale(target, { namespace, name }, replicas, signal);
+        }
+        case "Namespace":
+            return workloads.namespace(name, { old: annotationsOf(old), annotations: annotationsOf(object) }, signal);
+        default:
+            return undefined;
+    }
+}
+
+/** Whose scale subresource it is, by the plural name of the kind. */
+const scaled: Readonly<Record<string, WorkloadKind | undefined>> = {
+    deployments: "Deployment",
+    statefulsets: "StatefulSet",
+};
+
+function annotationsOf(object: JsonObject | undefined): Annotations {
+    return (object?.metadata as { readonly annotations?: Annotations } | undefined)?.annotations;
+}

@@ -1,0 +1,6 @@
+export {
+    WorkloadReviewer,
+    type WorkloadKind,
+    type WorkloadRequest,
+    type WorkloadReviewComponents,
+} from "./reviewer.ts";

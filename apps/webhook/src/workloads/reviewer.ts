@@ -1,0 +1,169 @@
+import { poolsAnnotation } from "@antrea/crd";
+import { parseIp, type IpAddress } from "@antrea/ip";
+import {
+    changesNamespacePools,
+    checkNamespace,
+    checkPod,
+    checkPodTemplate,
+    checkScale,
+    poolsOf,
+    readPoolNames,
+    usesNamespacePools,
+    type Annotations,
+    type PodShape,
+    type Verdict,
+    type WorkloadContext,
+    type WorkloadShape,
+} from "@antrea/ipam";
+import {
+    deployments,
+    namespaces,
+    statefulSets,
+    type ApiClient,
+    type KubeObject,
+    type Namespace,
+    type Pod,
+    type Resource,
+} from "@antrea/kube";
+import { ExclusionCache, type KnownPools, type KnownAddresses } from "./exclusion-cache.ts";
+
+export type WorkloadKind = "Deployment" | "StatefulSet";
+
+export interface WorkloadReviewComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly pools: KnownPools & {
+        /** The same pools, those of these names as they are stored now. */
+        live(names: Iterable<string>, signal: AbortSignal): Promise<KnownPools>;
+        /** Grows with every change. */
+        readonly changes: number;
+    };
+    readonly addresses: KnownAddresses;
+    readonly namespaces: { get(name: string): Namespace | undefined };
+    /** Those that have not ended. */
+    readonly pods: { list(): readonly Pod[] };
+    readonly deployments: { get(key: string): (KubeObject & WorkloadShape) | undefined };
+    readonly statefulSets: { get(key: string): (KubeObject & WorkloadShape) | undefined };
+}
+
+/** A request to create (`old` is undefined) or change an object of a Namespace. */
+export interface WorkloadRequest<T> {
+    readonly namespace: string;
+    readonly old: T | undefined;
+    readonly object: T;
+}
+
+/**
+ * Judges Pods, templates of Pods, and Namespaces by what is known; before it refuses or warns, it looks at the objects
+ * in question as they are stored now.
+ */
+export class WorkloadReviewer {
+    readonly #components: WorkloadReviewComponents;
+    readonly #exclusions: ExclusionCache;
+
+    constructor(components: WorkloadReviewComponents) {
+        this.#components = components;
+        this.#exclusions = new ExclusionCache(components);
+    }
+
+    async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
+        const { object } = request;
+        return this.#judge(request.namespace, object, signal, (context, namespace) =>
+            checkPod({ ...request, namespace }, context),
+        );
+    }
+
+    async template(kind: WorkloadKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
+        const template = request.object.spec?.template ?? {};
+        return this.#judge(request.namespace, template, signal, (context, namespace) =>
+            checkPodTemplate(kind, { ...request, namespace }, context),
+        );
+    }
+
+    /** A request to the scale subresource. */
+    async scale(
+        kind: WorkloadKind,
+        ref: { readonly namespace: string; readonly name: string },
+        replicas: number,
+        signal: AbortSignal,
+    ): Promise<Verdict> {
+        const { api } = this.#components;
+        const known = this.#components[kind === "Deployment" ? "deployments" : "statefulSets"];
+        const object = known.get(`${ref.namespace}/${ref.name}`);
+        const verdict = object && checkScale(object, replicas);
+        if (verdict !== undefined && isClean(verdict)) return verdict;
+        const resource = (kind === "Deployment" ? deployments : statefulSets) as Resource<KubeObject & WorkloadShape>;
+        const stored = await api.find(resource, ref, { signal });
+        return stored === undefined ? clean : checkScale(stored, replicas);
+    }
+
+    async namespace(
+        name: string,
+        change: { readonly old: Annotations; readonly annotations: Annotations },
+        signal: AbortSignal,
+    ): Promise<Verdict> {
+        const { pools } = this.#components;
+        const users = changesNamespacePools(change.old, change.annotations) ? this.#usersIn(name, change.old) : [];
+        const verdict = checkNamespace(change, this.#context(pools), users);
+        if (isClean(verdict)) return verdict;
+        const { names } = readPoolNames(change.annotations?.[poolsAnnotation] ?? "");
+        return checkNamespace(change, this.#context(await pools.live(names, signal)), users);
+    }
+
+    async #judge(
+        namespace: string,
+        pod: PodShape,
+        signal: AbortSignal,
+        check: (context: WorkloadContext, namespace: Annotations) => Verdict,
+    ): Promise<Verdict> {
+        const { api, pools } = this.#components;
+        const known = this.#components.namespaces.get(namespace);
+        const verdict = check(this.#context(pools), known?.metadata?.annotations);
+        if (isClean(verdict)) return verdict;
+        const stored = await api.find(namespaces, { name: namespace }, { signal });
+        const annotations = stored?.metadata?.annotations;
+        const names = poolsOf(pod.metadata?.annotations, annotations)?.names ?? [];
+        return check(this.#context(await pools.live(names, signal)), annotations);
+    }
+
+    /**
+     * The Pods of the Namespace that use its pools: those with an address of one of them, and those that have no
+     * address yet. A Pod that was there before the annotation has another address.
+     */
+    #usersIn(namespace: string, annotations: Annotations): readonly string[] {
+        const { pods, pools } = this.#components;
+        const { names } = readPoolNames(annotations?.[poolsAnnotation] ?? "");
+        const inPools = (ip = ""): boolean => {
+            const address = addressOf(ip);
+            return address !== undefined && names.some((name) => pools.pool(name)?.subnetOf(address) !== undefined);
+        };
+        return pods
+            .list()
+            .filter((pod) => {
+                if (pod.metadata?.namespace !== namespace || !usesNamespacePools(pod)) return false;
+                const ips = pod.status?.podIPs ?? [];
+                return ips.length === 0 || ips.some(({ ip }) => inPools(ip));
+            })
+            .map(({ metadata }) => `Pod ${metadata?.namespace}/${metadata?.name}`);
+    }
+
+    #context(pools: KnownPools): WorkloadContext {
+        return {
+            pool: (name) => pools.pool(name),
+            exclusions: { reason: (pool, ip) => this.#exclusions.for(pools).reason(pool, ip) },
+        };
+    }
+}
+
+const clean: Verdict = { errors: [], warnings: [] };
+
+function isClean({ errors, warnings }: Verdict): boolean {
+    return errors.length === 0 && warnings.length === 0;
+}
+
+function addressOf(text: string): IpAddress | undefined {
+    try {
+        return parseIp(text);
+    } catch {
+        return undefined;
+    }
+}

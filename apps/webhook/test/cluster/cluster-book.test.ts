@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipPools, type IpPool } from "@antrea/crd";
+import { parseIp, rangeOf } from "@antrea/ip";
+import {
+    deployments,
+    namespaces,
+    nodes,
+    pods,
+    serviceCidrs,
+    statefulSets,
+    type Deployment,
+    type Pod,
+    type StatefulSet,
+} from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { ClusterBook } from "../../src/cluster/index.ts";
+import { FakeApi } from "../support/fake-api.ts";
+import { annotated, podOf, poolOf, workloadOf } from "../support/objects.ts";
+
+const signal = new AbortController().signal;
+let fake: FakeApi;
+let book: ClusterBook;
+let stop: AbortController;
+
+beforeEach(async () => {
+    fake = new FakeApi();
+    stop = new AbortController();
+    book = new ClusterBook({ api: fake.api, logger: new MemoryLog().logger });
+    await book.part.start?.(stop.signal);
+    await eventually(() => book.hasSynced);
+    fake.requests.length = 0;
+});
+afterEach(async () => {
+    stop.abort();
+    await book.part.stop?.();
+});
+
+const rangeFrom = (start: string, end = start): Record<string, unknown> => ({
+    start,
+    end,
+    gateway: "10.1.0.1",
+    prefixLength: 24,
+});
+const put = (name: string, generation: number, ...ranges: Record<string, unknown>[]): void => {
+    const pool = poolOf(name, ...ranges) as IpPool;
+    fake.put(ipPools, { ...pool, metadata: { name, generation } });
+};
+const at = (text: string): ReturnType<typeof rangeOf> => rangeOf(parseIp(text));
+const keysAt = (view: { overlapping: typeof book.pools.overlapping }, text: string): readonly string[] =>
+    view.overlapping(at(text)).map(({ key }) => key);
+
+describe("the pools", () => {
+    it("follow their specs, not their status", async () => {
+        put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
+        await fake.deliver();
+        expect(keysAt(book.pools, "10.1.0.7")).toEqual(["a"]);
+        const before = book.pools.pool("a");
+        const { changes } = book.pools;
+        put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
+        await fake.deliver();
+        expect(book.pools.pool("a")).toBe(before);
+        expect(book.pools.changes).toBe(changes);
+        put("a", 2, rangeFrom("10.1.0.20"));
+        await fake.deliver();
+        expect(keysAt(book.pools, "10.1.0.7")).toEqual([]);
+        expect(keysAt(book.pools, "10.1.0.20")).toEqual(["a"]);
+        fake.remove(ipPools, "a");
+        await fake.deliver();
+        expect(keysAt(book.pools, "10.1.0.20")).toEqual([]);
+        expect([...book.pools.all()]).toEqual([]);
+    });
+
+    it("are counted by one small request; all are read when the number is another", async () => {
+        expect(await book.pools.counted(signal)).toBe(book.pools);
+        put("a", 1, rangeFrom("10.1.0.5"));
+        put("b", 1, rangeFrom("10.1.0.6"));
+        await fake.deliver();
+        fake.requests.length = 0;
+        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(fake.requests).toEqual(["count /apis/crd.antrea.io/v1alpha2/ippools?limit=1"]);
+        put("c", 1, rangeFrom("10.1.0.7"));
+        const now = await book.pools.counted(signal);
+        expect([keysAt(now, "10.1.0.7"), keysAt(book.pools, "10.1.0.7")]).toEqual([["c"], []]);
+        expect(fake.requests.at(-1)).toBe("list ippools");
+        await fake.deliver();
+        fake.countsRest = false;
+        expect(keysAt(await book.pools.counted(signal), "10.1.0.7")).toEqual(["c"]);
+        expect(fake.requests.at(-1)).toBe("list ippools");
+    });
+
+    it("of some names are seen as they are stored now", async () => {
+        put("a", 1, rangeFrom("10.1.0.5"));
+        put("b", 1, rangeFrom("10.1.0.5"));
+        await fake.deliver();
+        put("a", 2, rangeFrom("10.1.0.7"));
+        put("new", 1, rangeFrom("10.1.0.8"));
+        fake.remove(ipPools, "b");
+        const live = await book.pools.live(["a", "new", "b", "none", "a"], signal);
+        expect(fake.requests.filter((request) => request.startsWith("get"))).toHaveLength(4);
+        expect(["10.1.0.5", "10.1.0.7", "10.1.0.8"].map((ip) => keysAt(live, ip))).toEqual([[], ["a"], ["new"]]);
+        expect([live.pool("b"), live.pool("none")]).toEqual([undefined, undefined]);
+        expect([...live.all()].map(({ name }) => name)).toEqual(["a", "new"]);
+        // Many names are read at once.
+        await book.pools.live(
+            Array.from({ length: 17 }, (_, index) => `p${index}`),
+            signal,
+        );
+        expect(fake.requests.at(-1)).toBe("list ippools");
+    });
+});
+
+describe("who names a pool", () => {
+    it("is everyone with an annotation that says so, until it is gone", async () => {
+        fake.put(namespaces, { metadata: { name: "ns", annotations: annotated("a, b") } });
+        const pod = podOf("pod", annotated("a")) as Pod;
+        fake.put(pods, { ...pod, metadata: { ...pod.metadata, namespace: "ns" } });
+        const host = podOf("host", annotated("a"), { hostNetwork: true }) as Pod;
+        fake.put(pods, { ...host, metadata: { ...host.metadata, namespace: "ns" } });
+        const [web, db] = [
+            workloadOf("Deployment", "web", annotated("a")) as Deployment,
+            workloadOf("StatefulSet", "db", annotated("b")) as StatefulSet,
+        ];
+        fake.put(deployments, { ...web, metadata: { ...web.metadata, namespace: "ns" } });
+        fake.put(statefulSets, { ...db, metadata: { ...db.metadata, namespace: "ns" } });
+        await fake.deliver();
+        expect(book.users.of("a")).toEqual(["Namespace ns", "Pod ns/pod", "Deployment ns/web"]);
+        expect(book.users.of("b")).toEqual(["Namespace ns", "StatefulSet ns/db"]);
+        expect(book.users.of("c")).toEqual([]);
+        fake.put(namespaces, { metadata: { name: "ns", annotations: annotated("c") } });
+        fake.remove(pods, "ns/pod");
+        fake.remove(deployments, "ns/web");
+        await fake.deliver();
+        expect([book.users.of("a"), book.users.of("c")]).toEqual([[], ["Namespace ns"]]);
+    });
+
+    it("keeps little of what it knows", async () => {
+        const pod = podOf("pod", { ...annotated(undefined, "10.1.0.5"), other: "x".repeat(1000) }) as Pod;
+        const status = { phase: "Running", podIPs: [{ ip: "10.1.0.5" }], message: "y".repeat(1000) };
+        fake.put(pods, { ...pod, metadata: { ...pod.metadata, namespace: "ns", labels: { a: "b" } }, status });
+        const web = workloadOf("Deployment", "web", annotated("a"), { replicas: 3 }) as Deployment;
+        fake.put(deployments, { ...web, metadata: { name: "web", namespace: "ns", labels: { a: "b" } } });
+        await fake.deliver();
+        expect(book.users.pods.list()).toEqual([
+            {
+                metadata: { ...identity("ns/pod"), annotations: annotated(undefined, "10.1.0.5") },
+                status: { podIPs: [{ ip: "10.1.0.5" }] },
+            },
+        ]);
+        expect(book.users.deployments.get("ns/web")).toEqual({
+            metadata: identity("ns/web"),
+            spec: { replicas: 3, template: { metadata: { annotations: annotated("a") } } },
+        });
+    });
+
+    function identity(uid: string): object {
+        const [namespace, name] = uid.split("/");
+        return { name, namespace, uid, resourceVersion: expect.any(String) };
+    }
+});
+
+describe("the cluster's own addresses", () => {
+    const node = (conditions: unknown): Parameters<typeof fake.put>[1] =>
+        ({
+            metadata: { name: "n" },
+            spec: { podCIDRs: ["10.244.1.0/24", "garbage"] },
+            status: {
+                addresses: [
+                    { type: "InternalIP", address: "172.18.0.2" },
+                    { type: "Hostname", address: "n" },
+                ],
+                conditions,
+            },
+        }) as never;
+
+    it("are those of Nodes and Services, and the same object until they change", async () => {
+        fake.put(nodes, node([]));
+        fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/16"] } });
+        await fake.deliver();
+        const { current } = book.addresses;
+        expect(current.nodeAddresses).toEqual([parseIp("172.18.0.2")]);
+        expect(current.podCidrs.map(({ length }) => length)).toEqual([24]);
+        expect(current.serviceCidrs.map(({ length }) => length)).toEqual([16]);
+        fake.put(nodes, node(["kubelet is well"]));
+        await fake.deliver();
+        expect(book.addresses.current).toBe(current);
+        fake.remove(nodes, "n");
+        await fake.deliver();
+        expect(book.addresses.current.nodeAddresses).toEqual([]);
+    });
+});

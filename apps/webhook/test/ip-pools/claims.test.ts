@@ -1,0 +1,44 @@
+import { describe, expect, it } from "@jest/globals";
+import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { parseIp, RangeSet, rangeOf } from "@antrea/ip";
+import { ClaimReader } from "../../src/ip-pools/index.ts";
+import { FakeApi } from "../support/fake-api.ts";
+import { claimOf } from "../support/objects.ts";
+
+const { signal } = new AbortController();
+
+function nodeClaim(address: string): IpAllocation {
+    const claim = claimOf("pool", address);
+    return { ...claim, spec: { ...claim.spec, owner: { kind: "Node", name: "n", uid: "1" } } };
+}
+
+describe("the claims of a pool", () => {
+    it("are the first few that are in use, of as few pages as that takes", async () => {
+        const fake = new FakeApi();
+        const reader = new ClaimReader({ api: fake.api });
+        expect(await reader.anyOf("pool", signal)).toEqual([]);
+        for (let index = 1; index <= 4; index += 1) fake.put(ipAllocations, nodeClaim(`10.1.0.${index}`));
+        expect(await reader.anyOf("pool", signal)).toEqual([]);
+        for (let index = 5; index <= 9; index += 1) fake.put(ipAllocations, claimOf("pool", `10.1.0.${index}`, "p"));
+        const found = await reader.anyOf("pool", signal);
+        expect(found.map(({ spec }) => spec.address)).toEqual(["10.1.0.5", "10.1.0.6"]);
+        expect(fake.requests.at(-1)).toBe("list ipallocations spec.pool=pool");
+    });
+
+    it("of a few addresses are read one by one, of many from the list", async () => {
+        const fake = new FakeApi();
+        const reader = new ClaimReader({ api: fake.api });
+        fake.put(ipAllocations, claimOf("pool", "10.1.0.5", "p"));
+        fake.put(ipAllocations, claimOf("pool", "fd00::5", "p"));
+        const few = RangeSet.ofAddresses(["10.1.0.5", "10.1.0.6", "fd00::5"].map(parseIp));
+        expect((await reader.of("pool", few, signal)).map(({ spec }) => spec.address)).toEqual(["10.1.0.5", "fd00::5"]);
+        expect(fake.requests).toEqual([
+            "get ipallocations 10.1.0.5",
+            "get ipallocations 10.1.0.6",
+            "get ipallocations fd00-0-0-0-0-0-0-5",
+        ]);
+        const many = RangeSet.of([rangeOf(parseIp("10.1.0.0"), parseIp("10.1.0.200"))]);
+        expect((await reader.of("pool", many, signal)).map(({ spec }) => spec.address)).toEqual(["10.1.0.5"]);
+        expect(fake.requests.at(-1)).toBe("list ipallocations spec.pool=pool");
+    });
+});
