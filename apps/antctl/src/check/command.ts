@@ -1,0 +1,40 @@
+import { Command, Option } from "commander";
+import { count } from "../output/index.ts";
+import { RecordReader } from "../ovs-records/index.ts";
+import { exitFailed, exitIncomplete, exitOk, readTimeout, type CommandContext } from "../program/index.ts";
+import { renderCheck } from "./render.ts";
+import { checkReport, findingsOf, inBoth } from "./report.ts";
+import { takeSnapshot } from "./snapshot.ts";
+
+/** `antctl ipam check` */
+export function checkCommand(context: CommandContext): Command {
+    const command = new Command("check")
+        .summary("compare claims, Pods and OVS on each Node")
+        .description(
+            "Compares claims, Pods and the ports of OVS on each Node, and lists leaks, orphans, duplicates and " +
+                "reservations that nobody asks for. What it finds it looks at again a moment later, so that Pods that " +
+                "start or end are no findings. Exit code: 0 nothing is wrong, 1 findings, 2 no findings but it could " +
+                "not look everywhere.",
+        )
+        .addOption(
+            new Option("--settle <DURATION>", "time between the two looks").argParser(readTimeout).default(5_000, "5s"),
+        )
+        .action(async ({ settle }: { readonly settle: number }) => {
+            // A failure from here on means that it could not look.
+            context.exitWith(exitIncomplete);
+            using session = context.session(command);
+            const records = new RecordReader(session);
+            let snapshot = await takeSnapshot(session.cluster, records);
+            let findings = findingsOf(snapshot);
+            if (findings.length > 0) {
+                context.note(`looking again at ${count(findings.length, "finding")} in ${settle / 1000} s`);
+                await context.sleep(settle);
+                snapshot = await takeSnapshot(session.cluster, records);
+                findings = inBoth(findings, findingsOf(snapshot));
+            }
+            const complete = snapshot.unread.size === 0;
+            context.exitWith(findings.length > 0 ? exitFailed : complete ? exitOk : exitIncomplete);
+            context.print(command, checkReport(snapshot, findings), renderCheck);
+        });
+    return command;
+}

@@ -1,0 +1,56 @@
+import { formatIp } from "@antrea/ip";
+import { hasOwnAddress } from "../cluster/index.ts";
+import { finding, type Finding } from "./finding.ts";
+import { type Snapshot } from "./snapshot.ts";
+
+interface User {
+    /** Who it is: the Pod, in whichever way it was seen. */
+    readonly id: string;
+    readonly text: string;
+}
+
+/** Addresses with two users: two Pods that report one, two ports that have one, or a port of another Pod than the claim's. */
+export function duplicates(snapshot: Snapshot): readonly Finding[] {
+    const byAddress = Map.groupBy(usersOf(snapshot), ({ address }) => address);
+    return [...byAddress].flatMap(([address, seen]) => {
+        const ids = new Set(seen.map(({ user }) => user.id));
+        if (ids.size < 2) return [];
+        const claim = snapshot.claimOf(address);
+        const texts = [...new Set(seen.map(({ user }) => user.text))];
+        const text = `has ${ids.size} users: ${texts.join("; ")}. Delete those Pods that the claim does not name`;
+        return [finding("duplicate", "users", { address, pool: claim?.pool }, [...ids].sort().join(" "), text)];
+    });
+}
+
+function usersOf(snapshot: Snapshot): readonly { readonly address: string; readonly user: User }[] {
+    const ofClaims = snapshot.claims.flatMap(({ address, pod }) => {
+        if (pod === undefined) return [];
+        const text = `claimed for Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
+        return [{ address, user: { id: podId(snapshot, pod.uid, pod.interface), text } }];
+    });
+    const ofRecords = snapshot.records.flatMap((record) =>
+        record.addresses.map(({ ip }) => {
+            const address = formatIp(ip);
+            const text = `port ${record.port} of Pod ${record.podNamespace}/${record.podName} on Node ${record.node}`;
+            const holder = snapshot.claimOf(address)?.pod;
+            const ofHolder = holder !== undefined && snapshot.isOf(record, holder);
+            const uid = ofHolder ? holder.uid : record.podUid || `container ${record.containerId}`;
+            return { address, user: { id: podId(snapshot, uid, record.ifName), text } };
+        }),
+    );
+    const ofPods = snapshot.pods
+        // The address of a Pod that is going may be another's already.
+        .filter((pod) => hasOwnAddress(pod) && !pod.deleting && pod.phase === "Running")
+        .flatMap((pod) =>
+            pod.ips.map((address) => {
+                const text = `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName ?? "?"} reports it`;
+                return { address, user: { id: podId(snapshot, pod.uids[0] ?? "", "eth0"), text } };
+            }),
+        );
+    return [...ofClaims, ...ofRecords, ...ofPods];
+}
+
+/** One name for a Pod that is known by several UIDs. */
+function podId(snapshot: Snapshot, uid: string, ifName: string): string {
+    return `${snapshot.podOf(uid)?.uids[0] ?? uid} ${ifName}`;
+}

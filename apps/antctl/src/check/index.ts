@@ -1,0 +1,1 @@
+export { checkCommand } from "./command.ts";

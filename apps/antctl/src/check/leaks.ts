@@ -1,0 +1,90 @@
+import { type AllocationPod } from "@antrea/crd";
+import { isFinished, type Claim, type PodInfo } from "../cluster/index.ts";
+import { finding, type Finding } from "./finding.ts";
+import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
+
+/** Addresses that are held for Pods which do not use them. */
+export function leaks(snapshot: Snapshot): readonly Finding[] {
+    const claimsOfInterface = Map.groupBy(snapshot.claims, (claim) => interfaceKey(claim));
+    return snapshot.claims.flatMap((claim) => {
+        const { pod } = claim;
+        if (pod === undefined) return [];
+        const about = { address: claim.address, pool: claim.pool, node: pod.nodeName };
+        const record = snapshot.recordsOf(claim.address).find((each) => snapshot.isOf(each, pod));
+        const text = leakOf({ snapshot, claim, pod, record, twins: claimsOfInterface.get(interfaceKey(claim)) ?? [] });
+        return text === undefined ? [] : [finding("leak", text.rule, about, pod.uid, text.text)];
+    });
+}
+
+interface Leak {
+    readonly rule: string;
+    readonly text: string;
+}
+
+function leakOf(o: {
+    readonly snapshot: Snapshot;
+    readonly claim: Claim;
+    readonly pod: AllocationPod;
+    readonly record: RecordOnNode | undefined;
+    readonly twins: readonly Claim[];
+}): Leak | undefined {
+    const { snapshot, claim, pod, record } = o;
+    const name = `Pod ${pod.namespace}/${pod.name}`;
+    const living = snapshot.podOf(pod.uid);
+    if (living === undefined || isFinished(living)) {
+        const end = living === undefined ? "is gone" : "has ended";
+        return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };
+    }
+    if (record !== undefined) return undefined;
+    const used = o.twins.find((twin) => twin !== claim && hasRecord(snapshot, twin));
+    if (used !== undefined) {
+        return { rule: "second-claim", text: `held for ${name}, which uses ${used.address}; its agent frees this one` };
+    }
+    return unusedBy(living, snapshot, claim, pod, name);
+}
+
+/** What becomes of the claim of a Pod that is gone. */
+function remedy(snapshot: Snapshot, pod: AllocationPod, record: RecordOnNode | undefined): string {
+    if (!snapshot.hasNode(pod.nodeName)) {
+        return `Node ${pod.nodeName} is gone too: antrea-controller frees it 5 minutes after the Node`;
+    }
+    const node = snapshot.pools.nodes.find(({ name }) => name === pod.nodeName);
+    if (node?.ready === false) {
+        return `Node ${pod.nodeName} is not ready: if it is off for good, delete it or taint it node.kubernetes.io/out-of-service`;
+    }
+    if (record !== undefined) {
+        return `port ${record.port} of Node ${record.node} still has it: its container runs on, or its agent has not yet cleaned up`;
+    }
+    if (snapshot.unread.has(pod.nodeName)) {
+        return `OVS of Node ${pod.nodeName} was not seen, its container may run on; its agent frees it when it can`;
+    }
+    return `the agent of Node ${pod.nodeName} frees it within a minute or two, else read that agent's log`;
+}
+
+/** A Pod that runs has its address in OVS; one that is starting may not have it yet. */
+function unusedBy(
+    living: PodInfo,
+    snapshot: Snapshot,
+    claim: Claim,
+    pod: AllocationPod,
+    name: string,
+): Leak | undefined {
+    if (living.phase !== "Running" || living.ips.length === 0) return undefined;
+    const reported = pod.interface !== "eth0" || living.ips.includes(claim.address);
+    if (!reported) {
+        const text = `held for ${name}, which runs with ${living.ips.join(", ")}; the agent of Node ${pod.nodeName} frees it`;
+        return { rule: "other-address", text };
+    }
+    if (snapshot.unread.has(pod.nodeName)) return undefined;
+    const text = `held for ${name}, which runs, but OVS of Node ${pod.nodeName} has no port with it: restart the Pod`;
+    return { rule: "no-record", text };
+}
+
+function hasRecord(snapshot: Snapshot, claim: Claim): boolean {
+    const { pod } = claim;
+    return pod !== undefined && snapshot.recordsOf(claim.address).some((record) => snapshot.isOf(record, pod));
+}
+
+function interfaceKey({ pod, ip, name }: Claim): string {
+    return pod === undefined ? name : [pod.uid, pod.interface, ip.family].join(" ");
+}

@@ -1,0 +1,75 @@
+import { formatIp, IpError, parseIp, prefixContains, type IpAddress } from "@antrea/ip";
+import { hasOwnAddress, holderText } from "../cluster/index.ts";
+import { finding, type Finding } from "./finding.ts";
+import { type Snapshot } from "./snapshot.ts";
+
+/** Addresses in use that no claim holds, and claims that their pool does not cover. */
+export function orphans(snapshot: Snapshot): readonly Finding[] {
+    return [...claimsWithoutPool(snapshot), ...recordsWithoutClaim(snapshot), ...podsWithoutClaim(snapshot)];
+}
+
+function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
+    return snapshot.claims.flatMap((claim) => {
+        const { address, pool, pod, ip } = claim;
+        const about = { address, pool, node: pod?.nodeName };
+        const entry = snapshot.pools.get(pool);
+        const holder = `claimed for ${holderText(claim)}`;
+        if (entry === undefined) {
+            const text = `${holder} from IPPool ${pool}, which does not exist; it goes with its owner`;
+            return [finding("orphan", "unknown-pool", about, pool, text)];
+        }
+        if (entry.pool.addresses.has(ip)) return [];
+        const text = `${holder} outside the present ranges of IPPool ${pool}; it goes with its owner`;
+        return [finding("orphan", "outside-pool", about, pool, text)];
+    });
+}
+
+function recordsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
+    return snapshot.records.flatMap((record) =>
+        record.addresses.flatMap(({ ip, pool: named }) => {
+            const address = formatIp(ip);
+            const { node, port } = record;
+            if (snapshot.claimOf(address) !== undefined) return [];
+            if (named === undefined && isOfNode(snapshot, node, ip)) return [];
+            const pool = named || snapshot.pools.covering(ip)[0]?.name;
+            const user = `used by port ${port} of Pod ${record.podNamespace}/${record.podName}`;
+            const text =
+                pool === undefined
+                    ? `${user}, and lies in no podCIDR of Node ${node}: restart the Pod`
+                    : `${user}, and not claimed; the agent of Node ${node} claims it again within a minute`;
+            return [finding("orphan", "no-claim", { address, pool, node }, `${node} ${port}`, text)];
+        }),
+    );
+}
+
+/** On Nodes whose OVS was read, its records tell the same and more. */
+function podsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
+    return snapshot.pods.flatMap((pod) => {
+        const node = pod.nodeName;
+        if (node === undefined || !snapshot.unread.has(node)) return [];
+        if (!hasOwnAddress(pod) || pod.deleting || pod.phase !== "Running") return [];
+        return pod.ips.flatMap((address) => {
+            const ip = readAddress(address);
+            if (ip === undefined || snapshot.claimOf(address) !== undefined || isOfNode(snapshot, node, ip)) return [];
+            const [pool] = snapshot.pools.covering(ip);
+            if (pool === undefined) return [];
+            const text = `Pod ${pod.namespace}/${pod.name} reports it and it is not claimed; OVS of Node ${node} was not seen`;
+            return [finding("orphan", "no-claim", { address, pool: pool.name, node }, pod.uids[0] ?? "", text)];
+        });
+    });
+}
+
+/** Whether the address is of the Node's own subnets, which need no claim. */
+function isOfNode(snapshot: Snapshot, node: string, ip: IpAddress): boolean {
+    const info = snapshot.pools.nodes.find(({ name }) => name === node);
+    return info?.podCidrs.some((cidr) => prefixContains(cidr, ip)) ?? false;
+}
+
+function readAddress(text: string): IpAddress | undefined {
+    try {
+        return parseIp(text);
+    } catch (error) {
+        if (error instanceof IpError) return undefined;
+        throw error;
+    }
+}

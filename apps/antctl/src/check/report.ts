@@ -1,0 +1,43 @@
+import { duplicates } from "./duplicates.ts";
+import { type Finding } from "./finding.ts";
+import { leaks } from "./leaks.ts";
+import { orphans } from "./orphans.ts";
+import { reservations } from "./reservations.ts";
+import { type Snapshot } from "./snapshot.ts";
+
+/** `ipam check` */
+export interface CheckReport {
+    readonly findings: readonly Omit<Finding, "key">[];
+    /** Nodes whose OVS could not be read. */
+    readonly unread: readonly { readonly node: string; readonly reason: string }[];
+    readonly looked: {
+        readonly claims: number;
+        readonly pods: number;
+        readonly records: number;
+        readonly nodes: number;
+    };
+}
+
+/** Everything that one look finds. */
+export function findingsOf(snapshot: Snapshot): readonly Finding[] {
+    return [...duplicates(snapshot), ...leaks(snapshot), ...orphans(snapshot), ...reservations(snapshot)];
+}
+
+/** What both looks found, as the later one tells it: what comes and goes by itself is no finding. */
+export function inBoth(first: readonly Finding[], second: readonly Finding[]): readonly Finding[] {
+    const keys = new Set(first.map(({ key }) => key));
+    return second.filter(({ key }) => keys.has(key));
+}
+
+export function checkReport(snapshot: Snapshot, findings: readonly Finding[]): CheckReport {
+    return {
+        findings: findings.map(({ key: _, ...rest }) => rest),
+        unread: [...snapshot.unread].map(([node, reason]) => ({ node, reason })),
+        looked: {
+            claims: snapshot.claims.length,
+            pods: snapshot.pods.length,
+            records: snapshot.records.length,
+            nodes: snapshot.pools.nodes.length,
+        },
+    };
+}

@@ -1,0 +1,43 @@
+import { sameIp } from "@antrea/ip";
+import { poolsOf } from "@antrea/ipam";
+import { ownerText, type Claim } from "../cluster/index.ts";
+import { finding, type Finding } from "./finding.ts";
+import { type Snapshot } from "./snapshot.ts";
+
+/** Addresses that are kept for an owner who does not ask for them. */
+export function reservations(snapshot: Snapshot): readonly Finding[] {
+    return snapshot.claims.flatMap((claim) => {
+        if (claim.state !== "Reserved") return [];
+        const reason = unasked(snapshot, claim);
+        if (reason === undefined) return [];
+        const text = `kept for ${ownerText(claim.owner)}: ${reason}`;
+        return [finding("reservation", "unasked", claim, claim.owner.uid ?? "", text)];
+    });
+}
+
+function unasked(snapshot: Snapshot, { owner, pool, ip }: Claim): string | undefined {
+    switch (owner.kind) {
+        case "Pod":
+            return "a Pod's address is never reserved; delete the claim";
+        case "Node": {
+            const node = snapshot.pools.nodes.find(({ name }) => name === owner.name);
+            if (node === undefined) return "there is no such Node; antrea-controller frees it";
+            const has = node.addresses.some((each) => sameIp(each, ip));
+            return has ? undefined : "the Node does not have this address; antrea-controller frees it";
+        }
+        case "StatefulSet": {
+            const set = snapshot.statefulSets.find(
+                (each) => each.namespace === owner.namespace && each.name === owner.name,
+            );
+            if (set === undefined) return "there is no such StatefulSet; antrea-controller frees it";
+            const ordinal = owner.index ?? -1;
+            const last = set.start + set.replicas - 1;
+            if (ordinal < set.start || ordinal > last) {
+                const range = set.replicas === 0 ? "no Pods" : `ordinals ${set.start} to ${last}`;
+                return `the set has ${range}; antrea-controller frees it`;
+            }
+            const named = poolsOf(set.annotations, snapshot.namespaces.get(set.namespace)?.annotations);
+            return named?.names.includes(pool) === true ? undefined : `the set does not name IPPool ${pool} (any more)`;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import {
+    allocationAddress,
+    AllocationNameError,
+    type AllocationOwner,
+    type AllocationPod,
+    type IpAllocation,
+} from "@antrea/crd";
+import { formatIp, type IpAddress } from "@antrea/ip";
+
+/** What commands need of an IPAllocation; a cluster may have 100,000. */
+export interface Claim {
+    readonly name: string;
+    /** The address that the name tells: it is what the API server keeps unique. */
+    readonly ip: IpAddress;
+    readonly address: string;
+    readonly pool: string;
+    readonly state: "Allocated" | "Reserved";
+    readonly owner: AllocationOwner;
+    readonly pod: AllocationPod | undefined;
+    readonly since: string | undefined;
+}
+
+/** Undefined for an object whose name is no address: nothing of ours made it. */
+export function readClaim(object: IpAllocation): Claim | undefined {
+    const { name = "", creationTimestamp } = object.metadata ?? {};
+    const { pool, state, owner, pod } = object.spec;
+    try {
+        const ip = allocationAddress(name);
+        return { name, ip, address: formatIp(ip), pool, state, owner, pod, since: creationTimestamp };
+    } catch (error) {
+        if (error instanceof AllocationNameError) return undefined;
+        throw error;
+    }
+}
+
+/** `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`. */
+export function ownerText(owner: AllocationOwner): string {
+    const name = owner.namespace === undefined ? (owner.name ?? "?") : `${owner.namespace}/${owner.name ?? "?"}`;
+    return `${owner.kind} ${name}${owner.index === undefined ? "" : ` ordinal ${owner.index}`}`;
+}
+
+/** Who has the address, as a part of a sentence: `Pod shop/web-0 on Node node1`. */
+export function holderText(claim: Claim): string {
+    if (claim.pod === undefined) return `${ownerText(claim.owner)} (reserved)`;
+    return `Pod ${claim.pod.namespace}/${claim.pod.name} on Node ${claim.pod.nodeName}`;
+}

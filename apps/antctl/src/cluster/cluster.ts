@@ -1,0 +1,133 @@
+import { allocationName, ipAllocations, ipPools, type IpPool } from "@antrea/crd";
+import { type IpAddress, type Prefix } from "@antrea/ip";
+import {
+    deployments,
+    isKubeError,
+    namespaces,
+    nodes,
+    pods,
+    serviceCidrs,
+    statefulSets,
+    type ApiClient,
+    type KubeObject,
+    type ListOptions,
+    type ObjectRef,
+    type Resource,
+} from "@antrea/kube";
+import { CliError } from "../errors.ts";
+import { readClaim, type Claim } from "./claim.ts";
+import { readNode, readServiceCidrs, type NodeInfo } from "./node.ts";
+import { ipamAnnotations, readPod, type PodInfo } from "./pod.ts";
+import { readDeployment, readStatefulSet, type WorkloadInfo } from "./workload.ts";
+
+export interface NamespaceInfo {
+    readonly name: string;
+    /** The annotations of IPAM, where it has them. */
+    readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface ClaimSelector {
+    readonly pool?: string;
+    readonly nodeName?: string;
+    readonly state?: Claim["state"];
+}
+
+/** Reads a cluster for one command. Each call asks the API server; lists are reduced page by page to what is needed. */
+export class Cluster {
+    readonly api: ApiClient;
+    readonly #options: { readonly timeoutMs: number };
+
+    /** `timeoutMs` is for each request. */
+    constructor(components: { readonly api: ApiClient }, options: { readonly timeoutMs: number }) {
+        this.api = components.api;
+        this.#options = options;
+    }
+
+    async pools(): Promise<readonly IpPool[]> {
+        return served(this.list(ipPools, (pool) => pool));
+    }
+
+    async pool(name: string): Promise<IpPool | undefined> {
+        return this.find(ipPools, { name });
+    }
+
+    async claims(selector: ClaimSelector = {}): Promise<readonly Claim[]> {
+        const terms = [
+            ["spec.pool", selector.pool],
+            ["spec.pod.nodeName", selector.nodeName],
+            ["spec.state", selector.state],
+        ].flatMap(([field, value]) => (value === undefined ? [] : [`${field}=${value}`]));
+        const o = terms.length === 0 ? {} : { fieldSelector: terms.join(",") };
+        return served(this.list(ipAllocations, readClaim, o));
+    }
+
+    async claimOf(ip: IpAddress): Promise<Claim | undefined> {
+        const object = await this.find(ipAllocations, { name: allocationName(ip) });
+        return object && readClaim(object);
+    }
+
+    async nodes(): Promise<readonly NodeInfo[]> {
+        return this.list(nodes, readNode);
+    }
+
+    async pods(
+        o: Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace"> = {},
+    ): Promise<readonly PodInfo[]> {
+        return this.list(pods, readPod, o);
+    }
+
+    async serviceCidrs(): Promise<readonly Prefix[]> {
+        return (await this.list(serviceCidrs, readServiceCidrs)).flat();
+    }
+
+    async statefulSets(): Promise<readonly WorkloadInfo[]> {
+        return this.list(statefulSets, readStatefulSet);
+    }
+
+    async deployments(): Promise<readonly WorkloadInfo[]> {
+        return this.list(deployments, readDeployment);
+    }
+
+    async namespaces(): Promise<readonly NamespaceInfo[]> {
+        return this.list(namespaces, ({ metadata }) => ({
+            name: metadata?.name ?? "",
+            annotations: ipamAnnotations(metadata?.annotations),
+        }));
+    }
+
+    /** All objects, each reduced at once; what `reduce` gives undefined for is left out. */
+    async list<T extends KubeObject, Reduced>(
+        resource: Resource<T>,
+        reduce: (object: T) => Reduced | undefined,
+        o: ListOptions = {},
+    ): Promise<readonly Reduced[]> {
+        const found: Reduced[] = [];
+        for await (const page of this.api.pages(resource, { timeoutMs: this.#options.timeoutMs, ...o })) {
+            for (const item of page.items) {
+                const reduced = reduce(item);
+                if (reduced !== undefined) found.push(reduced);
+            }
+        }
+        return found;
+    }
+
+    async find<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): Promise<T | undefined> {
+        return this.api.find(resource, ref, { timeoutMs: this.#options.timeoutMs });
+    }
+}
+
+/** A list that is not found is a kind that the API server does not know. */
+async function served<T>(list: Promise<T>): Promise<T> {
+    try {
+        return await list;
+    } catch (cause) {
+        if (!isKubeError(cause, "NOT_FOUND")) throw cause;
+        throw new CliError(
+            "NOT_SERVED",
+            "environment",
+            "the cluster does not know IPPools and IPAllocations",
+            "install Antrea with its chart, whose CRDs bring them, or choose another cluster with --context",
+            { cause },
+        );
+    }
+}

@@ -1,0 +1,38 @@
+import { events, type KubeEvent } from "@antrea/kube";
+import { type Cluster } from "./cluster.ts";
+
+/** What commands show of an Event. */
+export interface EventInfo {
+    /** When it was seen last. */
+    readonly time: string | undefined;
+    readonly type: string;
+    readonly reason: string;
+    readonly from: string;
+    readonly note: string;
+    readonly count: number;
+}
+
+/** The events about an object, the latest first. */
+export async function eventsOf(
+    cluster: Pick<Cluster, "list">,
+    object: { readonly kind: string; readonly namespace: string; readonly name: string },
+): Promise<readonly EventInfo[]> {
+    const fieldSelector = `regarding.kind=${object.kind},regarding.name=${object.name}`;
+    const found = await cluster.list(events, readEvent, { namespace: object.namespace, fieldSelector });
+    return found.toSorted((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1));
+}
+
+function readEvent(event: KubeEvent): EventInfo {
+    return {
+        time:
+            event.series?.lastObservedTime ??
+            event.deprecatedLastTimestamp ??
+            event.eventTime ??
+            event.metadata?.creationTimestamp,
+        type: event.type ?? "Normal",
+        reason: event.reason ?? "",
+        from: event.reportingController || (event.deprecatedSource?.component ?? ""),
+        note: event.note ?? "",
+        count: event.series?.count ?? event.deprecatedCount ?? 1,
+    };
+}

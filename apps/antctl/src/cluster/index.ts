@@ -1,0 +1,6 @@
+export { holderText, ownerText, readClaim, type Claim } from "./claim.ts";
+export { Cluster, type ClaimSelector, type NamespaceInfo } from "./cluster.ts";
+export { eventsOf, type EventInfo } from "./event.ts";
+export { type NodeInfo } from "./node.ts";
+export { hasOwnAddress, ipamAnnotations, isFinished, readPod, type OwnerReference, type PodInfo } from "./pod.ts";
+export { type WorkloadInfo } from "./workload.ts";

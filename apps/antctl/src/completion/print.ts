@@ -1,0 +1,12 @@
+import { type Completions } from "./complete.ts";
+import { directive } from "./scripts.ts";
+
+/** Completions as the scripts, and kubectl, read them. */
+export function printCompletions({ items, files }: Completions): string {
+    const lines = items.map(({ value, description }) =>
+        description === undefined || description === "" ? value : `${value}\t${description.replaceAll(/\s+/g, " ")}`,
+    );
+    const open = items.length > 0 && items.every((item) => item.open === true);
+    const flags = (files ? 0 : directive.noFile) | (open ? directive.noSpace : 0);
+    return [...lines, `:${flags}`, ""].join("\n");
+}

@@ -1,0 +1,122 @@
+import { kubeconfigContexts } from "@antrea/kube";
+import { Command } from "commander";
+import { checkCommand } from "./check/index.ts";
+import { completionCommand, type DynamicWords, type TypedOptions } from "./completion/index.ts";
+import { explainCommand } from "./explain/index.ts";
+import { formatReport, styleFor, type Terminal } from "./output/index.ts";
+import { planCommand } from "./plan/index.ts";
+import {
+    createProgram,
+    exitOk,
+    findKubeconfig,
+    globalOptionsOf,
+    openSession,
+    settle,
+    type CommandContext,
+    type Completer,
+} from "./program/index.ts";
+import { showCommand } from "./show/index.ts";
+import { versionCommand } from "./version-command.ts";
+import { whoCommand } from "./who/index.ts";
+
+/** What a run has of the machine. */
+export interface World {
+    readonly terminal: Terminal;
+    writeOut(text: string): void;
+    writeErr(text: string): void;
+    /** Reads a file, or standard input for `-`. Throws BAD_INPUT. */
+    readInput(path: string): string;
+    /** Milliseconds since 1970. */
+    now(): number;
+    /** Milliseconds. */
+    sleep(ms: number): Promise<void>;
+}
+
+export interface Composition {
+    readonly program: Command;
+    readonly dynamicWords: DynamicWords;
+    /** What the command that ran asks to exit with. */
+    exitCode(): number;
+}
+
+/** Longest wait for a word that only the cluster can tell: a person is waiting at the prompt. */
+const completionTimeoutMs = 3_000;
+
+/** Builds the commands of one run and hands them what they work with. */
+export function compose(name: string, world: World): Composition {
+    const { environment } = world.terminal;
+    const completers = new Map<Command, Completer>();
+    let exitCode = exitOk;
+    const context: CommandContext = {
+        style: styleFor(world.terminal),
+        now: () => world.now(),
+        sleep: (ms) => world.sleep(ms),
+        session: (command) => openSession(globalOptionsOf(command), environment),
+        print: (command, report, render) => {
+            const { output } = globalOptionsOf(command);
+            world.writeOut(formatReport(report, output, (each) => render(each, context.style)));
+        },
+        write: (text) => world.writeOut(text),
+        note: (text) => world.writeErr(`${text}\n`),
+        readInput: (path) => world.readInput(path),
+        exitWith: (code) => {
+            exitCode = code;
+        },
+        completeWith: (command, completer) => {
+            completers.set(command, completer);
+            return command;
+        },
+    };
+
+    const ipam = new Command("ipam")
+        .summary("IP address management: pools, claims, who has what")
+        .description("Shows and explains IPPools and the addresses that Pods have from them.")
+        .addCommand(showCommand(context))
+        .addCommand(whoCommand(context))
+        .addCommand(explainCommand(context))
+        .addCommand(planCommand(context))
+        .addCommand(checkCommand(context));
+    const program = createProgram(name)
+        .addCommand(ipam)
+        .addCommand(versionCommand(context))
+        .addCommand(completionCommand(context));
+    settle(program, { name, writeOut: (text) => world.writeOut(text), writeErr: (text) => world.writeErr(text) });
+
+    // Whatever fails while a word is completed, there is nobody to tell it to: no words are offered.
+    const dynamicWords: DynamicWords = {
+        argument: async ({ command, typed, before, options }) => {
+            const completer = completers.get(command);
+            if (completer === undefined) return [];
+            try {
+                using session = openSession(sessionOptions(options), environment);
+                return await completer({ session, typed, before, options });
+            } catch {
+                return [];
+            }
+        },
+        option: async (option, options) => {
+            try {
+                if (option === "context") {
+                    const files = findKubeconfig(options.get("kubeconfig"), environment);
+                    return files === undefined ? [] : kubeconfigContexts(files).map((value) => ({ value }));
+                }
+                if (option !== "namespace") return [];
+                using session = openSession(sessionOptions(options), environment);
+                return (await session.cluster.namespaces()).map(({ name: value }) => ({ value }));
+            } catch {
+                return [];
+            }
+        },
+    };
+    return { program, dynamicWords, exitCode: () => exitCode };
+}
+
+function sessionOptions(options: TypedOptions): Parameters<typeof openSession>[0] {
+    const kubeconfig = options.get("kubeconfig");
+    const context = options.get("context");
+    return {
+        ...(kubeconfig === undefined ? {} : { kubeconfig }),
+        ...(context === undefined ? {} : { context }),
+        requestTimeout: completionTimeoutMs,
+    };
+}

@@ -1,0 +1,156 @@
+import { formatIp, type Family } from "@antrea/ip";
+import { checkPod, refusalText, type StatefulSetPlace } from "@antrea/ipam";
+import { holderText, isFinished, type Claim } from "../cluster/index.ts";
+import { claimsOfOrdinal, claimsOfPod, nodeOf, type Facts, type Wish } from "./facts.ts";
+import { type PoolTrial } from "./pool-trials.ts";
+
+/** Something that keeps the Pod from having its addresses, and what to do about it. */
+export interface Block {
+    readonly what: string;
+    readonly next: string;
+}
+
+/** What keeps the Pod now from having what it asks for; nothing if it has it, or needs nothing of pools. */
+export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[]): readonly Block[] {
+    const { pod } = facts;
+    if (isFinished(pod) || pod.deleting || facts.gate.state === "off") return [];
+    const missing = missingFamilies(facts, trials);
+    if (missing.length === 0 && claimsOfPod(facts).length > 0) return agentBlocks(facts);
+    return [
+        ...scheduling(facts),
+        ...annotations(facts),
+        ...unknownPools(trials),
+        ...missing.flatMap((family) =>
+            wish.set === undefined ? plain(facts, wish, trials, family) : sticky(facts, wish.set, trials, family),
+        ),
+        ...agentBlocks(facts),
+    ];
+}
+
+/** Families that the pools have and the Pod has no address of. */
+function missingFamilies(facts: Facts, trials: readonly PoolTrial[]): readonly Family[] {
+    const has = new Set(claimsOfPod(facts).map(({ ip }) => ip.family));
+    const asked = new Set(trials.map(({ ipVersion }) => ipVersion).filter((family) => family !== undefined));
+    return [...asked].filter((family) => !has.has(family));
+}
+
+function scheduling({ pod, unscheduled }: Facts): readonly Block[] {
+    if (pod.nodeName !== undefined) return [];
+    const reason = unscheduled === undefined ? "" : `: ${unscheduled}`;
+    return [
+        {
+            what: `the Pod has no Node yet${reason}`,
+            next: "addresses are claimed once the scheduler has chosen a Node",
+        },
+    ];
+}
+
+/** The rules of admission; the agent asks the same ones. */
+function annotations({ pod, namespaceAnnotations, pools }: Facts): readonly Block[] {
+    const object = { metadata: { annotations: pod.annotations }, spec: { hostNetwork: pod.hostNetwork } };
+    const context = { pool: (name: string) => pools.get(name)?.pool, exclusions: pools.exclusions };
+    const { errors } = checkPod({ old: undefined, object, namespace: namespaceAnnotations }, context);
+    return errors
+        .filter(({ rule }) => !rule.startsWith("there is no IPPool"))
+        .map((refusal) => ({
+            what: refusalText(refusal),
+            next: "correct the annotation where it is set: the Pod, its template, or its Namespace",
+        }));
+}
+
+function unknownPools(trials: readonly PoolTrial[]): readonly Block[] {
+    return trials
+        .filter(({ outcome }) => outcome === "unknown" || outcome === "unusable")
+        .map(({ pool, text }) => ({
+            what: `IPPool ${pool} ${text}`,
+            next: "create or correct the IPPool, or name another one in the annotation",
+        }));
+}
+
+function plain(facts: Facts, wish: Wish, trials: readonly PoolTrial[], family: Family): readonly Block[] {
+    const ofFamily = trials.filter(({ ipVersion }) => ipVersion === family);
+    if (ofFamily.some(({ outcome }) => outcome === "next" || outcome === "unusable")) return [];
+    const fixed = wish.fixed.find((ip) => ip.family === family);
+    if (fixed !== undefined) {
+        const holder = facts.claims.find(({ address }) => address === formatIp(fixed));
+        return holder === undefined ? [] : [fixedHeld(formatIp(fixed), holder)];
+    }
+    const names = ofFamily.map(({ pool }) => pool).join(" and ");
+    return [
+        {
+            what: `no IPv${family} address is free: IPPool ${names} ${ofFamily.length > 1 ? "are" : "is"} exhausted`,
+            next: "add a range to the pool, name a further pool in the annotation, or delete Pods that use it",
+        },
+    ];
+}
+
+function fixedHeld(address: string, holder: Claim): Block {
+    const what = `the fixed address ${address} is held by ${holderText(holder)}`;
+    if (holder.pod === undefined) return { what, next: "choose another address in annotation ipam.antrea.io/pod-ips" };
+    return {
+        what,
+        next: "delete that Pod, or choose another address; a Deployment with a fixed address needs strategy Recreate",
+    };
+}
+
+function sticky(facts: Facts, place: StatefulSetPlace, trials: readonly PoolTrial[], family: Family): readonly Block[] {
+    const { pod } = facts;
+    const claim = claimsOfOrdinal(facts.claims, pod.namespace, place).find(({ ip }) => ip.family === family);
+    const ordinal = `ordinal ${place.ordinal} of StatefulSet ${pod.namespace}/${place.name}`;
+    if (claim === undefined) {
+        const exhausted = trials
+            .filter(({ ipVersion }) => ipVersion === family)
+            .every(({ outcome }) => outcome === "exhausted");
+        return [
+            {
+                what: `no IPv${family} address is reserved for ${ordinal}${exhausted ? ": the pools have no free address" : ""}`,
+                next: exhausted
+                    ? "add a range to a pool that the template names: the reservation follows by itself"
+                    : "antrea-controller reserves one at once when it runs: see its log and the events of the StatefulSet",
+            },
+        ];
+    }
+    return claim.pod === undefined ? [] : [heldByEarlier(facts, claim, ordinal)];
+}
+
+/** The ordinal's address is still in the hands of a Pod of the same name that was there before. */
+function heldByEarlier(facts: Facts, claim: Claim, ordinal: string): Block {
+    const { nodeName = "", uid = "" } = claim.pod ?? {};
+    const node = nodeOf(facts, nodeName);
+    const what = `${claim.address}, kept for ${ordinal}, is still held by the earlier Pod (UID ${uid}) on Node ${nodeName}`;
+    if (node === undefined) {
+        return {
+            what: `${what}, which is gone`,
+            next: "antrea-controller hands it over 5 minutes after the Node has gone",
+        };
+    }
+    if (node.outOfService) {
+        return {
+            what: `${what}, which is out of service`,
+            next: "antrea-controller hands it over: see its log if it does not",
+        };
+    }
+    if (node.ready) {
+        return {
+            what,
+            next: `the agent of Node ${nodeName} frees it once the old container is gone: see its log if it does not`,
+        };
+    }
+    return {
+        what: `${what}, which is not ready`,
+        next:
+            `if the machine is off for good, delete Node ${nodeName}, or say that it is off: ` +
+            `kubectl taint node ${nodeName} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`,
+    };
+}
+
+function agentBlocks({ pod, agent }: Facts): readonly Block[] {
+    if (pod.nodeName === undefined || pod.phase === "Running") return [];
+    if (agent === undefined) {
+        const what = `no antrea-agent runs on Node ${pod.nodeName}`;
+        return [{ what, next: "see why the DaemonSet antrea-agent has no Pod there" }];
+    }
+    if (agent.phase === "Running") return [];
+    const what = `the antrea-agent of Node ${pod.nodeName}, Pod ${agent.namespace}/${agent.name}, is ${agent.phase}`;
+    return [{ what, next: `kubectl -n ${agent.namespace} describe pod ${agent.name}` }];
+}

@@ -1,0 +1,122 @@
+import { namespaces, pods, type Pod } from "@antrea/kube";
+import { Command, Option } from "commander";
+import { eventsOf, ipamAnnotations, readPod, type Claim, type Cluster, type PodInfo } from "../cluster/index.ts";
+import { CliError } from "../errors.ts";
+import { PoolSet } from "../pools/index.ts";
+import { type CommandContext, type Completion } from "../program/index.ts";
+import { wishOf, type Facts, type Wish } from "./facts.ts";
+import { readGate } from "./gate.ts";
+import { renderExplain } from "./render.ts";
+import { explain } from "./report.ts";
+
+/** `antctl ipam explain pod NAMESPACE/NAME` */
+export function explainCommand(context: CommandContext): Command {
+    const pod = new Command("pod")
+        .summary("explain where a Pod's addresses come from, and what blocks")
+        .description(
+            "Explains which annotation of a Pod or its Namespace counts, which pools are tried in which order and why " +
+                "each serves or not, what the Pod has, and what blocks it now.",
+        )
+        .argument("POD", "NAMESPACE/NAME, or NAME with --namespace")
+        .addOption(new Option("-n, --namespace <NAME>", "Namespace of the Pod (default: that of the context)"))
+        .action(async (text: string, options: { readonly namespace?: string }) => {
+            using session = context.session(pod);
+            const ref = readRef(text, options.namespace ?? session.namespace ?? "default");
+            const facts = await gather(session.cluster, ref);
+            context.print(pod, explain(facts), (report, style) => renderExplain(report, style, context.now()));
+        });
+    context.completeWith(pod, async ({ session, typed, before, options }) =>
+        before.length > 0 ? [] : completePod(session.cluster, typed, options.get("namespace")),
+    );
+    return new Command("explain").summary("explain why something has the addresses it has").addCommand(pod);
+}
+
+interface PodRef {
+    readonly namespace: string;
+    readonly name: string;
+}
+
+function readRef(text: string, namespace: string): PodRef {
+    const parts = text.split("/");
+    const [first = "", second] = parts;
+    if (parts.length > 2 || parts.includes("")) {
+        const what = `"${text}" names no Pod`;
+        throw new CliError("USAGE", "caller", what, "write NAMESPACE/NAME, such as default/web-0");
+    }
+    return second === undefined ? { namespace, name: first } : { namespace: first, name: second };
+}
+
+const agentSelector = "app=antrea,component=antrea-agent";
+
+async function gather(cluster: Cluster, ref: PodRef): Promise<Facts> {
+    const [object, namespace, pools] = await Promise.all([
+        cluster.find(pods, ref),
+        cluster.find(namespaces, { name: ref.namespace }),
+        PoolSet.read(cluster),
+    ]);
+    if (object === undefined) {
+        const next = `kubectl -n ${ref.namespace} get pods lists those that there are`;
+        throw new CliError("NOT_FOUND", "caller", `there is no Pod ${ref.namespace}/${ref.name}`, next);
+    }
+    const pod = readPod(object);
+    const namespaceAnnotations = ipamAnnotations(namespace?.metadata?.annotations);
+    const wish = wishOf(pod, namespaceAnnotations);
+    const agents = await cluster.pods({ labelSelector: agentSelector });
+    const [gate, claims, events, setEvents] = await Promise.all([
+        readGate(cluster, agents[0]?.namespace ?? "kube-system"),
+        claimsFor(cluster, pools, pod, wish),
+        eventsOf(cluster, { kind: "Pod", ...ref }),
+        wish?.set === undefined
+            ? []
+            : eventsOf(cluster, { kind: "StatefulSet", namespace: ref.namespace, name: wish.set.name }),
+    ]);
+    return {
+        pod,
+        unscheduled: unscheduledReason(object),
+        namespaceAnnotations,
+        gate,
+        pools,
+        claims,
+        agent: agents.find(({ nodeName, deleting }) => nodeName === pod.nodeName && !deleting),
+        events,
+        setEvents,
+    };
+}
+
+/** Those of the pools that are named, of the pools that overlap them, and of the Pod's Node: its own are there. */
+async function claimsFor(
+    cluster: Cluster,
+    pools: PoolSet,
+    pod: PodInfo,
+    wish: Wish | undefined,
+): Promise<readonly Claim[]> {
+    const named = (wish?.named.names ?? []).map((name) => pools.get(name)?.pool).filter((pool) => pool !== undefined);
+    const names = new Set([...named, ...named.flatMap((pool) => pools.overlapping(pool))].map(({ name }) => name));
+    const lists = await Promise.all([
+        ...[...names].map((pool) => cluster.claims({ pool })),
+        ...(pod.nodeName === undefined ? [] : [cluster.claims({ nodeName: pod.nodeName })]),
+    ]);
+    return [...new Map(lists.flat().map((claim) => [claim.name, claim])).values()];
+}
+
+function unscheduledReason({ status }: Pod): string | undefined {
+    return status?.conditions?.find(({ type, status: value }) => type === "PodScheduled" && value === "False")?.message;
+}
+
+/** First the Namespace, then the Pods in it: a cluster has too many Pods to offer all. */
+async function completePod(
+    cluster: Cluster,
+    typed: string,
+    namespace: string | undefined,
+): Promise<readonly Completion[]> {
+    const slash = typed.indexOf("/");
+    if (slash < 0 && namespace === undefined) {
+        return (await cluster.namespaces()).map(({ name }) => ({ value: `${name}/`, open: true }));
+    }
+    const of = namespace ?? typed.slice(0, slash);
+    const prefix = namespace === undefined ? `${of}/` : "";
+    return (await cluster.pods({ namespace: of })).map(({ name, phase }) => ({
+        value: prefix + name,
+        description: phase,
+    }));
+}

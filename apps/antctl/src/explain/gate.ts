@@ -1,0 +1,35 @@
+import { configMaps, isKubeError } from "@antrea/kube";
+import { readFeatureGates } from "@antrea/settings";
+import { parseDocument } from "yaml";
+import { type Cluster } from "../cluster/index.ts";
+
+/** Whether agents heed the annotations, as the configuration of the cluster says. */
+export type Gate = { readonly state: "on" | "off" } | { readonly state: "unknown"; readonly reason: string };
+
+const configMap = "antrea-config";
+const agentConfig = "antrea-agent.conf";
+
+/** Reads the feature gate AntreaIPAM from the configuration of the agents. */
+export async function readGate(cluster: Pick<Cluster, "find">, namespace: string): Promise<Gate> {
+    try {
+        const map = await cluster.find(configMaps, { namespace, name: configMap });
+        if (map === undefined) return unknown(`there is no ConfigMap ${namespace}/${configMap}`);
+        return gateIn(map.data?.[agentConfig] ?? "");
+    } catch (error) {
+        if (isKubeError(error, "FORBIDDEN")) return unknown(`you may not read ConfigMap ${namespace}/${configMap}`);
+        throw error;
+    }
+}
+
+/** The gate by the text of antrea-agent.conf. Of all that is in it only the gates matter here. */
+export function gateIn(text: string): Gate {
+    const document = parseDocument(text);
+    if (document.errors.length > 0) return unknown(`${agentConfig} is no YAML`);
+    const config = (document.toJS() ?? {}) as { readonly featureGates?: Readonly<Record<string, boolean>> | null };
+    const { gates } = readFeatureGates("agent", config.featureGates ?? {});
+    return { state: gates.enabled("AntreaIPAM") ? "on" : "off" };
+}
+
+function unknown(reason: string): Gate {
+    return { state: "unknown", reason };
+}

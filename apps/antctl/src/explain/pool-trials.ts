@@ -1,0 +1,99 @@
+import { formatIp, type Family } from "@antrea/ip";
+import { poolUsage, saturate, type StatefulSetPlace } from "@antrea/ipam";
+import { holderText, type Claim } from "../cluster/index.ts";
+import { amount } from "../output/index.ts";
+import { claimsOfOrdinal, claimsOfPod, type Facts, type Wish } from "./facts.ts";
+
+/** What came, or would come, of one pool in the list. */
+export interface PoolTrial {
+    readonly pool: string;
+    readonly ipVersion?: Family;
+    /**
+     * - `gave`: an address of the Pod is from it;
+     * - `next`: the next address comes from it;
+     * - `reserved`: it keeps an address for the Pod's ordinal;
+     * - `spare`: it comes after one that serves;
+     * - `exhausted`, `unknown`, `unusable`: it cannot serve.
+     */
+    readonly outcome: "gave" | "next" | "reserved" | "spare" | "exhausted" | "unknown" | "unusable";
+    readonly text: string;
+}
+
+/** The pools in the order in which they are tried, and why each serves or not. */
+export function tryPools(facts: Facts, wish: Wish): readonly PoolTrial[] {
+    const served = new Set<Family>();
+    const own = claimsOfPod(facts);
+    return wish.named.names.map((name): PoolTrial => {
+        const trial = tryPool(facts, wish, name, own, served);
+        if (trial.ipVersion !== undefined && ["gave", "next", "reserved"].includes(trial.outcome))
+            served.add(trial.ipVersion);
+        return trial;
+    });
+}
+
+function tryPool(
+    facts: Facts,
+    wish: Wish,
+    name: string,
+    own: readonly Claim[],
+    served: ReadonlySet<Family>,
+): PoolTrial {
+    const entry = facts.pools.get(name);
+    if (entry === undefined) return { pool: name, outcome: "unknown", text: "does not exist" };
+    const { pool } = entry;
+    const as = (outcome: PoolTrial["outcome"], text: string): PoolTrial => ({
+        pool: name,
+        ipVersion: pool.family,
+        outcome,
+        text,
+    });
+    // A family that has its address is served, wherever the pool of that stands in the list.
+    const ofFamily = own.filter(({ ip }) => ip.family === pool.family);
+    const claim = ofFamily.find((each) => each.pool === name) ?? ofFamily[0];
+    if (claim?.pool === name) return as("gave", `gave ${claim.address}`);
+    if (pool.addresses.isEmpty && pool.problems.length > 0)
+        return as("unusable", `cannot be used: ${pool.problems.join("; ")}`);
+    const usable = facts.pools.usable(pool);
+    const { total, used, reserved, free } = poolUsage(usable, facts.claims);
+    const room = `${amount(saturate(free))} of ${amount(saturate(total))} free`;
+    if (claim !== undefined) return as("spare", `not needed: IPPool ${claim.pool} gave ${claim.address} (${room})`);
+    const fixed = wish.fixed.find(({ family }) => family === pool.family);
+    if (fixed !== undefined) {
+        const reason = facts.pools.exclusions.reason(pool, fixed);
+        if (reason !== undefined) return as("unusable", `does not hand out ${formatIp(fixed)}: it ${reason}`);
+    }
+    if (wish.set !== undefined) return tryReserved(facts, wish.set, name, pool.family, as, served.has(pool.family));
+    if (served.has(pool.family))
+        return as("spare", `not needed: a pool before it has IPv${pool.family} addresses (${room})`);
+    if (fixed !== undefined) {
+        const holder = facts.claims.find((each) => each.address === formatIp(fixed));
+        return holder === undefined
+            ? as("next", `hands out ${formatIp(fixed)}, which is free`)
+            : as("exhausted", `hands out ${formatIp(fixed)}, which is held by ${holderText(holder)}`);
+    }
+    if (free > 0n) return as("next", room);
+    return as("exhausted", `exhausted: ${used} used and ${reserved} reserved of ${total}`);
+}
+
+function tryReserved(
+    facts: Facts,
+    place: StatefulSetPlace,
+    name: string,
+    family: Family,
+    as: (outcome: PoolTrial["outcome"], text: string) => PoolTrial,
+    served: boolean,
+): PoolTrial {
+    const { ordinal } = place;
+    const claim = claimsOfOrdinal(facts.claims, facts.pod.namespace, place).find(({ ip }) => ip.family === family);
+    if (claim?.pool === name) {
+        const state = claim.pod === undefined ? "" : `; ${holderText(claim)} still holds it`;
+        return as("reserved", `keeps ${claim.address} for ordinal ${ordinal} of StatefulSet ${place.name}${state}`);
+    }
+    if (claim !== undefined)
+        return as("spare", `not needed: IPPool ${claim.pool} keeps ${claim.address} for ordinal ${ordinal}`);
+    if (served) return as("spare", `not needed: the address for ordinal ${ordinal} comes from a pool before it`);
+    const entry = facts.pools.get(name);
+    const free = entry === undefined ? 0n : poolUsage(facts.pools.usable(entry.pool), facts.claims).free;
+    const room = free > 0n ? `${amount(saturate(free))} are free` : "none is free";
+    return as(free > 0n ? "next" : "exhausted", `keeps no address for ordinal ${ordinal} yet; ${room}`);
+}

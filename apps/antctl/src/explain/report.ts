@@ -1,0 +1,109 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { isFinished, type EventInfo } from "../cluster/index.ts";
+import { blocksOf, type Block } from "./blocks.ts";
+import { claimsOfPod, wishOf, type Facts } from "./facts.ts";
+import { tryPools, type PoolTrial } from "./pool-trials.ts";
+
+/** `ipam explain pod` */
+export interface ExplainReport {
+    readonly pod: {
+        readonly namespace: string;
+        readonly name: string;
+        readonly uid: string;
+        readonly node?: string;
+        readonly phase: string;
+        readonly ips: readonly string[];
+    };
+    /** Where the Pod's addresses come from. */
+    readonly source: "Pools" | "NodeSubnet" | "HostNetwork";
+    /** One sentence: why from there. */
+    readonly why: string;
+    /** The annotations that count; absent ones are not set. */
+    readonly annotations: { readonly from?: "Pod" | "Namespace"; readonly pools?: string; readonly podIps?: string };
+    readonly gate: "on" | "off" | "unknown";
+    readonly pools: readonly PoolTrial[];
+    readonly has: readonly {
+        readonly address: string;
+        readonly pool: string;
+        readonly interface: string;
+        readonly since?: string;
+    }[];
+    readonly blocks: readonly Block[];
+    /** One sentence: whether something blocks. */
+    readonly verdict: string;
+    /** The latest first. */
+    readonly events: readonly (EventInfo & { readonly about: "Pod" | "StatefulSet" })[];
+}
+
+const mostEvents = 10;
+
+export function explain(facts: Facts): ExplainReport {
+    const { pod, gate } = facts;
+    const wish = wishOf(pod, facts.namespaceAnnotations);
+    const trials = wish === undefined || gate.state === "off" ? [] : tryPools(facts, wish);
+    const blocks = wish === undefined ? [] : blocksOf(facts, wish, trials);
+    const has = claimsOfPod(facts).map(({ address, pool, pod: holder, since }) => ({
+        address,
+        pool,
+        interface: holder?.interface ?? "",
+        ...(since === undefined ? {} : { since }),
+    }));
+    const text = (wish?.named.from === "Pod" ? pod.annotations : facts.namespaceAnnotations)[poolsAnnotation];
+    const podIps = pod.annotations[podIpsAnnotation];
+    return {
+        pod: {
+            namespace: pod.namespace,
+            name: pod.name,
+            uid: pod.uids[0] ?? "",
+            ...(pod.nodeName === undefined ? {} : { node: pod.nodeName }),
+            phase: pod.phase,
+            ips: pod.ips,
+        },
+        source: pod.hostNetwork ? "HostNetwork" : wish === undefined || gate.state === "off" ? "NodeSubnet" : "Pools",
+        why: why(facts, wish?.named.from),
+        annotations: {
+            ...(wish === undefined ? {} : { from: wish.named.from }),
+            ...(wish === undefined || text === undefined ? {} : { pools: text }),
+            ...(podIps === undefined ? {} : { podIps }),
+        },
+        gate: gate.state,
+        pools: trials,
+        has,
+        blocks,
+        verdict: verdictOf(facts, blocks, has.length > 0 || pod.ips.length > 0),
+        events: [
+            ...facts.events.map((event) => ({ ...event, about: "Pod" as const })),
+            ...facts.setEvents.map((event) => ({ ...event, about: "StatefulSet" as const })),
+        ]
+            .sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))
+            .slice(0, mostEvents),
+    };
+}
+
+function why({ pod, gate, namespaceAnnotations }: Facts, from: "Pod" | "Namespace" | undefined): string {
+    if (pod.hostNetwork) return "The Pod uses the network of its Node (hostNetwork): it has no address of its own.";
+    if (from === undefined) {
+        return `Neither the Pod nor its Namespace has annotation ${poolsAnnotation}: its addresses come from the podCIDRs of its Node.`;
+    }
+    const both = from === "Pod" && namespaceAnnotations[poolsAnnotation] !== undefined;
+    const winner =
+        from === "Pod"
+            ? `The annotation ${poolsAnnotation} of the Pod counts${both ? "; that of its Namespace does not" : ""}.`
+            : `The annotation ${poolsAnnotation} of its Namespace counts; the Pod has none.`;
+    switch (gate.state) {
+        case "on":
+            return winner;
+        case "off":
+            return `${winner} It has no effect: the feature gate AntreaIPAM of antrea-agent is off, so addresses come from the podCIDRs of the Node.`;
+        case "unknown":
+            return `${winner} Whether the feature gate AntreaIPAM is on could not be seen: ${gate.reason}.`;
+    }
+}
+
+function verdictOf({ pod }: Facts, blocks: readonly Block[], hasAddress: boolean): string {
+    if (pod.hostNetwork) return "Nothing blocks: it needs no address.";
+    if (isFinished(pod)) return "The Pod has ended: it needs no address any more.";
+    if (blocks.length > 0) return "What blocks now:";
+    if (hasAddress) return "Nothing blocks: the Pod has its addresses.";
+    return "Nothing is seen that blocks: if the Pod does not get on, see the events and the log of its Node's agent.";
+}

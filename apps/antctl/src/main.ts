@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "@antrea/errors";
+import { CliError } from "./errors.ts";
+import { type run } from "./run.ts";
+import { outputColumns, readInput, writeText } from "./standard-streams.ts";
+
+// Bytecode has the form of a CommonJS module, which has no `await` at its top.
+async function main(): Promise<void> {
+    const commands = await loadCommands();
+    const columns = outputColumns();
+    process.exitCode = await commands.run(basename(process.argv0), process.argv.slice(2), {
+        terminal: { isTty: columns !== undefined, columns, environment: process.env },
+        writeOut: (text) => {
+            // A reader that has seen enough (`| head`) is no failure of ours.
+            if (!writeText("output", text)) process.exit(0);
+        },
+        writeErr: (text) => void writeText("error", text),
+        readInput: readFileOrInput,
+        now: () => Date.now(),
+        sleep: async (ms) => sleep(ms),
+    });
+}
+
+/**
+ * Loads the commands and with them the package `debug`, which a library of the Kubernetes client uses. It would open
+ * Bun's stderr to see whether it is a terminal, and standard-streams.ts says what comes of that.
+ */
+async function loadCommands(): Promise<{ readonly run: typeof run }> {
+    const before = process.env.DEBUG_COLORS;
+    process.env.DEBUG_COLORS ??= "no";
+    try {
+        return await import("./run.ts");
+    } finally {
+        if (before === undefined) delete process.env.DEBUG_COLORS;
+    }
+}
+
+function readFileOrInput(path: string): string {
+    try {
+        return path === "-" ? readInput() : readFileSync(path, "utf8");
+    } catch (cause) {
+        const next = "name a file that can be read, or - for standard input";
+        throw new CliError("BAD_INPUT", "caller", `cannot read ${path}: ${messageOf(cause)}`, next, { cause });
+    }
+}
+
+void main();

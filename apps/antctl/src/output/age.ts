@@ -1,0 +1,20 @@
+const units = [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["m", 60],
+    ["s", 1],
+] as const;
+
+/** How long ago, in the largest unit and, while that is small, the next: `3d4h`, `12m`, `45s`. */
+export function age(since: string | undefined, nowMs: number): string {
+    const ms = since === undefined ? Number.NaN : nowMs - Date.parse(since);
+    if (!Number.isFinite(ms)) return "-";
+    let seconds = Math.max(0, Math.floor(ms / 1000));
+    const at = units.findIndex(([, length]) => seconds >= length);
+    const [unit, length] = units[at === -1 ? 3 : at] ?? units[3];
+    const whole = Math.floor(seconds / length);
+    seconds -= whole * length;
+    const next = units[at + 1];
+    const rest = next === undefined || whole >= 10 ? 0 : Math.floor(seconds / next[1]);
+    return `${whole}${unit}${rest > 0 && next !== undefined ? `${rest}${next[0]}` : ""}`;
+}

@@ -1,0 +1,36 @@
+import { type Style } from "./style.ts";
+
+export interface Parts {
+    readonly total: number;
+    readonly used: number;
+    readonly reserved: number;
+}
+
+/**
+ * A bar of `width` cells: used, reserved, free. What is there at all has a cell, and what is not full shows a free
+ * one, so that a huge pool with one claim does not look empty, nor one with a single address left look full.
+ */
+export function bar(parts: Parts, style: Style, width = 20): string {
+    const { total } = parts;
+    const taken = Math.min(parts.used + parts.reserved, total);
+    const cells = (n: number): number => (total <= 0 ? 0 : Math.round((n / total) * width));
+    let filled = cells(taken);
+    if (taken > 0 && filled === 0) filled = 1;
+    if (taken < total && filled === width) filled = width - 1;
+    let reserved = Math.min(filled, cells(parts.reserved));
+    if (parts.reserved > 0 && reserved === 0) reserved = Math.min(1, filled);
+    if (parts.used > 0 && reserved === filled && filled > 1) reserved -= 1;
+    const [used, held, free] = style.unicode ? ["█", "▒", "░"] : ["#", "=", "."];
+    const paint = total > 0 && taken >= total ? style.bad : taken * 10 >= total * 9 ? style.warn : style.good;
+    const body = `${used?.repeat(filled - reserved)}${held?.repeat(reserved)}`;
+    return `[${paint(body)}${style.dim((free ?? "").repeat(width - filled))}]`;
+}
+
+/** The part in use as whole percent, never 0 or 100 unless it is. */
+export function percent(parts: Parts): string {
+    const taken = parts.used + parts.reserved;
+    if (parts.total <= 0) return "-";
+    if (taken > 0 && taken * 100 < parts.total) return "<1%";
+    if (taken >= parts.total) return "100%";
+    return `${Math.min(99, Math.round((taken / parts.total) * 100))}%`;
+}

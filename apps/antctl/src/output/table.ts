@@ -1,0 +1,66 @@
+import { type Style } from "./style.ts";
+import { fold, widthOf } from "./text.ts";
+
+export interface Column<Row> {
+    readonly title: string;
+    readonly value: (row: Row) => string;
+    /** Default left. */
+    readonly align?: "left" | "right";
+}
+
+const gap = "   ";
+/** The last column is folded only where at least this much of the line is left for it. */
+const leastFolded = 24;
+
+/** Rows under their titles, columns aligned, as kubectl prints them. The last column is folded to the line. */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
+    const cells = rows.map((row) => columns.map(({ value }) => value(row) || "-"));
+    const widths = columns.map(({ title }, at) =>
+        Math.max(title.length, ...cells.map((row) => widthOf(row[at] ?? ""))),
+    );
+    const used = widths.slice(0, -1).reduce((sum, width) => sum + width + gap.length, 0);
+    const left = style.columns - used;
+    const line = (row: readonly string[]): string =>
+        row
+            .map((cell, at) => {
+                const padding = " ".repeat((widths[at] ?? 0) - Math.min(widthOf(cell), widths[at] ?? 0));
+                return columns[at]?.align === "right" ? padding + cell : cell + padding;
+            })
+            .join(gap)
+            .trimEnd();
+    const lines = cells.flatMap((row) => {
+        const last = row.at(-1) ?? "";
+        const [first = "", ...more] = left >= leastFolded ? fold(last, left) : [last];
+        return [line([...row.slice(0, -1), first]), ...more.map((each) => " ".repeat(used) + each)];
+    });
+    return [style.bold(line(columns.map(({ title }) => title))), ...lines].join("\n");
+}
+
+/** `Name:   value` lines, values aligned and folded beside their names. */
+export function fields(entries: readonly (readonly [name: string, value: string])[], style: Style): string {
+    const width = Math.max(0, ...entries.map(([name]) => name.length + 1)) + gap.length;
+    return entries
+        .flatMap(([name, value]) => {
+            const [first = "", ...more] = fold(
+                value === "" ? "-" : value,
+                Math.max(leastFolded, style.columns - width),
+            );
+            const head = `${name}:`;
+            return [
+                `${style.bold(head)}${" ".repeat(width - head.length)}${first}`.trimEnd(),
+                ...more.map((each) => " ".repeat(width) + each),
+            ];
+        })
+        .join("\n");
+}
+
+/** Lines behind a mark, folded beside it. */
+export function list(items: readonly string[], style: Style, mark = "-"): string {
+    return items
+        .flatMap((item) =>
+            fold(item, style.columns - mark.length - 3).map(
+                (line, at) => `  ${at === 0 ? mark : " ".repeat(mark.length)} ${line}`,
+            ),
+        )
+        .join("\n");
+}

@@ -1,0 +1,44 @@
+/** What style.ts writes around text. */
+const paint = /\u001b\[\d+m/g;
+
+/** Characters that text takes on a line: colours take none. */
+export function widthOf(text: string): number {
+    return [...text.replace(paint, "")].length;
+}
+
+/** Folds text at spaces to lines of at most `width` characters; a longer word has a line of its own. */
+export function fold(text: string, width: number): readonly string[] {
+    const lines: string[] = [];
+    for (const paragraph of text.split("\n")) {
+        let line = "";
+        for (const word of paragraph.split(" ")) {
+            if (line === "") line = word;
+            else if (widthOf(line) + 1 + widthOf(word) <= width) line += ` ${word}`;
+            else {
+                lines.push(line);
+                line = word;
+            }
+        }
+        lines.push(line);
+    }
+    return lines;
+}
+
+/**
+ * Text of others (an event, an annotation, what another program wrote) on one line of ours: control characters, which
+ * could move the cursor or forge lines, become spaces.
+ */
+export function oneLine(text: string): string {
+    return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").trim();
+}
+
+/** `1 claim`, `2 claims`. */
+export function count(n: number | bigint, one: string, many = `${one}s`): string {
+    return `${n} ${Number(n) === 1 ? one : many}`;
+}
+
+/** The first `most` items joined by commas, and how many more there are. */
+export function someOf(items: readonly string[], most = 5): string {
+    const rest = items.length - most;
+    return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
+}

@@ -1,0 +1,99 @@
+import { AntreaError } from "@antrea/errors";
+import { IpError, parseIp, type IpAddress } from "@antrea/ip";
+
+/** What ovs-vsctl printed cannot be understood. */
+export class OvsOutputError extends AntreaError<"BAD_OUTPUT"> {}
+
+/** Lists the ports of a Node with what the agent keeps in their external_ids. */
+export const listPorts: readonly string[] = [
+    "ovs-vsctl",
+    "--timeout=10",
+    "--format=json",
+    "--columns=name,external_ids",
+    "list",
+    "Port",
+];
+
+/** One address of an interface. */
+export interface RecordAddress {
+    readonly ip: IpAddress;
+    /** The IPPool it is from, "" if the agent does not know; undefined for an address of the Node's own subnets. */
+    readonly pool: string | undefined;
+}
+
+/** The record of a Pod's interface, as the agent of its Node keeps it in OVSDB. */
+export interface PortRecord {
+    readonly port: string;
+    readonly containerId: string;
+    readonly ifName: string;
+    readonly podNamespace: string;
+    readonly podName: string;
+    readonly podUid: string;
+    readonly addresses: readonly RecordAddress[];
+}
+
+/**
+ * Reads what {@link listPorts} prints: a table whose cells are in the notation of RFC 7047 section 5.1. Ports of others
+ * and those without an address, which are unfinished, are left out. Throws BAD_OUTPUT.
+ */
+export function readPorts(text: string): readonly PortRecord[] {
+    const { headings, data } = readTable(text);
+    const nameAt = headings.indexOf("name");
+    const idsAt = headings.indexOf("external_ids");
+    if (nameAt < 0 || idsAt < 0) throw new OvsOutputError("BAD_OUTPUT", "peer", "it has no columns name, external_ids");
+    return data.flatMap((row) => {
+        const cells: readonly unknown[] = Array.isArray(row) ? row : [];
+        const record = readRecord(String(cells[nameAt]), readMap(cells[idsAt]));
+        return record === undefined ? [] : [record];
+    });
+}
+
+function readTable(text: string): { readonly headings: readonly unknown[]; readonly data: readonly unknown[] } {
+    let table: unknown;
+    try {
+        table = JSON.parse(text);
+    } catch (cause) {
+        throw new OvsOutputError("BAD_OUTPUT", "peer", "it is no JSON", { cause });
+    }
+    const { headings, data } = (table ?? {}) as { readonly headings?: unknown; readonly data?: unknown };
+    if (Array.isArray(headings) && Array.isArray(data)) return { headings, data };
+    throw new OvsOutputError("BAD_OUTPUT", "peer", "it is no table with headings and data");
+}
+
+function readMap(cell: unknown): ReadonlyMap<string, string> {
+    const [kind, pairs] = (Array.isArray(cell) ? cell : []) as readonly unknown[];
+    if (kind !== "map" || !Array.isArray(pairs))
+        throw new OvsOutputError("BAD_OUTPUT", "peer", "external_ids is no map");
+    return new Map(
+        pairs.map((pair) => {
+            const [key, value] = (Array.isArray(pair) ? pair : []) as readonly unknown[];
+            return [String(key), String(value)];
+        }),
+    );
+}
+
+function readRecord(port: string, ids: ReadonlyMap<string, string>): PortRecord | undefined {
+    const addresses = ids.get("ip-address") ?? "";
+    if (ids.get("antrea-type") !== "container" || addresses === "") return undefined;
+    return {
+        port,
+        containerId: ids.get("container-id") ?? "",
+        ifName: ids.get("if-dev") ?? "eth0",
+        podNamespace: ids.get("pod-namespace") ?? "",
+        podName: ids.get("pod-name") ?? "",
+        podUid: ids.get("pod-uid") ?? "",
+        addresses: readAddresses(addresses, ids.get("ip-pool")),
+    };
+}
+
+function readAddresses(addresses: string, pools: string | undefined): readonly RecordAddress[] {
+    const names = pools?.split(",");
+    return addresses.split(",").flatMap((text, at) => {
+        try {
+            return [{ ip: parseIp(text.trim()), pool: names && (names[at] ?? "") }];
+        } catch (error) {
+            if (error instanceof IpError) return [];
+            throw error;
+        }
+    });
+}

@@ -1,0 +1,75 @@
+import { AntreaError, messageOf } from "@antrea/errors";
+import { type PodInfo, type Cluster } from "../cluster/index.ts";
+import { type PodExec } from "../pod-exec/index.ts";
+import { listPorts, OvsOutputError, readPorts, type PortRecord } from "./ports.ts";
+
+/** What was seen of OVS on one Node. */
+export type NodeLook =
+    | { readonly kind: "read"; readonly node: string; readonly records: readonly PortRecord[] }
+    | { readonly kind: "unread"; readonly node: string; readonly reason: string };
+
+export interface RecordReaderComponents {
+    readonly cluster: Pick<Cluster, "pods">;
+    readonly exec: Pick<PodExec, "run">;
+}
+
+const agentSelector = "app=antrea,component=antrea-agent";
+const ovsContainer = "antrea-ovs";
+/** Nodes that are asked at the same time. */
+const parallel = 8;
+
+/** Reads the records of all Nodes by running ovs-vsctl beside each agent. */
+export class RecordReader {
+    readonly #components: RecordReaderComponents;
+
+    constructor(components: RecordReaderComponents) {
+        this.#components = components;
+    }
+
+    /** One look at every Node that has an agent Pod; a Node that cannot be read is told, never an error. */
+    async read(): Promise<readonly NodeLook[]> {
+        const agents = newestOfNode(await this.#components.cluster.pods({ labelSelector: agentSelector }));
+        const looks: NodeLook[] = [];
+        const waiting = agents.values();
+        await Promise.all(
+            Array.from({ length: parallel }, async () => {
+                // An iterator shared by all takes each Node once.
+                for (const agent of waiting) looks.push(await this.#look(agent));
+            }),
+        );
+        return looks.sort((a, b) => (a.node < b.node ? -1 : 1));
+    }
+
+    async #look(agent: PodInfo): Promise<NodeLook> {
+        const node = agent.nodeName ?? "";
+        if (agent.phase !== "Running") {
+            const reason = `its agent Pod ${agent.namespace}/${agent.name} is ${agent.phase}`;
+            return { kind: "unread", node, reason };
+        }
+        const { namespace, name: pod } = agent;
+        try {
+            const { stdout } = await this.#components.exec.run({
+                namespace,
+                pod,
+                container: ovsContainer,
+                command: listPorts,
+            });
+            return { kind: "read", node, records: readPorts(stdout) };
+        } catch (error) {
+            if (!(error instanceof AntreaError)) throw error;
+            const what = error instanceof OvsOutputError ? "the output of ovs-vsctl cannot be used: " : "";
+            return { kind: "unread", node, reason: what + messageOf(error) };
+        }
+    }
+}
+
+/** One agent Pod of each Node: while the DaemonSet replaces one, the old one is still there. */
+function newestOfNode(agents: readonly PodInfo[]): ReadonlyMap<string, PodInfo> {
+    const byNode = new Map<string, PodInfo>();
+    for (const agent of agents) {
+        if (agent.nodeName === undefined) continue;
+        const other = byNode.get(agent.nodeName);
+        if (other === undefined || other.deleting || other.phase !== "Running") byNode.set(agent.nodeName, agent);
+    }
+    return byNode;
+}

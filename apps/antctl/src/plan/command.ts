@@ -1,0 +1,65 @@
+import { readPool } from "@antrea/ipam";
+import { Command, Option } from "commander";
+import { type Claim } from "../cluster/index.ts";
+import { PoolSet } from "../pools/index.ts";
+import { exitFailed, type CommandContext, type Session } from "../program/index.ts";
+import { tryOnServer } from "./dry-run.ts";
+import { readManifest, type PlannedPool } from "./manifest.ts";
+import { renderPlan } from "./render.ts";
+import { planPool, type PoolPlan } from "./report.ts";
+import { readUsers } from "./users.ts";
+
+/** `antctl ipam plan -f FILE` */
+export function planCommand(context: CommandContext): Command {
+    const command = new Command("plan")
+        .summary("tell what a change of IPPools would do")
+        .description(
+            "Reads IPPools from a file and tells, without changing anything, what would be refused and why, which other " +
+                "pools overlap, whose addresses would fall out, who names the pool, and how its usage would change. " +
+                "Exit code: 0 nothing is refused, 1 something is.",
+        )
+        .addOption(
+            new Option(
+                "-f, --filename <FILE>",
+                "YAML or JSON with one or more IPPools; - is standard input",
+            ).makeOptionMandatory(),
+        )
+        .action(async ({ filename }: { readonly filename: string }) => {
+            const manifest = readManifest(context.readInput(filename), filename);
+            using session = context.session(command);
+            const [before, users] = await Promise.all([PoolSet.read(session.cluster), readUsers(session.cluster)]);
+            let pools = before;
+            const plans: PoolPlan[] = [];
+            for (const planned of manifest.pools) {
+                const claims = await claimsFor(session, pools, planned);
+                const plan = planPool({ planned, pools, claims, users });
+                const server = await tryOnServer(
+                    session.cluster.api,
+                    planned.object,
+                    before.get(plan.name)?.object,
+                    session.timeoutMs,
+                );
+                plans.push({ ...plan, server, refused: plan.refused || server.answer === "refused" });
+                // What follows in the file is judged as if this were done.
+                if (!plan.refused) pools = pools.with(planned.object);
+            }
+            if (plans.some(({ refused }) => refused)) context.exitWith(exitFailed);
+            context.print(command, { pools: plans, ignored: manifest.ignored }, renderPlan);
+        });
+    return command;
+}
+
+/** All claims of the pool as it is, and of the pools that it overlaps or would. */
+async function claimsFor(
+    session: Session,
+    pools: PoolSet,
+    { object, refusals }: PlannedPool,
+): Promise<readonly Claim[]> {
+    const name = object.metadata?.name ?? "";
+    const meant = [pools.get(name)?.pool, refusals.length === 0 ? readPool(object) : undefined].filter(
+        (pool) => pool !== undefined,
+    );
+    const names = new Set([name, ...meant.flatMap((pool) => pools.overlapping(pool)).map((pool) => pool.name)]);
+    names.delete("");
+    return (await Promise.all([...names].map((pool) => session.cluster.claims({ pool })))).flat();
+}

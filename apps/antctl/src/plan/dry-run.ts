@@ -1,0 +1,49 @@
+import { ipPools, type IpPool } from "@antrea/crd";
+import { isKubeError, pathOf, type ApiClient } from "@antrea/kube";
+import { oneLine } from "../output/index.ts";
+
+/** What the API server says of a change that is only tried (dryRun=All). */
+export type DryRun =
+    | { readonly answer: "accepted" }
+    | { readonly answer: "refused"; readonly message: string }
+    /** It was not asked, or could not judge. */
+    | { readonly answer: "none"; readonly message: string };
+
+/** Tries to create the pool, or to change the one that there is. Nothing is stored. */
+export async function tryOnServer(
+    api: Pick<ApiClient, "request">,
+    planned: IpPool,
+    existing: IpPool | undefined,
+    timeoutMs: number,
+): Promise<DryRun> {
+    const { name = "", annotations, labels } = planned.metadata ?? {};
+    const query = "dryRun=All&fieldManager=antctl&fieldValidation=Strict";
+    const request =
+        existing === undefined
+            ? { method: "POST" as const, path: `${pathOf(ipPools)}?${query}`, body: JSON.stringify(planned) }
+            : {
+                  method: "PUT" as const,
+                  path: `${pathOf(ipPools, { name })}?${query}`,
+                  body: JSON.stringify({
+                      ...planned,
+                      metadata: {
+                          ...existing.metadata,
+                          labels: { ...existing.metadata?.labels, ...labels },
+                          annotations: { ...existing.metadata?.annotations, ...annotations },
+                      },
+                  }),
+              };
+    try {
+        await api.request(request, { timeoutMs });
+        return { answer: "accepted" };
+    } catch (error) {
+        if (!isKubeError(error)) throw error;
+        // The request is ours, the person asked for none.
+        const message = oneLine(error.message).replace(/^[A-Z]+ \/\S+: (the API server answered \d+ \S+: )?/, "");
+        if (isKubeError(error, "FORBIDDEN") && /\bcannot (create|update) resource\b/.test(message)) {
+            return { answer: "none", message: "you may not create or change IPPools" };
+        }
+        const judged = isKubeError(error, "INVALID", "BAD_REQUEST", "FORBIDDEN", "ALREADY_EXISTS", "CONFLICT");
+        return { answer: judged ? "refused" : "none", message };
+    }
+}

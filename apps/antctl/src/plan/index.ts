@@ -1,0 +1,1 @@
+export { planCommand } from "./command.ts";

@@ -1,0 +1,149 @@
+import { type IpAllocation, type IpPool, type IpPoolUsage } from "@antrea/crd";
+import { formatRangeSet, RangeIndex, RangeSet, type IpRange } from "@antrea/ip";
+import {
+    checkPoolCreate,
+    checkPoolUpdate,
+    comparePools,
+    poolUsage,
+    readPool,
+    saturate,
+    type Pool,
+    type PoolContext,
+    type Refusal,
+    type Verdict,
+} from "@antrea/ipam";
+import { holderText, type Claim } from "../cluster/index.ts";
+import { type PoolSet } from "../pools/index.ts";
+import { type DryRun } from "./dry-run.ts";
+import { type PlannedPool } from "./manifest.ts";
+import { namedBy, references, type NamedBy, type Users } from "./users.ts";
+
+/** What would become of one pool of the file. */
+export interface PoolPlan {
+    readonly name: string;
+    readonly action: "create" | "change" | "none";
+    readonly refused: boolean;
+    /** What the rules of Antrea refuse; they are the webhook's. */
+    readonly errors: readonly Refusal[];
+    readonly warnings: readonly string[];
+    readonly server: DryRun;
+    /** Other pools that have addresses of it in their ranges. */
+    readonly overlaps: readonly { readonly pool: string; readonly addresses: string }[];
+    /** Addresses that it hands out and would not any more, and the other way round. */
+    readonly removed: string;
+    readonly added: string;
+    /** Claims of the pool whose addresses it would not hand out any more. */
+    readonly fallOut: readonly { readonly address: string; readonly state: string; readonly holder: string }[];
+    readonly namedBy: NamedBy;
+    readonly usage: { readonly before?: IpPoolUsage; readonly after?: IpPoolUsage };
+}
+
+/** `ipam plan` */
+export interface PlanReport {
+    readonly pools: readonly PoolPlan[];
+    readonly ignored: readonly string[];
+}
+
+export interface PlanInput {
+    readonly planned: PlannedPool;
+    /** The pools of the cluster, and those of the file that come before. */
+    readonly pools: PoolSet;
+    /** All claims of the pool and of those that overlap it. */
+    readonly claims: readonly Claim[];
+    readonly users: Users;
+}
+
+/** What the rules say of a pool, and whom it hits. `server` is added when it has been asked. */
+export function planPool({ planned, pools, claims, users }: PlanInput): Omit<PoolPlan, "server"> {
+    const { object } = planned;
+    const name = object.metadata?.name ?? "";
+    const existing = pools.get(name)?.object;
+    const named = namedBy(users, name);
+    const verdict = judge(planned, existing, pools, claims, references(named));
+    const readable = planned.refusals.length === 0;
+    const before = existing && pools.get(name)?.pool;
+    const after = readable ? readPool(object) : undefined;
+    const gone = before && after ? before.addresses.subtract(after.addresses) : RangeSet.empty;
+    const fresh = after?.addresses.subtract(before?.addresses ?? RangeSet.empty) ?? RangeSet.empty;
+    const later = readable ? pools.with(object) : undefined;
+    return {
+        name,
+        action: existing === undefined ? "create" : sameSpec(existing, object) ? "none" : "change",
+        refused: verdict.errors.length > 0,
+        errors: verdict.errors,
+        warnings: verdict.warnings,
+        overlaps: after === undefined ? [] : overlapsOf(after, pools),
+        removed: formatRangeSet(gone),
+        added: formatRangeSet(fresh),
+        fallOut: claims
+            .filter((claim) => claim.pool === name && gone.has(claim.ip))
+            .map((claim) => ({ address: claim.address, state: claim.state, holder: holderText(claim) })),
+        namedBy: named,
+        usage: {
+            ...(before === undefined ? {} : { before: usageOf(pools.usable(before), claims) }),
+            ...(after === undefined || later === undefined
+                ? {}
+                : { after: usageOf(later.usable(later.get(name)?.pool ?? after), claims) }),
+        },
+    };
+}
+
+function judge(
+    { object, refusals }: PlannedPool,
+    existing: IpPool | undefined,
+    pools: PoolSet,
+    claims: readonly Claim[],
+    named: readonly string[],
+): Verdict {
+    if (refusals.length > 0) return { errors: refusals, warnings: [] };
+    const index = new RangeIndex<undefined>();
+    for (const { pool } of pools.all) index.set(pool.name, rangesOf(pool), undefined);
+    const context: PoolContext = {
+        overlapping: (range) => index.overlapping(range),
+        exclusions: pools.exclusions,
+    };
+    if (existing === undefined) return checkPoolCreate(object, context);
+    // Claims of other pools count only where this one would stop to hand out their addresses.
+    const { claimsIn } = comparePools(existing, object).asks;
+    const asked = claims.filter((claim) => claim.pool === object.metadata?.name || claimsIn.has(claim.ip));
+    return checkPoolUpdate(existing, object, context, { claims: asked.map(toAllocation), references: named });
+}
+
+function rangesOf(pool: Pool): readonly IpRange[] {
+    return pool.subnets.map(({ range }) => range);
+}
+
+function overlapsOf(after: Pool, pools: PoolSet): PoolPlan["overlaps"] {
+    const own = RangeSet.of(rangesOf(after));
+    return pools.all.flatMap(({ pool }) => {
+        const common = RangeSet.of(rangesOf(pool)).intersect(own);
+        if (pool.name === after.name || common.isEmpty) return [];
+        return [{ pool: pool.name, addresses: formatRangeSet(common) }];
+    });
+}
+
+function usageOf(usable: RangeSet, claims: readonly Claim[]): IpPoolUsage {
+    const { total, used, reserved, free } = poolUsage(usable, claims);
+    return { total: saturate(total), used: saturate(used), reserved: saturate(reserved), free: saturate(free) };
+}
+
+function toAllocation({ name, address, pool, state, owner, pod }: Claim): IpAllocation {
+    return {
+        metadata: { name },
+        spec: { address, block: "", pool, state, owner, ...(pod === undefined ? {} : { pod }) },
+    };
+}
+
+function sameSpec(a: IpPool, b: IpPool): boolean {
+    return JSON.stringify(sorted(a.spec)) === JSON.stringify(sorted(b.spec));
+}
+
+function sorted(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(sorted);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+        Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([key, item]) => [key, sorted(item)]),
+    );
+}

@@ -1,0 +1,93 @@
+/**
+ * The channels of Kubernetes' streaming protocol over WebSocket, `v5.channel.k8s.io`: the first byte of each binary
+ * message is its channel (k8s.io/apimachinery, pkg/util/remotecommand).
+ */
+export const subprotocol = "v5.channel.k8s.io";
+
+const stdout = 1;
+const stderr = 2;
+const status = 3;
+
+/** What a finished command left. */
+export interface ExecResult {
+    readonly stdout: string;
+    readonly stderr: string;
+    readonly exitCode: number;
+}
+
+export type ExecOutcome =
+    | { readonly kind: "finished"; readonly result: ExecResult }
+    /** The command could not be started, or its end is not known. */
+    | { readonly kind: "failed"; readonly reason: string };
+
+/** Gathers the messages of one execution. Pure: bytes in, outcome out. */
+export class ChannelReader {
+    readonly #maxBytes: number;
+    readonly #parts: { readonly [stdout]: Uint8Array[]; readonly [stderr]: Uint8Array[] } = {
+        [stdout]: [],
+        [stderr]: [],
+    };
+    #bytes = 0;
+    #status: unknown;
+    #problem: string | undefined;
+
+    /** `maxBytes` limits standard output and standard error together. */
+    constructor(maxBytes: number) {
+        this.#maxBytes = maxBytes;
+    }
+
+    /** Takes one message; false when there is no use in going on. */
+    take(message: Uint8Array): boolean {
+        const [channel] = message;
+        const body = message.subarray(1);
+        if (channel === stdout || channel === stderr) {
+            this.#bytes += body.length;
+            if (this.#bytes > this.#maxBytes) this.#problem = `its output is longer than ${this.#maxBytes} bytes`;
+            else this.#parts[channel].push(Uint8Array.from(body));
+        } else if (channel === status) {
+            try {
+                this.#status = JSON.parse(new TextDecoder().decode(body));
+            } catch {
+                this.#problem = "its status is no JSON";
+            }
+        } else {
+            this.#problem = `a message came on channel ${channel}, which is not used here`;
+        }
+        return this.#problem === undefined;
+    }
+
+    /** What it came to, once the connection is closed. */
+    outcome(): ExecOutcome {
+        if (this.#problem !== undefined) return { kind: "failed", reason: this.#problem };
+        if (this.#status === undefined)
+            return { kind: "failed", reason: "the connection ended before the command did" };
+        const exitCode = exitCodeOf(this.#status);
+        if (exitCode === undefined) return { kind: "failed", reason: messageOf(this.#status) };
+        return { kind: "finished", result: { stdout: this.#text(stdout), stderr: this.#text(stderr), exitCode } };
+    }
+
+    #text(channel: typeof stdout | typeof stderr): string {
+        return new TextDecoder().decode(Buffer.concat(this.#parts[channel]));
+    }
+}
+
+interface Status {
+    readonly status?: unknown;
+    readonly message?: unknown;
+    readonly reason?: unknown;
+    readonly details?: { readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[] };
+}
+
+// metav1.Status: Success, or NonZeroExitCode with the code in a cause; anything else is no end of the command.
+function exitCodeOf(value: unknown): number | undefined {
+    const status = (value ?? {}) as Status;
+    if (status.status === "Success") return 0;
+    if (status.reason !== "NonZeroExitCode") return undefined;
+    const text = status.details?.causes?.find(({ reason }) => reason === "ExitCode")?.message;
+    return typeof text === "string" && /^\d{1,3}$/.test(text) ? Number(text) : undefined;
+}
+
+function messageOf(value: unknown): string {
+    const { message } = (value ?? {}) as Status;
+    return typeof message === "string" && message !== "" ? message : "it failed without a message";
+}

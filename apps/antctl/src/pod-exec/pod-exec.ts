@@ -1,0 +1,126 @@
+import { type IncomingMessage } from "node:http";
+import { messageOf } from "@antrea/errors";
+import { type Connection } from "@antrea/kube";
+import WebSocket from "ws";
+import { CliError } from "../errors.ts";
+import { oneLine } from "../output/index.ts";
+import { ChannelReader, subprotocol, type ExecOutcome, type ExecResult } from "./channels.ts";
+
+export interface ExecRequest {
+    readonly namespace: string;
+    readonly pod: string;
+    readonly container: string;
+    readonly command: readonly string[];
+}
+
+export interface PodExecComponents {
+    /** Address and credentials of the API server. */
+    connection(): Promise<Connection>;
+}
+
+export interface PodExecOptions {
+    readonly userAgent: string;
+    /** For one command with its connection, in milliseconds. */
+    readonly timeoutMs: number;
+    /** Longest output that is read, in bytes. Default 16 MiB. */
+    readonly maxBytes?: number | undefined;
+}
+
+/** Runs commands in containers by the exec subresource of Pods, over WebSocket. */
+export class PodExec {
+    readonly #components: PodExecComponents;
+    readonly #options: PodExecOptions;
+
+    constructor(components: PodExecComponents, options: PodExecOptions) {
+        this.#components = components;
+        this.#options = options;
+    }
+
+    /** Runs the command to its end. Rejects with EXEC_FAILED if it could not be started or exits with another code than 0. */
+    async run(request: ExecRequest): Promise<ExecResult> {
+        const connection = await this.#components.connection();
+        const outcome = await this.#converse(connection, request);
+        if (outcome.kind === "failed") throw failure(request, outcome.reason);
+        const { exitCode, stderr } = outcome.result;
+        if (exitCode !== 0) throw failure(request, `exit code ${exitCode}: ${oneLine(stderr) || "no message"}`);
+        return outcome.result;
+    }
+
+    #converse(connection: Connection, request: ExecRequest): Promise<ExecOutcome> {
+        const { promise, resolve } = Promise.withResolvers<ExecOutcome>();
+        const reader = new ChannelReader(this.#options.maxBytes ?? 16 << 20);
+        // The agent brings certificates, names and proxies as every other request has them.
+        const socket = new WebSocket(execUrl(connection.server, request), [subprotocol], {
+            agent: connection.streamAgent,
+            headers: { ...connection.headers, "User-Agent": this.#options.userAgent } as Record<string, string>,
+            perMessageDeflate: false,
+        });
+        const fail = (reason: string): void => resolve({ kind: "failed", reason });
+        const timer = setTimeout(() => {
+            fail(`no end within ${this.#options.timeoutMs} ms`);
+            socket.terminate();
+        }, this.#options.timeoutMs);
+        socket.on("unexpected-response", (_request, response) => {
+            void refusal(response).then((reason) => {
+                fail(reason);
+                socket.terminate();
+            });
+        });
+        socket.on("open", () => {
+            if (socket.protocol === subprotocol) return;
+            fail(`the API server does not speak ${subprotocol}`);
+            socket.terminate();
+        });
+        socket.on("message", (data: Buffer) => {
+            if (reader.take(data)) return;
+            resolve(reader.outcome());
+            socket.terminate();
+        });
+        socket.on("error", (error) => fail(messageOf(error)));
+        socket.on("close", () => resolve(reader.outcome()));
+        return promise.finally(() => clearTimeout(timer));
+    }
+}
+
+function execUrl(server: URL, { namespace, pod, container, command }: ExecRequest): string {
+    const query = new URLSearchParams({ container, stdout: "true", stderr: "true" });
+    for (const word of command) query.append("command", word);
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec`;
+    const scheme = server.protocol === "https:" ? "wss:" : "ws:";
+    return `${scheme}//${server.host}${server.pathname.replace(/\/$/, "")}${path}?${query.toString()}`;
+}
+
+const maxRefusalBytes = 64 << 10;
+
+/** What the API server says when it does not open the connection: the message of its Status, or the HTTP status. */
+async function refusal(response: IncomingMessage): Promise<string> {
+    const text = await bodyOf(response).catch(() => "");
+    const prefix = `the API server answered ${response.statusCode}`;
+    try {
+        const { message } = JSON.parse(text) as { readonly message?: unknown };
+        return typeof message === "string" ? `${prefix}: ${oneLine(message)}` : prefix;
+    } catch {
+        return prefix;
+    }
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > maxRefusalBytes) break;
+        chunks.push(chunk as Buffer);
+    }
+    return Buffer.concat(chunks).toString("utf8");
+}
+
+function failure(request: ExecRequest, reason: string): CliError {
+    const where = `container ${request.container} of Pod ${request.namespace}/${request.pod}`;
+    return new CliError(
+        "EXEC_FAILED",
+        "environment",
+        `cannot run ${request.command[0]} in ${where}: ${reason}`,
+        `try: kubectl -n ${request.namespace} exec ${request.pod} -c ${request.container} -- ${request.command.join(" ")}`,
+    );
+}

@@ -1,0 +1,15 @@
+import { type Condition, type IpPoolStatus } from "@antrea/crd";
+
+/** The conditions of a pool in one word each, and whether they are good. */
+export function conditionWords(
+    status: IpPoolStatus | undefined,
+): readonly { readonly word: string; readonly good: boolean }[] {
+    const conditions = status?.conditions ?? [];
+    if (conditions.length === 0) return [{ word: "Unknown", good: false }];
+    const is = (type: string, value: Condition["status"]): boolean =>
+        conditions.some((condition) => condition.type === type && condition.status === value);
+    return [
+        is("Ready", "True") ? { word: "Ready", good: true } : { word: "NotReady", good: false },
+        ...["Exhausted", "Overlapping"].filter((type) => is(type, "True")).map((word) => ({ word, good: false })),
+    ];
+}

@@ -1,0 +1,2 @@
+export { conditionWords } from "./conditions.ts";
+export { PoolSet, type PoolEntry } from "./pool-set.ts";

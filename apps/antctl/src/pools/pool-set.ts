@@ -1,0 +1,71 @@
+import { type IpPool } from "@antrea/crd";
+import { type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
+import { Exclusions, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
+import { type Cluster, type NodeInfo } from "../cluster/index.ts";
+
+/** One IPPool: the object, and what it means. */
+export interface PoolEntry {
+    readonly object: IpPool;
+    readonly pool: Pool;
+}
+
+/** All IPPools of a cluster and what they hand out there. */
+export class PoolSet {
+    readonly nodes: readonly NodeInfo[];
+    readonly serviceCidrs: readonly Prefix[];
+    readonly clusterAddresses: ClusterAddresses;
+    readonly exclusions: Exclusions;
+    readonly #entries: ReadonlyMap<string, PoolEntry>;
+
+    constructor(objects: readonly IpPool[], nodes: readonly NodeInfo[], serviceCidrs: readonly Prefix[]) {
+        this.nodes = nodes;
+        this.serviceCidrs = serviceCidrs;
+        this.clusterAddresses = {
+            nodeAddresses: nodes.flatMap(({ addresses }) => addresses),
+            podCidrs: nodes.flatMap(({ podCidrs }) => podCidrs),
+            serviceCidrs,
+        };
+        const entries = objects.map((object): PoolEntry => ({ object, pool: readPool(object) }));
+        this.#entries = new Map(entries.map((entry) => [entry.pool.name, entry]));
+        this.exclusions = new Exclusions(
+            this.clusterAddresses,
+            entries.map(({ pool }) => pool),
+        );
+    }
+
+    static async read(cluster: Pick<Cluster, "pools" | "nodes" | "serviceCidrs">): Promise<PoolSet> {
+        return new PoolSet(...(await Promise.all([cluster.pools(), cluster.nodes(), cluster.serviceCidrs()])));
+    }
+
+    get(name: string): PoolEntry | undefined {
+        return this.#entries.get(name);
+    }
+
+    /** By name. */
+    get all(): readonly PoolEntry[] {
+        return [...this.#entries.values()].sort((a, b) => (a.pool.name < b.pool.name ? -1 : 1));
+    }
+
+    usable(pool: Pool): RangeSet {
+        return this.exclusions.usable(pool);
+    }
+
+    /** The pools that have the address written in a range, whether or not they hand it out. */
+    covering(ip: IpAddress): readonly Pool[] {
+        return this.all.map(({ pool }) => pool).filter((pool) => pool.subnetOf(ip) !== undefined);
+    }
+
+    /** Other pools that have addresses of this one. */
+    overlapping(pool: Pool): readonly Pool[] {
+        return this.all
+            .map((entry) => entry.pool)
+            .filter((other) => other.name !== pool.name && !other.addresses.intersect(pool.addresses).isEmpty);
+    }
+
+    /** This set with a pool put in, in place of one of its name. */
+    with(object: IpPool): PoolSet {
+        const name = object.metadata?.name ?? "";
+        const others = this.all.filter(({ pool }) => pool.name !== name).map((entry) => entry.object);
+        return new PoolSet([...others, object], this.nodes, this.serviceCidrs);
+    }
+}

@@ -1,0 +1,53 @@
+import { AntreaError, messageOf } from "@antrea/errors";
+import { isKubeError, type KubeError } from "@antrea/kube";
+import { CliError } from "../errors.ts";
+import { oneLine } from "../output/index.ts";
+
+/** The command did what it was asked for and found nothing wrong. */
+export const exitOk = 0;
+/** It failed, or what it looked at is not as it should be. */
+export const exitFailed = 1;
+/** `ipam check` could not look everywhere. */
+export const exitIncomplete = 2;
+/** The command line is wrong (EX_USAGE of sysexits.h). */
+export const exitUsage = 64;
+
+/** A failure as two lines: what went wrong, and what to do about it. */
+export interface Failure {
+    readonly what: string;
+    readonly next: string;
+    readonly exitCode: number;
+}
+
+export function failureOf(error: unknown): Failure {
+    if (error instanceof CliError) {
+        const exitCode = error.code === "USAGE" ? exitUsage : exitFailed;
+        return { what: oneLine(error.message), next: error.next, exitCode };
+    }
+    if (isKubeError(error)) return { what: oneLine(messageOf(error)), next: nextOf(error), exitCode: exitFailed };
+    if (error instanceof AntreaError) {
+        return { what: oneLine(messageOf(error)), next: "read the message; try again", exitCode: exitFailed };
+    }
+    const what = `antctl failed in a way that it should not: ${oneLine(messageOf(error))}`;
+    return { what, next: "report this with the command line and the versions (antctl version)", exitCode: exitFailed };
+}
+
+function nextOf(error: KubeError): string {
+    switch (error.code) {
+        case "BAD_CONFIG":
+            return "give --kubeconfig FILE or set KUBECONFIG, and choose a context with --context";
+        case "UNAUTHORIZED":
+            return "renew the credentials of the kubeconfig's user, or choose another context with --context";
+        case "FORBIDDEN":
+            return "ask an administrator for the permissions that this command needs (docs/antctl.md lists them)";
+        case "CONNECTION_FAILED":
+        case "TIMEOUT":
+        case "SERVER_TIMEOUT":
+        case "UNAVAILABLE":
+            return "check that the API server can be reached: kubectl cluster-info";
+        case "TOO_MANY_REQUESTS":
+            return "the API server is busy: try again in a while, or give a longer --request-timeout";
+        default:
+            return "check the API server's message";
+    }
+}

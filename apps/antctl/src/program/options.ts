@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { InvalidArgumentError } from "commander";
+import { type Format } from "../output/index.ts";
+
+/** What every command takes. */
+export interface GlobalOptions {
+    readonly kubeconfig?: string;
+    readonly context?: string;
+    /** Milliseconds. */
+    readonly requestTimeout: number;
+    readonly output: Format;
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** What `0` stands for, which means "no limit" with kubectl. */
+const longestMs = 24 * 3_600_000;
+
+/** Reads `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Gives milliseconds. */
+export function readTimeout(text: string): number {
+    const parts = /^\d+$/.test(text) ? [[text, text, "s"]] : [...text.matchAll(/(\d+)(ms|s|m|h)/g)];
+    if (parts.length === 0 || parts.map(([all]) => all).join("") !== text) {
+        throw new InvalidArgumentError("It must be a duration such as 30s or 1m, or 0 for none.");
+    }
+    const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (unitMs[unit ?? ""] ?? 0), 0);
+    return ms === 0 ? longestMs : Math.min(ms, longestMs);
+}
+
+/**
+ * Where the cluster is told, as kubectl looks for it: the option, KUBECONFIG (several files with ":" between), then
+ * ~/.kube/config. Undefined: the service account of the Pod that this runs in.
+ */
+export function findKubeconfig(
+    option: string | undefined,
+    environment: Readonly<Record<string, string | undefined>>,
+    exists: (path: string) => boolean = existsSync,
+): string | readonly string[] | undefined {
+    if (option !== undefined && option !== "") return option;
+    const listed = (environment.KUBECONFIG ?? "").split(":").filter((path) => path !== "");
+    if (listed.length > 0) return listed;
+    const usual = join(environment.HOME ?? "/root", ".kube", "config");
+    return exists(usual) ? usual : undefined;
+}

@@ -1,0 +1,36 @@
+import { CommanderError, type Command } from "commander";
+import { complete, printCompletions } from "./completion/index.ts";
+import { compose, type World } from "./compose.ts";
+import { exitCodeOf, exitOk, exitUsage, failureOf } from "./program/index.ts";
+
+/** What kubectl calls to complete the arguments of its plugin `antrea`. */
+const kubectlCompletion = "kubectl_complete-antrea";
+const kubectlPlugin = "kubectl-antrea";
+/** What the completion scripts call. */
+const completeWord = "__complete";
+
+/**
+ * Runs one command line and gives its exit code; never throws.
+ *
+ * @param calledAs the name of the program file, which may be a link of another name
+ */
+export async function run(calledAs: string, words: readonly string[], world: World): Promise<number> {
+    const name = calledAs === kubectlPlugin ? "kubectl antrea" : "antctl";
+    const { program, dynamicWords, exitCode } = compose(name, world);
+    if (calledAs === kubectlCompletion) return answer(program, words);
+    if (words[0] === completeWord) return answer(program, words.slice(1));
+    try {
+        await program.parseAsync(words, { from: "user" });
+        return exitCode();
+    } catch (error) {
+        if (error instanceof CommanderError) return exitCodeOf(error);
+        const failure = failureOf(error);
+        world.writeErr(`error: ${failure.what}\n  next: ${failure.next}\n`);
+        return failure.exitCode === exitUsage || exitCode() === exitOk ? failure.exitCode : exitCode();
+    }
+
+    async function answer(root: Command, typed: readonly string[]): Promise<number> {
+        world.writeOut(printCompletions(await complete(root, typed, dynamicWords)));
+        return exitOk;
+    }
+}

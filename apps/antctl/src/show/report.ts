@@ -1,0 +1,125 @@
+import { type Condition, type IpPoolUsage } from "@antrea/crd";
+import { formatIp, formatPrefix, formatRange, formatRangeSet, type RangeSet } from "@antrea/ip";
+import { poolUsage, saturate, type Pool } from "@antrea/ipam";
+import { ownerText, type Claim } from "../cluster/index.ts";
+import { type PoolEntry, type PoolSet } from "../pools/index.ts";
+
+/** One pool of `ipam show`. */
+export interface PoolSummary {
+    readonly name: string;
+    readonly ipVersion: number;
+    /** As the controller last wrote it; absent while it never did. */
+    readonly usage?: IpPoolUsage;
+    readonly conditions: readonly Condition[];
+}
+
+export function summaryOf({ object, pool }: PoolEntry): PoolSummary {
+    return {
+        name: pool.name,
+        ipVersion: pool.family,
+        ...(object.status?.usage === undefined ? {} : { usage: object.status.usage }),
+        conditions: object.status?.conditions ?? [],
+    };
+}
+
+/** One range of a pool in `ipam show POOL`. */
+export interface RangeReport {
+    readonly addresses: string;
+    readonly subnet: string;
+    readonly gateway: string;
+    readonly vlan: number;
+    /** What it hands out in this cluster. */
+    readonly total: number;
+    readonly used: number;
+    readonly reserved: number;
+}
+
+/** Claims of one owner, or of the Pods of a Namespace that own theirs themselves. */
+export interface UserReport {
+    readonly namespace: string;
+    readonly owner: string;
+    readonly used: number;
+    readonly reserved: number;
+}
+
+/** `ipam show POOL`, from the claims themselves. */
+export interface PoolReport extends PoolSummary {
+    readonly usage: IpPoolUsage;
+    readonly created?: string;
+    /** Parts of the pool that cannot be used. */
+    readonly problems: readonly string[];
+    readonly ranges: readonly RangeReport[];
+    /** Addresses of its ranges that are never handed out because the cluster uses them. */
+    readonly withheld: string;
+    /** Claims whose address is not among what the pool hands out. */
+    readonly outside: number;
+    /** The biggest first. */
+    readonly users: readonly UserReport[];
+    readonly reservations: readonly { readonly address: string; readonly owner: string; readonly since?: string }[];
+}
+
+/**
+ * `claims`: all of the pool, and those of the pools that overlap it: what one of them has taken, no other can give.
+ */
+export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Claim[]): PoolReport {
+    const { object, pool } = entry;
+    const usable = pools.usable(pool);
+    const inside = claims.filter(({ ip }) => usable.has(ip));
+    const created = object.metadata?.creationTimestamp;
+    return {
+        ...summaryOf(entry),
+        usage: usageOf(usable, inside),
+        ...(created === undefined ? {} : { created }),
+        problems: pool.problems,
+        ranges: rangesOf(pool, usable, inside),
+        withheld: formatRangeSet(pool.addresses.subtract(usable)),
+        outside: claims.filter((claim) => claim.pool === pool.name && !usable.has(claim.ip)).length,
+        users: usersOf(inside),
+        reservations: inside
+            .filter(({ state }) => state === "Reserved")
+            .map(({ address, owner, since }) => ({
+                address,
+                owner: ownerText(owner),
+                ...(since === undefined ? {} : { since }),
+            })),
+    };
+}
+
+function usageOf(usable: RangeSet, claims: readonly Claim[]): IpPoolUsage {
+    const { total, used, reserved, free } = poolUsage(usable, claims);
+    return { total: saturate(total), used: saturate(used), reserved: saturate(reserved), free: saturate(free) };
+}
+
+function rangesOf(pool: Pool, usable: RangeSet, claims: readonly Claim[]): readonly RangeReport[] {
+    const byRange = Map.groupBy(claims, ({ ip }) => pool.subnetOf(ip)?.path);
+    return pool.subnets.map(({ path, range, prefix, gateway, vlan, addresses }) => {
+        const { total, used, reserved } = usageOf(addresses.intersect(usable), byRange.get(path) ?? []);
+        return {
+            addresses: formatRange(range),
+            subnet: formatPrefix(prefix),
+            gateway: formatIp(gateway),
+            vlan,
+            total,
+            used,
+            reserved,
+        };
+    });
+}
+
+/** Who has most of the addresses: each StatefulSet and Node, and the Pods of each Namespace taken together. */
+export function usersOf(claims: readonly Claim[]): readonly UserReport[] {
+    const users = new Map<string, { namespace: string; owner: string; used: number; reserved: number }>();
+    for (const { owner, state } of claims) {
+        const namespace = owner.namespace ?? "";
+        const name = owner.kind === "Pod" ? "Pods" : `${owner.kind}/${owner.name ?? "?"}`;
+        const key = `${namespace}/${name}`;
+        const user = users.get(key) ?? { namespace, owner: name, used: 0, reserved: 0 };
+        if (state === "Allocated") user.used += 1;
+        else user.reserved += 1;
+        users.set(key, user);
+    }
+    const size = (user: UserReport): number => user.used + user.reserved;
+    return [...users.values()].sort(
+        (a, b) => size(b) - size(a) || (a.namespace + a.owner < b.namespace + b.owner ? -1 : 1),
+    );
+}

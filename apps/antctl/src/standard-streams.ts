@@ -1,0 +1,35 @@
+import { readFileSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+// Bun's stdin, stdout and stderr leave pipes non-blocking, and a pipe is shared with whatever runs before and after us in
+// a script: `(antctl version; cat file) | less` would lose most of the file. So the descriptors are used directly.
+const standard = { input: 0, output: 1, error: 2 } as const;
+
+const retryMs = 5;
+
+/** Writes all of the text before it returns. False when the reader has gone away. */
+export function writeText(to: "output" | "error", text: string): boolean {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length;) {
+        try {
+            at += writeSync(standard[to], bytes, at);
+        } catch (error) {
+            const { code } = error as NodeJS.ErrnoException;
+            if (code === "EPIPE") return false;
+            if (code !== "EAGAIN") throw error;
+            // Another writer of this pipe made it non-blocking, and it is full.
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
+        }
+    }
+    return true;
+}
+
+/** Standard input to its end. */
+export function readInput(): string {
+    return readFileSync(standard.input, "utf8");
+}
+
+/** The width of the terminal that standard output is; undefined where it is none. */
+export function outputColumns(): number | undefined {
+    return isatty(standard.output) ? process.stdout.columns : undefined;
+}

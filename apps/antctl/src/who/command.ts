@@ -1,0 +1,96 @@
+import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
+import { isKubeError, type KubeObject, type Resource } from "@antrea/kube";
+import { Command } from "commander";
+import { hasOwnAddress, type Cluster, type PodInfo } from "../cluster/index.ts";
+import { CliError } from "../errors.ts";
+import { PoolSet } from "../pools/index.ts";
+import { type CommandContext } from "../program/index.ts";
+import { renderWho } from "./render.ts";
+import { clusterUses, whoReport, type ClusterUse } from "./report.ts";
+
+/** `antctl ipam who ADDRESS` */
+export function whoCommand(context: CommandContext): Command {
+    const command = new Command("who")
+        .summary("tell who has an address")
+        .description(
+            "Tells who has an address: the claim with its Pod, Node and owner, and the pool that hands it out; or " +
+                "that it belongs to a Node, a podCIDR or a Service, or to nobody.",
+        )
+        .argument("ADDRESS", "an IPv4 address, or an IPv6 address in any spelling")
+        .action(async (text: string) => {
+            const ip = readAddress(text);
+            using session = context.session(command);
+            const { cluster } = session;
+            const [pools, claim] = await Promise.all([PoolSet.read(cluster), cluster.claimOf(ip)]);
+            const uses = await nameServices(cluster, ip, clusterUses(pools, ip));
+            const pods = await podsWith(cluster, ip, claim?.pod?.nodeName, uses);
+            const report = whoReport({ ip, claim, pools, uses, pods });
+            context.print(command, report, (each, style) => renderWho(each, style, context.now()));
+        });
+    return command;
+}
+
+function readAddress(text: string): IpAddress {
+    try {
+        return parseIp(text.trim().replace(/^\[(.*)\]$/, "$1"));
+    } catch (cause) {
+        if (!(cause instanceof IpError)) throw cause;
+        const next = "write an address without a prefix length, such as 10.2.0.12 or fd00::1";
+        throw new CliError("BAD_INPUT", "caller", cause.message, next, { cause });
+    }
+}
+
+/**
+ * The Pods that report the address. With a Node that is known to matter its Pods are read, for a Pod's second address
+ * cannot be asked for; without one the API server is asked for Pods with this first address.
+ */
+async function podsWith(
+    cluster: Cluster,
+    ip: IpAddress,
+    claimNode: string | undefined,
+    uses: readonly ClusterUse[],
+): Promise<readonly PodInfo[]> {
+    const address = formatIp(ip);
+    const nodes = new Set([claimNode, ...uses.filter(({ kind }) => kind === "PodCIDR").map(({ of }) => of)]);
+    nodes.delete(undefined);
+    const selectors = [`status.podIP=${address}`, ...[...nodes].map((node) => `spec.nodeName=${node}`)];
+    const lists = await Promise.all(selectors.map((fieldSelector) => cluster.pods({ fieldSelector })));
+    const found = lists.flat().filter((pod) => hasOwnAddress(pod) && pod.ips.includes(address));
+    return [...new Map(found.map((pod) => [pod.uids[0], pod])).values()];
+}
+
+interface ServiceAddress extends KubeObject {
+    readonly spec?: { readonly parentRef?: { readonly namespace?: string; readonly name?: string } };
+}
+
+/** networking.k8s.io/v1 IPAddress: named by the address, it tells which Service has it. */
+const serviceAddresses: Resource<ServiceAddress> = {
+    group: "networking.k8s.io",
+    version: "v1",
+    plural: "ipaddresses",
+    kind: "IPAddress",
+    namespaced: false,
+};
+
+async function nameServices(
+    cluster: Cluster,
+    ip: IpAddress,
+    uses: readonly ClusterUse[],
+): Promise<readonly ClusterUse[]> {
+    if (!uses.some(({ kind }) => kind === "ServiceCIDR")) return uses;
+    const service = await serviceOf(cluster, ip);
+    return service === undefined
+        ? uses
+        : uses.map((use) => (use.kind === "ServiceCIDR" ? { ...use, of: `Service ${service}` } : use));
+}
+
+// Only adds a name: whoever may not read these objects still learns about the CIDR.
+async function serviceOf(cluster: Cluster, ip: IpAddress): Promise<string | undefined> {
+    try {
+        const { parentRef } = (await cluster.find(serviceAddresses, { name: formatIp(ip) }))?.spec ?? {};
+        return parentRef === undefined ? undefined : `${parentRef.namespace ?? ""}/${parentRef.name ?? ""}`;
+    } catch (error) {
+        if (isKubeError(error, "FORBIDDEN")) return undefined;
+        throw error;
+    }
+}

@@ -1,0 +1,1 @@
+export { whoCommand } from "./command.ts";

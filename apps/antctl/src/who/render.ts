@@ -1,0 +1,57 @@
+import { age, fields, list, type Style } from "../output/index.ts";
+import { ownerText } from "../cluster/index.ts";
+import { type ClusterUse, type WhoReport } from "./report.ts";
+
+export function renderWho(report: WhoReport, style: Style, nowMs: number): string {
+    const { claim, pods, pools, cluster } = report;
+    const sections = [report.summary];
+    if (claim !== undefined) {
+        sections.push(
+            fields(
+                [
+                    ["Claim", claim.name],
+                    ["State", claim.state === "Allocated" ? style.good(claim.state) : style.warn(claim.state)],
+                    ["Pool", claim.pool],
+                    ["Owner", ownerText(claim.owner)],
+                    ...(claim.pod === undefined
+                        ? []
+                        : ([
+                              ["Pod", `${claim.pod.namespace}/${claim.pod.name}`],
+                              ["Pod UID", claim.pod.uid],
+                              ["Node", claim.pod.nodeName],
+                              ["Interface", claim.pod.interface],
+                              ["Container", claim.pod.containerID],
+                          ] as const)),
+                    ["Since", claim.since === undefined ? "-" : `${claim.since} (${age(claim.since, nowMs)} ago)`],
+                ],
+                style,
+            ),
+        );
+    }
+    const seen = [
+        ...pods.map(({ namespace, name, node, phase }) => {
+            return `Pod ${namespace}/${name}${node === undefined ? "" : ` on Node ${node}`} reports it (${phase})`;
+        }),
+        ...pools.map(({ name, handsOut, reason }) =>
+            handsOut
+                ? `IPPool ${name} hands it out`
+                : `IPPool ${name} has it in a range and never hands it out: it ${reason}`,
+        ),
+        ...cluster.map(useText),
+    ];
+    if (seen.length > 0) sections.push(`${style.bold("Also seen")}\n${list(seen, style)}`);
+    return sections.join("\n\n");
+}
+
+function useText({ kind, text, of }: ClusterUse): string {
+    switch (kind) {
+        case "NodeAddress":
+            return `Node ${of} has it as an address of its own`;
+        case "PodCIDR":
+            return `podCIDR ${text} of Node ${of} has it`;
+        case "ServiceCIDR":
+            return `Service CIDR ${text} has it${of === undefined ? "" : ` (${of})`}`;
+        case "Gateway":
+            return `it is a gateway of IPPool ${of}`;
+    }
+}

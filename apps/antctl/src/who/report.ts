@@ -1,0 +1,135 @@
+import { formatIp, formatPrefix, prefixContains, sameIp, type IpAddress } from "@antrea/ip";
+import { type AllocationOwner, type AllocationPod } from "@antrea/crd";
+import { ownerText, type Claim, type PodInfo } from "../cluster/index.ts";
+import { type PoolSet } from "../pools/index.ts";
+
+/** `ipam who ADDRESS` */
+export interface WhoReport {
+    readonly address: string;
+    /** One sentence: who has it, or that nobody has. */
+    readonly summary: string;
+    readonly claim?: {
+        readonly name: string;
+        readonly pool: string;
+        readonly state: string;
+        readonly owner: AllocationOwner;
+        readonly pod?: AllocationPod;
+        readonly since?: string;
+    };
+    /** Pods of the API that report the address as theirs. */
+    readonly pods: readonly {
+        readonly namespace: string;
+        readonly name: string;
+        readonly node?: string;
+        readonly phase: string;
+    }[];
+    /** Pools that have it in a range. */
+    readonly pools: readonly { readonly name: string; readonly handsOut: boolean; readonly reason?: string }[];
+    /** What else of the cluster has it. */
+    readonly cluster: readonly ClusterUse[];
+}
+
+export interface ClusterUse {
+    readonly kind: "NodeAddress" | "PodCIDR" | "ServiceCIDR" | "Gateway";
+    /** The CIDR, or the address. */
+    readonly text: string;
+    /** The Node or the pool, or the Service. */
+    readonly of?: string;
+}
+
+/** What else of the cluster has the address: Nodes, podCIDRs, Service CIDRs, gateways of pools. */
+export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[] {
+    const address = formatIp(ip);
+    return [
+        ...pools.nodes
+            .filter(({ addresses }) => addresses.some((each) => sameIp(each, ip)))
+            .map(({ name }): ClusterUse => ({ kind: "NodeAddress", text: address, of: name })),
+        ...pools.nodes.flatMap(({ name, podCidrs }) =>
+            podCidrs
+                .filter((cidr) => prefixContains(cidr, ip))
+                .map((cidr): ClusterUse => ({ kind: "PodCIDR", text: formatPrefix(cidr), of: name })),
+        ),
+        ...pools.serviceCidrs
+            .filter((cidr) => prefixContains(cidr, ip))
+            .map((cidr): ClusterUse => ({ kind: "ServiceCIDR", text: formatPrefix(cidr) })),
+        ...pools.all
+            .filter(({ pool }) => pool.gateways.some((gateway) => sameIp(gateway.ip, ip)))
+            .map(({ pool }): ClusterUse => ({ kind: "Gateway", text: address, of: pool.name })),
+    ];
+}
+
+export interface WhoInput {
+    readonly ip: IpAddress;
+    readonly claim: Claim | undefined;
+    readonly pools: PoolSet;
+    readonly uses: readonly ClusterUse[];
+    readonly pods: readonly PodInfo[];
+}
+
+export function whoReport({ ip, claim, pools, uses, pods }: WhoInput): WhoReport {
+    const covering = pools.covering(ip).map((pool) => {
+        const reason = pools.exclusions.reason(pool, ip);
+        return { name: pool.name, handsOut: reason === undefined, ...(reason === undefined ? {} : { reason }) };
+    });
+    return {
+        address: formatIp(ip),
+        summary: summary({ ip, claim, uses, pods }, covering),
+        ...(claim === undefined ? {} : { claim: claimPart(claim) }),
+        pods: pods.map(({ namespace, name, nodeName, phase }) => ({
+            namespace,
+            name,
+            phase,
+            ...(nodeName === undefined ? {} : { node: nodeName }),
+        })),
+        pools: covering,
+        cluster: uses,
+    };
+}
+
+function claimPart({ name, pool, state, owner, pod, since }: Claim): NonNullable<WhoReport["claim"]> {
+    return {
+        name,
+        pool,
+        state,
+        owner,
+        ...(pod === undefined ? {} : { pod }),
+        ...(since === undefined ? {} : { since }),
+    };
+}
+
+function summary(
+    { ip, claim, uses, pods }: Pick<WhoInput, "ip" | "claim" | "uses" | "pods">,
+    covering: WhoReport["pools"],
+): string {
+    const address = formatIp(ip);
+    if (claim?.pod !== undefined) {
+        const { namespace, name, nodeName } = claim.pod;
+        return `${address} is used by Pod ${namespace}/${name} on Node ${nodeName}.`;
+    }
+    if (claim !== undefined) return `${address} is reserved for ${ownerText(claim.owner)}; no Pod uses it now.`;
+    const node = uses.find(({ kind }) => kind === "NodeAddress");
+    if (node !== undefined) return `${address} is an address of Node ${node.of}.`;
+    const [pod] = pods;
+    const cidr = uses.find(({ kind }) => kind === "PodCIDR");
+    if (pod !== undefined) {
+        const where = cidr === undefined ? "" : `, from podCIDR ${cidr.text} of its Node`;
+        return `${address} is used by Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName ?? "?"}${where}.`;
+    }
+    if (cidr !== undefined) {
+        return `${address} lies in podCIDR ${cidr.text} of Node ${cidr.of}; no Pod reports it as its own.`;
+    }
+    const service = uses.find(({ kind }) => kind === "ServiceCIDR");
+    if (service !== undefined) {
+        const of = service.of === undefined ? "no Service has it" : `it belongs to ${service.of}`;
+        return `${address} lies in Service CIDR ${service.text}; ${of}.`;
+    }
+    const gateway = uses.find(({ kind }) => kind === "Gateway");
+    if (gateway !== undefined) return `${address} is the gateway of IPPool ${gateway.of}.`;
+    const free = covering.find(({ handsOut }) => handsOut);
+    if (free !== undefined) return `${address} is free: nobody has claimed it. IPPool ${free.name} hands it out.`;
+    const [withheld] = covering;
+    if (withheld !== undefined) {
+        return `${address} is not claimed. IPPool ${withheld.name} never hands it out: it ${withheld.reason}.`;
+    }
+    return `${address} is not claimed, and no IPPool, podCIDR or Service CIDR of this cluster has it.`;
+}

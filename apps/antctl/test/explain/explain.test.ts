@@ -1,0 +1,341 @@
+import { describe, expect, it } from "@jest/globals";
+import { type Claim, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
+import { type Facts } from "../../src/explain/facts.ts";
+import { gateIn } from "../../src/explain/gate.ts";
+import { renderExplain } from "../../src/explain/render.ts";
+import { explain } from "../../src/explain/report.ts";
+import {
+    claim,
+    node,
+    node1,
+    now,
+    ofSet,
+    plain,
+    pod,
+    poolObject,
+    poolSet,
+    tiny,
+    web,
+    web6,
+} from "../support/objects.ts";
+
+const pools = "ipam.antrea.io/ippools";
+const podIps = "ipam.antrea.io/pod-ips";
+
+function facts(about: PodInfo, o: Partial<Facts> = {}): Facts {
+    return {
+        pod: about,
+        unscheduled: undefined,
+        namespaceAnnotations: {},
+        gate: { state: "on" },
+        pools: poolSet(),
+        claims: [],
+        agent: pod("antrea-agent-node1", { namespace: "kube-system" }),
+        events: [],
+        setEvents: [],
+        ...o,
+    };
+}
+
+const pending = (annotations: Record<string, string>, o: Partial<PodInfo> = {}): PodInfo =>
+    pod("web-0", { phase: "Pending", annotations, ...o });
+const ofDb = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "uid-web", controller: true }];
+const full: readonly Claim[] = [
+    claim("10.3.0.8", { pool: "tiny", pod: "a" }),
+    claim("10.3.0.9", { pool: "tiny", pod: "b" }),
+];
+
+describe("where addresses come from", () => {
+    it.each<[string, Facts, string, RegExp]>([
+        ["the Pod's annotation", facts(pending({ [pools]: "web" })), "Pools", /of the Pod counts\.$/],
+        [
+            "the Pod's before the Namespace's",
+            facts(pending({ [pools]: "web" }), { namespaceAnnotations: { [pools]: "tiny" } }),
+            "Pools",
+            /of the Pod counts; that of its Namespace does not\.$/,
+        ],
+        [
+            "the Namespace's",
+            facts(pending({}), { namespaceAnnotations: { [pools]: "tiny" } }),
+            "Pools",
+            /of its Namespace counts; the Pod has none\.$/,
+        ],
+        ["none", facts(pending({})), "NodeSubnet", /Neither the Pod nor its Namespace/],
+        [
+            "hostNetwork",
+            facts(pending({ [pools]: "web" }, { hostNetwork: true })),
+            "HostNetwork",
+            /uses the network of its Node/,
+        ],
+        [
+            "the gate off",
+            facts(pending({ [pools]: "web" }), { gate: { state: "off" } }),
+            "NodeSubnet",
+            /It has no effect: the feature gate AntreaIPAM of antrea-agent is off/,
+        ],
+        [
+            "the gate unseen",
+            facts(pending({ [pools]: "web" }), { gate: { state: "unknown", reason: "you may not read it" } }),
+            "Pools",
+            /could not be seen: you may not read it\.$/,
+        ],
+    ])("%s", (_name, about, source, why) => {
+        const report = explain(about);
+        expect(report.source).toBe(source);
+        expect(report.why).toMatch(why);
+        expect(report.pools.length > 0).toBe(source === "Pools");
+    });
+});
+
+describe("which pools are tried", () => {
+    it.each<[string, Facts, readonly string[]]>([
+        [
+            "the first of each family with a free address",
+            facts(pending({ [pools]: "tiny, web6, web, nope" }), { claims: full }),
+            [
+                "tiny exhausted exhausted: 2 used and 0 reserved of 2",
+                "web6 next >9e15 of >9e15 free",
+                "web next 9 of 9 free",
+                "nope unknown does not exist",
+            ],
+        ],
+        [
+            "those behind one that serves are not needed",
+            facts(pending({ [pools]: "web,tiny" }), { claims: full }),
+            ["web next 9 of 9 free", "tiny spare not needed: a pool before it has IPv4 addresses (0 of 2 free)"],
+        ],
+        [
+            "the one that gave, wherever it stands",
+            facts(pod("web-0", { annotations: { [pools]: "tiny,web" }, ips: ["10.2.0.12"] }), {
+                claims: [claim("10.2.0.12", { pod: "web-0" })],
+            }),
+            ["tiny spare not needed: IPPool web gave 10.2.0.12 (2 of 2 free)", "web gave gave 10.2.0.12"],
+        ],
+        [
+            "a free fixed address",
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" })),
+            ["tiny next hands out 10.3.0.9, which is free"],
+        ],
+        [
+            "a held fixed address",
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { claims: full }),
+            ["tiny exhausted hands out 10.3.0.9, which is held by Pod shop/b on Node node1"],
+        ],
+        [
+            "a fixed address of elsewhere",
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.99" })),
+            ["tiny unusable does not hand out 10.3.0.99: it is not in its ranges"],
+        ],
+        [
+            "the reservation of the ordinal, in whichever pool",
+            facts(pending({ [pools]: "web,tiny" }, { ownerReferences: ofDb }), {
+                claims: [claim("10.3.0.8", { pool: "tiny", owner: ofSet("web", 0) })],
+            }),
+            [
+                "web spare not needed: IPPool tiny keeps 10.3.0.8 for ordinal 0",
+                "tiny reserved keeps 10.3.0.8 for ordinal 0 of StatefulSet web",
+            ],
+        ],
+        [
+            "no reservation yet",
+            facts(pending({ [pools]: "tiny,web" }, { ownerReferences: ofDb }), { claims: full }),
+            [
+                "tiny exhausted keeps no address for ordinal 0 yet; none is free",
+                "web next keeps no address for ordinal 0 yet; 9 are free",
+            ],
+        ],
+        [
+            "a pool that cannot be read",
+            facts(pending({ [pools]: "bad" }), {
+                pools: poolSet([poolObject("bad", { cidr: "10.7.0.0/24", gateway: "10.8.0.1", prefixLength: 24 })]),
+            }),
+            [expect.stringMatching(/^bad unusable cannot be used: spec\.ipRanges\[0\]\.cidr/) as unknown as string],
+        ],
+    ])("%s", (_name, about, trials) => {
+        expect(explain(about).pools.map(({ pool, outcome, text }) => `${pool} ${outcome} ${text}`)).toEqual(trials);
+    });
+});
+
+describe("what blocks", () => {
+    it.each<[string, Facts]>([
+        [
+            "a Pod that has its address",
+            facts(pod("web-0", { annotations: { [pools]: "web" }, ips: ["10.2.0.12"] }), {
+                claims: [claim("10.2.0.12", { pod: "web-0" })],
+            }),
+        ],
+        ["a Pod that is starting", facts(pending({ [pools]: "web" }))],
+        ["a Pod that has ended", facts(pending({ [pools]: "tiny" }, { phase: "Failed" }), { claims: full })],
+        ["a Pod that is going", facts(pending({ [pools]: "tiny" }, { deleting: true }), { claims: full })],
+        ["a Pod without pools", facts(pending({}))],
+        ["a hostNetwork Pod", facts(pending({ [pools]: "nope" }, { hostNetwork: true }))],
+        ["a Pod where the gate is off", facts(pending({ [pools]: "nope" }), { gate: { state: "off" } })],
+        [
+            "a Pod whose ordinal is reserved",
+            facts(pending({ [pools]: "web" }, { ownerReferences: ofDb }), {
+                claims: [claim("10.2.0.12", { owner: ofSet("web", 0) })],
+            }),
+        ],
+    ])("nothing for %s", (_name, about) => {
+        const { blocks, verdict } = explain(about);
+        expect(blocks).toEqual([]);
+        expect(verdict).toMatch(/^(Nothing|The Pod has ended)/);
+    });
+
+    const sticky = (held: Claim, nodes = [node1]): Facts =>
+        facts(pending({ [pools]: "web" }, { ownerReferences: ofDb }), { claims: [held], pools: poolSet([web], nodes) });
+    const onOld = claim("10.2.0.12", { pod: "web-0", uid: "old", node: "node9", owner: ofSet("web", 0) });
+
+    it.each<[string, Facts, RegExp, RegExp]>([
+        [
+            "no Node",
+            facts(pending({ [pools]: "web" }, { nodeName: undefined }), { unscheduled: "0/3 nodes fit" }),
+            /no Node yet: 0\/3 nodes fit/,
+            /scheduler/,
+        ],
+        ["an unknown pool", facts(pending({ [pools]: "nope" })), /IPPool nope does not exist/, /create/],
+        [
+            "full pools",
+            facts(pending({ [pools]: "tiny" }), { claims: full }),
+            /no IPv4 address is free: IPPool tiny is exhausted/,
+            /add a range/,
+        ],
+        [
+            "one full family of two",
+            facts(pending({ [pools]: "web6,tiny" }), { claims: full }),
+            /no IPv4 address is free/,
+            /add a range/,
+        ],
+        [
+            "a fixed address that a Pod holds",
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { claims: full }),
+            /the fixed address 10\.3\.0\.9 is held by Pod shop\/b on Node node1/,
+            /Recreate/,
+        ],
+        [
+            "a fixed address that is reserved",
+            facts(pending({ [pools]: "web", [podIps]: "10.2.0.12" }), {
+                claims: [claim("10.2.0.12", { owner: ofSet("db", 1) })],
+            }),
+            /held by StatefulSet shop\/db ordinal 1 \(reserved\)/,
+            /choose another address/,
+        ],
+        [
+            "an empty list",
+            facts(pending({ [pools]: " , " })),
+            /must name at least one IPPool/,
+            /correct the annotation/,
+        ],
+        [
+            "a fixed address of no pool",
+            facts(pending({ [pools]: "web", [podIps]: "10.9.9.9" })),
+            /10\.9\.9\.9.*does not hand it out/,
+            /correct|create/,
+        ],
+        [
+            "a missing reservation",
+            facts(pending({ [pools]: "web" }, { ownerReferences: ofDb })),
+            /no IPv4 address is reserved for ordinal 0 of StatefulSet shop\/web$/,
+            /antrea-controller/,
+        ],
+        [
+            "a missing reservation of full pools",
+            facts(pending({ [pools]: "tiny" }, { ownerReferences: ofDb }), { claims: full }),
+            /is reserved for ordinal 0 .*: the pools have no free address/,
+            /add a range/,
+        ],
+        [
+            "the earlier Pod on a Node that is not ready",
+            sticky(onOld, [node("node9", { ready: false })]),
+            /still held by the earlier Pod \(UID old\) on Node node9, which is not ready/,
+            /kubectl taint node node9 node\.kubernetes\.io\/out-of-service/,
+        ],
+        [
+            "the earlier Pod on a Node that is ready",
+            sticky(onOld, [node("node9")]),
+            /on Node node9$/,
+            /the agent of Node node9 frees it/,
+        ],
+        ["the earlier Pod on a Node that is gone", sticky(onOld), /which is gone/, /5 minutes/],
+        [
+            "the earlier Pod on a Node out of service",
+            sticky(onOld, [node("node9", { outOfService: true })]),
+            /out of service/,
+            /hands it over/,
+        ],
+        [
+            "no agent",
+            facts(pending({ [pools]: "web" }), { agent: undefined }),
+            /no antrea-agent runs on Node node1/,
+            /DaemonSet/,
+        ],
+        [
+            "an agent that does not run",
+            facts(pending({ [pools]: "web" }), {
+                agent: pod("agent-1", { namespace: "kube-system", phase: "Pending" }),
+            }),
+            /the antrea-agent of Node node1, Pod kube-system\/agent-1, is Pending/,
+            /kubectl -n kube-system describe pod agent-1/,
+        ],
+    ])("%s", (_name, about, what, next) => {
+        const { blocks, verdict } = explain(about);
+        expect(blocks.length).toBeGreaterThan(0);
+        expect(blocks[0]?.what).toMatch(what);
+        expect(blocks[0]?.next).toMatch(next);
+        expect(verdict).toBe("What blocks now:");
+    });
+
+    it("is told even if the Pod has the address of the other family", () => {
+        const about = facts(pending({ [pools]: "web6,tiny" }), {
+            claims: [...full, claim("fd00:2::5", { pool: "web6", pod: "web-0" })],
+        });
+        const report = explain(about);
+        expect(report.has.map(({ address }) => address)).toEqual(["fd00:2::5"]);
+        expect(report.blocks.map(({ what }) => what)).toEqual(["no IPv4 address is free: IPPool tiny is exhausted"]);
+    });
+});
+
+describe("gateIn", () => {
+    it.each([
+        ["", "off"],
+        ["featureGates:\n", "off"],
+        ["featureGates:\n  AntreaIPAM: true\n", "on"],
+        ["featureGates: {AllAlpha: true}\n", "on"],
+        ["featureGates: {AllAlpha: true, AntreaIPAM: false}\nother: 1\n", "off"],
+        ["featureGates: [", "unknown"],
+    ])("%j is %s", (text, state) => {
+        expect(gateIn(text).state).toBe(state);
+    });
+});
+
+describe("renderExplain", () => {
+    it("shows the pools in order, what is had, what blocks and the latest events", () => {
+        const event = (time: string, reason: string): EventInfo => ({
+            time,
+            type: "Warning",
+            reason,
+            from: "antrea-agent",
+            note: `${reason}\nnote`,
+            count: 1,
+        });
+        const report = explain(
+            facts(pending({ [pools]: "web6,tiny", [podIps]: "10.3.0.9" }, { ownerReferences: [] }), {
+                claims: [...full, claim("fd00:2::5", { pool: "web6", pod: "web-0" })],
+                pools: poolSet([web, web6, tiny]),
+                events: [event("2026-11-20T11:59:00Z", "IPAllocationFailed")],
+                setEvents: [event("2026-11-20T11:59:30Z", "ReservationFailed")],
+            }),
+        );
+        const text = renderExplain(report, plain, now);
+        expect(text).toMatch(
+            /^Pod: +shop\/web-0\nPhase: +Pending\nNode: +node1\nPod IPs: +none\nPools: +web6,tiny \(annotation of the Pod\)\nFixed: +10\.3\.0\.9\n/,
+        );
+        expect(text).toMatch(/\n1 +web6 +IPv6 +gave fd00:2::5\n2 +tiny +IPv4 +hands out 10\.3\.0\.9, which is held/);
+        expect(text).toMatch(/\nfd00:2::5 +web6 +eth0 +2h\n/);
+        expect(text).toMatch(/What blocks now:\n {2}- the fixed address .*\n {4}next: delete that Pod/);
+        expect(text).toMatch(
+            /\n30s +Warning +ReservationFailed +StatefulSet +ReservationFailed note\n1m +Warning +IPAllocationFailed +Pod /,
+        );
+        expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+    });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@jest/globals";
+import { CliError } from "../../src/errors.ts";
+import { readManifest } from "../../src/plan/manifest.ts";
+
+const pool = (
+    name: string,
+    spec = "ipVersion: 4, ipRanges: [{cidr: 10.7.0.0/24, gateway: 10.7.0.1, prefixLength: 24}]",
+): string => `{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool, metadata: {name: ${name}}, spec: {${spec}}}\n`;
+
+describe("readManifest", () => {
+    it("reads several documents, lists, and tells what it does not look at", () => {
+        const list = `{kind: List, apiVersion: v1, items: [${pool("b")}, {apiVersion: v1, kind: Secret}]}\n`;
+        const manifest = readManifest(
+            `# pools\n---\n${pool("a")}---\n---\n${list}---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\n`,
+            "f",
+        );
+        expect(manifest.pools.map(({ object }) => object.metadata?.name)).toEqual(["a", "b"]);
+        expect(manifest.ignored).toEqual(["Secret (none) of v1", "ConfigMap c of v1"]);
+    });
+
+    it("reads JSON", () => {
+        const json = JSON.stringify({
+            apiVersion: "crd.antrea.io/v1alpha2",
+            kind: "IPPool",
+            metadata: { name: "j" },
+            spec: {},
+        });
+        expect(readManifest(json, "-").pools).toHaveLength(1);
+    });
+
+    it.each([
+        [
+            "a missing gateway",
+            "ipVersion: 4, ipRanges: [{cidr: 10.7.0.0/24, prefixLength: 24}]",
+            "spec.ipRanges[0].gateway",
+            "",
+        ],
+        [
+            "a prefix length that is text",
+            'ipVersion: 4, ipRanges: [{cidr: 10.7.0.0/24, gateway: 10.7.0.1, prefixLength: "24"}]',
+            "spec.ipRanges[0].prefixLength",
+            "24",
+        ],
+        ["no ranges", "ipVersion: 4, ipRanges: []", "spec.ipRanges", "[]"],
+        ["ranges that are no list", "ipVersion: 4, ipRanges: {a: 1}", "spec.ipRanges", '{"a":1}'],
+        [
+            "another version",
+            "ipVersion: 5, ipRanges: [{cidr: 10.7.0.0/24, gateway: 10.7.0.1, prefixLength: 24}]",
+            "spec.ipVersion",
+            "5",
+        ],
+    ])("tells of %s by the path of its field", (_name, spec, path, value) => {
+        const [planned] = readManifest(pool("a", spec), "f").pools;
+        expect(planned?.refusals).toEqual([{ path, value, rule: expect.any(String) }]);
+    });
+
+    it("tells of a missing name, and of a spec that is none", () => {
+        const text = "{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool}";
+        expect(readManifest(text, "f").pools[0]?.refusals.map(({ path }) => path)).toEqual(["metadata.name", "spec"]);
+    });
+
+    it.each([
+        ["no YAML", "a: [", /^f is no YAML: /],
+        ["no IPPool", "kind: Pod\napiVersion: v1\n", /^f has no IPPool$/],
+        ["nothing", "", /^f has no IPPool$/],
+        ["text", "hello", /^f has no IPPool$/],
+        ["another version of the API", pool("a").replace("v1alpha2", "v1beta1"), /^f has no IPPool$/],
+    ])("refuses a file with %s", (_name, text, message) => {
+        const read = (): unknown => readManifest(text, "f");
+        expect(read).toThrow(CliError);
+        expect(read).toThrow(message);
+    });
+
+    it("calls standard input by its name", () => {
+        expect(() => readManifest("", "-")).toThrow("standard input has no IPPool");
+    });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from "@jest/globals";
+import { type IpPool } from "@antrea/crd";
+import { refusalText } from "@antrea/ipam";
+import { type Claim } from "../../src/cluster/index.ts";
+import { renderPlan } from "../../src/plan/render.ts";
+import { planPool, type PoolPlan } from "../../src/plan/report.ts";
+import { type Users } from "../../src/plan/users.ts";
+import { type PoolSet } from "../../src/pools/index.ts";
+import { claim, ofSet, plain, pod, poolObject, poolSet, set, tiny, web } from "../support/objects.ts";
+
+const nobody: Users = { namespaces: [], pods: [], workloads: [] };
+
+function plan(
+    object: IpPool,
+    o: { readonly claims?: readonly Claim[]; readonly users?: Users; readonly pools?: PoolSet } = {},
+): Omit<PoolPlan, "server"> {
+    return planPool({
+        planned: { object, refusals: [] },
+        pools: o.pools ?? poolSet(),
+        claims: o.claims ?? [],
+        users: o.users ?? nobody,
+    });
+}
+
+const range = { gateway: "10.2.0.1", prefixLength: 24, vlan: 2 };
+
+describe("planPool", () => {
+    it("creates a pool that is right", () => {
+        const planned = plan(poolObject("fresh", { cidr: "10.7.0.0/29", gateway: "10.7.0.1", prefixLength: 24 }));
+        expect(planned).toMatchObject({
+            action: "create",
+            refused: false,
+            overlaps: [],
+            added: "10.7.0.2-10.7.0.6",
+            removed: "",
+            usage: { after: { total: 5, used: 0, reserved: 0, free: 5 } },
+        });
+        expect(planned.usage.before).toBeUndefined();
+    });
+
+    it("refuses an overlap and shows the common addresses", () => {
+        const planned = plan(poolObject("fresh", { cidr: "10.3.0.0/28", gateway: "10.3.0.1", prefixLength: 24 }), {
+            claims: [claim("10.3.0.8", { pool: "tiny", pod: "a" })],
+        });
+        expect(planned.refused).toBe(true);
+        expect(planned.errors.map(refusalText).join()).toMatch(
+            /overlaps IPPool "tiny": both have 10\.3\.0\.8-10\.3\.0\.9/,
+        );
+        expect(planned.overlaps).toEqual([{ pool: "tiny", addresses: "10.3.0.8-10.3.0.9" }]);
+        expect(planned.usage.after).toEqual({ total: 13, used: 1, reserved: 0, free: 12 });
+    });
+
+    it("lets a pool in use grow", () => {
+        const planned = plan(poolObject("web", { start: "10.2.0.10", end: "10.2.0.30", ...range }), {
+            claims: [claim("10.2.0.12", { pod: "a" })],
+        });
+        expect(planned).toMatchObject({ action: "change", refused: false, removed: "", fallOut: [] });
+        expect(planned.added).toBe("10.2.0.10-10.2.0.11, 10.2.0.21-10.2.0.30");
+        expect(planned.usage).toEqual({
+            before: { total: 9, used: 1, reserved: 0, free: 8 },
+            after: { total: 21, used: 1, reserved: 0, free: 20 },
+        });
+    });
+
+    it("refuses to shrink a pool in use, and tells whom it hits", () => {
+        const users: Users = {
+            namespaces: [
+                { name: "shop", annotations: { "ipam.antrea.io/ippools": " web ,web6" } },
+                { name: "x", annotations: {} },
+            ],
+            pods: [pod("p", { annotations: { "ipam.antrea.io/ippools": "web" } }), pod("q")],
+            workloads: [set("db"), set("front", { kind: "Deployment" }), set("other", { annotations: {} })],
+        };
+        const claims = [
+            claim("10.2.0.12", { pod: "a" }),
+            claim("10.2.0.14", { pod: "b" }),
+            claim("10.2.0.13", { owner: ofSet("db", 1) }),
+        ];
+        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { claims, users });
+        expect(planned.refused).toBe(true);
+        expect(planned.removed).toBe("10.2.0.12-10.2.0.13");
+        expect(planned.fallOut).toEqual([
+            { address: "10.2.0.12", state: "Allocated", holder: "Pod shop/a on Node node1" },
+            { address: "10.2.0.13", state: "Reserved", holder: "StatefulSet shop/db ordinal 1 (reserved)" },
+        ]);
+        expect(planned.namedBy).toEqual({
+            namespaces: ["shop"],
+            pods: ["shop/p"],
+            deployments: ["shop/front"],
+            statefulSets: ["shop/db"],
+        });
+    });
+
+    it("lets an unused pool shrink, whatever its neighbours have", () => {
+        const planned = plan(
+            poolObject("tiny", { start: "10.3.0.8", end: "10.3.0.8", gateway: "10.3.0.1", prefixLength: 24 }),
+            {
+                claims: [claim("10.2.0.12", { pod: "a" })],
+            },
+        );
+        expect(planned).toMatchObject({ refused: false, removed: "10.3.0.9" });
+    });
+
+    it("sees that nothing changes, whatever the order of fields", () => {
+        const same: IpPool = { spec: { ipRanges: web.spec.ipRanges, ipVersion: 4 }, metadata: { name: "web" } };
+        expect(plan(same)).toMatchObject({ action: "none", refused: false });
+    });
+
+    it("warns of addresses that are never handed out", () => {
+        const planned = plan(poolObject("fresh", { cidr: "10.10.1.0/28", gateway: "10.10.1.1", prefixLength: 24 }));
+        expect(planned).toMatchObject({ refused: false, usage: { after: { total: 0 } } });
+        expect(planned.warnings.join()).toMatch(/podCIDRs/);
+    });
+
+    it("takes what the schema refuses as it is", () => {
+        const refusals = [{ path: "spec.ipRanges", value: "", rule: "expected array" }];
+        const object = { metadata: { name: "web" }, spec: { ipRanges: 5 } } as unknown as IpPool;
+        const planned = planPool({ planned: { object, refusals }, pools: poolSet(), claims: [], users: nobody });
+        expect(planned).toMatchObject({
+            refused: true,
+            errors: refusals,
+            removed: "",
+            usage: { before: { total: 9 } },
+        });
+    });
+});
+
+describe("renderPlan", () => {
+    it("shows what is refused, what falls out, and how usage changes", () => {
+        const claims = [claim("10.2.0.12", { pod: "a" })];
+        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { claims });
+        const text = renderPlan(
+            {
+                pools: [{ ...planned, server: { answer: "none", message: "you may not create or change IPPools" } }],
+                ignored: ["ConfigMap c of v1"],
+            },
+            plain,
+        );
+        expect(text).toMatch(
+            /^IPPool web: refused\nRefused by the rules of Antrea:\n {2}- spec\.ipRanges "10\.2\.0\.12-10\.2\.0\.13": cannot/,
+        );
+        expect(text).toMatch(/API server: +did not judge it: you may not/);
+        expect(text).toMatch(/Loses: +10\.2\.0\.12-10\.2\.0\.13\n/);
+        expect(text).toMatch(/Usage then: .* 0 used, 0 reserved, 7 free of 7\n/);
+        expect(text).toMatch(/Named by: +nobody\n/);
+        expect(text).toMatch(/10\.2\.0\.12 +Allocated +Pod shop\/a on Node node1\n/);
+        expect(text).toMatch(/ConfigMap c of v1\n\nRefused: web$/);
+        expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+    });
+
+    it("shows the API server's word where the rules have none", () => {
+        const planned = plan(tiny);
+        const text = renderPlan(
+            { pools: [{ ...planned, refused: true, server: { answer: "refused", message: "denied" } }], ignored: [] },
+            plain,
+        );
+        expect(text).toMatch(/Refused by the API server:\n {2}- denied\n/);
+    });
+});
