@@ -1,16 +1,8 @@
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { pods, type ApiClient, type KubeObject, type Node, type Resource, isKubeError } from "@antrea/kube";
+import { daemonSets, isKubeError, pods, type ApiClient, type Node } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
-
-const daemonSets: Resource<KubeObject> = {
-    group: "apps",
-    version: "v1",
-    plural: "daemonsets",
-    kind: "DaemonSet",
-    namespaced: true,
-};
 
 /** A Node without what nobody here reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {

@@ -1,8 +1,10 @@
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
-import { createKubeClients, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
+import type { Prefix } from "@antrea/ip";
+import { createKubeClients, EventRecorder, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
@@ -15,6 +17,8 @@ import { Conflist } from "./conflist/index.ts";
 import { readEnvironment } from "./environment.ts";
 import { FlowTable } from "./flow-table/index.ts";
 import { Gateway } from "./gateway/index.ts";
+import { IgnoredAnnotations } from "./ignored-annotations.ts";
+import { IpPools } from "./ip-pools/index.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade, runNft } from "./masquerade/index.ts";
 import { declareMetrics, observeCalls } from "./metrics.ts";
@@ -28,11 +32,13 @@ import {
 } from "./node-config/index.ts";
 import { allPodPrefixes, NodeRoutes } from "./node-routes/index.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
-import { checkInterface, flowOwner, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
+import { checkInterface, flowOwner, HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
+import { claimProblem, poolWiring } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
 
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
+const claimsSoonMs = 3_000;
 /** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
 const patientMs = 24 * 3_600_000;
 
@@ -40,7 +46,20 @@ const patientMs = 24 * 3_600_000;
 export function compose(context: MainContext): Lifecycle {
     const { logger } = context;
     const base = buildBase(context);
-    const { kube, nodeInformer, database, health, readiness, jobs, openflow, conflist, environment, bridge } = base;
+    const {
+        kube,
+        nodeInformer,
+        events,
+        ipPools,
+        database,
+        health,
+        readiness,
+        jobs,
+        openflow,
+        conflist,
+        environment,
+        bridge,
+    } = base;
     // Until the Node's podCIDRs are known there is no Pod network, and CNI calls wait or are told so.
     let wiring: PodWiring | undefined;
     const { backend, server } = buildCni(base, () => wiring?.podNetwork);
@@ -49,8 +68,14 @@ export function compose(context: MainContext): Lifecycle {
     lifecycle.append({ name: "health", start: (signal) => health.start(signal), stop: () => health.stop() });
     lifecycle.append({
         name: "kube",
-        start: (signal) => nodeInformer.start(signal),
+        start: (signal) => {
+            nodeInformer.start(signal);
+            events.start(signal);
+            ipPools?.start(signal);
+        },
         stop: async () => {
+            await ipPools?.close();
+            await events.close();
             await nodeInformer.close();
             kube.close();
         },
@@ -92,6 +117,7 @@ export function compose(context: MainContext): Lifecycle {
             backend.networkBuilt();
             addOvsJobs(base, built);
             addRoutingJobs(base, node);
+            addPoolJobs(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());
             declareMetrics(base.metrics, built.podNetwork, built.subnet, base.flowTable);
         },
@@ -110,6 +136,7 @@ export function compose(context: MainContext): Lifecycle {
         startTimeoutMs: patientMs,
         start: async (signal) => {
             await wiring?.reconciler.holdKnownAddresses(signal);
+            await guardSubnets(base, wiring?.podPrefixes ?? [], signal);
             readiness.met("records");
         },
     });
@@ -166,12 +193,27 @@ function buildBase(context: MainContext) {
         },
     );
     health.addCheck("network", "ready", () => readiness.missing());
+    const { nodeName } = environment;
+    const nodeInformer = new Informer(
+        { api: kube.api, logger: logger.child("nodes") },
+        { resource: nodes, transform: slimNode },
+    );
+    const events = new EventRecorder(
+        { api: kube.api, logger: logger.child("events") },
+        { reportingController: "antrea-agent", reportingInstance: environment.podName },
+    );
+    const ipPools = gates.enabled("AntreaIPAM")
+        ? new IpPools(
+              {
+                  ...{ api: kube.api, nodes: nodeInformer, metrics, logger: logger.child("ip-pools") },
+                  record: (event) => events.record(event),
+              },
+              { nodeName, cooldownMs: config.ipam.cooldown },
+          )
+        : undefined;
     return {
-        ...{ logger, fail, config, environment, kube, metrics, database, openflow, readiness, health },
-        nodeInformer: new Informer(
-            { api: kube.api, logger: logger.child("nodes") },
-            { resource: nodes, transform: slimNode },
-        ),
+        ...{ logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
+        ...{ nodeInformer, events, ipPools },
         netlink: Netlink.open(),
         bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
@@ -198,6 +240,7 @@ function buildCni(base: Base, network: () => PodNetwork | undefined) {
                     port: (name) => bridge.port(name),
                     flowsOf: (one) => flowTable.flowsOf(flowOwner(one.record)),
                     dumpFlows: () => openflow.dumpFlows(),
+                    claimProblem: (record) => claimProblem(base.ipPools, record),
                 },
                 { known, ...input },
             ),
@@ -243,15 +286,29 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
     await bridge.datapathId(patientMs, signal);
     await gateway.ensurePort(signal);
     await gateway.ensureDevice(signal);
-    const subnet = new NodeSubnet(podPrefixes, (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))));
+    const subnet = new NodeSubnet(
+        podPrefixes,
+        (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
+        (ip) => base.ipPools?.isClaimed(ip) ?? false,
+    );
     const { bootId, nodeName } = environment;
+    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: config.hostGateway });
     const podNetwork = new PodNetwork(
-        { ports: bridge, flowTable, netlink, subnet, logger: logger.child("pod-network") },
+        {
+            ports: bridge,
+            flowTable,
+            netlink,
+            subnet,
+            hostRoutes,
+            pools: base.ipPools,
+            logger: logger.child("pod-network"),
+        },
         { mtu, disableTxChecksumOffload, gatewayMac: () => gateway.mac, bootId, now: () => performance.now() },
     );
     const reconciler = new PodReconciler(
         {
-            ...{ network: podNetwork, netlink, subnet, ports: bridge, logger: logger.child("reconcile") },
+            ...{ network: podNetwork, netlink, subnet, hostRoutes, ports: bridge, logger: logger.child("reconcile") },
+            poolOf: (ip) => base.ipPools?.poolOf(ip),
             pods: (limit) => podsOf(kube.api, nodeName, limit),
         },
         { bootId, podPrefixes },
@@ -264,7 +321,7 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
             gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
             podPrefixes,
         });
-    return { gateway, subnet, podNetwork, reconciler, pipeline };
+    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline };
 }
 
 /** Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones. */
@@ -338,6 +395,7 @@ function addRoutingJobs(base: Base, node: NodeConfig): void {
             gatewayName: config.hostGateway,
             noSnat: config.noSNAT,
             randomFully: config.snatFullyRandomPorts,
+            poolPods: base.gates.enabled("AntreaIPAM"),
         });
     });
     // For a start while the API server is away.
@@ -354,6 +412,40 @@ function addRoutingJobs(base: Base, node: NodeConfig): void {
         masquerading.trigger();
         remembering.trigger();
     });
+}
+
+/** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */
+async function guardSubnets(
+    { ipPools, logger }: Base,
+    prefixes: readonly Prefix[],
+    signal: AbortSignal,
+): Promise<void> {
+    try {
+        await ipPools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+    } catch (error) {
+        signal.throwIfAborted();
+        logger.warn("claims in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });
+    }
+}
+
+/** Keeps claims of IPPools in step with what is wired; while pools are off, says once that annotations have no effect. */
+function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
+    const { ipPools, jobs, netlink, events, kube, environment, logger } = base;
+    if (ipPools === undefined) {
+        const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
+        const ignored = new IgnoredAnnotations(
+            {
+                ...{ api: kube.api, events, logger: logger.child("ip-pools") },
+                lastAdd: () => Math.max(0, ...added().filter(Number.isFinite)),
+            },
+            { nodeName: environment.nodeName },
+        );
+        jobs.every("ignored-annotations", resyncMs, (limit) => ignored.look(limit));
+        return;
+    }
+    const wiring = poolWiring(podNetwork, netlink);
+    const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit));
+    ipPools.own.onGone(() => claims.trigger());
 }
 
 function offloadMustBeOff(config: AgentConfig): boolean {

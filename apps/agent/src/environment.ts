@@ -9,6 +9,8 @@ export class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 /** What the process learns from its surroundings rather than from antrea-agent.conf. */
 export interface AgentEnvironment {
     readonly nodeName: string;
+    /** Of the agent itself. */
+    readonly podName: string;
     readonly podNamespace: string;
     /** Changes with each boot of the Node. */
     readonly bootId: string;
@@ -23,6 +25,7 @@ export interface AgentEnvironment {
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {
         nodeName: env["NODE_NAME"] ?? hostname(),
+        podName: env["POD_NAME"] ?? hostname(),
         podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
         bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
         cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",

@@ -20,6 +20,7 @@ describe("the environment", () => {
     it("has defaults", () => {
         expect(readEnvironment(configPath, {})).toEqual({
             nodeName: hostname(),
+            podName: hostname(),
             podNamespace: "kube-system",
             bootId: expect.stringMatching(/^[0-9a-f-]{36}$/),
             cniConfFolder: "/host/etc/cni/net.d",
@@ -31,9 +32,11 @@ describe("the environment", () => {
     it("is what the Pod was given", () => {
         const text = '{"cniVersion":"1.1.0"}';
         writeFileSync(join(folder, "antrea-cni.conflist"), text);
-        const env = { NODE_NAME: "n", POD_NAMESPACE: "network", CNI_CONF_DIR: "/etc/x", CONFIG_FILE_MODE: "0600" };
+        const own = { NODE_NAME: "n", POD_NAME: "p", POD_NAMESPACE: "network" };
+        const env = { ...own, CNI_CONF_DIR: "/etc/x", CONFIG_FILE_MODE: "0600" };
         expect(readEnvironment(configPath, env)).toMatchObject({
             nodeName: "n",
+            podName: "p",
             podNamespace: "network",
             cniConfFolder: "/etc/x",
             cniConfMode: 0o600,

@@ -1,6 +1,7 @@
-import { Port, type Action, type Flow } from "@antrea/openflow";
+import { Port, type Action, type FieldName, type Flow } from "@antrea/openflow";
 import { macToBigint, type IpAddress } from "@antrea/ip";
 import { anyArp, ArpOp } from "./fields.ts";
+import { Reg } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
 /** A port with what it may say of itself. */
@@ -18,6 +19,19 @@ export interface Station {
 export function arpFlows(station: Station): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
     return ips.flatMap((ip) => [guard(station, ip), silence(station, ip), answer(station, ip)]);
+}
+
+/**
+ * Answers every other question of one Pod with the gateway's MAC address (proxy ARP, RFC 1027): the Pod's subnet is not
+ * on this switch, so all that is not a station here is behind the gateway.
+ */
+export function proxyArpFlow(ofPort: number, gatewayMac: Uint8Array): Flow {
+    return {
+        table: Table.ArpResponder,
+        priority: Priority.low,
+        match: { ...anyArp, in_port: ofPort, arp_op: ArpOp.request },
+        actions: reply(macToBigint(gatewayMac), undefined),
+    };
 }
 
 function guard({ ofPort, mac }: Station, ip: IpAddress): Flow {
@@ -50,27 +64,26 @@ function answer({ mac }: Station, ip: IpAddress): Flow {
     };
 }
 
-function reply(hardware: bigint, ip: IpAddress): Action[] {
+/** The answer in the name of `ip`, or of whatever address was asked for. */
+function reply(hardware: bigint, ip: IpAddress | undefined): Action[] {
+    const asked: Action[] = ip === undefined ? [move("arp_tpa", Reg.askedFor.field, 32)] : [];
+    const sender: Action =
+        ip === undefined
+            ? move(Reg.askedFor.field, "arp_spa", 32)
+            : { type: "set_field", field: "arp_spa", value: ip.value };
     return [
-        {
-            type: "move",
-            from: { field: "eth_src", offset: 0, bits: 48 },
-            to: { field: "eth_dst", offset: 0, bits: 48 },
-        },
+        ...asked,
+        move("eth_src", "eth_dst", 48),
         { type: "set_field", field: "eth_src", value: hardware },
         { type: "set_field", field: "arp_op", value: ArpOp.reply },
-        {
-            type: "move",
-            from: { field: "arp_sha", offset: 0, bits: 48 },
-            to: { field: "arp_tha", offset: 0, bits: 48 },
-        },
+        move("arp_sha", "arp_tha", 48),
         { type: "set_field", field: "arp_sha", value: hardware },
-        {
-            type: "move",
-            from: { field: "arp_spa", offset: 0, bits: 32 },
-            to: { field: "arp_tpa", offset: 0, bits: 32 },
-        },
-        { type: "set_field", field: "arp_spa", value: ip.value },
+        move("arp_spa", "arp_tpa", 32),
+        sender,
         { type: "output", port: Port.IN_PORT },
     ];
+}
+
+function move(from: FieldName, to: FieldName, bits: number): Action {
+    return { type: "move", from: { field: from, offset: 0, bits }, to: { field: to, offset: 0, bits } };
 }

@@ -26,6 +26,8 @@ export interface PodInput {
     /** At most as many as the Pod has families; need not lie in the Node's podCIDRs. */
     readonly ips: readonly IpAddress[];
     readonly gatewayMac: Uint8Array;
+    /** Its addresses are of a subnet that is not this Node's: the gateway stands for everybody else in it. */
+    readonly foreignSubnet?: boolean | undefined;
 }
 
 export interface PeerNodeInput {

@@ -1,4 +1,4 @@
-import { arpFlows } from "./arp.ts";
+import { arpFlows, proxyArpFlow } from "./arp.ts";
 import { missFlows, rootFlows } from "./base.ts";
 import { classifierFlow } from "./classifier.ts";
 import { conntrackFlows } from "./conntrack.ts";
@@ -45,6 +45,7 @@ export function podFlows(input: PodInput): FlowSet {
         classifierFlow(input.ofPort, Source.pod),
         ...podSpoofGuard(input),
         ...arpFlows(input),
+        ...(input.foreignSubnet === true ? [proxyArpFlow(input.ofPort, input.gatewayMac)] : []),
         ...podNdFlows(input),
         ...podL3Flows(input),
         l2Flow(input),

@@ -8,6 +8,8 @@ export const Reg = {
     outputKind: { field: "reg0", offset: 21, bits: 2 },
     /** The port that the table Output sends to. */
     outputPort: { field: "reg1", offset: 0, bits: 32 },
+    /** The address that an ARP question asks for, while the answer is written over it. */
+    askedFor: { field: "reg2", offset: 0, bits: 32 },
 } as const satisfies Readonly<Record<string, SubField>>;
 
 /** Parts of the connection mark. Bits 4 to 7 are kept free for Services, SNAT, hairpin and layer 7. */

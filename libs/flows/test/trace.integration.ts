@@ -36,7 +36,7 @@ const nd = (
 let ovs: TestSwitch;
 
 beforeAll(async () => {
-    const c = { ...examplePod(3, [4]), ips: [parseIp(ip.c)] };
+    const c = { ...examplePod(3, [4]), ips: [parseIp(ip.c)], foreignSubnet: true };
     ovs = await TestSwitch.start([
         ...pipelineFlows(exampleNode()).flows,
         ...podFlows(examplePod(1)).flows,
@@ -172,6 +172,16 @@ describe("ARP", () => {
         ["another port", arp(from("b", "a"), 1, ip.a, mac.a, ip.gw), [], "drop"],
         ["gateway with another address", arp(from("gw"), 1, "192.0.2.9", mac.gw, ip.a), [], "drop"],
         ["an unknown port", arp(from("stranger", "a"), 1, ip.a, mac.a, ip.gw), [], "drop"],
+        [
+            "a Pod of a foreign subnet asks for its router",
+            arp(from("c"), 1, ip.c, mac.c, "10.77.0.1"),
+            [],
+            "c",
+            `sip=10.77.0.1,tip=${ip.c},op=2,sha=${mac.gw},tha=${mac.c}`,
+        ],
+        ["it asks for a Pod of this Node", arp(from("c"), 1, ip.c, mac.c, ip.a), [], "c", `sha=${mac.a}`],
+        ["it announces itself", arp(from("c"), 1, ip.c, mac.c, ip.c), [], "drop"],
+        ["it claims another's address", arp(from("c"), 1, "10.77.0.5", mac.c, "10.77.0.1"), [], "drop"],
     ])("%s", (...row) => check(row));
 });
 

@@ -216,7 +216,7 @@ export class CniCalls {
 const empty = new Uint8Array();
 
 /** So that the record of the attachment fits into a link alias, with which it is rebuilt. */
-const maxContainerIdLength = 128;
+const maxContainerIdLength = 96;
 
 /** What our binary checks already; its callers are not the only ones. DEL takes anything: what is unknown is gone. */
 function checkArgs(args: CniCmdArgs): void {
@@ -238,12 +238,25 @@ function attachmentOf(args: CniCmdArgs): Attachment {
 /** OVS or its database went away during the call: the same call may succeed when they are back. */
 const awayCodes: ReadonlySet<string> = new Set(["DISCONNECTED", "NOT_CONNECTED", "OUTCOME_UNKNOWN", "BUFFER_FULL"]);
 
+/** There is no address for the Pod, in this Node's subnet or in the pools that it names. */
+const addressCodes: ReadonlySet<string> = new Set([
+    "EXHAUSTED",
+    "NO_SUBNET",
+    "NO_POOL",
+    "BAD_ANNOTATION",
+    "NOT_IN_POOL",
+    "ADDRESS_HELD",
+    "HELD_ON_OTHER_NODE",
+    "VLAN_CONFLICT",
+    "REFUSED",
+]);
+
 function codeOf(command: CniCommand, error: unknown): ErrorCodeName {
     if (command === "check") return "CHECK_INTERFACE_FAILURE";
     if (error instanceof AntreaError) {
-        if (error.code === "EXHAUSTED" || error.code === "NO_SUBNET") return "IPAM_FAILURE";
         if (awayCodes.has(error.code)) return "TRY_AGAIN_LATER";
         if (error.fault === "timeout" || error.fault === "aborted") return "TRY_AGAIN_LATER";
+        if (addressCodes.has(error.code)) return "IPAM_FAILURE";
     }
     return "CONFIG_INTERFACE_FAILURE";
 }

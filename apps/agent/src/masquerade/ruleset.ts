@@ -9,6 +9,11 @@ export interface MasqueradeInput {
     /** `noSNAT`: no masquerading at all. */
     readonly noSnat: boolean;
     readonly randomFully: boolean;
+    /**
+     * Pods of this Node may have addresses of pools that the network behind it cannot route back: what they send is
+     * masqueraded wherever it leaves to, whatever `noSnat` says.
+     */
+    readonly poolPods: boolean;
 }
 
 /** The one table of ours (nft(8)); all chains and sets are inside, so that it can be replaced or removed whole. */
@@ -16,20 +21,28 @@ export const tableName = "antrea";
 
 /**
  * The whole table as one nft(8) script, which the kernel applies as one transaction: traffic from Pods of this Node to
- * anything that is not a Pod leaves with the Node's address. Pure.
+ * anything that is not a Pod leaves with the Node's address. A Pod's source is its own (the spoof guard sees to it), so
+ * one that is in no podCIDR is of a pool. Pure.
  */
 export function ruleset(input: MasqueradeInput): string {
     // "add" before "delete": deleting a table that is not there would fail the transaction.
     const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`];
-    if (input.noSnat) return `${lines.join("\n")}\n`;
+    if (input.noSnat && !input.poolPods) return `${lines.join("\n")}\n`;
     lines.push(`table inet ${tableName} {`);
     for (const family of [4, 6] as const) lines.push(...clusterSet(family, input.clusterPrefixes));
     lines.push("  chain postrouting {", "    type nat hook postrouting priority srcnat; policy accept;");
+    const masquerade = `oifname != "${input.gatewayName}" masquerade${input.randomFully ? " fully-random" : ""}`;
     for (const prefix of input.podPrefixes) {
-        const ip = prefix.family === 4 ? "ip" : "ip6";
+        const { family } = prefix;
+        const ip = family === 4 ? "ip" : "ip6";
+        if (input.poolPods) {
+            lines.push(
+                `    iifname "${input.gatewayName}" ${ip} saddr != @${setName(family)} ${exceptions(family)}${masquerade}`,
+            );
+        }
+        if (input.noSnat) continue;
         lines.push(
-            `    ${ip} saddr ${formatPrefix(prefix)} ${ip} daddr != @${setName(prefix.family)} ${exceptions(prefix.family)}` +
-                `oifname != "${input.gatewayName}" masquerade${input.randomFully ? " fully-random" : ""}`,
+            `    ${ip} saddr ${formatPrefix(prefix)} ${ip} daddr != @${setName(family)} ${exceptions(family)}${masquerade}`,
         );
     }
     lines.push("  }", "}");

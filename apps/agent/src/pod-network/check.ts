@@ -4,6 +4,7 @@ import { flowBodyKey, flowKey } from "@antrea/openflow";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
 import type { PodInterface } from "./pod-network.ts";
+import type { PodRecord } from "./record.ts";
 
 /** What CHECK found wrong; the code names the part, the message what is and what should be. */
 export class CheckError extends AntreaError<
@@ -17,6 +18,7 @@ export class CheckError extends AntreaError<
     | "ROUTE"
     | "OVS_PORT"
     | "FLOWS"
+    | "CLAIM"
 > {}
 
 export interface CheckComponents {
@@ -27,6 +29,8 @@ export interface CheckComponents {
     readonly flowsOf: (known: PodInterface) => readonly Flow[];
     /** The flows that OVS has, of this agent's round. */
     readonly dumpFlows: () => Promise<readonly Flow[]>;
+    /** What is wrong with the claims of a record's pool addresses, if anything. */
+    readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
 }
 
 export interface CheckInput {
@@ -66,6 +70,8 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
             `OVS port ${record.hostIfName} has number ${port.ofPort ?? "none"}, not ${input.known.ofPort}${port.error === undefined ? "" : `: ${port.error}`}`,
         );
     }
+    const problem = await components.claimProblem(record);
+    if (problem !== undefined) throw failure("CLAIM", input, problem);
     const present = new Map((await components.dumpFlows()).map((flow) => [flowKey(flow), flowBodyKey(flow)]));
     const missing = components.flowsOf(input.known).filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
     if (missing.length > 0) {

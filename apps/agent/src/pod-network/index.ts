@@ -1,4 +1,5 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
+export { HostRoutes } from "./host-routes.ts";
 export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
 export {
     flowOwner,
@@ -8,7 +9,10 @@ export {
     type PodInterface,
     type PodNetworkComponents,
     type PodNetworkOptions,
+    type PodPools,
+    type PoolGrant,
+    type PoolWish,
 } from "./pod-network.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
 export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions } from "./reconciler.ts";
-export { recordKey, type PodAddress, type PodRecord } from "./record.ts";
+export { isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";

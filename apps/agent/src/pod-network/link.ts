@@ -1,7 +1,8 @@
 import { AntreaError } from "@antrea/errors";
+import { formatMac } from "@antrea/ip";
 import { isNetlinkError, Netlink, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
-import { hostMacOf } from "./names.ts";
-import { fromAlias, toAlias, type PodRecord } from "./record.ts";
+import { draftMacOf, hostMacOf } from "./names.ts";
+import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord } from "./record.ts";
 
 export interface PodLinkOptions {
     readonly mtu: number;
@@ -10,25 +11,46 @@ export interface PodLinkOptions {
 
 export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN"> {}
 
-/** Creates the veth pair of a record in one message; its Pod end is born inside the Pod's namespace. */
-export async function createPodLink(netlink: Netlink, record: PodRecord, options: PodLinkOptions): Promise<void> {
+/** A link before its addresses are known. */
+export type PodLinkDraft = Pick<PodRecord, "containerId" | "ifName" | "netns" | "hostIfName">;
+
+/**
+ * Creates the veth pair of a record in one message; its Pod end is born inside the Pod's namespace. The pair of a draft
+ * has other MAC addresses until `completePodLink` and `configurePodEnd`.
+ */
+export async function createPodLink(
+    netlink: Netlink,
+    link: PodRecord | PodLinkDraft,
+    options: PodLinkOptions,
+): Promise<void> {
+    const { mtu } = options;
+    const [mac, alias] =
+        "mac" in link ? [link.mac, toAlias(link)] : [draftMacOf(link.containerId), pendingAlias(link.containerId)];
     const create = (): Promise<void> =>
         netlink.createVeth({
-            name: record.hostIfName,
-            mac: hostMacOf(record.mac),
-            mtu: options.mtu,
-            alias: toAlias(record),
+            name: link.hostIfName,
+            mac: hostMacOf(mac),
+            mtu,
+            alias,
             up: true,
             // one queue pair: the kernel would make one a CPU, with files in sysfs for each
             queues: 1,
-            peer: { name: record.ifName, mac: record.mac, mtu: options.mtu, netnsPath: record.netns },
+            peer: { name: link.ifName, mac, mtu, netnsPath: link.netns },
         });
     try {
         await create();
     } catch (error) {
         if (!isNetlinkError(error, "EEXIST")) throw error;
-        await removeOwnLeftover(netlink, record);
+        await removeOwnLeftover(netlink, link);
         await create();
+    }
+}
+
+/** Writes the record onto the link of a draft, whose addresses are known now. */
+export async function completePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+    const link = await netlink.link(record.hostIfName);
+    if (link !== undefined) {
+        await netlink.setLink(link.index, { alias: toAlias(record), mac: hostMacOf(record.mac) });
     }
 }
 
@@ -36,7 +58,10 @@ export async function createPodLink(netlink: Netlink, record: PodRecord, options
  * Sets up the Pod end: addresses, default routes and link-up in one batch, on a socket of the Pod's namespace. What is
  * there already stays.
  */
-export async function configurePodEnd(record: PodRecord, options: PodLinkOptions): Promise<void> {
+export async function configurePodEnd(
+    record: PodRecord,
+    options: PodLinkOptions & { readonly gatewayMac: () => Uint8Array },
+): Promise<void> {
     if (record.addresses.some((address) => address.ip.family === 6)) {
         setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
     }
@@ -51,11 +76,16 @@ export async function configurePodEnd(record: PodRecord, options: PodLinkOptions
         );
     }
     await pod.batch((batch) => {
+        if (link.mac !== record.mac) batch.setLink(link.index, { mac: record.mac });
         batch.setLink(link.index, { up: true });
         for (const { ip, prefixLength } of record.addresses) {
             batch.replaceAddress({ index: link.index, ip, prefixLength, noDad: true });
         }
-        for (const { gateway } of record.addresses) {
+        for (const { gateway, pool } of record.addresses) {
+            // The router of a pool's subnet is not on the bridge: the gateway stands for it. Of IPv4 the switch says so.
+            if (pool !== undefined && gateway.family === 6) {
+                batch.replaceNeighbour({ index: link.index, ip: gateway, mac: formatMac(options.gatewayMac()) });
+            }
             batch.replaceRoute({ dst: "default", family: gateway.family, via: gateway, dev: link.index });
         }
     });
@@ -73,30 +103,27 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
 /** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */
 export async function releasePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
-    if (link !== undefined && fromAlias(link.alias)?.containerId === record.containerId) {
+    if (link !== undefined && containerOfAlias(link.alias) === record.containerId) {
         await netlink.setLink(link.index, { alias: releasedAlias });
     }
 }
 
 /** Deletes the veth pair of a record, released or not. Links of others stay alone. */
-export async function deletePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+export async function deletePodLink(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const link = await netlink.link(record.hostIfName);
     if (link !== undefined && isOwn(link, record)) await netlink.deleteLink(link.index);
 }
 
-function isOwn(link: Link, record: PodRecord): boolean {
-    const ours = link.alias === releasedAlias || fromAlias(link.alias)?.containerId === record.containerId;
-    return link.kind === "veth" && ours;
+function isOwn(link: Link, record: PodLinkDraft): boolean {
+    const container = containerOfAlias(link.alias);
+    return link.kind === "veth" && (container === "" || container === record.containerId);
 }
-
-/** The alias of a host end whose record is gone; the sweep deletes such links. */
-export const releasedAlias = "antrea1 released";
 
 /**
  * A link of the wanted name stands in the way. If it is what an earlier call for this container left, it goes (both
  * ends of a pair go together); anybody else's is left alone and named.
  */
-async function removeOwnLeftover(netlink: Netlink, record: PodRecord): Promise<void> {
+async function removeOwnLeftover(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const host = await netlink.link(record.hostIfName);
     if (host === undefined) {
         throw new PodLinkError(

@@ -32,3 +32,9 @@ export function macOf(ip: IpAddress): string {
 export function hostMacOf(podMac: string): string {
     return `0e${podMac.slice(2)}`;
 }
+
+/** The MAC address of an interface whose addresses are not known yet: another one than any address gives. */
+export function draftMacOf(containerId: string): string {
+    const tail = createHash("sha1").update(containerId).digest();
+    return formatMac(Uint8Array.of(0x0a, 0x5a, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));
+}

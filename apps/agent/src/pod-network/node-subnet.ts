@@ -31,8 +31,18 @@ interface Subnet {
 export class NodeSubnet {
     readonly #subnets: readonly Subnet[];
 
-    /** @param start index to begin at, a family; a different one after each start keeps reuse late across restarts */
-    constructor(prefixes: readonly Prefix[], start: (size: bigint) => bigint) {
+    readonly #isTaken: (ip: IpAddress) => boolean;
+
+    /**
+     * @param start index to begin at, a family; a different one after each start keeps reuse late across restarts
+     * @param isTaken addresses that somebody outside this Node has, although they lie in its podCIDRs
+     */
+    constructor(
+        prefixes: readonly Prefix[],
+        start: (size: bigint) => bigint,
+        isTaken: (ip: IpAddress) => boolean = () => false,
+    ) {
+        this.#isTaken = isTaken;
         this.#subnets = prefixes.map((prefix) => ({
             prefix,
             gateway: prefixAt(prefix, 1n),
@@ -103,7 +113,7 @@ export class NodeSubnet {
         const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
         let index = start;
         do {
-            if (!subnet.used.has(index)) return index;
+            if (!subnet.used.has(index) && !this.#isTaken(prefixAt(subnet.prefix, index))) return index;
             index = index === last ? first : index + 1n;
         } while (index !== start);
         throw exhausted(subnet, last - first + 1n);

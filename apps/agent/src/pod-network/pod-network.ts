@@ -3,7 +3,9 @@ import { podFlows } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
+import type { HostRoutes } from "./host-routes.ts";
 import {
+    completePodLink,
     configurePodEnd,
     createPodLink,
     deletePodLink,
@@ -14,7 +16,14 @@ import {
 import { hostInterfaceName, macOf } from "./names.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { recordKey, toExternalIds, type PodRecord } from "./record.ts";
+import {
+    isPoolRecord,
+    recordKey,
+    toExternalIds,
+    unfinishedExternalIds,
+    type PodAddress,
+    type PodRecord,
+} from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
 
 /** The ports of the bridge, as Pod wiring needs them. */
@@ -39,11 +48,37 @@ export interface PodFlowTable {
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
+/** What an ADD got from IPPools. */
+export interface PoolGrant {
+    readonly addresses: readonly PodAddress[];
+    readonly vlan: number;
+}
+
+/** A Pod's wish for addresses from IPPools. */
+export interface PoolWish {
+    /** Claims them, all or nothing. */
+    claim(signal: AbortSignal): Promise<PoolGrant>;
+}
+
+/** The IPPools, as Pod wiring needs them. A claim outlives the wiring of its address, and the failure to wire it. */
+export interface PodPools {
+    /** What the Pod asks of pools; undefined when it gets addresses of this Node's subnet. */
+    wishOf(request: AddRequest, signal: AbortSignal): Promise<PoolWish | undefined>;
+    /**
+     * Gives back what is claimed for a container's interface. Resolves when that is done, or after a second, whichever
+     * comes first: the reconcile of claims does the rest. Never rejects.
+     */
+    release(attachment: Pick<AddRequest, "containerId" | "ifName">): Promise<void>;
+}
+
 export interface PodNetworkComponents {
     readonly ports: PodPorts;
     readonly flowTable: PodFlowTable;
     readonly netlink: Netlink;
     readonly subnet: NodeSubnet;
+    readonly hostRoutes: HostRoutes;
+    /** Undefined when the feature is off: all Pods get addresses of this Node's subnet. */
+    readonly pools: PodPools | undefined;
     readonly logger: Logger;
 }
 
@@ -83,12 +118,16 @@ const ofPortTimeoutMs = 20_000;
 /** DEL answers although OVS is away: flows and port that it could not remove go with the reconcile. */
 const deleteLimitMs = 5_000;
 
+/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
+type Claims = "release" | "keep";
+
 /**
  * Wires Pods to the bridge and unwires them.
  *
  * ADD: address, veth pair, then OVS port with the record (one transaction) beside the set-up of the Pod's end, then
- * flows, then the answer. DEL: flows, port with record, then the address: it stays taken for as long as anything of the
- * wiring may stand. Work is serial per container and parallel across containers.
+ * flows, then the answer. While addresses are claimed from IPPools, veth pair and port come into being without them.
+ * DEL: flows, port with record, then the address: it stays taken for as long as anything of the wiring may stand. Work is
+ * serial per container and per interface of a Pod, and parallel across them.
  */
 export class PodNetwork {
     readonly #components: PodNetworkComponents;
@@ -96,9 +135,14 @@ export class PodNetwork {
     readonly #logger: Logger;
     readonly #interfaces = new Map<string, PodInterface>();
     readonly #locks = new KeyedLock();
+    readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
+    /** ADDs under way, by container. */
+    readonly #adding = new Map<string, number>();
+    /** Keys of interfaces that have no flows because another holds their address. */
+    readonly #cutOff = new Set<string>();
     /** Keys of interfaces whose removal began and could not be ended yet. */
-    readonly #leaving = new Set<string>();
+    readonly #leaving = new Map<string, Claims>();
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -128,8 +172,27 @@ export class PodNetwork {
     }
 
     /** Wires an interface, or returns the one that is wired already. All or nothing. */
-    add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        return this.exclusively(request.containerId, () => this.#add(request, signal), signal);
+    async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+        const { containerId, ifName, podUid } = request;
+        const adding = [containerId, podUid];
+        for (const one of adding) this.#adding.set(one, (this.#adding.get(one) ?? 0) + 1);
+        try {
+            const add = (): Promise<PodRecord> =>
+                this.exclusively(containerId, () => this.#add(request, signal), signal);
+            // kubelet tries again with another container: the claim of the Pod's interface must not be fought for.
+            return await this.#podLocks.run(`${podUid === "" ? containerId : podUid}/${ifName}`, add, signal);
+        } finally {
+            for (const one of adding) {
+                const left = (this.#adding.get(one) ?? 1) - 1;
+                if (left === 0) this.#adding.delete(one);
+                else this.#adding.set(one, left);
+            }
+        }
+    }
+
+    /** True while an ADD of this container, or of the Pod with this UID, is under way. */
+    isAdding(containerIdOrPodUid: string): boolean {
+        return this.#adding.has(containerIdOrPodUid);
     }
 
     /** Unwires an interface; what is gone already is a success. Never fails because of what is away. */
@@ -137,7 +200,9 @@ export class PodNetwork {
         this.#tombstones.add(containerId);
         return this.exclusively(containerId, async () => {
             const found = this.find(containerId, ifName);
-            if (found !== undefined) await this.remove(found);
+            if (found !== undefined) await this.remove(found, "release");
+            // An ADD that never came to its record may have claimed already.
+            else await this.#components.pools?.release({ containerId, ifName });
         });
     }
 
@@ -154,17 +219,38 @@ export class PodNetwork {
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
         await this.#wireFlows(record, ofPort, known.addedAt, signal);
+        if (!this.#cutOff.has(keyOf(record))) await this.#components.hostRoutes.add(record);
         if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
+    }
+
+    /** Interfaces that are cut off. */
+    isCutOff(known: PodInterface): boolean {
+        return this.#cutOff.has(keyOf(known.record));
+    }
+
+    /** Cuts an interface off: its address turned out to be another's. Port and record stay until the container ends. */
+    async cutOff(known: PodInterface): Promise<void> {
+        this.#cutOff.add(keyOf(known.record));
+        await this.#components.flowTable.remove(flowOwner(known.record));
+        await this.#components.hostRoutes.remove(known.record);
+    }
+
+    /** Undoes `cutOff`. */
+    async reconnect(known: PodInterface): Promise<void> {
+        this.#cutOff.delete(keyOf(known.record));
+        await this.restore(known);
     }
 
     /**
      * Removes a wired interface; the caller is inside `exclusively`. False when flows or port cannot be removed in time:
      * the interface stays known then, its address taken, and the next reconcile goes on.
      */
-    async remove(known: PodInterface): Promise<boolean> {
+    async remove(known: PodInterface, claims: Claims): Promise<boolean> {
         const { record } = known;
         const limit = AbortSignal.timeout(deleteLimitMs);
-        this.#leaving.add(keyOf(record));
+        // A DEL that could not be carried out is still a DEL when the reconcile goes on with it.
+        const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
+        this.#leaving.set(keyOf(record), fate);
         try {
             await this.#components.flowTable.remove(flowOwner(record), limit);
             await this.#components.ports.deletePort(record.hostIfName, limit);
@@ -173,6 +259,7 @@ export class PodNetwork {
             return false;
         }
         try {
+            await this.#components.hostRoutes.remove(record);
             await releasePodLink(this.#components.netlink, record);
         } catch (error) {
             // ENODEV: the namespace ended between look and change, and the link with it.
@@ -184,6 +271,7 @@ export class PodNetwork {
             }
         }
         this.#forget(known);
+        if (fate === "release" && isPoolRecord(record)) await this.#components.pools?.release(record);
         this.#logger.info("Pod interface removed", { pod: podOf(record), container: record.containerId });
         return true;
     }
@@ -196,7 +284,25 @@ export class PodNetwork {
             const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
         }
-        const record = this.#newRecord(request, key);
+        const wish = await this.#components.pools?.wishOf(request, signal);
+        this.#checkpoint(request, signal);
+        const draft = this.#draft(request);
+        const record =
+            wish === undefined
+                ? await this.#addFromSubnet(draft, request, signal)
+                : await this.#addFromPools(draft, wish, request, signal);
+        this.#noteAnswer(record);
+        this.#logger.info("Pod interface added", {
+            pod: podOf(record),
+            container: record.containerId,
+            addresses: record.addresses.map((address) => formatIp(address.ip)),
+        });
+        return record;
+    }
+
+    async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+        const addresses = this.#components.subnet.allocate(recordKey(draft.containerId, draft.ifName));
+        const record = recordOf(draft, { addresses, vlan: 0 });
         const ofPort = this.#takeOfPort(record);
         try {
             await createPodLink(this.#components.netlink, record, this.#options);
@@ -207,31 +313,92 @@ export class PodNetwork {
         }
         try {
             this.#checkpoint(request, signal);
-            await allDone([
-                this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
-                configurePodEnd(record, this.#options),
-            ]);
-            this.#checkpoint(request, signal);
-            const [actual] = await Promise.all([
-                this.#openedPort(record, signal),
-                this.#wireFlows(record, ofPort, Infinity, signal),
-            ]);
-            if (actual !== ofPort) {
-                await this.#wireFlows(record, actual, Infinity, signal);
-                this.ofPorts.release(ofPort);
-            }
-            this.#checkpoint(request, signal);
+            await this.#wire(record, ofPort, request, signal);
         } catch (error) {
             await this.#rollBack(record, ofPort);
             throw error;
         }
-        this.#noteAnswer(record);
-        this.#logger.info("Pod interface added", {
-            pod: podOf(record),
-            container: record.containerId,
-            addresses: record.addresses.map((address) => formatIp(address.ip)),
-        });
         return record;
+    }
+
+    /** Claims the addresses, and makes link and port meanwhile: only their set-up waits for the API server. */
+    async #addFromPools(draft: PodDraft, wish: PoolWish, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+        await this.#removeOlder(request);
+        const ofPort = this.ofPorts.take();
+        let record: PodRecord | undefined;
+        try {
+            const [grant] = await allDone([wish.claim(signal), this.#prepare(draft, ofPort, request, signal)]);
+            record = recordOf(draft, grant);
+            this.#checkpoint(request, signal);
+            await completePodLink(this.#components.netlink, record);
+            await this.#wire(record, ofPort, request, signal);
+        } catch (error) {
+            if (record === undefined) await this.#undoDraft(draft, ofPort);
+            else await this.#rollBack(record, ofPort);
+            throw error;
+        }
+        return record;
+    }
+
+    async #prepare(draft: PodDraft, ofPort: number, request: AddRequest, signal: AbortSignal): Promise<void> {
+        await createPodLink(this.#components.netlink, draft, this.#options);
+        this.#checkpoint(request, signal);
+        const externalIds = unfinishedExternalIds(draft);
+        await this.#components.ports.ensurePort(
+            { name: draft.hostIfName, type: "", ofPortRequest: ofPort, externalIds },
+            signal,
+        );
+    }
+
+    /** Record, Pod end, flows, in this order of what others see. */
+    async #wire(record: PodRecord, ofPort: number, request: AddRequest, signal: AbortSignal): Promise<void> {
+        await allDone([
+            this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
+            configurePodEnd(record, this.#options),
+        ]);
+        this.#checkpoint(request, signal);
+        const [actual] = await allDone([
+            this.#openedPort(record, signal),
+            this.#wireFlows(record, ofPort, Infinity, signal),
+            this.#components.hostRoutes.add(record),
+        ]);
+        if (actual !== ofPort) {
+            await this.#wireFlows(record, actual, Infinity, signal);
+            this.ofPorts.release(ofPort);
+        }
+        this.#checkpoint(request, signal);
+    }
+
+    /** Removes what earlier sandboxes of the Pod left of this interface; the claim is for the one that comes. */
+    async #removeOlder({ containerId, ifName, podUid }: AddRequest): Promise<void> {
+        if (podUid === "") return;
+        for (const { record } of this.interfaces()) {
+            if (record.podUid !== podUid || record.ifName !== ifName || record.containerId === containerId) continue;
+            // Nobody who holds the lock of an older container waits for the one that this ADD holds.
+            await this.exclusively(record.containerId, async () => {
+                const older = this.find(record.containerId, ifName);
+                if (older === undefined || (await this.remove(older, "keep"))) return;
+                throw new PodNetworkError(
+                    "STILL_REMOVED",
+                    "timeout",
+                    `the interface ${ifName} of an earlier sandbox of Pod ${podOf(record)} is not removed yet; is ovs-vswitchd up?`,
+                );
+            });
+        }
+    }
+
+    /** Takes back what an ADD made before it had addresses. What it cannot, port and link, the reconcile removes. */
+    async #undoDraft(draft: PodDraft, ofPort: number): Promise<void> {
+        const { netlink, pools, ports } = this.#components;
+        try {
+            await ports.deletePort(draft.hostIfName, AbortSignal.timeout(deleteLimitMs));
+            await deletePodLink(netlink, draft);
+            this.ofPorts.release(ofPort);
+        } catch (error) {
+            const reason = messageOf(error);
+            this.#logger.warn("an unfinished port is left to the reconcile", { port: draft.hostIfName, reason });
+        }
+        await pools?.release(draft);
     }
 
     /** The record of an ADD that is repeated; undefined when what was wired is gone and is to be made anew. */
@@ -247,7 +414,7 @@ export class PodNetwork {
             );
         }
         if (link !== undefined) return this.#mend(existing, request, signal);
-        if (await this.remove(existing)) return undefined;
+        if (await this.remove(existing, "keep")) return undefined;
         throw new PodNetworkError(
             "STILL_REMOVED",
             "timeout",
@@ -271,27 +438,14 @@ export class PodNetwork {
         if (known !== undefined) this.#interfaces.set(keyOf(record), { ...known, addedAt: this.#options.now() });
     }
 
-    #newRecord(request: AddRequest, key: string): PodRecord {
-        const { containerId, ifName, podName } = request;
+    #draft(request: AddRequest): PodDraft {
+        const { containerId, ifName, netns, podNamespace, podName, podUid } = request;
         const taken = new Set(this.interfaces().map((other) => other.record.hostIfName));
         let attempt = 0;
         while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
-        const addresses = this.#components.subnet.allocate(key);
-        const first = addresses[0];
-        if (first === undefined)
-            throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
-        return {
-            containerId,
-            ifName,
-            podNamespace: request.podNamespace,
-            podName,
-            podUid: request.podUid,
-            netns: request.netns,
-            hostIfName: hostInterfaceName(podName, containerId, ifName, attempt),
-            mac: macOf(first.ip),
-            addresses,
-            bootId: this.#options.bootId,
-        };
+        const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
+        const { bootId } = this.#options;
+        return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId };
     }
 
     /** The number of the port, once OVS has opened its link. */
@@ -304,6 +458,7 @@ export class PodNetwork {
     async #wireFlows(record: PodRecord, ofPort: number, addedAt: number, signal?: AbortSignal): Promise<void> {
         this.ofPorts.note(ofPort);
         this.#interfaces.set(keyOf(record), { record, ofPort, addedAt });
+        if (this.#cutOff.has(keyOf(record))) return;
         await this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal);
     }
 
@@ -313,6 +468,7 @@ export class PodNetwork {
             mac: parseMac(record.mac),
             ips: record.addresses.map((address) => address.ip),
             gatewayMac: this.#options.gatewayMac(),
+            foreignSubnet: isPoolRecord(record),
         });
     }
 
@@ -321,7 +477,7 @@ export class PodNetwork {
         // Known from here on, so that the reconcile goes on where this cannot.
         this.#interfaces.set(keyOf(record), known);
         if (known.ofPort !== ofPort) this.ofPorts.release(ofPort);
-        await this.remove(known);
+        await this.remove(known, "release");
         try {
             await deletePodLink(this.#components.netlink, record);
         } catch (error) {
@@ -344,6 +500,7 @@ export class PodNetwork {
         this.ofPorts.release(known.ofPort);
         this.#interfaces.delete(keyOf(known.record));
         this.#leaving.delete(keyOf(known.record));
+        this.#cutOff.delete(keyOf(known.record));
     }
 
     #freeAddresses(record: PodRecord): void {
@@ -385,9 +542,21 @@ function keyOf(record: PodRecord): string {
 }
 
 /** Waits for all, then rejects with the first failure: what is rolled back after it must not be under way. */
-async function allDone(work: readonly Promise<void>[]): Promise<void> {
+async function allDone<const T extends readonly Promise<unknown>[]>(
+    work: T,
+): Promise<{ readonly [Index in keyof T]: Awaited<T[Index]> }> {
     const failed = (await Promise.allSettled(work)).find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    return (await Promise.all(work)) as { readonly [Index in keyof T]: Awaited<T[Index]> };
+}
+
+/** A record without what follows from the addresses. */
+type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
+
+function recordOf(draft: PodDraft, { addresses, vlan }: PoolGrant): PodRecord {
+    const first = addresses[0];
+    if (first === undefined) throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
+    return { ...draft, mac: macOf(first.ip), addresses, vlan };
 }
 
 function podOf(record: PodRecord): string {

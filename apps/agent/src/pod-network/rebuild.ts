@@ -28,6 +28,8 @@ export interface RebuildInput {
     readonly pods: readonly KnownPod[];
     readonly bootId: string;
     readonly podPrefixes: readonly Prefix[];
+    /** The pool that an address of this Node is claimed from, by the claims. */
+    readonly poolOf: (ip: IpAddress) => string | undefined;
 }
 
 /** An address in use by a Pod that nothing on this Node tells of. */
@@ -109,10 +111,13 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         netns: "",
         hostIfName: link.name,
         mac: macOf(first.ip),
-        addresses: alias.addresses.map((address) => ({
-            ...address,
-            gateway: gatewayOf(address.ip, address.prefixLength),
-        })),
+        addresses: alias.addresses.map(({ ip, prefixLength, gateway }) =>
+            gateway === undefined
+                ? { ip, prefixLength, gateway: gatewayOf(ip, prefixLength) }
+                : // Of a pool in any case: one without a claim gets it again by the name of the pool that has the address.
+                  { ip, prefixLength, gateway, pool: input.poolOf(ip) ?? "" },
+        ),
+        vlan: alias.vlan,
         bootId: input.bootId,
     };
 }

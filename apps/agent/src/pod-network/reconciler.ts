@@ -1,17 +1,20 @@
 import { messageOf } from "@antrea/errors";
-import { formatIp, type Prefix } from "@antrea/ip";
+import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { Backoff, sleep, type Logger } from "@antrea/runtime";
-import { releasedAlias } from "./link.ts";
+import type { HostRoutes } from "./host-routes.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodInterface, PodNetwork } from "./pod-network.ts";
-import { fromAlias, recordKey } from "./record.ts";
+import { containerOfAlias, recordKey } from "./record.ts";
 import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type StoredPort } from "./rebuild.ts";
 
 export interface ReconcilerComponents {
     readonly network: PodNetwork;
     readonly netlink: Netlink;
     readonly subnet: NodeSubnet;
+    readonly hostRoutes: HostRoutes;
+    /** The pool that an address of this Node is claimed from; undefined while the claims are not known. */
+    readonly poolOf: (ip: IpAddress) => string | undefined;
     readonly ports: { ports(): readonly StoredPort[]; deletePort(name: string, signal?: AbortSignal): Promise<void> };
     /** The Pods of this Node, read live. */
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;
@@ -59,15 +62,16 @@ export class PodReconciler {
             pods: (await this.#podsSoon(signal)) ?? [],
             bootId: this.#options.bootId,
             podPrefixes: this.#options.podPrefixes,
+            poolOf: this.#components.poolOf,
         });
         for (const { port, why } of rebuilt.dropped) {
             this.#logger.warn("a Pod port is dropped", { port, why });
             await ports.deletePort(port, signal);
         }
         for (const { record } of rebuilt.kept) {
-            for (const { ip } of record.addresses) {
+            for (const { ip, pool } of record.addresses) {
                 subnet.take(ip, recordKey(record.containerId, record.ifName));
-                if (subnet.contains(ip)) continue;
+                if (pool !== undefined || subnet.contains(ip)) continue;
                 this.#logger.warn("a Pod has an address outside the podCIDRs of this Node; it keeps it until it ends", {
                     pod: `${record.podNamespace}/${record.podName}`,
                     address: formatIp(ip),
@@ -172,6 +176,8 @@ export class PodReconciler {
                 );
             }),
         );
+        const connected = network.interfaces().filter((known) => !network.isCutOff(known));
+        await this.#components.hostRoutes.reconcile(connected.map(({ record }) => record));
         await this.#dropOrphanPorts([...portsByName.values()], signal);
         await this.#sweepLinks(links);
         await this.#freeHeld(signal);
@@ -192,7 +198,8 @@ export class PodReconciler {
             const { network, netlink } = this.#components;
             // Looked at again inside the lock: an ADD may have been making the link.
             if (network.isLeaving(current) || (await netlink.link(current.record.hostIfName)) === undefined) {
-                await network.remove(current);
+                // The claim is for the Pod's next sandbox; if there is none, the reconcile of claims frees it.
+                await network.remove(current, "keep");
             }
         });
     }
@@ -219,14 +226,11 @@ export class PodReconciler {
         const { network, netlink } = this.#components;
         const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
         const leftovers = links.filter(
-            (link) =>
-                link.kind === "veth" &&
-                !known.has(link.name) &&
-                (link.alias === releasedAlias || fromAlias(link.alias) !== undefined),
+            (link) => link.kind === "veth" && !known.has(link.name) && containerOfAlias(link.alias) !== undefined,
         );
         for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
             // Under the lock of its container: an ADD under way has a link before it has a record.
-            await network.exclusively(fromAlias(link.alias)?.containerId ?? "", async () => {
+            await network.exclusively(containerOfAlias(link.alias) ?? "", async () => {
                 if (network.interfaces().some((one) => one.record.hostIfName === link.name)) return;
                 await netlink.deleteLink(link.index);
                 this.#logger.info("leftover veth pair deleted", { link: link.name });

@@ -6,6 +6,11 @@ export interface PodAddress {
     readonly ip: IpAddress;
     readonly prefixLength: number;
     readonly gateway: IpAddress;
+    /**
+     * The IPPool that it is claimed from; undefined for an address of this Node's subnet, "" when the database was lost
+     * and nobody has told yet.
+     */
+    readonly pool?: string | undefined;
 }
 
 /**
@@ -22,6 +27,8 @@ export interface PodRecord {
     readonly hostIfName: string;
     readonly mac: string;
     readonly addresses: readonly PodAddress[];
+    /** VLAN of the addresses; 0 is untagged. */
+    readonly vlan: number;
     /** /proc/sys/kernel/random/boot_id of when the interface was made: namespaces do not outlive a boot. */
     readonly bootId: string;
 }
@@ -32,6 +39,29 @@ export function recordKey(containerId: string, ifName: string): string {
 }
 
 const separator = ",";
+
+/** True when addresses of the record are claimed from IPPools. */
+export function isPoolRecord(record: Pick<PodRecord, "addresses">): boolean {
+    return record.addresses.some((address) => address.pool !== undefined);
+}
+
+/**
+ * The external_ids of a port whose addresses are not known yet: whoever finds them removes the port, for nobody was told
+ * of it.
+ */
+export function unfinishedExternalIds(
+    request: Pick<PodRecord, "containerId" | "ifName" | "podNamespace" | "podName" | "podUid" | "bootId">,
+): Readonly<Record<string, string>> {
+    return {
+        "antrea-type": "container",
+        "container-id": request.containerId,
+        "if-dev": request.ifName,
+        "pod-namespace": request.podNamespace,
+        "pod-name": request.podName,
+        "pod-uid": request.podUid,
+        "boot-id": request.bootId,
+    };
+}
 
 /** The record as external_ids of a Port. Keys that Antrea has are Antrea's; the others are new. */
 export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
@@ -47,6 +77,10 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
         "ip-address": record.addresses.map((address) => formatIp(address.ip)).join(separator),
         "ip-prefix-length": record.addresses.map((address) => String(address.prefixLength)).join(separator),
         "ip-gateway": record.addresses.map((address) => formatIp(address.gateway)).join(separator),
+        ...(isPoolRecord(record)
+            ? { "ip-pool": record.addresses.map((address) => address.pool ?? "").join(separator) }
+            : {}),
+        ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
         "boot-id": record.bootId,
     };
 }
@@ -61,7 +95,7 @@ export function fromExternalIds(
 ): PodRecord | "unfinished" | undefined {
     if (ids.get("antrea-type") !== "container") return undefined;
     const containerId = ids.get("container-id") ?? "";
-    const addresses = readAddresses(ids.get("ip-address"), ids.get("ip-prefix-length"), ids.get("ip-gateway"));
+    const addresses = readAddresses(ids);
     const mac = ids.get("attached-mac") ?? "";
     if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
@@ -74,28 +108,30 @@ export function fromExternalIds(
         hostIfName,
         mac,
         addresses,
+        vlan: readVlan(ids.get("vlan") ?? "0"),
         bootId: ids.get("boot-id") ?? "",
     };
 }
 
-function readAddresses(
-    ips: string | undefined,
-    lengths: string | undefined,
-    gateways: string | undefined,
-): readonly PodAddress[] | undefined {
-    if (ips === undefined || lengths === undefined || gateways === undefined) return undefined;
-    const ip = ips.split(separator);
-    const length = lengths.split(separator);
-    const gateway = gateways.split(separator);
-    if (length.length !== ip.length || gateway.length !== ip.length) return undefined;
+function readAddresses(ids: ReadonlyMap<string, string>): readonly PodAddress[] | undefined {
+    const [ip, length, gateway] = ["ip-address", "ip-prefix-length", "ip-gateway"].map((key) =>
+        ids.get(key)?.split(separator),
+    );
+    if (ip === undefined || length?.length !== ip.length || gateway?.length !== ip.length) return undefined;
+    const pools = ids.get("ip-pool")?.split(separator);
     try {
         return ip.map((text, index) => ({
             ...readAddress(text, length[index] ?? ""),
             gateway: parseIp(gateway[index] ?? ""),
+            ...(pools === undefined ? {} : { pool: pools[index] ?? "" }),
         }));
     } catch {
         return undefined;
     }
+}
+
+function readVlan(text: string): number {
+    return /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
 }
 
 /** An address and the length of its prefix. Throws when either is none. */
@@ -115,14 +151,15 @@ function isMac(text: string): boolean {
     }
 }
 
-const aliasMark = "antrea1";
+/** Marks our aliases, and how they are written: 1 has addresses of the Node's subnet, 2 names their gateways too. */
+const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
 const maxAliasBytes = 255;
 
 /**
  * The record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container id 64, UID 36, two addresses with
- * prefix lengths 62, interface 15. Names of Pods do not fit; they are found again by the UID. With a longer container
- * id or UID than Kubernetes' runtimes have, the UID is left out.
+ * prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are found again by the
+ * UID and by the claims. With a longer container id or UID than Kubernetes' runtimes have, the UID is left out.
  */
 export function toAlias(record: PodRecord): string {
     const alias = aliasWith(record, record.podUid);
@@ -130,10 +167,28 @@ export function toAlias(record: PodRecord): string {
 }
 
 function aliasWith(record: PodRecord, podUid: string): string {
-    const addresses = record.addresses
-        .map((address) => `${formatIp(address.ip)}/${address.prefixLength}`)
-        .join(separator);
-    return [aliasMark, record.containerId, record.ifName, podUid, addresses, record.bootId.slice(0, 8)].join(" ");
+    const { containerId, ifName, vlan } = record;
+    const boot = record.bootId.slice(0, 8);
+    const addresses = record.addresses.map((one) => `${formatIp(one.ip)}/${one.prefixLength}`).join(separator);
+    if (!isPoolRecord(record)) return [aliasMark.subnet, containerId, ifName, podUid, addresses, boot].join(" ");
+    const gateways = record.addresses.map((one) => formatIp(one.gateway)).join(separator);
+    const parts = [aliasMark.pool, containerId, ifName, podUid, addresses, boot, gateways];
+    return (vlan === 0 ? parts : [...parts, String(vlan)]).join(" ");
+}
+
+/** The alias of a link whose addresses are not known yet. */
+export function pendingAlias(containerId: string): string {
+    return `${aliasMark.pool} ${containerId}`;
+}
+
+/** The alias of a host end whose record is gone; the sweep deletes such links. */
+export const releasedAlias = `${aliasMark.subnet} released`;
+
+/** The container that a link of ours belongs, or belonged, to: "" when it is released; undefined for a link of others. */
+export function containerOfAlias(alias: string | undefined): string | undefined {
+    if (alias === releasedAlias) return "";
+    const [mark, containerId] = (alias ?? "").split(" ");
+    return (mark === aliasMark.subnet || mark === aliasMark.pool) && containerId ? containerId : undefined;
 }
 
 /** What a link alias tells of an interface. */
@@ -141,24 +196,33 @@ export interface AliasRecord {
     readonly containerId: string;
     readonly ifName: string;
     readonly podUid: string;
-    readonly addresses: readonly { readonly ip: IpAddress; readonly prefixLength: number }[];
+    /** With a gateway exactly when they are of a pool. */
+    readonly addresses: readonly {
+        readonly ip: IpAddress;
+        readonly prefixLength: number;
+        readonly gateway: IpAddress | undefined;
+    }[];
+    readonly vlan: number;
     readonly bootId: string;
 }
 
 /** Reads a link alias; undefined when it is not one of ours. */
 export function fromAlias(alias: string | undefined): AliasRecord | undefined {
-    const [mark, containerId, ifName, podUid, addresses, bootId] = (alias ?? "").split(" ");
-    if (mark !== aliasMark || !containerId || !ifName || podUid === undefined || !addresses || bootId === undefined)
-        return undefined;
+    const [mark, containerId, ifName, podUid, addresses, bootId, gateways, vlan] = (alias ?? "").split(" ");
+    const isPool = mark === aliasMark.pool;
+    if (!isPool && mark !== aliasMark.subnet) return undefined;
+    if (!containerId || !ifName || podUid === undefined || !addresses || bootId === undefined) return undefined;
     try {
+        const vias = isPool ? (gateways ?? "").split(separator).map((text) => parseIp(text)) : [];
         return {
             containerId,
             ifName,
             podUid,
-            addresses: addresses.split(separator).map((text) => {
+            addresses: addresses.split(separator).map((text, index) => {
                 const [ip = "", length = ""] = text.split("/");
-                return readAddress(ip, length);
+                return { ...readAddress(ip, length), gateway: vias[index] };
             }),
+            vlan: readVlan(vlan ?? "0"),
             bootId,
         };
     } catch {

@@ -244,8 +244,8 @@ describe("errors of the caller", () => {
         [
             "a container id too long for a record",
             ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
-            argsOf({}, { containerId: "c".repeat(129) }),
-            "128",
+            argsOf({}, { containerId: "c".repeat(97) }),
+            "96",
         ],
         ["no interface name", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { ifname: "" }), "CNI_IFNAME"],
         [

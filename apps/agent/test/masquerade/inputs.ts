@@ -13,4 +13,5 @@ export const dualInput: MasqueradeInput = {
     gatewayName: "antrea-gw0",
     noSnat: false,
     randomFully: false,
+    poolPods: false,
 };

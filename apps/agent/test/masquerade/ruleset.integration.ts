@@ -30,9 +30,11 @@ describe("nft", () => {
             { ...dualInput, clusterPrefixes: ["10.0.0.0/8", "10.10.1.0/24"].map((one) => parsePrefix(one)) },
         ],
         ["noSNAT", { ...dualInput, noSnat: true }],
+        ["Pods of pools", { ...dualInput, poolPods: true }],
+        ["Pods of pools and noSNAT", { ...dualInput, poolPods: true, noSnat: true }],
     ])("takes the ruleset, and takes it again: %s", async (_, input) => {
         for (let time = 0; time < 2; time += 1) await runNft(["-f", "-"], ruleset(input));
-        expect(nft("list", "ruleset").includes("masquerade")).toBe(!input.noSnat);
+        expect(nft("list", "ruleset").includes("masquerade")).toBe(!input.noSnat || input.poolPods);
     });
 
     it("takes the podCIDRs of five thousand Nodes", async () => {

@@ -36,6 +36,15 @@ it("noSNAT removes the table and makes none", () => {
     expect(ruleset({ ...dualInput, noSnat: true })).toBe("add table inet antrea\ndelete table inet antrea\n");
 });
 
+it("Pods of pools are masqueraded wherever they go, also with noSNAT", () => {
+    const text = ruleset({ ...dualInput, poolPods: true, noSnat: true });
+    expect(text).toContain(`    type nat hook postrouting priority srcnat; policy accept;
+    iifname "antrea-gw0" ip saddr != @pods4 ip daddr != 224.0.0.0/4 oifname != "antrea-gw0" masquerade
+    iifname "antrea-gw0" ip6 saddr != @pods6 ip6 daddr != { fe80::/10, ff00::/8 } oifname != "antrea-gw0" masquerade
+  }`);
+    expect(ruleset({ ...dualInput, poolPods: true })).toContain("ip saddr 10.10.1.0/24 ip daddr != @pods4");
+});
+
 it("the order of the Nodes makes no difference: nothing is set again for it", () => {
     const turned = { ...dualInput, clusterPrefixes: [...dualInput.clusterPrefixes].reverse() };
     expect(ruleset(turned)).toBe(ruleset(dualInput));

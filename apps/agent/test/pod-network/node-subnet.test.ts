@@ -28,6 +28,16 @@ function fill(subnet: NodeSubnet): readonly string[] {
 }
 
 describe("what is given out", () => {
+    it("is never what another has taken from outside", () => {
+        const taken = new Set(["10.1.2.10", "10.1.2.12"]);
+        const subnet = new NodeSubnet(
+            [parsePrefix("10.1.2.8/29")],
+            () => 0n,
+            (ip) => taken.has(formatIp(ip)),
+        );
+        expect(fill(subnet)).toEqual(["10.1.2.11", "10.1.2.13", "10.1.2.14"]);
+    });
+
     it.each([
         ["10.1.2.0/24", "10.1.2.2", "10.1.2.254", 253],
         ["10.1.2.64/26", "10.1.2.66", "10.1.2.126", 61],

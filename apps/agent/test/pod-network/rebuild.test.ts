@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
+import { formatIp, parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 import { rebuild, type KnownPod, type Rebuilt, type StoredPort } from "../../src/pod-network/rebuild.ts";
 import { toAlias, toExternalIds, type PodRecord } from "../../src/pod-network/record.ts";
@@ -48,7 +48,8 @@ function run(input: {
     readonly links?: readonly Link[];
     readonly pods?: readonly KnownPod[];
 }): Rebuilt {
-    return rebuild({ ports: [], links: [], pods: [], bootId: testBootId, podPrefixes, ...input });
+    const poolOf = (ip: IpAddress): string | undefined => (formatIp(ip) === "10.2.0.12" ? "pool1" : undefined);
+    return rebuild({ ports: [], links: [], pods: [], bootId: testBootId, podPrefixes, poolOf, ...input });
 }
 
 function held(rebuilt: Rebuilt): readonly string[] {
@@ -107,6 +108,27 @@ describe("with one witness", () => {
         });
         expect(rebuilt.kept).toEqual([]);
         expect(held(rebuilt)).toEqual([`10.10.1.5 ${one.podUid}`, `fd10:10:0:1::5 ${one.podUid}`]);
+    });
+});
+
+describe("addresses of pools", () => {
+    const gateway = parseIp("10.2.0.254");
+    const pooled = podRecord({
+        hostIfName: "web-1-abcdef",
+        mac: "0a:58:0a:02:00:0c",
+        addresses: [{ ...addressOf("10.2.0.12/24"), gateway, pool: "pool1" }],
+        vlan: 3,
+    });
+
+    it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims tell", () => {
+        const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
+        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "" }, ofPort: undefined }]);
+    });
+
+    it("stay addresses of a pool when no claim tells which", () => {
+        const addresses = [{ ...addressOf("10.2.0.13/24"), gateway, pool: "gone" }];
+        const rebuilt = run({ links: [linkOf(pooled, toAlias({ ...pooled, addresses }))] });
+        expect(rebuilt.kept[0]?.record.addresses).toEqual([{ ...addressOf("10.2.0.13/24"), gateway, pool: "" }]);
     });
 });
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { AntreaError } from "@antrea/errors";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
+import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
 import { silentLogger } from "../support/logger.ts";
@@ -82,9 +83,11 @@ beforeEach(() => {
         return Promise.resolve();
     };
     const netlink = links as unknown as Netlink;
+    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0" });
+    const poolOf = (): undefined => undefined;
     network = new PodNetwork(
         {
-            ...{ ports, netlink, subnet, logger: silentLogger },
+            ...{ ports, netlink, subnet, hostRoutes, pools: undefined, logger: silentLogger },
             flowTable: {
                 set,
                 stage: (owner, wanted) => void set(owner, wanted),
@@ -100,7 +103,10 @@ beforeEach(() => {
         },
     );
     reconciler = new PodReconciler(
-        { network, netlink, subnet, ports, pods: () => Promise.resolve(pods), logger: silentLogger },
+        {
+            ...{ network, netlink, subnet, hostRoutes, poolOf, ports, logger: silentLogger },
+            pods: () => Promise.resolve(pods),
+        },
         { bootId: testBootId, podPrefixes },
     );
     links.add(record.hostIfName, toAlias(record));
@@ -185,9 +191,12 @@ describe("an API server that is away at the start", () => {
             podIps: [parseIp("10.10.1.77"), parseIp("10.10.1.5")],
         };
         let answers = 0;
+        const netlink = links as unknown as Netlink;
         const patient = new PodReconciler(
             {
-                ...{ network, netlink: links as unknown as Netlink, subnet, ports, logger: silentLogger },
+                ...{ network, netlink, subnet, ports, logger: silentLogger },
+                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0" }),
+                poolOf: () => undefined,
                 pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),
             },
             { bootId: testBootId, podPrefixes },

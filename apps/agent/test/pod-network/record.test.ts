@@ -1,8 +1,25 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { fromAlias, fromExternalIds, toAlias, toExternalIds, type PodRecord } from "../../src/pod-network/record.ts";
+import {
+    containerOfAlias,
+    fromAlias,
+    fromExternalIds,
+    pendingAlias,
+    releasedAlias,
+    toAlias,
+    toExternalIds,
+    unfinishedExternalIds,
+    type PodRecord,
+} from "../../src/pod-network/record.ts";
 import { addressOf, podRecord } from "../support/records.ts";
 
+const pooled = podRecord({
+    addresses: [
+        { ...addressOf("10.2.0.12/24"), gateway: parseIp("10.2.0.254"), pool: "pool1" },
+        { ...addressOf("3ffe:ffff:1:1ff::100/64"), gateway: parseIp("3ffe:ffff:1:1ff::1"), pool: "pool2" },
+    ],
+    vlan: 7,
+});
 const dual = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
 
 function idsOf(record: PodRecord, changes: Readonly<Record<string, string | undefined>> = {}): Map<string, string> {
@@ -19,6 +36,11 @@ describe("a record in external_ids", () => {
         ["IPv4", podRecord({ addresses: [addressOf("10.10.1.5/24")] })],
         ["IPv6", podRecord({ addresses: [addressOf("fd10:10:0:1::5/64")] })],
         ["dual stack", dual],
+        ["of pools", pooled],
+        [
+            "of a pool that is not known any more",
+            podRecord({ addresses: [{ ...addressOf("10.2.0.12/24"), pool: "" }] }),
+        ],
         ["another interface than eth0", podRecord({ ifName: "net1" })],
     ])("comes back as it was: %s", (_, record) => {
         expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
@@ -65,16 +87,26 @@ describe("a record in external_ids", () => {
     });
 });
 
+it("external_ids of a port without addresses yet are unfinished", () => {
+    expect(fromExternalIds("port", new Map(Object.entries(unfinishedExternalIds(dual))))).toBe("unfinished");
+});
+
 describe("a record in a link alias", () => {
     it.each([
         ["IPv4", podRecord()],
         ["dual stack", dual],
+        ["of pools", pooled],
     ])("comes back with all that the alias is for: %s", (_, record) => {
         expect(fromAlias(toAlias(record))).toEqual({
             containerId: record.containerId,
             ifName: record.ifName,
             podUid: record.podUid,
-            addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
+            addresses: record.addresses.map(({ ip, prefixLength, gateway, pool }) => ({
+                ip,
+                prefixLength,
+                gateway: pool === undefined ? undefined : gateway,
+            })),
+            vlan: record.vlan,
             bootId: record.bootId.slice(0, 8),
         });
     });
@@ -83,7 +115,7 @@ describe("a record in a link alias", () => {
     it.each([
         ["of Kubernetes", "c".repeat(64), "5f8b3b0e-8b5a-4a4f-9d5e-0123456789ab"],
         ["with the longest UID", "c".repeat(64), "u".repeat(128)],
-        ["with the longest container id and UID", "c".repeat(128), "u".repeat(128)],
+        ["with the longest container id and UID", "c".repeat(96), "u".repeat(128)],
     ])("has at most 255 bytes, and the identity is whole: %s", (_, containerId, podUid) => {
         const record = podRecord({
             containerId,
@@ -95,17 +127,36 @@ describe("a record in a link alias", () => {
                 {
                     ip: parseIp("2001:db8:1234:5678:9abc:def0:1234:5678"),
                     prefixLength: 128,
-                    gateway: parseIp("2001:db8::1"),
+                    gateway: parseIp("2001:db8:1234:5678:9abc:def0:1234:5679"),
                 },
             ],
         });
-        const alias = toAlias(record);
-        expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
-        expect(fromAlias(alias)).toMatchObject({
-            containerId,
-            ifName: record.ifName,
-            addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
-        });
+        const ofPools = { ...record, addresses: record.addresses.map((one) => ({ ...one, pool: "p" })), vlan: 4094 };
+        for (const one of [record, ofPools]) {
+            const alias = toAlias(one);
+            expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
+            expect(fromAlias(alias)).toMatchObject({
+                containerId,
+                ifName: record.ifName,
+                addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
+                vlan: one.vlan,
+            });
+        }
+    });
+
+    it.each([
+        [pendingAlias("abc"), "abc"],
+        [toAlias(pooled), pooled.containerId],
+        [toAlias(dual), dual.containerId],
+        [releasedAlias, ""],
+        ["veth of docker", undefined],
+        [undefined, undefined],
+    ])("%j belongs to container %j", (alias, containerId) => {
+        expect(containerOfAlias(alias)).toBe(containerId);
+    });
+
+    it("tells no record before the addresses are known", () => {
+        expect(fromAlias(pendingAlias("abc"))).toBeUndefined();
     });
 
     it.each([

@@ -25,6 +25,7 @@ export function podRecord(changes: Partial<PodRecord> = {}): PodRecord {
         hostIfName: "web-0-abcdef",
         mac: "0a:58:0a:0a:01:05",
         addresses: [addressOf("10.10.1.5/24")],
+        vlan: 0,
         bootId: testBootId,
         ...changes,
     };

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CniCallError } from "@antrea/cni";
 import { pipelineFlows } from "@antrea/flows";
-import { parsePrefix } from "@antrea/ip";
+import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
@@ -18,10 +18,12 @@ import {
     checkInterface,
     CheckError,
     flowOwner,
+    HostRoutes,
     NodeSubnet,
     PodNetwork,
     PodReconciler,
     type KnownPod,
+    type PodPools,
 } from "../../src/pod-network/index.ts";
 import type { PodFlowTable, PodPorts } from "../../src/pod-network/pod-network.ts";
 import { Readiness } from "../../src/readiness.ts";
@@ -35,6 +37,8 @@ export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" |
 export interface TestAgentOptions {
     readonly podCidrs?: readonly string[];
     readonly pods?: () => readonly KnownPod[];
+    readonly pools?: PodPools;
+    readonly poolOf?: (ip: IpAddress) => string | undefined;
 }
 
 export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
@@ -112,7 +116,7 @@ export class TestAgent {
     readonly #netlink = Netlink.open();
     readonly #stop = new AbortController();
     readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
-    readonly #options: Required<TestAgentOptions>;
+    readonly #options: Required<Omit<TestAgentOptions, "pools">> & { readonly pools: PodPools | undefined };
     round = 0;
 
     private constructor(node: TestNode, options: TestAgentOptions) {
@@ -120,6 +124,8 @@ export class TestAgent {
         this.#options = {
             podCidrs: options.podCidrs ?? ["10.10.1.0/24", "fd10:10:0:1::/64"],
             pods: options.pods ?? (() => []),
+            pools: options.pools,
+            poolOf: options.poolOf ?? (() => undefined),
         };
         const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
@@ -145,12 +151,15 @@ export class TestAgent {
             },
         );
         this.subnet = new NodeSubnet(podPrefixes, () => 0n);
+        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: node.gateway });
         this.network = new PodNetwork(
             {
                 ports: this.#heldPorts(),
                 flowTable: this.#heldFlows(),
                 netlink,
                 subnet: this.subnet,
+                hostRoutes,
+                pools: this.#options.pools,
                 logger,
             },
             {
@@ -166,6 +175,8 @@ export class TestAgent {
                 network: this.network,
                 netlink,
                 subnet: this.subnet,
+                hostRoutes,
+                poolOf: this.#options.poolOf,
                 ports: this.bridge,
                 pods: () => Promise.resolve(this.#options.pods()),
                 logger,
@@ -184,6 +195,7 @@ export class TestAgent {
                             port: (name) => this.bridge.port(name),
                             flowsOf: (one) => this.flowTable.flowsOf(flowOwner(one.record)),
                             dumpFlows: () => this.openflow.dumpFlows(),
+                            claimProblem: () => Promise.resolve(undefined),
                         },
                         { known, ...input },
                     ),

@@ -29,11 +29,13 @@ export interface PingOptions {
 export class TestPod implements Disposable {
     readonly netns = new TestNetns("pod");
     readonly containerId: string = randomBytes(32).toString("hex");
-    readonly uid: string = randomUUID();
+    readonly uid: string;
     readonly name: string;
 
-    constructor(name = "web-0") {
+    /** @param uid of the Pod; another sandbox of a Pod has the same */
+    constructor(name = "web-0", uid: string = randomUUID()) {
         this.name = name;
+        this.uid = uid;
     }
 
     /** The arguments of a CNI call for it. */

@@ -1,0 +1,331 @@
+import { allocationName, type IpAllocation } from "@antrea/crd";
+import { isAborted, messageOf } from "@antrea/errors";
+import { formatIp, type Family, type IpAddress } from "@antrea/ip";
+import { isKubeError } from "@antrea/kube";
+import { KeyedLock, type Clock, type Logger } from "@antrea/runtime";
+import { type ClaimWriter } from "./claim-writer.ts";
+import { claimIp, claimName, holderText, namesContainer, type Holder } from "./claims.ts";
+import { apiAway, IpPoolError } from "./errors.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { type PodEvents } from "./pod-events.ts";
+import { type KnownPool, type PoolBook } from "./pool-book.ts";
+import { type PoolSearch } from "./pool-search.ts";
+import { isPassing } from "./requests.ts";
+import { type Reservations } from "./reservations.ts";
+import { type Attachment, type ClaimedAddress, type ClaimRequest } from "./types.ts";
+
+export interface PoolAllocatorComponents {
+    readonly book: PoolBook;
+    readonly own: OwnClaims;
+    readonly writer: ClaimWriter;
+    readonly reservations: Reservations;
+    /** The search of a pool, kept for the next claim. */
+    readonly search: (pool: string) => PoolSearch;
+    readonly clock: Clock;
+    readonly events: Pick<PodEvents, "allocationFailed" | "notRouted">;
+    readonly metrics: IpamMetrics;
+    readonly logger: Logger;
+}
+
+export interface PoolAllocatorOptions {
+    readonly nodeName: string;
+    /** For one claim with all its requests, except one that is under way at the end. Default 40 s. */
+    readonly deadlineMs?: number | undefined;
+}
+
+/** For what was taken in vain; what does not come to its end is freed by the reconcile. */
+const giveBackMs = 5_000;
+
+/** Claims addresses of IPPools for the interfaces of this Node's Pods, and frees them. */
+export class PoolAllocator {
+    readonly #components: PoolAllocatorComponents;
+    readonly #nodeName: string;
+    readonly #deadlineMs: number;
+    readonly #podLocks = new KeyedLock();
+    readonly #containerLocks = new KeyedLock();
+    /** Attachments whose claims were to be freed when the API server was away. */
+    readonly #owed = new Map<string, Attachment>();
+
+    constructor(components: PoolAllocatorComponents, options: PoolAllocatorOptions) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+        this.#deadlineMs = options.deadlineMs ?? 40_000;
+    }
+
+    /**
+     * Claims one address of each family that the pools have: all or nothing. The same (Pod UID, interface) asking again
+     * gets the same addresses, for whichever container. Rejects with IpPoolError, told on the Pod too.
+     */
+    async claim(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+        const { clock, events, metrics } = this.#components;
+        const { pod, ifName } = request;
+        const began = clock.monotonic();
+        try {
+            const claimed = await this.#podLocks.run(
+                `${pod.uid}/${ifName}`,
+                () => this.#containerLocks.run(keyOf(request), () => this.#withinDeadline(request, signal), signal),
+                signal,
+            );
+            metrics.claimed((clock.monotonic() - began) / 1000);
+            events.notRouted(pod, claimed);
+            return claimed;
+        } catch (error) {
+            if (!isAborted(error)) {
+                metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
+                events.allocationFailed(pod, error);
+            }
+            throw error;
+        }
+    }
+
+    /**
+     * Frees the address, or keeps it for its StatefulSet, if the claim names this container. Gone, or another's by now,
+     * is a success.
+     */
+    async release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
+        const { own, writer } = this.#components;
+        const claim = own.get(allocationName(ip)) ?? (await writer.find(ip, signal));
+        if (claim !== undefined) await this.#free(claim, attachment, signal);
+    }
+
+    /**
+     * Frees all that is claimed for a container's interface. What cannot be freed while the API server is away is freed
+     * by `settle`; the rejection only tells of it.
+     */
+    releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        this.#owed.set(keyOf(attachment), attachment);
+        return this.#containerLocks.run(keyOf(attachment), () => this.#releaseOwed(attachment, signal));
+    }
+
+    /** Frees what `releaseAll` could not. */
+    async settle(signal: AbortSignal): Promise<void> {
+        for (const attachment of [...this.#owed.values()]) {
+            await this.#containerLocks.run(keyOf(attachment), () => this.#releaseOwed(attachment, signal), signal);
+        }
+    }
+
+    /** Inside the lock of the container: an ADD that came meanwhile has made what was owed its own. */
+    async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        if (!this.#owed.has(keyOf(attachment))) return;
+        const claims = this.#components.own.ofContainer(attachment);
+        await Promise.all(claims.map((claim) => this.#free(claim, attachment, signal)));
+        this.#owed.delete(keyOf(attachment));
+    }
+
+    #free(claim: IpAllocation, attachment: Attachment, signal: AbortSignal): Promise<void> {
+        return this.#components.writer.free(claim, (current) => namesContainer(current, attachment), signal);
+    }
+
+    async #withinDeadline(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#deadlineMs)]);
+        try {
+            return await this.#claimAll(request, limit);
+        } catch (error) {
+            if (error instanceof IpPoolError) throw error;
+            signal.throwIfAborted();
+            if (!limit.aborted && !isPassing(error) && !isKubeError(error, "ABORTED")) throw error;
+            const { book, own } = this.#components;
+            const known = book.lastError ?? own.lastError;
+            const cause = known ?? (limit.aborted && isAborted(error) ? limit.reason : error);
+            throw apiAway(`the claim of an address of IPPool ${request.pools.join(" or ")}`, cause);
+        }
+    }
+
+    async #claimAll(request: ClaimRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
+        const { pod, containerId, ifName } = request;
+        if (pod.uid === "")
+            throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} does not exist any more`);
+        const [pools] = await Promise.all([this.#pools(request, limit), this.#components.own.synced(limit)]);
+        const families = [...Map.groupBy(pools, ({ pool }) => pool.family)];
+        for (const ip of request.fixed) {
+            if (families.some(([family]) => family === ip.family)) continue;
+            throw new IpPoolError(
+                "NOT_IN_POOL",
+                `the fixed address ${formatIp(ip)} is of IPv${ip.family} and none of the IPPools ${request.pools.join(", ")} is; name an IPv${ip.family} IPPool too, or drop the address`,
+            );
+        }
+        const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
+        // MUT
+        const outcomes = await Promise.allSettled(
+            families.map(([family, candidates]) => this.#claimOne(request, family, candidates, holder, limit)),
+        );
+        const claimed = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+        const failed = outcomes.find((outcome) => outcome.status === "rejected");
+        try {
+            if (failed !== undefined) throw failed.reason;
+            limit.throwIfAborted();
+            refuseTwoVlans(claimed);
+        } catch (error) {
+            await this.#giveBack(request);
+            throw error;
+        }
+        return claimed;
+    }
+
+    async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
+        const found = await Promise.all(names.map((name) => this.#components.book.find(name, signal)));
+        return names.map((name, at) => {
+            const known = found[at];
+            if (known === undefined) {
+                throw new IpPoolError(
+                    "NO_POOL",
+                    `IPPool ${name} does not exist; create it, or correct the annotation of the Pod's template or Namespace`,
+                );
+            }
+            if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
+                throw new IpPoolError("NO_POOL", `IPPool ${name} cannot be used: ${known.pool.problems.join("; ")}`);
+            }
+            return known;
+        });
+    }
+
+    async #claimOne(
+        request: ClaimRequest,
+        family: Family,
+        pools: readonly KnownPool[],
+        holder: Holder,
+        limit: AbortSignal,
+    ): Promise<ClaimedAddress> {
+        const { reservations } = this.#components;
+        const fixed = request.fixed.find((ip) => ip.family === family);
+        const own = await this.#adopted(family, pools, fixed, holder, limit);
+        if (own !== undefined) return own;
+        if (request.statefulSet !== undefined) {
+            const wanted = { place: request.statefulSet, pools, fixed };
+            const claim = await reservations.take(wanted, holder, limit);
+            return this.#described(claim, pools) ?? this.#outOfRange(claim);
+        }
+        if (fixed !== undefined) return this.#claimFixed(fixed, pools, holder, limit);
+        return this.#claimAny(family, pools, holder, limit);
+    }
+
+    /** What the interface of the Pod has already, from an earlier sandbox or an earlier try. */
+    async #adopted(
+        family: Family,
+        pools: readonly KnownPool[],
+        fixed: IpAddress | undefined,
+        holder: Holder,
+        limit: AbortSignal,
+    ): Promise<ClaimedAddress | undefined> {
+        const { own, writer } = this.#components;
+        for (const claim of own.ofPod(holder.pod.uid, holder.ifName, family)) {
+            const address = this.#described(claim, pools);
+            if (address === undefined || (fixed !== undefined && fixed.value !== address.ip.value)) continue;
+            if ((await writer.take(claim, holder, limit)) !== undefined) return address;
+        }
+        return undefined;
+    }
+
+    async #claimFixed(
+        ip: IpAddress,
+        pools: readonly KnownPool[],
+        holder: Holder,
+        limit: AbortSignal,
+    ): Promise<ClaimedAddress> {
+        const { book, writer } = this.#components;
+        const home = pools.find(({ usable }) => usable.has(ip));
+        if (home === undefined) {
+            const reasons = pools.map(
+                ({ pool }) => `${book.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`,
+            );
+            throw new IpPoolError(
+                "NOT_IN_POOL",
+                `the fixed address ${formatIp(ip)} cannot be had: it ${reasons.join(", and ")}; choose another address or IPPool`,
+            );
+        }
+        const claim = await writer.create(ip, home.pool.name, holder, { signal: limit, look: true });
+        const address = claim && this.#described(claim, pools);
+        if (address !== undefined) return address;
+        const other = await writer.find(ip, limit);
+        throw heldByOther(ip, home.pool.name, other);
+    }
+
+    async #claimAny(
+        family: Family,
+        pools: readonly KnownPool[],
+        holder: Holder,
+        limit: AbortSignal,
+    ): Promise<ClaimedAddress> {
+        const { metrics, search, writer } = this.#components;
+        const attempt = async (ip: IpAddress, known: KnownPool): Promise<ClaimedAddress | undefined> => {
+            const claim = await writer.create(ip, known.pool.name, holder, { signal: limit });
+            if (claim === undefined) metrics.conflict();
+            return claim && this.#described(claim, pools);
+        };
+        // Nobody knows whether an earlier create for this interface was done: its name comes first.
+        const unanswered = writer.unanswered(holder, family);
+        const home = unanswered && pools.find(({ usable }) => usable.has(unanswered));
+        const again = unanswered && home && (await attempt(unanswered, home));
+        if (again !== undefined) return again;
+        for (const known of pools) {
+            for await (const ip of search(known.pool.name).candidates(known, limit)) {
+                const claimed = await attempt(ip, known);
+                if (claimed !== undefined) return claimed;
+                limit.throwIfAborted();
+            }
+        }
+        const names = pools.map(({ pool, usable }) => `${pool.name} (${usable.size} addresses)`);
+        throw new IpPoolError(
+            "EXHAUSTED",
+            `no free address in IPPool ${names.join(" or ")}: all are claimed; delete Pods that use it, add a range to it, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=${pools[0]?.pool.name} lists who has them`,
+        );
+    }
+
+    /** A claim with what its pool says of the subnet; undefined for a claim of another pool or outside its ranges. */
+    #described(claim: IpAllocation, pools: readonly KnownPool[]): ClaimedAddress | undefined {
+        const ip = claimIp(claim);
+        const pool = pools.find((known) => known.pool.name === claim.spec.pool)?.pool;
+        const subnet = pool?.subnetOf(ip);
+        if (pool === undefined || subnet === undefined) return undefined;
+        const { gateway, prefix, vlan } = subnet;
+        return { ip, prefixLength: prefix.length, gateway, vlan, pool: pool.name };
+    }
+
+    #outOfRange(claim: IpAllocation): never {
+        throw new IpPoolError(
+            "NOT_IN_POOL",
+            `address ${claimName(claim)} is reserved for the Pod and lies outside the ranges of IPPool ${claim.spec.pool}; add it to the ranges again`,
+        );
+    }
+
+    /** Inside the lock of the container. */
+    async #giveBack({ containerId, ifName }: Attachment): Promise<void> {
+        const attachment = { containerId, ifName };
+        this.#owed.set(keyOf(attachment), attachment);
+        try {
+            await this.#releaseOwed(attachment, AbortSignal.timeout(giveBackMs));
+        } catch (error) {
+            this.#components.logger.warn("claims of a failed ADD are left to the reconcile", {
+                container: containerId,
+                reason: messageOf(error),
+            });
+        }
+    }
+}
+
+function keyOf({ containerId, ifName }: Attachment): string {
+    return `${containerId}/${ifName}`;
+}
+
+function refuseTwoVlans(addresses: readonly ClaimedAddress[]): void {
+    const tagged = addresses.filter(({ vlan }) => vlan !== 0);
+    const [one, other] = tagged;
+    if (one === undefined || other === undefined || one.vlan === other.vlan) return;
+    throw new IpPoolError(
+        "VLAN_CONFLICT",
+        `IPPools ${one.pool} and ${other.pool} give addresses of the VLANs ${one.vlan} and ${other.vlan}, and an interface has one; name IPPools of the same VLAN`,
+    );
+}
+
+function heldByOther(ip: IpAddress, pool: string, claim: IpAllocation | undefined): IpPoolError {
+    const holder = claim === undefined ? "another Pod" : holderText(claim);
+    const isPod = claim?.spec.pod !== undefined;
+    const step = isPod
+        ? "delete that Pod first; a Deployment with a fixed address needs strategy Recreate"
+        : "choose another address";
+    return new IpPoolError(
+        "ADDRESS_HELD",
+        `the fixed address ${formatIp(ip)} of IPPool ${pool} is held by ${holder}; ${step}`,
+    );
+}

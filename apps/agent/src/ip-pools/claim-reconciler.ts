@@ -1,0 +1,278 @@
+import { type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { messageOf } from "@antrea/errors";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { type Clock, type Logger } from "@antrea/runtime";
+import { type PoolAllocator } from "./allocator.ts";
+import { type ClaimWriter } from "./claim-writer.ts";
+import { claimIp, claimName, holderText, mayTake, namesContainer, type Holder } from "./claims.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type NodePods } from "./node-pods.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { type PodEvents } from "./pod-events.ts";
+import { type PoolBook } from "./pool-book.ts";
+import { type Attachment, type PodIdentity } from "./types.ts";
+
+/** An interface of this Node with addresses of IPPools, as its record says. */
+export interface WiredInterface extends Attachment {
+    readonly podNamespace: string;
+    readonly podName: string;
+    readonly podUid: string;
+    /** `pool` is "" when nobody knows it any more. */
+    readonly addresses: readonly { readonly ip: IpAddress; readonly pool: string }[];
+}
+
+/** What is wired on this Node, and how to deal with it. */
+export interface Wiring {
+    /** All interfaces with addresses of IPPools. */
+    interfaces(): readonly WiredInterface[];
+    /** Whether the container's network namespace lives. */
+    linkExists(wired: WiredInterface): Promise<boolean>;
+    /** Serial work on one container, as ADD and DEL do it. */
+    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T>;
+    /** Whether an ADD of the container, or for the Pod, is under way. */
+    isAdding(containerIdOrPodUid: string): boolean;
+    /** Ends the traffic of the interface; again is no harm. */
+    cutOff(wired: WiredInterface): Promise<void>;
+    /** Undoes `cutOff`; nothing happens to an interface that is not cut off. */
+    reconnect(wired: WiredInterface): Promise<void>;
+}
+
+export interface ClaimReconcilerComponents {
+    readonly own: OwnClaims;
+    readonly writer: ClaimWriter;
+    readonly allocator: PoolAllocator;
+    readonly book: PoolBook;
+    readonly pods: NodePods;
+    readonly wiring: Wiring;
+    readonly clock: Clock;
+    readonly events: Pick<PodEvents, "heldElsewhere">;
+    readonly metrics: IpamMetrics;
+    readonly logger: Logger;
+}
+
+export interface ClaimReconcilerOptions {
+    readonly nodeName: string;
+    /** Between the two looks that find a claim unused. Default 10 s. */
+    readonly confirmMs?: number | undefined;
+}
+
+/**
+ * Brings the claims of this Node in step with the records of its interfaces. A record of a living container is right
+ * whatever the claim says; a claim without a record is kept for the next ADD of its Pod, and freed when there will be
+ * none.
+ */
+export class ClaimReconciler {
+    readonly #components: ClaimReconcilerComponents;
+    readonly #options: ClaimReconcilerOptions;
+    readonly #logger: Logger;
+    /** Claims that looked unused, by UID and version, and since when. */
+    #suspects = new Map<string, number>();
+    /** Addresses of interfaces that were cut off, told once. */
+    readonly #cutOff = new Set<string>();
+
+    constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
+        this.#components = components;
+        this.#options = options;
+        this.#logger = components.logger;
+    }
+
+    /** Claims that are looked at again before they are freed. */
+    get suspects(): number {
+        return this.#suspects.size;
+    }
+
+    /** One pass. What fails of it is logged and left to the next; rejects only when the claims are not known. */
+    async reconcile(signal: AbortSignal): Promise<void> {
+        const { allocator, own, wiring } = this.#components;
+        await own.synced(signal);
+        own.settle();
+        await this.#quietly("claims to be freed are left to the next pass", () => allocator.settle(signal));
+        for (const wired of wiring.interfaces()) {
+            if (signal.aborted) return;
+            const container = wired.containerId;
+            await this.#quietly("a record could not be brought in step with its claim", () =>
+                wiring.exclusively(container, () => this.#mend(wired, signal)),
+            );
+        }
+        await this.#freeUnused(signal);
+    }
+
+    /** The claims of an interface are as its record says, or the interface has no traffic. */
+    async #mend(wired: WiredInterface, signal: AbortSignal): Promise<void> {
+        const { wiring } = this.#components;
+        const current = wiring
+            .interfaces()
+            .find((one) => one.containerId === wired.containerId && one.ifName === wired.ifName);
+        if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return;
+        const wrong = current.addresses.filter(({ ip }) => !this.#isClaimed(current, ip));
+        if (wrong.length === 0 || !(await wiring.linkExists(current))) return;
+        let all = true;
+        for (const { ip, pool } of wrong) all = (await this.#claimAgain(current, ip, pool, signal)) && all;
+        if (all) await wiring.reconnect(current);
+    }
+
+    #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {
+        const { own } = this.#components;
+        return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
+    }
+
+    /** False when another has the address. */
+    async #claimAgain(wired: WiredInterface, ip: IpAddress, pool: string, signal: AbortSignal): Promise<boolean> {
+        const { book, metrics, own, writer } = this.#components;
+        const known = pool === "" ? book.poolOf(ip) : pool;
+        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool: known };
+        if (known === undefined) {
+            // Nobody hands out what is in no pool, so the interface may keep it.
+            this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
+            return true;
+        }
+        const holder = this.#holderOf(wired);
+        const live = await writer.find(ip, signal);
+        if (live !== undefined && namesContainer(live, wired)) {
+            own.note(live);
+            return true;
+        }
+        if (live !== undefined && !mayTake(live, holder)) {
+            await this.#cutOffFrom(wired, live);
+            return false;
+        }
+        const claim =
+            live === undefined
+                ? await writer.create(ip, known, holder, { signal, look: true, owner: this.#ownerOf(holder.pod) })
+                : await writer.take(live, holder, signal);
+        if (claim === undefined) return false;
+        metrics.recordMended();
+        this.#cutOff.delete(cutOffKey(wired, claim));
+        this.#logger.warn("a claim was brought in step with the record of its interface", fields);
+        return true;
+    }
+
+    /** Whom the claim was kept for, as far as the Pod tells. */
+    #ownerOf(pod: PodIdentity): AllocationOwner | undefined {
+        const set = this.#components.pods.setOf(pod);
+        if (set === undefined) return undefined;
+        const { name, uid, ordinal: index } = set;
+        return { kind: "StatefulSet", namespace: pod.namespace, name, uid, index };
+    }
+
+    async #cutOffFrom(wired: WiredInterface, claim: IpAllocation): Promise<void> {
+        const { events, metrics, wiring } = this.#components;
+        await wiring.cutOff(wired);
+        const key = cutOffKey(wired, claim);
+        if (this.#cutOff.has(key)) return;
+        this.#cutOff.add(key);
+        metrics.heldElsewhere();
+        const address = claimName(claim);
+        const holder = holderText(claim);
+        events.heldElsewhere(podOf(wired), claim.spec.address, holder);
+        this.#logger.error("a Pod interface is cut off: its address is claimed for another", {
+            pod: `${wired.podNamespace}/${wired.podName}`,
+            address,
+            holder,
+        });
+    }
+
+    /** Frees the claims that have no record and will have none. */
+    async #freeUnused(signal: AbortSignal): Promise<void> {
+        const { clock, own } = this.#components;
+        const now = clock.monotonic();
+        const before = this.#suspects;
+        this.#suspects = new Map();
+        for (const claim of own.list()) {
+            if (signal.aborted) return;
+            if (!this.#looksUnused(claim)) continue;
+            const key = `${claim.metadata?.uid} ${claim.metadata?.resourceVersion}`;
+            const since = before.get(key);
+            this.#suspects.set(key, since ?? now);
+            if (since === undefined || now - since < this.#confirmMs) continue;
+            await this.#quietly("an unused claim is left to the next pass", () => this.#freeIfUnused(claim, signal));
+        }
+        this.#forgetCutOffs();
+    }
+
+    /** By what is known here; it may be late. */
+    #looksUnused(claim: IpAllocation): boolean {
+        const { pod } = claim.spec;
+        if (pod === undefined || this.#recordOf(claim) !== undefined) return false;
+        if (this.#isAdding(pod.containerID, pod.uid)) return false;
+        return this.#isSurplus(claim) || !this.#components.pods.isKnownAlive(pod);
+    }
+
+    async #freeIfUnused(claim: IpAllocation, signal: AbortSignal): Promise<void> {
+        const { metrics, own, pods, wiring, writer } = this.#components;
+        const { pod } = claim.spec;
+        if (pod === undefined) return;
+        const unused = this.#isSurplus(claim) || (await pods.isOver(pod, signal));
+        if (!unused) return;
+        metrics.leakFound();
+        await wiring.exclusively(pod.containerID, async () => {
+            // An ADD may have come while the API server was asked: from here on it would change the version.
+            if (!this.#looksUnused(claim) || own.get(claimName(claim)) !== claim) return;
+            const version = claim.metadata?.resourceVersion;
+            await writer.free(claim, (current) => current.metadata?.resourceVersion === version, signal);
+            if (own.get(claimName(claim)) !== undefined) return;
+            metrics.reclaimed();
+            this.#logger.info("a claim that nobody uses was freed", {
+                address: claimName(claim),
+                pod: `${pod.namespace}/${pod.name}`,
+                container: pod.containerID,
+            });
+        });
+    }
+
+    /** Another claim of the same (Pod UID, interface, family) has a record. */
+    #isSurplus(claim: IpAllocation): boolean {
+        const { own } = this.#components;
+        const { uid = "", interface: ifName = "" } = claim.spec.pod ?? {};
+        return own
+            .ofPod(uid, ifName, claimIp(claim).family)
+            .some((other) => claimName(other) !== claimName(claim) && this.#recordOf(other) !== undefined);
+    }
+
+    /** The interface of the claim's Pod that has the claimed address, in whichever of its sandboxes. */
+    #recordOf({ spec: { address, pod } }: IpAllocation): WiredInterface | undefined {
+        return this.#components.wiring.interfaces().find(
+            (wired) =>
+                wired.addresses.some(({ ip }) => formatIp(ip) === address) &&
+                wired.ifName === pod?.interface &&
+                // A record that was rebuilt from little knows no UID: it may be of this Pod.
+                (wired.containerId === pod.containerID || wired.podUid === pod.uid || wired.podUid === ""),
+        );
+    }
+
+    #isAdding(containerId: string, podUid: string): boolean {
+        const { wiring } = this.#components;
+        return wiring.isAdding(containerId) || (podUid !== "" && wiring.isAdding(podUid));
+    }
+
+    #holderOf(wired: WiredInterface): Holder {
+        const { containerId, ifName } = wired;
+        return { pod: podOf(wired), nodeName: this.#options.nodeName, containerId, ifName };
+    }
+
+    #forgetCutOffs(): void {
+        const wired = this.#components.wiring.interfaces();
+        const known = new Set(wired.map(({ containerId, ifName }) => `${containerId}/${ifName}`));
+        for (const key of this.#cutOff) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#cutOff.delete(key);
+    }
+
+    get #confirmMs(): number {
+        return this.#options.confirmMs ?? 10_000;
+    }
+
+    async #quietly(message: string, work: () => Promise<void>): Promise<void> {
+        try {
+            await work();
+        } catch (error) {
+            this.#logger.warn(message, { reason: messageOf(error) });
+        }
+    }
+}
+
+function podOf({ podNamespace, podName, podUid }: WiredInterface): PodIdentity {
+    return { namespace: podNamespace, name: podName, uid: podUid };
+}
+
+function cutOffKey({ containerId, ifName }: WiredInterface, claim: IpAllocation): string {
+    return `${containerId}/${ifName} ${claim.spec.address}`;
+}

@@ -1,0 +1,211 @@
+import { allocationName, ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { isKubeError, type ApiClient } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
+import {
+    claimIp,
+    claimName,
+    isForPod,
+    isHeldBy,
+    mayTake,
+    newClaim,
+    reservedAgain,
+    takenBy,
+    type Holder,
+} from "./claims.ts";
+import { type Cooldown } from "./cooldown.ts";
+import { IpPoolError } from "./errors.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { isPassing, untilAnswered } from "./requests.ts";
+
+export interface ClaimWriterComponents {
+    readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
+    readonly own: OwnClaims;
+    readonly cooldown: Cooldown;
+    readonly clock: Clock;
+    readonly metrics: Pick<IpamMetrics, "retry">;
+}
+
+/** For one request; an answer that takes longer is asked for again. */
+const requestLimitMs = 12_000;
+const maxUnanswered = 1_000;
+
+/**
+ * Writes claims so that it is known what became of each write: a request without an answer is made again until it is
+ * answered, for the same name. What the server says is noted at once, before a watch tells it.
+ *
+ * Signals only end the repetition: a write under way is waited for, up to 12 s, since a write that is cut short may
+ * still happen.
+ */
+export class ClaimWriter {
+    readonly #components: ClaimWriterComponents;
+    /** Creates that were given up without an answer, by who they were for: the next try begins with the same name. */
+    readonly #unanswered = new Map<string, IpAddress>();
+
+    constructor(components: ClaimWriterComponents) {
+        this.#components = components;
+    }
+
+    /** The address of an earlier create for this interface and family of which nobody knows whether it was done. */
+    unanswered(holder: Holder, family: IpAddress["family"]): IpAddress | undefined {
+        return this.#unanswered.get(keyOf(holder, family));
+    }
+
+    /**
+     * Claims an address. Undefined when it is claimed for another.
+     *
+     * @param look whether a claim that stands in the way is looked at in any case; else only when it may be our own
+     * @param owner who the address is kept for; by default the Pod
+     */
+    async create(
+        ip: IpAddress,
+        pool: string,
+        holder: Holder,
+        o: { readonly signal: AbortSignal; readonly look?: boolean; readonly owner?: AllocationOwner | undefined },
+    ): Promise<IpAllocation | undefined> {
+        const { api, own } = this.#components;
+        const claim = newClaim(ip, pool, holder, o.owner);
+        const key = keyOf(holder, ip.family);
+        let mayBeOurs = o.look === true || this.#unanswered.has(key);
+        try {
+            const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once), {
+                onRepeat: () => (mayBeOurs = true),
+            });
+            this.#unanswered.delete(key);
+            own.note(created);
+            return created;
+        } catch (error) {
+            if (isPassing(error)) this.#noteUnanswered(key, ip);
+            if (!isKubeError(error, "ALREADY_EXISTS")) throw refused(error, claim);
+        }
+        this.#unanswered.delete(key);
+        if (!mayBeOurs) return undefined;
+        const found = await this.find(ip, o.signal);
+        // Freed between the two looks: to be had.
+        if (found === undefined) return this.create(ip, pool, holder, o);
+        return isForPod(found, holder.pod.uid, holder.ifName) ? this.take(found, holder, o.signal) : undefined;
+    }
+
+    /**
+     * Makes a claim that is reserved for the Pod, or is the Pod's already, name this container. Undefined when it is
+     * neither any more.
+     */
+    async take(claim: IpAllocation, holder: Holder, signal: AbortSignal): Promise<IpAllocation | undefined> {
+        const { api, own } = this.#components;
+        for (let current: IpAllocation | undefined = claim; current !== undefined;) {
+            const seen: IpAllocation = current;
+            if (!mayTake(seen, holder)) {
+                own.note(seen);
+                return undefined;
+            }
+            if (isHeldBy(seen, holder)) {
+                own.note(seen);
+                return seen;
+            }
+            try {
+                const wanted = takenBy(seen, holder);
+                const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once));
+                own.note(taken);
+                return taken;
+            } catch (error) {
+                if (!isChanged(error)) throw refused(error, seen);
+            }
+            current = await this.find(claimIp(seen), signal);
+            if (current === undefined) own.noteGone(seen);
+        }
+        return undefined;
+    }
+
+    /**
+     * Frees a claim as long as it is to be freed, looking again whenever it changed meanwhile: deletes it, or keeps it
+     * reserved for its StatefulSet. What is gone or not to be freed any more is a success.
+     */
+    async free(
+        claim: IpAllocation,
+        isToBeFreed: (current: IpAllocation) => boolean,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { own, cooldown } = this.#components;
+        for (let current: IpAllocation | undefined = claim; current !== undefined;) {
+            const seen: IpAllocation = current;
+            if (!isToBeFreed(seen)) return own.note(seen);
+            try {
+                own.noteGone(await this.#free(seen, signal));
+                cooldown.freed(claimIp(seen));
+                return;
+            } catch (error) {
+                if (!isChanged(error)) throw refused(error, seen);
+            }
+            current = await this.find(claimIp(seen), signal);
+            if (current !== undefined) continue;
+            own.noteGone(seen);
+            cooldown.freed(claimIp(seen));
+        }
+    }
+
+    /** The claim of an address, live. */
+    find(ip: IpAddress, signal: AbortSignal): Promise<IpAllocation | undefined> {
+        const name = allocationName(ip);
+        return this.#answered(signal, () => this.#components.api.find(ipAllocations, { name }, once));
+    }
+
+    /** The claim as it was last. */
+    async #free(claim: IpAllocation, signal: AbortSignal): Promise<IpAllocation> {
+        const { api } = this.#components;
+        if (claim.spec.owner.kind === "StatefulSet") {
+            return this.#answered(signal, () => api.update(ipAllocations, reservedAgain(claim), once));
+        }
+        const { uid, resourceVersion } = claim.metadata ?? {};
+        await this.#answered(signal, () =>
+            api.delete(ipAllocations, { name: claimName(claim) }, { ...once, uid, resourceVersion }),
+        );
+        return claim;
+    }
+
+    #answered<T>(
+        signal: AbortSignal,
+        request: () => Promise<T>,
+        o: { readonly onRepeat?: () => void } = {},
+    ): Promise<T> {
+        const { clock, metrics } = this.#components;
+        return untilAnswered(request, {
+            signal,
+            clock,
+            onRepeat: () => {
+                metrics.retry();
+                o.onRepeat?.();
+            },
+        });
+    }
+
+    #noteUnanswered(key: string, ip: IpAddress): void {
+        this.#unanswered.delete(key);
+        this.#unanswered.set(key, ip);
+        if (this.#unanswered.size > maxUnanswered) {
+            this.#unanswered.delete(this.#unanswered.keys().next().value ?? "");
+        }
+    }
+}
+
+const once = { timeoutMs: requestLimitMs };
+
+function keyOf({ pod, ifName }: Holder, family: IpAddress["family"]): string {
+    return `${pod.uid}/${ifName}/${family}`;
+}
+
+/** The object is not as it was: somebody wrote it, we did without having been told, or it is gone. */
+function isChanged(error: unknown): boolean {
+    return isKubeError(error, "CONFLICT", "NOT_FOUND");
+}
+
+/** What the server will not do however often it is asked; anything else as it is. */
+function refused(error: unknown, claim: IpAllocation): unknown {
+    if (!isKubeError(error) || isPassing(error) || error.code === "ABORTED") return error;
+    const address = formatIp(claimIp(claim));
+    return new IpPoolError(
+        "REFUSED",
+        `the API server refused the claim of ${address} of IPPool ${claim.spec.pool}; is the chart of this version installed, with the permissions of antrea-agent? ${error.message}`,
+        { cause: error },
+    );
+}

@@ -1,0 +1,118 @@
+import {
+    allocationAddress,
+    allocationName,
+    blockText,
+    type AllocationOwner,
+    type AllocationPod,
+    type IpAllocation,
+} from "@antrea/crd";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { type Attachment, type PodIdentity, type SetPlace } from "./types.ts";
+
+/** Who a claim is written for. */
+export interface Holder extends Attachment {
+    readonly pod: PodIdentity;
+    readonly nodeName: string;
+}
+
+export function claimName(claim: IpAllocation): string {
+    return claim.metadata?.name ?? "";
+}
+
+/** The address of a claim. Its name tells it: that is what the API server keeps unique. */
+export function claimIp(claim: IpAllocation): IpAddress {
+    return allocationAddress(claimName(claim));
+}
+
+/** A claim to create: the address for this Pod, and by default for nobody after it. */
+export function newClaim(
+    ip: IpAddress,
+    pool: string,
+    holder: Holder,
+    owner: AllocationOwner = { kind: "Pod", ...holder.pod },
+): IpAllocation {
+    return {
+        metadata: { name: allocationName(ip) },
+        spec: {
+            address: formatIp(ip),
+            block: blockText(ip),
+            pool,
+            state: "Allocated",
+            owner,
+            pod: podOf(holder),
+        },
+    };
+}
+
+/** The claim in the hands of this holder; its version stays, so that it can be written over nothing else. */
+export function takenBy(claim: IpAllocation, holder: Holder): IpAllocation {
+    return { ...claim, spec: { ...claim.spec, state: "Allocated", pod: podOf(holder) } };
+}
+
+/** The claim kept for its owner, without a Pod. */
+export function reservedAgain(claim: IpAllocation): IpAllocation {
+    const { pod: _, ...spec } = claim.spec;
+    return { ...claim, spec: { ...spec, state: "Reserved" } };
+}
+
+/** Whether the claim is for this interface of this Pod, in whichever of its sandboxes. */
+export function isForPod(claim: IpAllocation, podUid: string, ifName: string): boolean {
+    const { pod } = claim.spec;
+    return podUid !== "" && pod?.uid === podUid && pod.interface === ifName;
+}
+
+/** The fence of every change on behalf of a container: the claim names this container and interface. */
+export function namesContainer(claim: IpAllocation, { containerId, ifName }: Attachment): boolean {
+    const { pod } = claim.spec;
+    return pod?.containerID === containerId && pod.interface === ifName;
+}
+
+/** Whether the claim says already what `takenBy` would write. */
+export function isHeldBy(claim: IpAllocation, holder: Holder): boolean {
+    return (
+        isForPod(claim, holder.pod.uid, holder.ifName) &&
+        namesContainer(claim, holder) &&
+        claim.spec.pod?.nodeName === holder.nodeName
+    );
+}
+
+/** Whether the claim is kept for this ordinal of this StatefulSet. */
+export function isForOrdinal(claim: IpAllocation, namespace: string, place: SetPlace): boolean {
+    const { owner } = claim.spec;
+    return (
+        owner.kind === "StatefulSet" &&
+        owner.namespace === namespace &&
+        owner.name === place.name &&
+        owner.index === place.ordinal
+    );
+}
+
+/** Whether the holder may take the claim as it is now: it is the Pod's already, or reserved for the Pod's ordinal. */
+export function mayTake(claim: IpAllocation, holder: Holder): boolean {
+    if (isForPod(claim, holder.pod.uid, holder.ifName)) return true;
+    const { state, owner } = claim.spec;
+    return (
+        state === "Reserved" &&
+        owner.kind === "StatefulSet" &&
+        owner.namespace === holder.pod.namespace &&
+        `${owner.name}-${owner.index}` === holder.pod.name
+    );
+}
+
+/** Who has the claim, as the end of "it is held by …". */
+export function holderText(claim: IpAllocation): string {
+    const { owner, pod } = claim.spec;
+    if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} (UID ${pod.uid}) on Node ${pod.nodeName}`;
+    switch (owner.kind) {
+        case "Node":
+            return `Node ${owner.name}, whose address it is`;
+        case "StatefulSet":
+            return `ordinal ${owner.index} of StatefulSet ${owner.namespace}/${owner.name}, for which it is reserved`;
+        case "Pod":
+            return `Pod ${owner.namespace}/${owner.name}, for which it is reserved`;
+    }
+}
+
+function podOf({ pod, nodeName, containerId, ifName }: Holder): AllocationPod {
+    return { ...pod, nodeName, containerID: containerId, interface: ifName };
+}

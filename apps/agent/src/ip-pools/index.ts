@@ -1,0 +1,19 @@
+export { PoolAllocator } from "./allocator.ts";
+export { ClaimReconciler, type WiredInterface, type Wiring } from "./claim-reconciler.ts";
+export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";
+export {
+    IpPools,
+    type AddressGrant,
+    type AddressRequest,
+    type IpPoolsComponents,
+    type IpPoolsOptions,
+} from "./ip-pools.ts";
+export { PodPools } from "./pod-pools.ts";
+export { type NodeSource } from "./pool-book.ts";
+export {
+    type Attachment,
+    type ClaimedAddress,
+    type ClaimRequest,
+    type PodIdentity,
+    type PoolsWanted,
+} from "./types.ts";

@@ -1,0 +1,256 @@
+import { allocationName } from "@antrea/crd";
+import { isAborted } from "@antrea/errors";
+import { type IpAddress, type Prefix } from "@antrea/ip";
+import { type ApiClient, type EventInput } from "@antrea/kube";
+import { systemClock, type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { PoolAllocator } from "./allocator.ts";
+import { Blocks } from "./blocks.ts";
+import { ClaimReconciler, type Wiring } from "./claim-reconciler.ts";
+import { ClaimsWithin } from "./claims-within.ts";
+import { ClaimWriter } from "./claim-writer.ts";
+import { Cooldown } from "./cooldown.ts";
+import { IpPoolError } from "./errors.ts";
+import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
+import { NamespacePools } from "./namespace-pools.ts";
+import { NodePods } from "./node-pods.ts";
+import { OwnClaims } from "./own-claims.ts";
+import { PodEvents } from "./pod-events.ts";
+import { PodPools } from "./pod-pools.ts";
+import { PoolBook, type NodeSource } from "./pool-book.ts";
+import { PoolSearch } from "./pool-search.ts";
+import { untilAborted } from "./requests.ts";
+import { Reservations } from "./reservations.ts";
+import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
+
+export interface IpPoolsComponents {
+    readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;
+    readonly logger: Logger;
+    readonly metrics: MetricsFactory;
+    /** Records an event; never waits, never fails. */
+    readonly record: (event: EventInput) => void;
+    readonly nodes: NodeSource;
+    readonly clock?: Clock;
+    /** Numbers from 0 to below 1. Default `Math.random`. */
+    readonly random?: () => number;
+}
+
+export interface IpPoolsOptions {
+    readonly nodeName: string;
+    /** How long a freed address rests while others are free. Default 30 s. */
+    readonly cooldownMs?: number | undefined;
+    /** How long the ADD of a StatefulSet's Pod waits for its reservation. Default 20 s. */
+    readonly reservationWaitMs?: number | undefined;
+    /** Between the two looks that find a claim unused. Default 10 s. */
+    readonly confirmMs?: number | undefined;
+}
+
+/** One ADD, as far as pools are concerned. */
+export interface AddressRequest extends Attachment {
+    readonly podNamespace: string;
+    readonly podName: string;
+    readonly podUid: string;
+}
+
+/** What an ADD got: addresses of one VLAN. */
+export interface AddressGrant {
+    readonly addresses: readonly ClaimedAddress[];
+    readonly vlan: number;
+}
+
+/** How long a DEL waits for its claims to be freed, and how long that is tried. */
+const releaseWaitMs = 1_000;
+const releaseEndMs = 10_000;
+/** After so long without a claim the blocks of a pool are not watched any more. */
+const idleMs = 600_000;
+
+/** All parts of the agent's pool allocation, built and started together. */
+export class IpPools implements AsyncDisposable {
+    readonly book: PoolBook;
+    readonly own: OwnClaims;
+    readonly pods: NodePods;
+    readonly podPools: PodPools;
+    readonly allocator: PoolAllocator;
+    readonly #components: IpPoolsComponents;
+    readonly #options: IpPoolsOptions;
+    readonly #clock: Clock;
+    readonly #events: PodEvents;
+    readonly #metrics: IpamMetrics;
+    readonly #namespaces: NamespacePools;
+    readonly #blocks: Blocks;
+    readonly #reservations: Reservations;
+    readonly #writer: ClaimWriter;
+    readonly #searches = new Map<string, PoolSearch>();
+    #reconciler: ClaimReconciler | undefined;
+    #within: ClaimsWithin | undefined;
+
+    constructor(components: IpPoolsComponents, options: IpPoolsOptions) {
+        const { api, logger, nodes, record } = components;
+        const { nodeName } = options;
+        const clock = components.clock ?? systemClock;
+        const random = components.random ?? Math.random;
+        this.#components = components;
+        this.#options = options;
+        this.#clock = clock;
+        const metrics = ipamMetrics(components.metrics, {
+            blockViews: () => this.#blocks.size,
+            ownClaims: () => this.own.size,
+            leakCandidates: () => this.#reconciler?.suspects ?? 0,
+        });
+        this.#metrics = metrics;
+        const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
+        this.book = new PoolBook({ api, logger, nodes });
+        this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
+        this.pods = new NodePods({ api, logger }, { nodeName });
+        this.#namespaces = new NamespacePools({ api, logger, clock });
+        this.podPools = new PodPools({ pods: this.pods, namespaces: this.#namespaces, book: this.book });
+        this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
+        this.#writer = new ClaimWriter({ api, own: this.own, cooldown, clock, metrics });
+        this.#blocks = new Blocks({ api, logger, clock, cooldown });
+        this.#reservations = new Reservations(
+            { api, logger, clock, own: this.own, writer: this.#writer },
+            { waitMs: options.reservationWaitMs },
+        );
+        const search = (pool: string): PoolSearch => {
+            const known = this.#searches.get(pool);
+            if (known !== undefined) return known;
+            const made = new PoolSearch({ api, clock, cooldown, metrics, random, blocks: this.#blocks }, { nodeName });
+            this.#searches.set(pool, made);
+            return made;
+        };
+        this.allocator = new PoolAllocator(
+            {
+                ...{ book: this.book, own: this.own, writer: this.#writer, reservations: this.#reservations },
+                ...{ search, clock, events: this.#events, metrics, logger },
+            },
+            { nodeName },
+        );
+    }
+
+    /** Starts what every claim needs; for the allocator alone, without `resolve` and `reconcile`. */
+    startAllocation(signal: AbortSignal): void {
+        this.book.start(signal);
+        this.own.start(signal);
+    }
+
+    start(signal: AbortSignal): void {
+        this.startAllocation(signal);
+        this.pods.start(signal);
+        this.#namespaces.start(signal);
+    }
+
+    /** Resolves when claims can be made at once: pools, what is never handed out, and the claims of this Node are known. */
+    async synced(signal: AbortSignal): Promise<void> {
+        await Promise.all([this.book.synced(signal), this.own.synced(signal)]);
+    }
+
+    /**
+     * What a Pod asks of pools; undefined when it gets addresses of its Node's subnets. `claim` claims them, all or
+     * nothing. Both reject with IpPoolError, told on the Pod too.
+     */
+    async wishOf(
+        request: AddressRequest,
+        signal: AbortSignal,
+    ): Promise<{ readonly claim: (signal: AbortSignal) => Promise<AddressGrant> } | undefined> {
+        const { containerId, ifName, podNamespace, podName, podUid } = request;
+        const pod: PodIdentity = { namespace: podNamespace, name: podName, uid: podUid };
+        const wanted = await this.#resolve(pod, signal);
+        if (wanted === undefined) return undefined;
+        const claim = async (limit: AbortSignal): Promise<AddressGrant> => {
+            const addresses = await this.allocator.claim({ ...wanted, pod, containerId, ifName }, limit);
+            return { addresses, vlan: Math.max(0, ...addresses.map(({ vlan }) => vlan)) };
+        };
+        return { claim };
+    }
+
+    /** Frees all that is claimed for a container's interface. Resolves after a second at the latest; never rejects. */
+    async release(attachment: Attachment): Promise<void> {
+        const released = this.allocator.releaseAll(attachment, AbortSignal.timeout(releaseEndMs));
+        try {
+            await untilAborted(released, AbortSignal.timeout(releaseWaitMs));
+        } catch (error) {
+            this.#components.logger.warn("the claims of an interface are left to the reconcile", {
+                container: attachment.containerId,
+                error,
+            });
+        }
+    }
+
+    /**
+     * Watches for claims in these podCIDRs of this Node, made before the Node had them. Resolves when they are known;
+     * rejects when the signal ends first.
+     */
+    async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
+        const { api, logger } = this.#components;
+        this.#within ??= new ClaimsWithin({ api, logger, book: this.book }, { prefixes });
+        await this.book.synced(signal);
+        this.#within.refresh();
+        await this.#within.synced(signal);
+    }
+
+    /** Whether an address of the guarded podCIDRs is claimed from a pool, for a Pod of any Node. */
+    isClaimed(ip: IpAddress): boolean {
+        return this.#within?.has(ip) ?? false;
+    }
+
+    /** The pool that an address of this Node is claimed from. */
+    poolOf(ip: ClaimedAddress["ip"]): string | undefined {
+        return this.own.get(allocationName(ip))?.spec.pool;
+    }
+
+    /** Brings claims and records in step; `wiring` is always the same. Also ends watches that nobody needs any more. */
+    async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
+        this.#reconciler ??= this.#newReconciler(wiring);
+        await this.#reconciler.reconcile(signal);
+        this.#within?.refresh();
+        await this.closeIdle();
+    }
+
+    /** Ends the watches of pools that were not used for a while. */
+    async closeIdle(): Promise<void> {
+        for (const [pool, search] of this.#searches) {
+            if (this.#clock.monotonic() - search.lastUsed <= idleMs) continue;
+            this.#searches.delete(pool);
+            search.close();
+        }
+        await this.#reservations.closeIdle();
+    }
+
+    async close(): Promise<void> {
+        await Promise.all([
+            this.book.close(),
+            this.own.close(),
+            this.pods.close(),
+            this.#namespaces.close(),
+            this.#blocks.close(),
+            this.#reservations.close(),
+            this.#within?.close(),
+        ]);
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.close();
+    }
+
+    async #resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+        try {
+            return await this.podPools.resolve(pod, signal);
+        } catch (error) {
+            if (!isAborted(error)) {
+                this.#metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
+                this.#events.allocationFailed(pod, error);
+            }
+            throw error;
+        }
+    }
+
+    #newReconciler(wiring: Wiring): ClaimReconciler {
+        const { allocator, book, own, pods } = this;
+        return new ClaimReconciler(
+            {
+                ...{ allocator, book, own, pods, wiring, clock: this.#clock, writer: this.#writer },
+                ...{ events: this.#events, metrics: this.#metrics, logger: this.#components.logger },
+            },
+            { nodeName: this.#options.nodeName, confirmMs: this.#options.confirmMs },
+        );
+    }
+}

@@ -1,0 +1,66 @@
+import { type MetricsFactory } from "@antrea/runtime";
+
+export interface IpamMetrics {
+    claimed(seconds: number): void;
+    failed(reason: string): void;
+    /** Another had claimed the address first. */
+    conflict(): void;
+    /** A request without an answer was made again. */
+    retry(): void;
+    relist(): void;
+    leakFound(): void;
+    reclaimed(): void;
+    recordMended(): void;
+    heldElsewhere(): void;
+}
+
+/** What the metrics show at each scrape. */
+export interface IpamState {
+    readonly blockViews: () => number;
+    readonly ownClaims: () => number;
+    readonly leakCandidates: () => number;
+}
+
+/** The metrics of the agent's pool allocation. */
+export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetrics {
+    const durations = factory.histogram({
+        name: "antrea_agent_ipam_claim_duration_seconds",
+        help: "How long it took to claim the addresses of a Pod's interface from IPPools.",
+    });
+    const failures = factory.counter({
+        name: "antrea_agent_ipam_failures_total",
+        help: "Pod interfaces that got no address of their IPPools, by reason.",
+        labelNames: ["reason"],
+    });
+    const counter = (name: string, help: string): (() => void) => {
+        const one = factory.counter({ name: `antrea_agent_ipam_${name}_total`, help });
+        return () => one.inc();
+    };
+    const gauge = (name: string, help: string, collect: () => number): void => {
+        factory.gauge({ name: `antrea_agent_ipam_${name}`, help, collect });
+    };
+    gauge("block_views", "Blocks of addresses that this agent watches.", state.blockViews);
+    gauge("claims", "Addresses that are claimed for Pods of this Node.", state.ownClaims);
+    gauge(
+        "leak_candidates",
+        "Claims of this Node without an interface that are looked at again before they are freed.",
+        state.leakCandidates,
+    );
+    return {
+        claimed: (seconds) => durations.observe(seconds),
+        failed: (reason) => failures.inc({ reason }),
+        conflict: counter("claim_conflicts", "Addresses that another had claimed first."),
+        retry: counter("request_retries", "Requests to the API server that were made again for want of an answer."),
+        relist: counter("pool_relists", "Lists of all claims of a pool, made before it is called exhausted."),
+        leakFound: counter("leaks_found", "Claims of this Node that were found without an interface and a Pod."),
+        reclaimed: counter("reclaims", "Claims of this Node that were freed because nobody uses them."),
+        recordMended: counter(
+            "records_mended",
+            "Claims that were made anew or corrected by the record of an interface.",
+        ),
+        heldElsewhere: counter(
+            "addresses_held_elsewhere",
+            "Interfaces that were cut off because their address is claimed for another.",
+        ),
+    };
+}

@@ -1,0 +1,94 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
+import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
+import { type PodIdentity } from "./types.ts";
+
+export interface NodePodsComponents {
+    readonly api: Pick<ApiClient, "list" | "watch" | "find">;
+    readonly logger: KubeLogger;
+}
+
+/** On the mirror of a static Pod: the UID that kubelet, and so CNI, knows the Pod by. */
+const configHashAnnotation = "kubernetes.io/config.hash";
+const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation];
+const requestLimitMs = 10_000;
+
+/** The Pods of this Node, with what pool allocation reads of them. */
+export class NodePods {
+    readonly #api: NodePodsComponents["api"];
+    readonly #informer: Informer<Pod>;
+
+    constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
+        this.#api = components.api;
+        this.#informer = new Informer(components, {
+            resource: pods,
+            fieldSelector: `spec.nodeName=${options.nodeName}`,
+            transform: slimPod,
+        });
+    }
+
+    start(signal: AbortSignal): void {
+        this.#informer.start(signal);
+    }
+
+    close(): Promise<void> {
+        return this.#informer.close();
+    }
+
+    /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
+    known(pod: PodIdentity): Pod | undefined {
+        const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
+        return found !== undefined && isPod(found, pod) ? found : undefined;
+    }
+
+    /** The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any. */
+    async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
+        const { namespace, name } = pod;
+        const found = await this.#api.find(pods, { namespace, name }, { signal, timeoutMs: requestLimitMs });
+        return found !== undefined && (pod.uid === "" || isPod(found, pod)) ? slimPod(found) : undefined;
+    }
+
+    /** Whether the Pod is known not to be over. False says nothing: the watch may be late. */
+    isKnownAlive(pod: PodIdentity): boolean {
+        const known = this.known(pod);
+        return known !== undefined && !isEnded(known);
+    }
+
+    /** Whether the Pod is gone or over, by what the API server says now. */
+    async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
+        const live = await this.live(pod, signal);
+        return live === undefined || isEnded(live);
+    }
+
+    /** The StatefulSet that the Pod is of, with its place in it, if the Pod is known. */
+    setOf(pod: PodIdentity): StatefulSetPlace | undefined {
+        const { name = "", ownerReferences = [] } = this.known(pod)?.metadata ?? {};
+        return statefulSetOf({ name, ownerReferences });
+    }
+
+    /** The UID of the Pod's object, as far as known; that of a static Pod is not the one that CNI tells. */
+    objectUid(pod: PodIdentity): string {
+        return this.known(pod)?.metadata?.uid ?? pod.uid;
+    }
+}
+
+function isPod({ metadata }: Pod, { uid }: PodIdentity): boolean {
+    return uid !== "" && (metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid);
+}
+
+function slimPod({ metadata, spec, status }: Pod): Pod {
+    const { namespace = "", name = "", uid = "", resourceVersion = "", ownerReferences } = metadata ?? {};
+    const annotations = keptAnnotations.flatMap((key) => {
+        const value = metadata?.annotations?.[key];
+        return value === undefined ? [] : [[key, value] as const];
+    });
+    return {
+        metadata: {
+            ...{ namespace, name, uid, resourceVersion },
+            ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
+            ...(ownerReferences && { ownerReferences }),
+        },
+        spec: { containers: [], ...(spec?.hostNetwork && { hostNetwork: true }) },
+        status: { ...(status?.phase && { phase: status.phase }) },
+    };
+}

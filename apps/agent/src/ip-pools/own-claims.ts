@@ -1,0 +1,180 @@
+import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { type Family, type IpAddress } from "@antrea/ip";
+import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
+import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
+import { type Attachment, type SetPlace } from "./types.ts";
+
+export interface OwnClaimsComponents {
+    readonly api: Pick<ApiClient, "list" | "watch">;
+    readonly logger: KubeLogger;
+    readonly clock: Clock;
+    /** Told of claims of this Node that others see as free from now on. */
+    readonly freed: (ip: IpAddress) => void;
+}
+
+/** By this time the watch has told of what was written, or of what became of it. */
+const toldMs = 60_000;
+
+interface Known {
+    readonly claim: IpAllocation;
+    /** When we wrote it; undefined once the watch told it. */
+    readonly writtenAt: number | undefined;
+}
+
+/**
+ * The claims that name this Node: those that the watch tells, and our own writes, which count at once. A Node has few
+ * Pods, so they are looked through rather than indexed by everything.
+ */
+export class OwnClaims {
+    readonly #components: OwnClaimsComponents;
+    readonly #informer: Informer<IpAllocation>;
+    readonly #nodeName: string;
+    readonly #claims = new Map<string, Known>();
+    readonly #byPod = new Map<string, Set<string>>();
+    /** By UID up to which version a claim is no longer this Node's: a late event must not bring it back. */
+    readonly #ended = new Map<string, { readonly claim: IpAllocation; readonly at: number }>();
+    readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
+
+    constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+        this.#informer = new Informer(components, {
+            resource: ipAllocations,
+            fieldSelector: `spec.pod.nodeName=${options.nodeName}`,
+        });
+        this.#informer.onChange((type, _key, claim) => this.#told(type === "deleted", claim));
+    }
+
+    start(signal: AbortSignal): void {
+        this.#informer.start(signal);
+    }
+
+    close(): Promise<void> {
+        return this.#informer.close();
+    }
+
+    /** Resolves when all claims of this Node are known. */
+    synced(signal: AbortSignal): Promise<void> {
+        return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
+    }
+
+    /** Why the claims are not known, as far as it is a failure of requests. */
+    get lastError(): KubeError | undefined {
+        const { hasSynced, state } = this.#informer;
+        return !hasSynced && state.kind === "waiting" ? state.lastError : undefined;
+    }
+
+    get size(): number {
+        return this.#claims.size;
+    }
+
+    list(): readonly IpAllocation[] {
+        return [...this.#claims.values()].map(({ claim }) => claim);
+    }
+
+    get(name: string): IpAllocation | undefined {
+        return this.#claims.get(name)?.claim;
+    }
+
+    /** The claims for an interface of a Pod. Of one family there should be one; after failures there may be more. */
+    ofPod(podUid: string, ifName: string, family: Family): readonly IpAllocation[] {
+        return [...(this.#byPod.get(podUid) ?? [])]
+            .flatMap((name) => this.get(name) ?? [])
+            .filter((claim) => isForPod(claim, podUid, ifName) && claimIp(claim).family === family);
+    }
+
+    ofContainer(attachment: Attachment): readonly IpAllocation[] {
+        return this.list().filter((claim) => namesContainer(claim, attachment));
+    }
+
+    ofOrdinal(namespace: string, place: SetPlace): readonly IpAllocation[] {
+        return this.list().filter((claim) => isForOrdinal(claim, namespace, place));
+    }
+
+    /** Tells of each claim that another deleted or took from this Node. */
+    onGone(listener: (claim: IpAllocation) => void): Disposable {
+        this.#goneListeners.add(listener);
+        return { [Symbol.dispose]: () => this.#goneListeners.delete(listener) };
+    }
+
+    /** The API server says that the claim is so: the answer to a request of ours. */
+    note(claim: IpAllocation): void {
+        if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim);
+        if (isOlder(claim, this.get(claimName(claim)))) return;
+        this.#put(withoutManagedFields(claim), this.#components.clock.monotonic());
+    }
+
+    /** The API server says that this claim is gone, or is no longer this Node's as of this version. */
+    noteGone(claim: IpAllocation): void {
+        const at = this.#components.clock.monotonic();
+        for (const [uid, ended] of this.#ended) {
+            if (at - ended.at <= toldMs) break;
+            this.#ended.delete(uid);
+        }
+        const uid = claim.metadata?.uid ?? "";
+        this.#ended.delete(uid);
+        this.#ended.set(uid, { claim, at });
+        if (this.get(claimName(claim))?.metadata?.uid === uid) this.#drop(claimName(claim));
+    }
+
+    /** Forgets what was written long ago and never told: it was deleted while the watch was broken. */
+    settle(): void {
+        const now = this.#components.clock.monotonic();
+        if (this.#informer.state.kind !== "watching") return;
+        for (const [name, { writtenAt }] of [...this.#claims]) {
+            if (writtenAt !== undefined && now - writtenAt > toldMs && this.#informer.get(name) === undefined) {
+                this.#drop(name);
+            }
+        }
+    }
+
+    #told(deleted: boolean, claim: IpAllocation): void {
+        const name = claimName(claim);
+        const known = this.#claims.get(name);
+        if (!deleted) {
+            const ended = this.#ended.get(claim.metadata?.uid ?? "");
+            if (ended !== undefined && !isOlder(ended.claim, claim)) return;
+            if (isOlder(claim, known?.claim)) return;
+            this.#put(claim, undefined);
+            return;
+        }
+        if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
+        // The end of what was before our last write of the same object is no end of that.
+        if (isOlder(claim, known.claim)) return;
+        this.#drop(name);
+        this.#components.freed(claimIp(claim));
+        for (const listener of this.#goneListeners) listener(known.claim);
+    }
+
+    #put(claim: IpAllocation, writtenAt: number | undefined): void {
+        const name = claimName(claim);
+        this.#drop(name);
+        this.#claims.set(name, { claim, writtenAt });
+        const uid = claim.spec.pod?.uid ?? "";
+        const names = this.#byPod.get(uid);
+        if (names === undefined) this.#byPod.set(uid, new Set([name]));
+        else names.add(name);
+    }
+
+    #drop(name: string): void {
+        const known = this.#claims.get(name);
+        if (known === undefined) return;
+        this.#claims.delete(name);
+        const uid = known.claim.spec.pod?.uid ?? "";
+        const names = this.#byPod.get(uid);
+        names?.delete(name);
+        if (names?.size === 0) this.#byPod.delete(uid);
+    }
+}
+
+/** Whether the claim is a state before the known one of the same object. Versions are decimal numbers that grow. */
+function isOlder(claim: IpAllocation, known: IpAllocation | undefined): boolean {
+    if (known === undefined || known.metadata?.uid !== claim.metadata?.uid) return false;
+    return versionOf(claim) < versionOf(known);
+}
+
+function versionOf(claim: IpAllocation): bigint {
+    const text = claim.metadata?.resourceVersion ?? "";
+    return /^\d+$/.test(text) ? BigInt(text) : 0n;
+}

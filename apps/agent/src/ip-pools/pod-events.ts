@@ -1,0 +1,57 @@
+import { messageOf } from "@antrea/errors";
+import { formatIp } from "@antrea/ip";
+import { type EventInput } from "@antrea/kube";
+import { type ClaimedAddress, type PodIdentity } from "./types.ts";
+
+export interface PodEventsComponents {
+    readonly record: (event: EventInput) => void;
+    /** The UID of the Pod's object. That of a static Pod is not the one that CNI tells. */
+    readonly objectUid: (pod: PodIdentity) => string;
+}
+
+const maxRemembered = 1_024;
+
+/** What users are told on their Pods. */
+export class PodEvents {
+    readonly #components: PodEventsComponents;
+    readonly #told = new Set<string>();
+
+    constructor(components: PodEventsComponents) {
+        this.#components = components;
+    }
+
+    allocationFailed(pod: PodIdentity, error: unknown): void {
+        this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
+    }
+
+    /** Once a Pod. */
+    notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
+        const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
+        if (this.#told.has(key)) return;
+        this.#told.add(key);
+        if (this.#told.size > maxRemembered) this.#told.delete(this.#told.values().next().value ?? "");
+        const texts = addresses.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`).join(" and ");
+        this.#warn(
+            pod,
+            "PoolAddressNotRouted",
+            "AllocateIP",
+            `${texts}: addresses of IPPools are reachable on their own Node only`,
+        );
+    }
+
+    heldElsewhere(pod: PodIdentity, address: string, holder: string): void {
+        this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "CutOff",
+            `address ${address} of this Pod is claimed for ${holder}; the Pod is cut off from the network so that the address has one user. Delete the Pod to give it another address`,
+        );
+    }
+
+    #warn(pod: PodIdentity, reason: string, action: string, note: string): void {
+        const { namespace, name } = pod;
+        const uid = this.#components.objectUid(pod);
+        const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, ...(uid === "" ? {} : { uid }) };
+        this.#components.record({ regarding, type: "Warning", reason, action, note });
+    }
+}

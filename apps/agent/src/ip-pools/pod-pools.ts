@@ -1,0 +1,82 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { checkPod, poolsOf, readPodIps, refusalsText, statefulSetOf, type Annotations, type Pool } from "@antrea/ipam";
+import { isKubeError, type Pod } from "@antrea/kube";
+import { apiAway, IpPoolError } from "./errors.ts";
+import { type NamespacePools } from "./namespace-pools.ts";
+import { type NodePods } from "./node-pods.ts";
+import { type PoolBook } from "./pool-book.ts";
+import { isPassing } from "./requests.ts";
+import { type PodIdentity, type PoolsWanted } from "./types.ts";
+
+export interface PodPoolsComponents {
+    readonly pods: NodePods;
+    readonly namespaces: NamespacePools;
+    readonly book: PoolBook;
+}
+
+/** Finds out which pools a Pod asks for. */
+export class PodPools {
+    readonly #components: PodPoolsComponents;
+
+    constructor(components: PodPoolsComponents) {
+        this.#components = components;
+    }
+
+    /**
+     * What the Pod asks for; undefined when it asks for no pool and gets addresses of its Node's subnets. Rejects with
+     * IpPoolError: BAD_ANNOTATION, POD_GONE, API_AWAY.
+     */
+    async resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+        try {
+            return await this.#resolve(pod, signal);
+        } catch (error) {
+            if (error instanceof IpPoolError) throw error;
+            signal.throwIfAborted();
+            if (!isPassing(error) && !isKubeError(error, "ABORTED")) throw error;
+            throw apiAway(`finding the IPPools of Pod ${pod.namespace}/${pod.name}`, error);
+        }
+    }
+
+    async #resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+        const { pods, namespaces } = this.#components;
+        const object = pods.known(pod) ?? (await pods.live(pod, signal));
+        if (object === undefined) {
+            const which = pod.uid === "" ? "" : ` with UID ${pod.uid}`;
+            throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name}${which} does not exist any more`);
+        }
+        if (object.spec?.hostNetwork === true) return undefined;
+        const own = object.metadata?.annotations;
+        const inherited =
+            own?.[poolsAnnotation] === undefined ? await namespaces.annotations(pod.namespace, signal) : undefined;
+        const named = poolsOf(own, inherited);
+        const { ips, problems } = readPodIps(own?.[podIpsAnnotation] ?? "");
+        if (ips.length > 0 || problems.length > 0) await this.#checkFixed(object, inherited, signal);
+        if (named === undefined) return undefined;
+        if (named.problems.length > 0) {
+            const where = named.from === "Pod" ? "the Pod" : `Namespace ${pod.namespace}`;
+            throw new IpPoolError(
+                "BAD_ANNOTATION",
+                `annotation ${poolsAnnotation} of ${where}: ${named.problems.join("; ")}`,
+            );
+        }
+        const { name = pod.name, ownerReferences = [] } = object.metadata ?? {};
+        const set = statefulSetOf({ name, ownerReferences });
+        const statefulSet = set && { name: set.name, ordinal: set.ordinal };
+        return { pools: named.names, from: named.from, fixed: ips, statefulSet };
+    }
+
+    /** The same rules as at admission, for a Pod that came past it. */
+    async #checkFixed(object: Pod, namespace: Annotations, signal: AbortSignal): Promise<void> {
+        const { book } = this.#components;
+        const annotations = object.metadata?.annotations;
+        const names = poolsOf(annotations, namespace)?.names ?? [];
+        const pools = new Map<string, Pool>();
+        for (const name of names) {
+            const known = await book.find(name, signal);
+            if (known !== undefined) pools.set(name, known.pool);
+        }
+        const request = { old: undefined, object: { metadata: { annotations } }, namespace };
+        const { errors } = checkPod(request, { pool: (name) => pools.get(name), exclusions: book });
+        if (errors.length > 0) throw new IpPoolError("BAD_ANNOTATION", refusalsText(errors));
+    }
+}

@@ -1,0 +1,125 @@
+import { blockOf, ipAllocations } from "@antrea/crd";
+import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { type ApiClient } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
+import { claimIp } from "./claims.ts";
+import { type Cooldown } from "./cooldown.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type KnownPool } from "./pool-book.ts";
+import { untilAborted, untilAnswered } from "./requests.ts";
+
+export interface PoolScanComponents {
+    readonly api: Pick<ApiClient, "pages">;
+    readonly clock: Clock;
+    readonly cooldown: Cooldown;
+    readonly metrics: Pick<IpamMetrics, "relist" | "retry">;
+    readonly random: () => number;
+}
+
+/** More free addresses than this are not all remembered: with so many free, one of them is soon got. */
+const maxCandidates = 4_096;
+const maxBlocks = 32;
+const scanLimitMs = 30_000;
+const intervalMs = 10_000;
+/** While the controller says that the pool is full, and would say so if it were not any more. */
+const fullIntervalMs = 60_000;
+
+/** What a list of all claims of a pool showed: the addresses that were free. */
+export class PoolScan {
+    readonly startedAt: number;
+    /** Some of the blocks that have free addresses. */
+    readonly blocks: readonly Prefix[];
+    readonly #candidates: IpAddress[];
+
+    constructor(startedAt: number, candidates: readonly IpAddress[]) {
+        this.startedAt = startedAt;
+        // Taken from the end.
+        this.#candidates = [...candidates].reverse();
+        const blocks = new Map<string, Prefix>();
+        for (const ip of candidates) {
+            if (blocks.size === maxBlocks) break;
+            const block = blockOf(ip);
+            blocks.set(formatPrefix(block), block);
+        }
+        this.blocks = [...blocks.values()];
+    }
+
+    /** The next address to try; each is given once. */
+    take(): IpAddress | undefined {
+        return this.#candidates.pop();
+    }
+}
+
+/** Lists all claims of one pool when choosing by blocks finds nothing: at most once at a time, and not often. */
+export class PoolScanner {
+    readonly #components: PoolScanComponents;
+    #running: Promise<PoolScan> | undefined;
+    #last: PoolScan | undefined;
+
+    constructor(components: PoolScanComponents) {
+        this.#components = components;
+    }
+
+    /** What the last scan showed; it may be old. */
+    get last(): PoolScan | undefined {
+        return this.#last;
+    }
+
+    /** Whether the last scan is too young for another one. */
+    isFresh({ status }: Pick<KnownPool, "status">): boolean {
+        if (this.#last === undefined) return false;
+        const interval = status?.usage?.free === 0 ? fullIntervalMs : intervalMs;
+        return this.#components.clock.monotonic() - this.#last.startedAt < interval;
+    }
+
+    /** Scans the pool, or gives the last scan while that is fresh. */
+    async scan(target: KnownPool, signal: AbortSignal): Promise<PoolScan> {
+        if (this.#last !== undefined && this.#running === undefined && this.isFresh(target)) return this.#last;
+        this.#running ??= this.#read(target).finally(() => (this.#running = undefined));
+        return untilAborted(this.#running, signal);
+    }
+
+    async #read({ pool, usable }: KnownPool): Promise<PoolScan> {
+        const { api, clock, metrics } = this.#components;
+        metrics.relist();
+        const startedAt = clock.monotonic();
+        // Of all who wait for it nobody may stop it for the others.
+        const signal = AbortSignal.timeout(scanLimitMs);
+        const claimed = await untilAnswered(
+            async () => {
+                const ips: IpAddress[] = [];
+                const query = { fieldSelector: `spec.pool=${pool.name}`, signal };
+                for await (const { items } of api.pages(ipAllocations, query)) ips.push(...items.map(claimIp));
+                return ips;
+            },
+            { signal, clock, onRepeat: metrics.retry },
+        );
+        const free = usable.subtract(RangeSet.ofAddresses(claimed));
+        this.#last = new PoolScan(startedAt, this.#ordered(this.#sample(free)));
+        return this.#last;
+    }
+
+    #sample(free: RangeSet): IpAddress[] {
+        if (free.size <= BigInt(maxCandidates)) return [...free];
+        const { random } = this.#components;
+        return Array.from({ length: maxCandidates }, () => free.at(randomBelow(free.size, random)));
+    }
+
+    /** In random order, so that agents with the same list do not collide; those that rest come last. */
+    #ordered(ips: IpAddress[]): readonly IpAddress[] {
+        const { cooldown, random } = this.#components;
+        for (let last = ips.length - 1; last > 0; last -= 1) {
+            const at = Math.floor(random() * (last + 1));
+            const [one, other] = [ips[at], ips[last]];
+            if (one !== undefined && other !== undefined) [ips[at], ips[last]] = [other, one];
+        }
+        const left = new Map(ips.map((ip) => [ip, cooldown.left(ip)]));
+        return ips.sort((one, other) => (left.get(one) ?? 0) - (left.get(other) ?? 0));
+    }
+}
+
+/** A whole number from 0 to below `count`, which is positive and may be larger than what a double tells exactly. */
+export function randomBelow(count: bigint, random: () => number): bigint {
+    const drawn = BigInt(Math.floor(random() * Number(count)));
+    return drawn < count ? drawn : count - 1n;
+}

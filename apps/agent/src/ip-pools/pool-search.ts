@@ -1,0 +1,209 @@
+import { blockOf } from "@antrea/crd";
+import { formatPrefix, IpError, parsePrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { blocksOf, type BlockSet } from "@antrea/ipam";
+import { type Clock } from "@antrea/runtime";
+import { type BlockView, type Slots } from "./block-view.ts";
+import { type Blocks } from "./blocks.ts";
+import { type KnownPool } from "./pool-book.ts";
+import { PoolScanner, randomBelow, type PoolScanComponents } from "./pool-scan.ts";
+
+export interface PoolSearchComponents extends PoolScanComponents {
+    readonly blocks: Blocks;
+    readonly clock: Clock;
+}
+
+/** Addresses tried, and blocks opened, before the whole pool is listed. */
+const maxTries = 16;
+const maxOpenings = 3;
+/** Views kept for a pool. */
+const maxViews = 3;
+/** After a try that failed, for the claims of the block to become known. */
+const syncLimitMs = 2_000;
+/** For this long a block that was found full is not chosen again. */
+const fullMs = 60_000;
+const maxFull = 256;
+/** For this many blocks all are looked at to find one; of more, some at random. */
+const fewBlocks = 64n;
+
+interface OpenBlock {
+    readonly view: BlockView;
+    readonly slots: Slots;
+}
+
+/**
+ * Finds addresses of one pool to try, as fast as it can: from the blocks that it watches, then from further ones, at
+ * last from a list of the whole pool.
+ */
+export class PoolSearch {
+    readonly #components: PoolSearchComponents;
+    readonly #scanner: PoolScanner;
+    readonly #seed: number;
+    readonly #full = new Map<string, number>();
+    // The newest last.
+    #open: OpenBlock[] = [];
+    #usable: RangeSet = RangeSet.empty;
+    #blocks: BlockSet = blocksOf(RangeSet.empty);
+    #lastUsed = 0;
+
+    constructor(components: PoolSearchComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#scanner = new PoolScanner(components);
+        this.#seed = hash(options.nodeName);
+    }
+
+    /** When addresses were last asked for, by the monotonic clock. */
+    get lastUsed(): number {
+        return this.#lastUsed;
+    }
+
+    /** Closes all views; the next use opens them again. */
+    close(): void {
+        for (const { view } of this.#open.splice(0)) this.#components.blocks.release(view);
+    }
+
+    /**
+     * Addresses to try, one after the other: whoever asks for the next one could not have the one before. The end means
+     * that nothing is free as far as can be seen.
+     */
+    async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
+        this.#lastUsed = this.#components.clock.monotonic();
+        this.#adapt(target.usable);
+        if (target.usable.isEmpty) return;
+        let openings = 0;
+        for (let tries = 0; tries < maxTries; tries += 1) {
+            const found = this.#pick();
+            if (found !== undefined) {
+                yield found.ip;
+                if (!found.view.hasSynced) await found.view.synced(syncLimitMs, signal);
+                continue;
+            }
+            // The list of the whole pool knows better than chance where something is left.
+            if (openings === maxOpenings || this.#scanner.isFresh(target) || !this.#openNext(target)) break;
+            openings += 1;
+        }
+        if (this.#seesAll()) yield* this.#resting();
+        const scan = await this.#scanner.scan(target, signal);
+        for (let ip = scan.take(); ip !== undefined; ip = scan.take()) {
+            const view = this.#viewOf(ip);
+            if (view?.isFree(ip) === false || !target.usable.has(ip)) continue;
+            view?.note(ip);
+            yield ip;
+        }
+    }
+
+    #pick(): { readonly ip: IpAddress; readonly view: BlockView } | undefined {
+        for (const { view, slots } of this.#open.toReversed()) {
+            const ip = view.pick(slots, this.#components.random);
+            if (ip !== undefined) return { ip, view };
+        }
+        return undefined;
+    }
+
+    *#resting(): Iterable<IpAddress> {
+        for (const { view, slots } of this.#open) {
+            for (const ip of view.resting(slots)) {
+                if (!view.isFree(ip)) continue;
+                view.note(ip);
+                yield ip;
+            }
+        }
+    }
+
+    /** Follows a change of what the pool hands out, and opens the first block. */
+    #adapt(usable: RangeSet): void {
+        if (this.#usable !== usable) {
+            this.#usable = usable;
+            this.#blocks = blocksOf(usable);
+            const before = this.#open;
+            this.#open = [];
+            for (const { view } of before) {
+                const slots = slotsOf(usable, view.block);
+                if (slots.length > 0) this.#open.push({ view, slots });
+                else this.#components.blocks.release(view);
+            }
+        }
+        const { count } = this.#blocks;
+        if (this.#open.length === 0 && count > 0n) this.#openBlock(this.#blocks.at(BigInt(this.#seed) % count));
+    }
+
+    /** Opens one more block, in place of the oldest when there are enough. False when no other is worth a look. */
+    #openNext(target: KnownPool): boolean {
+        const next = this.#chooseBlock(target);
+        if (next === undefined) return false;
+        if (this.#open.length === maxViews) {
+            const oldest = this.#open.shift();
+            if (oldest !== undefined) this.#components.blocks.release(oldest.view);
+        }
+        for (const { view } of this.#open) if (view.hasSynced) this.#noteFull(view.block);
+        this.#openBlock(next);
+        return true;
+    }
+
+    #openBlock(block: Prefix): void {
+        const slots = slotsOf(this.#usable, block);
+        this.#open.push({ view: this.#components.blocks.acquire(block), slots });
+    }
+
+    /** First what the controller or the last list say has free addresses, then any. */
+    #chooseBlock({ usable, status }: KnownPool): Prefix | undefined {
+        const { random } = this.#components;
+        const blocks = blocksOf(usable);
+        const worthwhile = (block: Prefix): boolean =>
+            blocks.has(block) && !this.#isOpen(block) && !this.#isFull(block);
+        const hints = (status?.freeBlocks ?? []).flatMap(readBlock).filter(worthwhile);
+        const listed = hints.length > 0 ? hints : (this.#scanner.last?.blocks ?? []).filter(worthwhile);
+        if (listed.length > 0) return listed[Math.floor(random() * listed.length)];
+        const few = blocks.count <= fewBlocks;
+        const some = Array.from({ length: Number(few ? blocks.count : fewBlocks) }, (_, at) =>
+            blocks.at(few ? BigInt(at) : randomBelow(blocks.count, random)),
+        );
+        const fitting = some.filter(worthwhile);
+        return fitting[Math.floor(random() * fitting.length)];
+    }
+
+    /** Whether every block of the pool is watched and known. */
+    #seesAll(): boolean {
+        return this.#blocks.count <= BigInt(this.#open.length) && this.#open.every(({ view }) => view.hasSynced);
+    }
+
+    #isOpen(block: Prefix): boolean {
+        return this.#open.some(({ view }) => view.block.base === block.base);
+    }
+
+    #viewOf(ip: IpAddress): BlockView | undefined {
+        const { base } = blockOf(ip);
+        return this.#open.find(({ view }) => view.block.base === base)?.view;
+    }
+
+    #isFull(block: Prefix): boolean {
+        return (this.#full.get(formatPrefix(block)) ?? 0) > this.#components.clock.monotonic();
+    }
+
+    #noteFull(block: Prefix): void {
+        const key = formatPrefix(block);
+        this.#full.delete(key);
+        this.#full.set(key, this.#components.clock.monotonic() + fullMs);
+        if (this.#full.size > maxFull) this.#full.delete(this.#full.keys().next().value ?? "");
+    }
+}
+
+function slotsOf(usable: RangeSet, block: Prefix): Slots {
+    return Uint8Array.from([...usable.within(block)].map((ip) => Number(ip.value - block.base)));
+}
+
+/** A hint is the word of another program: what cannot be read is no hint. */
+function readBlock(text: string): readonly Prefix[] {
+    try {
+        return [parsePrefix(text)];
+    } catch (error) {
+        if (error instanceof IpError) return [];
+        throw error;
+    }
+}
+
+/** FNV-1a, 32 bits. */
+function hash(text: string): number {
+    let value = 0x811c9dc5;
+    for (const byte of new TextEncoder().encode(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0;
+    return value;
+}

@@ -1,0 +1,61 @@
+import { isKubeError } from "@antrea/kube";
+import { Backoff, sleep, type Clock } from "@antrea/runtime";
+
+/**
+ * Whether the same request may be made again: nobody said what became of it, or the server said that it cannot serve it
+ * now.
+ */
+export function isPassing(error: unknown): boolean {
+    if (!isKubeError(error)) return false;
+    if (error.outcomeUnknown) return true;
+    return isKubeError(
+        error,
+        "TIMEOUT",
+        "CONNECTION_FAILED",
+        "SERVER_TIMEOUT",
+        "UNAVAILABLE",
+        "SERVER_ERROR",
+        "TOO_MANY_REQUESTS",
+        // A token that was rotated is read again with the next request.
+        "UNAUTHORIZED",
+    );
+}
+
+export interface Repetition {
+    /** No further try after this. The request under way is not cut short: its outcome would stay unknown. */
+    readonly signal: AbortSignal;
+    readonly clock: Clock;
+    readonly onRepeat: (error: unknown) => void;
+}
+
+/** Makes a request until it is answered. Rejects with its last error when the signal ends first. */
+export async function untilAnswered<T>(request: () => Promise<T>, o: Repetition): Promise<T> {
+    const backoff = new Backoff({ initialMs: 50, maxMs: 1_000 });
+    for (;;) {
+        try {
+            return await request();
+        } catch (error) {
+            if (!isPassing(error) || o.signal.aborted) throw error;
+            o.onRepeat(error);
+            try {
+                await sleep(backoff.next(), o.signal, o.clock);
+            } catch {
+                throw error;
+            }
+        }
+    }
+}
+
+/** The promise, or the reason of the signal when that ends first; the promise goes on then, unheard. */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+    const aborted = Promise.withResolvers<never>();
+    // A reason is whatever the caller gave: ours are errors.
+    const onAbort = (): void => aborted.reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+        return await Promise.race([promise, aborted.promise]);
+    } finally {
+        signal.removeEventListener("abort", onAbort);
+    }
+}

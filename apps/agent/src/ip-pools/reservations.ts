@@ -1,0 +1,162 @@
+import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
+import { type ClaimWriter } from "./claim-writer.ts";
+import { claimIp, isForOrdinal, type Holder } from "./claims.ts";
+import { IpPoolError } from "./errors.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { type KnownPool } from "./pool-book.ts";
+import { type SetPlace } from "./types.ts";
+
+export interface ReservationsComponents {
+    readonly api: Pick<ApiClient, "list" | "watch" | "pages">;
+    readonly logger: KubeLogger;
+    readonly clock: Clock;
+    readonly own: OwnClaims;
+    readonly writer: ClaimWriter;
+}
+
+export interface ReservationsOptions {
+    /** How long an ADD waits for its reservation. Default 20 s. */
+    readonly waitMs?: number | undefined;
+    /** How long the reservations of a pool are watched after the last use. Default 5 min. */
+    readonly idleMs?: number | undefined;
+}
+
+/** What is looked for: the reservation of one ordinal in the pools of one family. */
+export interface ReservationWanted {
+    readonly place: SetPlace;
+    /** All of one family. */
+    readonly pools: readonly KnownPool[];
+    /** The fixed address that the ordinal must have. */
+    readonly fixed: IpAddress | undefined;
+}
+
+interface View {
+    readonly informer: Informer<IpAllocation>;
+    usedAt: number;
+}
+
+/**
+ * The addresses that the controller reserved for the ordinals of StatefulSets. Only the controller makes and frees
+ * reservations; an agent takes them for the Pods of its Node. The reservations of a pool are watched only while Pods of
+ * StatefulSets start here.
+ */
+export class Reservations {
+    readonly #components: ReservationsComponents;
+    readonly #waitMs: number;
+    readonly #idleMs: number;
+    readonly #stop = new AbortController();
+    readonly #views = new Map<string, View>();
+
+    constructor(components: ReservationsComponents, options: ReservationsOptions = {}) {
+        this.#components = components;
+        this.#waitMs = options.waitMs ?? 20_000;
+        this.#idleMs = options.idleMs ?? 300_000;
+    }
+
+    /** Takes the reservation, waiting for it. Rejects with NOT_RESERVED or HELD_ON_OTHER_NODE when none comes. */
+    async take(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpAllocation> {
+        const { clock, writer } = this.#components;
+        const views = wanted.pools.map(({ pool }) => this.#view(pool.name));
+        const late = Promise.withResolvers<void>();
+        const onAbort = (): void => late.resolve();
+        signal.addEventListener("abort", onAbort, { once: true });
+        using _ = clock.after(this.#waitMs, late.resolve);
+        let changed = Promise.withResolvers<void>();
+        const listeners = views.map(({ informer }) => informer.onChange(() => changed.resolve()));
+        try {
+            for (let waiting = true; waiting && !signal.aborted;) {
+                changed = Promise.withResolvers();
+                const found = views.flatMap(({ informer }) => informer.list()).find((one) => fits(one, wanted, holder));
+                const taken = found && (await writer.take(found, holder, signal));
+                if (taken !== undefined) return taken;
+                waiting = await Promise.race([changed.promise.then(() => true), late.promise.then(() => false)]);
+            }
+        } finally {
+            signal.removeEventListener("abort", onAbort);
+            for (const listener of listeners) listener[Symbol.dispose]();
+            for (const view of views) view.usedAt = clock.monotonic();
+        }
+        signal.throwIfAborted();
+        throw await this.#whyNot(wanted, holder, signal);
+    }
+
+    /** Ends the watches that nobody used for a while. */
+    async closeIdle(): Promise<void> {
+        const now = this.#components.clock.monotonic();
+        const idle = [...this.#views].filter(([, { usedAt }]) => now - usedAt > this.#idleMs);
+        for (const [pool] of idle) this.#views.delete(pool);
+        await Promise.all(idle.map(([, { informer }]) => informer.close()));
+    }
+
+    async close(): Promise<void> {
+        this.#stop.abort();
+        await Promise.all([...this.#views.values()].map(({ informer }) => informer.close()));
+    }
+
+    #view(pool: string): View {
+        const known = this.#views.get(pool);
+        // While somebody waits the view must not be closed under it.
+        if (known !== undefined) return Object.assign(known, { usedAt: Infinity });
+        const informer = new Informer(this.#components, {
+            resource: ipAllocations,
+            fieldSelector: `spec.pool=${pool},spec.state=Reserved`,
+        });
+        informer.start(this.#stop.signal);
+        const view = { informer, usedAt: Infinity };
+        this.#views.set(pool, view);
+        return view;
+    }
+
+    async #whyNot(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
+        const { place, pools } = wanted;
+        const { namespace } = holder.pod;
+        const set = `StatefulSet ${namespace}/${place.name}`;
+        const held = (await this.#held(wanted, holder, signal))?.spec;
+        if (held?.pod === undefined) {
+            const names = pools.map(({ pool }) => pool.name).join(", ");
+            const kind = pools.length === 1 ? "IPPool" : "IPPools";
+            const address =
+                wanted.fixed === undefined ? "no address" : `address ${formatIp(wanted.fixed)} is not and no other`;
+            return new IpPoolError(
+                "NOT_RESERVED",
+                `${address} of ${kind} ${names} is reserved yet for ordinal ${place.ordinal} of ${set}; see the events of the StatefulSet, and whether antrea-controller is up`,
+            );
+        }
+        const { address, pool, pod } = held;
+        const where = `address ${address} of IPPool ${pool}, kept for ordinal ${place.ordinal} of ${set},`;
+        const who = `Pod ${pod.namespace}/${pod.name} with UID ${pod.uid}`;
+        if (pod.nodeName === holder.nodeName) {
+            return new IpPoolError("NOT_RESERVED", `${where} is still held by the earlier ${who} on this Node`);
+        }
+        return new IpPoolError(
+            "HELD_ON_OTHER_NODE",
+            `${where} is still held by the earlier ${who} on Node ${pod.nodeName}; it comes free when that Node has removed the container. ` +
+                `If the Node is gone for good, delete the Node object, or taint it node.kubernetes.io/out-of-service`,
+        );
+    }
+
+    /** The ordinal's claim in the hands of another Pod. */
+    async #held(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpAllocation | undefined> {
+        const { api, own } = this.#components;
+        const { namespace } = holder.pod;
+        const family = wanted.pools[0]?.pool.family;
+        const here = own.ofOrdinal(namespace, wanted.place).find((claim) => claimIp(claim).family === family);
+        if (here !== undefined) return here;
+        for (const { pool } of wanted.pools) {
+            const query = { fieldSelector: `spec.pool=${pool.name},spec.state=Allocated`, signal };
+            for await (const { items } of api.pages(ipAllocations, query)) {
+                const found = items.find((claim) => isForOrdinal(claim, namespace, wanted.place));
+                if (found !== undefined) return found;
+            }
+        }
+        return undefined;
+    }
+}
+
+function fits(claim: IpAllocation, { place, fixed }: ReservationWanted, { pod }: Holder): boolean {
+    if (!isForOrdinal(claim, pod.namespace, place)) return false;
+    return fixed === undefined || claim.spec.address === formatIp(fixed);
+}

@@ -1,0 +1,59 @@
+import { formatIp, prefixOf, sameIp, type IpAddress } from "@antrea/ip";
+import { RouteTable, type Netlink } from "@antrea/netlink";
+import { isPoolRecord, type PodRecord } from "./record.ts";
+
+/** Marks the routes to Pods with pool addresses (rtm_protocol): a number that no routing daemon has. */
+export const podRouteProtocol = 179;
+
+/**
+ * The kernel's routes to Pods of this Node whose addresses are of IPPools: no podCIDR leads to them. They make the Node,
+ * and so its kubelet, reach such a Pod.
+ */
+export class HostRoutes {
+    readonly #netlink: Netlink;
+    readonly #gatewayName: string;
+
+    constructor(components: { readonly netlink: Netlink }, options: { readonly gatewayName: string }) {
+        this.#netlink = components.netlink;
+        this.#gatewayName = options.gatewayName;
+    }
+
+    async add(record: PodRecord): Promise<void> {
+        if (!isPoolRecord(record)) return;
+        const dev = await this.#gateway();
+        if (dev === undefined) return;
+        for (const { ip } of record.addresses) await this.#set(ip, dev);
+    }
+
+    async remove(record: PodRecord): Promise<void> {
+        if (!isPoolRecord(record)) return;
+        const dev = await this.#gateway();
+        if (dev === undefined) return;
+        for (const { ip } of record.addresses) await this.#unset(ip, dev);
+    }
+
+    /** Makes the routes those of these records; routes without our mark are never touched. */
+    async reconcile(records: readonly PodRecord[]): Promise<void> {
+        const dev = await this.#gateway();
+        if (dev === undefined) return;
+        const wanted = records.filter(isPoolRecord).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
+        const present = (await this.#netlink.routes({ table: RouteTable.MAIN, protocol: podRouteProtocol }))
+            .filter((route) => route.protocol === podRouteProtocol)
+            .map(({ family, dst }): IpAddress => ({ family, value: dst.base }));
+        const has = new Set(present.map(formatIp));
+        for (const ip of wanted) if (!has.has(formatIp(ip))) await this.#set(ip, dev);
+        for (const ip of present) if (!wanted.some((one) => sameIp(one, ip))) await this.#unset(ip, dev);
+    }
+
+    #set(ip: IpAddress, dev: number): Promise<void> {
+        return this.#netlink.replaceRoute({ dst: prefixOf(ip), dev, protocol: podRouteProtocol });
+    }
+
+    async #unset(ip: IpAddress, dev: number): Promise<void> {
+        await this.#netlink.deleteRoute({ dst: prefixOf(ip), family: ip.family, dev, protocol: podRouteProtocol });
+    }
+
+    async #gateway(): Promise<number | undefined> {
+        return (await this.#netlink.link(this.#gatewayName))?.index;
+    }
+}

@@ -1,0 +1,56 @@
+import { formatIp } from "@antrea/ip";
+import type { Netlink } from "@antrea/netlink";
+import type { IpPools, WiredInterface, Wiring } from "./ip-pools/index.ts";
+import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
+
+/** The Pod network as the reconcile of claims sees it. */
+export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
+    const found = ({ containerId, ifName }: WiredInterface): PodInterface | undefined =>
+        network.find(containerId, ifName);
+    return {
+        interfaces: () =>
+            network
+                .interfaces()
+                .filter((known) => isPoolRecord(known.record) && !network.isLeaving(known))
+                .map(({ record }) => wiredOf(record)),
+        linkExists: async (wired) => {
+            const known = found(wired);
+            return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
+        },
+        exclusively: (containerId, work) => network.exclusively(containerId, work),
+        isAdding: (containerIdOrPodUid) => network.isAdding(containerIdOrPodUid),
+        cutOff: async (wired) => {
+            const known = found(wired);
+            if (known !== undefined && !network.isCutOff(known)) await network.cutOff(known);
+        },
+        reconnect: async (wired) => {
+            const known = found(wired);
+            if (known !== undefined && network.isCutOff(known)) await network.reconnect(known);
+        },
+    };
+}
+
+const claimsKnownMs = 2_000;
+
+/** For CHECK: what is wrong with the claims of a record, if anything; nothing is while the claims are not known. */
+export async function claimProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
+    if (pools === undefined || !isPoolRecord(record)) return undefined;
+    try {
+        await pools.own.synced(AbortSignal.timeout(claimsKnownMs));
+    } catch {
+        return undefined;
+    }
+    const claimed = new Set(pools.own.ofContainer(record).map(({ spec }) => spec.address));
+    const lost = record.addresses.map(({ ip }) => formatIp(ip)).find((text) => !claimed.has(text));
+    return lost === undefined
+        ? undefined
+        : `address ${lost} is not claimed for it: no IPAllocation names the container`;
+}
+
+function wiredOf(record: PodRecord): WiredInterface {
+    const { containerId, ifName, podNamespace, podName, podUid, addresses } = record;
+    return {
+        ...{ containerId, ifName, podNamespace, podName, podUid },
+        addresses: addresses.map(({ ip, pool = "" }) => ({ ip, pool })),
+    };
+}

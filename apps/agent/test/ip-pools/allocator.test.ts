@@ -1,0 +1,370 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations, ipPools, type IpAllocation } from "@antrea/crd";
+import { serviceCidrs, type Node } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { parseIp } from "@antrea/ip";
+import { newClaim } from "../../src/ip-pools/claims.ts";
+import { away, lost } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+
+const small = { cidr: "10.1.0.8/29", gateway: "10.1.0.1", prefixLength: 24 };
+const ranged = { start: "10.2.0.12", end: "10.2.0.13", gateway: "10.2.0.1", prefixLength: 24 };
+const six = { start: "fd02::c", end: "fd02::c", gateway: "fd02::1", prefixLength: 64 };
+
+let cluster: FakeCluster;
+
+beforeEach(() => {
+    cluster = new FakeCluster();
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+/** A claim that somebody else has. */
+function other(ip: string, change: Partial<IpAllocation["spec"]> = {}): void {
+    const pod = { namespace: "other", name: "holder", uid: "uid-holder" };
+    const claim = newClaim(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" });
+    const spec = { ...claim.spec, ...change };
+    if (spec.state === "Reserved") delete (spec as { pod?: unknown }).pod;
+    cluster.api.put(ipAllocations, { ...claim, spec } as never);
+}
+
+describe("a claim of any free address", () => {
+    it("gives each address of the pool once, with what its subnet says, then says who has them all", async () => {
+        cluster.addPool("pool1", { ...small, vlan: 7 });
+        const agent = cluster.agent("a");
+        const given = await Promise.all(
+            [1, 2, 3, 4, 5, 6].map((at) => agent.claimAddresses(`p${at}`, { pools: ["pool1"] })),
+        );
+        expect(
+            given
+                .flat()
+                .map(({ ip }) => Number(ip.value & 0xffn))
+                .sort((a, b) => a - b),
+        ).toEqual([9, 10, 11, 12, 13, 14]);
+        expect(given[0]?.[0]).toMatchObject({ gateway: parseIp("10.1.0.1"), prefixLength: 24, vlan: 7, pool: "pool1" });
+        await expect(agent.claim("p7", { pools: ["pool1"] })).rejects.toMatchObject({
+            code: "EXHAUSTED",
+            message: expect.stringContaining("no free address in IPPool pool1 (6 addresses)"),
+        });
+        expect(await agent.metric('antrea_agent_ipam_failures_total{reason="EXHAUSTED"}')).toBe(1);
+        expect(agent.events.filter(({ reason }) => reason === "IPAllocationFailed")).toMatchObject([
+            { regarding: { kind: "Pod", name: "p7", uid: "uid-p7" }, note: expect.stringContaining("pool1") },
+        ]);
+    });
+
+    it("never gives gateways, Node addresses, podCIDRs and Service CIDRs", async () => {
+        cluster.addPool("pool1", { start: "10.2.0.0", end: "10.2.0.15", gateway: "10.2.0.1", prefixLength: 24 });
+        cluster.addPool("pool2", { start: "10.3.0.2", end: "10.3.0.2", gateway: "10.2.0.2", prefixLength: 8 });
+        cluster.api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.2.0.8/29"] } } as never);
+        const node: Node = {
+            metadata: { name: "n" },
+            spec: { podCIDRs: ["10.2.0.4/31"] },
+            status: { addresses: [{ type: "InternalIP", address: "10.2.0.3" }] },
+        };
+        const agent = cluster.agent("a", { nodes: [node] });
+        const given = await Promise.all([1, 2, 3].map((at) => agent.claim(`p${at}`, { pools: ["pool1"] })));
+        expect(given.flat().sort()).toEqual(["10.2.0.0", "10.2.0.6", "10.2.0.7"]);
+        await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
+    });
+
+    it("is one create, and the first does not wait for the claims of the block", async () => {
+        cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
+        cluster.api.before = (method, _plural, name) =>
+            method === "list" && name.startsWith("spec.block") ? new Promise(() => undefined) : Promise.resolve();
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        cluster.api.requests.length = 0;
+        await agent.claim("p2", { pools: ["pool1"] });
+        expect(cluster.api.requests).toEqual([expect.stringMatching(/^create ipallocations 10\.2\./)]);
+    });
+
+    it("takes the pools of a family in their order, and one address of each family", async () => {
+        cluster.addPool("pool1", ranged);
+        cluster.addPool("pool2", { start: "10.3.0.12", end: "10.3.0.12", gateway: "10.3.0.1", prefixLength: 24 });
+        cluster.addPool("pool6", { ...six, end: "fd02::f" });
+        const agent = cluster.agent("a");
+        const pools = ["pool2", "pool6", "pool1"];
+        expect((await agent.claim("p1", { pools }))[0]).toBe("10.3.0.12");
+        const next = await agent.claim("p2", { pools });
+        expect(next[0]).toMatch(/^10\.2\.0\.1[23]$/);
+        expect(next[1]).toMatch(/^fd02::[c-f]$/);
+    });
+
+    it("of two families is all or nothing", async () => {
+        cluster.addPool("pool1", ranged);
+        cluster.addPool("pool6", six);
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1", "pool6"] });
+        await expect(agent.claim("p2", { pools: ["pool1", "pool6"] })).rejects.toMatchObject({
+            code: "EXHAUSTED",
+            message: expect.stringContaining("pool6"),
+        });
+        expect(cluster.holders().map((line) => line.split(" ")[1])).toEqual(["p1", "p1"]);
+    });
+
+    it("refuses addresses of two VLANs for one interface, and gives them back", async () => {
+        cluster.addPool("pool1", { ...ranged, vlan: 2 });
+        cluster.addPool("pool6", { ...six, vlan: 3 });
+        const agent = cluster.agent("a");
+        const pools = ["pool1", "pool6"];
+        await expect(agent.claim("p1", { pools })).rejects.toMatchObject({ code: "VLAN_CONFLICT" });
+        expect(cluster.holders()).toEqual([]);
+    });
+
+    it("finds a pool that the cache lacks, and says when there is none", async () => {
+        const agent = cluster.agent("a");
+        await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject({
+            code: "NO_POOL",
+            message: expect.stringContaining("IPPool pool1 does not exist"),
+        });
+        cluster.api.holdEvents();
+        cluster.addPool("pool1", ranged);
+        await agent.claim("p1", { pools: ["pool1"] });
+    });
+
+    it("goes on in blocks that the controller says have free addresses", async () => {
+        cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
+        const pool = cluster.api.get(ipPools, "pool1");
+        cluster.api.put(ipPools, { ...pool, status: { freeBlocks: ["10.2.77.0/24", "no block"] } } as never);
+        const agent = cluster.agent("a");
+        const first = await agent.claim("p1", { pools: ["pool1"] });
+        const block = first[0]?.split(".").slice(0, 3).join(".") ?? "";
+        for (let at = 0; at < 256; at += 1)
+            if (!cluster.api.get(ipAllocations, `${block}.${at}`)) other(`${block}.${at}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect((await agent.claim("p2", { pools: ["pool1"] }))[0]).toMatch(/^10\.2\.77\./);
+    });
+});
+
+describe("asking twice", () => {
+    beforeEach(() => cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" }));
+
+    it("gives the same Pod the same address, and the claim names the last container", async () => {
+        const agent = cluster.agent("a");
+        const first = await agent.claim("p1", { pools: ["pool1"] });
+        expect(await agent.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(first);
+        expect(cluster.claims().map(({ spec }) => spec.pod?.containerID)).toEqual(["c2"]);
+        // The DEL of the first sandbox comes late.
+        await agent.release("p1", "c-p1");
+        expect(cluster.claims()).toHaveLength(1);
+        await agent.release("p1", "c2");
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("gives another interface, and another Pod of the name, addresses of their own", async () => {
+        const agent = cluster.agent("a");
+        const [first] = await agent.claim("p1", { pools: ["pool1"] });
+        const [second] = await agent.claim("p1", { pools: ["pool1"], ifName: "eth1" });
+        const pod = { namespace: "default", name: "p1", uid: "another" };
+        const [third] = await agent.claim("p1", { pools: ["pool1"], pod, containerId: "c3" });
+        expect(new Set([first, second, third]).size).toBe(3);
+    });
+
+    it("two ADDs at once for one Pod end with one claim", async () => {
+        const agent = cluster.agent("a");
+        const given = await Promise.all(
+            ["c1", "c2", "c3"].map((containerId) => agent.claim("p1", { pools: ["pool1"], containerId })),
+        );
+        expect(new Set(given.flat()).size).toBe(1);
+        expect(cluster.claims()).toHaveLength(1);
+    });
+
+    it.each([
+        ["was carried out", { lose: lost() }],
+        ["was not carried out", { refuse: lost() }],
+    ])("repeats a create without an answer for the same name: it %s", async (_what, accident) => {
+        const agent = cluster.agent("a");
+        let left = 3;
+        cluster.api.accident = (method) => (method === "create" && left-- > 0 ? accident : undefined);
+        const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+        const creates = cluster.api.requests.filter((request) => request.startsWith("create"));
+        expect(new Set(creates).size).toBe(1);
+    });
+
+    it("begins with the address of which nobody knows, when an ADD before gave up", async () => {
+        const agent = cluster.agent("a");
+        cluster.api.accident = (method) => (method === "create" ? { lose: lost() } : undefined);
+        const cancel = new AbortController();
+        const claim = agent.claim("p1", { pools: ["pool1"] }, cancel.signal);
+        await eventually(() => cluster.claims().length === 1);
+        cluster.api.holdEvents();
+        cancel.abort();
+        await expect(claim).rejects.toThrow();
+        cluster.api.accident = () => undefined;
+        const [ip = ""] = await agent.claim("p1", { pools: ["pool1"], containerId: "c2" });
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
+    it("gives back what a cancelled ADD claimed", async () => {
+        const agent = cluster.agent("a");
+        const cancel = new AbortController();
+        cluster.api.before = (method) => {
+            if (method === "create") cancel.abort();
+            return Promise.resolve();
+        };
+        await expect(agent.claim("p1", { pools: ["pool1"] }, cancel.signal)).rejects.toThrow();
+        expect(cluster.claims()).toEqual([]);
+        expect(agent.events).toEqual([]);
+    });
+
+    it("after a restart knows what the agent before claimed", async () => {
+        const first = cluster.agent("a");
+        const before = await first.claim("p1", { pools: ["pool1"] });
+        await first.kill();
+        const second = cluster.agent("a");
+        expect(await second.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(before);
+    });
+});
+
+describe("a fixed address", () => {
+    const ask = { pools: ["pool1"], fixed: [parseIp("10.2.0.12")] };
+
+    beforeEach(() => cluster.addPool("pool1", { ...ranged, end: "10.2.0.20" }));
+
+    it("is given, and given again", async () => {
+        const agent = cluster.agent("a");
+        expect(await agent.claim("p1", ask)).toEqual(["10.2.0.12"]);
+        expect(await agent.claim("p1", { ...ask, containerId: "c2" })).toEqual(["10.2.0.12"]);
+    });
+
+    it.each<[string, readonly string[], string]>([
+        ["10.2.0.30", ["pool1"], "it is not in its ranges (IPPool pool1)"],
+        ["10.2.0.1", ["pool1"], "(IPPool pool1)"],
+        ["fd02::5", ["pool1"], "is of IPv6 and none of the IPPools pool1 is"],
+    ])("that no pool hands out is refused: %s", async (ip, pools, text) => {
+        const agent = cluster.agent("a");
+        await expect(agent.claim("p1", { pools, fixed: [parseIp(ip)] })).rejects.toMatchObject({
+            code: "NOT_IN_POOL",
+            message: expect.stringContaining(text),
+        });
+    });
+
+    it.each<[string, Partial<IpAllocation["spec"]>, string]>([
+        ["a Pod", {}, "held by Pod other/holder (UID uid-holder) on Node far; delete that Pod"],
+        [
+            "an ordinal",
+            { state: "Reserved", owner: { kind: "StatefulSet", namespace: "ns", name: "web", index: 3 } },
+            "held by ordinal 3 of StatefulSet ns/web, for which it is reserved",
+        ],
+        ["a Node", { state: "Reserved", owner: { kind: "Node", name: "n1" } }, "held by Node n1"],
+    ])("that is held by %s is refused with the holder", async (_what, change, text) => {
+        other("10.2.0.12", change);
+        const agent = cluster.agent("a");
+        await expect(agent.claim("p1", ask)).rejects.toMatchObject({
+            code: "ADDRESS_HELD",
+            message: expect.stringContaining(text),
+        });
+        expect(agent.events[0]?.note).toContain("fixed address 10.2.0.12 of IPPool pool1");
+    });
+
+    it("replaces another address that the Pod has from an earlier try", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"], fixed: [parseIp("10.2.0.15")] });
+        expect(await agent.claim("p1", { ...ask, containerId: "c2" })).toEqual(["10.2.0.12"]);
+    });
+});
+
+describe("release", () => {
+    beforeEach(() => cluster.addPool("pool1", ranged));
+
+    it("is a success for what is gone, another's, or unknown to the cache", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        cluster.api.remove(ipAllocations, cluster.claims()[0]?.metadata?.name ?? "");
+        await agent.release("p1");
+        other("10.2.0.12");
+        const limit = AbortSignal.timeout(5_000);
+        const attachment = { containerId: "c-p1", ifName: "eth0" };
+        await agent.pools.allocator.release(attachment, parseIp("10.2.0.12"), limit);
+        await agent.pools.allocator.release(attachment, parseIp("10.2.0.13"), limit);
+        expect(cluster.holders()).toEqual(["10.2.0.12 holder"]);
+    });
+
+    it("repeats a delete without an answer, and one that met a change", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        const [claim] = cluster.claims();
+        cluster.api.holdEvents();
+        cluster.api.put(ipAllocations, {
+            ...claim,
+            metadata: { ...claim?.metadata, annotations: { a: "b" } },
+        } as never);
+        let left = 1;
+        cluster.api.accident = (method) => (method === "delete" && left-- > 0 ? { lose: lost() } : undefined);
+        await agent.release("p1");
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("that could not be done is not done after a new ADD of the container", async () => {
+        const agent = cluster.agent("a");
+        const first = await agent.claim("p1", { pools: ["pool1"] });
+        cluster.api.accident = () => ({ refuse: away() });
+        const attachment = { containerId: "c-p1", ifName: "eth0" };
+        await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
+        cluster.api.accident = () => undefined;
+        expect(await agent.claim("p1", { pools: ["pool1"] })).toEqual(first);
+        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        expect(cluster.claims()).toHaveLength(1);
+    });
+
+    it("that is under way ends before a new ADD of the container begins", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        const held = Promise.withResolvers<void>();
+        cluster.api.before = (method) => (method === "delete" ? held.promise : Promise.resolve());
+        const released = agent.release("p1");
+        const again = agent.claim("p1", { pools: ["pool1"] });
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        held.resolve();
+        await released;
+        const [ip = ""] = await again;
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
+    it("that the API server was away for is made good later", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        cluster.api.accident = () => ({ refuse: away() });
+        await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
+        expect(cluster.claims()).toHaveLength(1);
+        cluster.api.accident = () => undefined;
+        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        expect(cluster.claims()).toEqual([]);
+    });
+});
+
+describe("a freed address", () => {
+    it("rests while others are free, and is used when nothing else is left", async () => {
+        cluster.addPool("pool1", { ...small });
+        const agent = cluster.agent("a");
+        const [first = ""] = await agent.claim("p1", { pools: ["pool1"] });
+        await agent.release("p1");
+        const next = await Promise.all([2, 3, 4, 5, 6].map((at) => agent.claim(`p${at}`, { pools: ["pool1"] })));
+        expect(next.flat()).not.toContain(first);
+        expect(await agent.claim("p7", { pools: ["pool1"] })).toEqual([first]);
+    });
+
+    it("rests on other agents too, which saw it freed", async () => {
+        cluster.addPool("pool1", ranged);
+        const [one, two] = [cluster.agent("a"), cluster.agent("b")];
+        const [first] = await one.claim("p1", { pools: ["pool1"] });
+        await two.claim("p2", { pools: ["pool1"] });
+        await one.release("p1");
+        await two.release("p2");
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        // Both rest: the one that rested longest is first.
+        expect(await two.claim("p3", { pools: ["pool1"] })).toEqual([first]);
+    });
+});
+
+describe("while the API server is away", () => {
+    it("an ADD says so, to be tried again", async () => {
+        cluster.addPool("pool1", ranged);
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        cluster.api.accident = () => ({ refuse: away() });
+        const claim = agent.claim("p2", { pools: ["pool1"] }, AbortSignal.timeout(300));
+        await expect(claim).rejects.toMatchObject({ name: "TimeoutError" });
+        expect(cluster.claims()).toHaveLength(1);
+    });
+});

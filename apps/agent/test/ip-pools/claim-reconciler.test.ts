@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { pods } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { type ClaimedAddress } from "../../src/ip-pools/index.ts";
+import { newClaim } from "../../src/ip-pools/claims.ts";
+import { away } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+import { FakeWiring } from "./support/fake-wiring.ts";
+import { type TestPoolAgent } from "./support/test-agent.ts";
+
+let cluster: FakeCluster;
+let wiring: FakeWiring;
+let agent: TestPoolAgent;
+
+function addPod(name: string, uid = `uid-${name}`, phase = "Running"): void {
+    const metadata = { namespace: "default", name, uid };
+    cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase } } as never);
+}
+
+async function reconcile(times = 1): Promise<void> {
+    // Events of what was done before come first.
+    await new Promise((resolve) => setTimeout(resolve, 15));
+    for (let at = 0; at < times; at += 1) await agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+}
+
+async function claimed(pod: string, containerId = `c-${pod}`): Promise<readonly ClaimedAddress[]> {
+    return agent.claimAddresses(pod, { pools: ["pool1"], containerId });
+}
+
+async function added(pod: string): Promise<string> {
+    const addresses = await claimed(pod);
+    wiring.wire(pod, addresses);
+    return cluster.claims().find(({ spec }) => spec.pod?.uid === `uid-${pod}`)?.spec.address ?? "";
+}
+
+function put(ip: string, change: Partial<IpAllocation["spec"]> = {}, pod = "other"): void {
+    const identity = { namespace: "default", name: pod, uid: `uid-${pod}` };
+    const holder = { pod: identity, nodeName: "far", containerId: "c", ifName: "eth0" };
+    const claim = newClaim(parseIp(ip), "pool1", holder);
+    cluster.api.remove(ipAllocations, ip);
+    cluster.api.put(ipAllocations, { ...claim, spec: { ...claim.spec, ...change } } as never);
+}
+
+beforeEach(async () => {
+    cluster = new FakeCluster();
+    cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
+    wiring = new FakeWiring();
+    agent = cluster.agent("a", { confirmMs: 0 });
+    await agent.pools.own.synced(AbortSignal.timeout(5_000));
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+describe("a claim with a record", () => {
+    it("stays although its Pod object is gone: the container runs", async () => {
+        const ip = await added("p1");
+        await reconcile(3);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+});
+
+describe("a claim without a record", () => {
+    it("is freed when its Pod is gone, at the second look", async () => {
+        await claimed("p1");
+        await reconcile();
+        expect(cluster.claims()).toHaveLength(1);
+        expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(1);
+        await reconcile();
+        expect(cluster.claims()).toEqual([]);
+        expect(await agent.metric("antrea_agent_ipam_leaks_found_total")).toBe(1);
+        expect(await agent.metric("antrea_agent_ipam_reclaims_total")).toBe(1);
+        await reconcile();
+        expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
+    });
+
+    it("is freed when its Pod has ended, or is another of that name", async () => {
+        addPod("ended", undefined, "Succeeded");
+        addPod("replaced", "another-uid");
+        await claimed("ended");
+        await claimed("replaced");
+        await reconcile(2);
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("is kept for the next sandbox while its Pod lives, also when the watch is late to tell", async () => {
+        addPod("known");
+        await claimed("known");
+        await claimed("late");
+        cluster.api.holdEvents();
+        addPod("late");
+        await reconcile(3);
+        expect(cluster.claims()).toHaveLength(2);
+    });
+
+    it("goes back to its StatefulSet", async () => {
+        const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;
+        const pod = {
+            namespace: "default",
+            name: "web-0",
+            uid: "old",
+            nodeName: "a",
+            containerID: "c",
+            interface: "eth0",
+        };
+        put("10.2.0.9", { owner, pod });
+        await reconcile(2);
+        expect(cluster.claims()).toMatchObject([{ spec: { state: "Reserved", owner } }]);
+        expect(cluster.claims()[0]?.spec.pod).toBeUndefined();
+    });
+
+    it("is left alone while an ADD of its Pod or container is under way", async () => {
+        await claimed("p1");
+        wiring.adding.add("uid-p1");
+        await reconcile(3);
+        wiring.adding.clear();
+        wiring.adding.add("c-p1");
+        await reconcile(3);
+        expect(cluster.claims()).toHaveLength(1);
+    });
+
+    it("is not freed when an ADD takes it over at the last moment", async () => {
+        await claimed("p1");
+        await reconcile();
+        let adopted: Promise<unknown> | undefined;
+        cluster.api.before = async (method, plural) => {
+            if (method !== "find" || plural !== "pods" || adopted !== undefined) return;
+            adopted = claimed("p1", "c2");
+            await adopted;
+        };
+        await reconcile();
+        await adopted;
+        expect(cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c2" } } }]);
+    });
+
+    it("is freed when another of the same interface and family has the record, although the Pod lives", async () => {
+        addPod("p1");
+        const ip = await added("p1");
+        const pod = { namespace: "default", name: "p1", uid: "uid-p1" };
+        const holder = { pod, nodeName: "a", containerId: "c-lost", ifName: "eth0" };
+        cluster.api.put(ipAllocations, newClaim(parseIp("10.2.0.250"), "pool1", holder) as never);
+        await reconcile(2);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
+    it("is kept while the API server is away", async () => {
+        await claimed("p1");
+        await reconcile();
+        cluster.api.accident = (_method, plural) => (plural === "pods" ? { refuse: away() } : undefined);
+        await reconcile(2);
+        expect(cluster.claims()).toHaveLength(1);
+        cluster.api.accident = () => undefined;
+        await reconcile();
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("of another Node is not looked at", async () => {
+        put("10.2.0.9");
+        await reconcile(3);
+        expect(cluster.claims()).toHaveLength(1);
+    });
+});
+
+describe("a record without a claim", () => {
+    it("gets its claim again after it was deleted by hand", async () => {
+        const ip = await added("p1");
+        cluster.api.remove(ipAllocations, ip);
+        await reconcile();
+        expect(cluster.claims()).toMatchObject([
+            { spec: { address: ip, pool: "pool1", owner: { kind: "Pod" }, pod: { containerID: "c-p1" } } },
+        ]);
+        expect(await agent.metric("antrea_agent_ipam_records_mended_total")).toBe(1);
+    });
+
+    it("of a StatefulSet's Pod gets it again for the ordinal", async () => {
+        const reference = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "set", controller: true };
+        const metadata = { namespace: "default", name: "web-2", uid: "uid-web-2", ownerReferences: [reference] };
+        cluster.api.put(pods, { metadata, spec: { nodeName: "a" } } as never);
+        const ip = await added("web-2");
+        cluster.api.remove(ipAllocations, ip);
+        await reconcile();
+        expect(cluster.claims()).toMatchObject([
+            { spec: { owner: { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 2 } } },
+        ]);
+    });
+
+    it("finds the pool by the address when the record does not name it", async () => {
+        const ip = parseIp("10.2.0.77");
+        wiring.wire("p1", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
+        const nowhere = parseIp("10.9.0.77");
+        wiring.wire("p2", [{ ip: nowhere, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
+        await reconcile();
+        expect(cluster.holders()).toEqual(["10.2.0.77 p1"]);
+        expect(wiring.cut.size).toBe(0);
+    });
+
+    it("is cut off when another has the address, once told, and connected again when it is free", async () => {
+        const ip = await added("p1");
+        put(ip);
+        await eventually(() => agent.pools.own.size === 0);
+        await reconcile(2);
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        expect(agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere")).toMatchObject([
+            {
+                regarding: { name: "p1" },
+                note: expect.stringContaining("Pod default/other (UID uid-other) on Node far"),
+            },
+        ]);
+        expect(await agent.metric("antrea_agent_ipam_addresses_held_elsewhere_total")).toBe(1);
+        cluster.api.remove(ipAllocations, ip);
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
+    it("takes what somebody reserved again for its ordinal", async () => {
+        const ip = await added("web-0");
+        const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;
+        put(ip, { owner, state: "Reserved" });
+        const [claim] = cluster.claims();
+        const { pod: _, ...spec } = claim?.spec as IpAllocation["spec"];
+        cluster.api.put(ipAllocations, { metadata: claim?.metadata, spec } as never);
+        await eventually(() => agent.pools.own.size === 0);
+        await reconcile();
+        expect(cluster.claims()).toMatchObject([{ spec: { owner, state: "Allocated", pod: { uid: "uid-web-0" } } }]);
+    });
+
+    it("is left to its end when its container is gone", async () => {
+        const ip = await added("p1");
+        wiring.dead.add("c-p1");
+        cluster.api.remove(ipAllocations, ip);
+        await reconcile();
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("of an address of two families is judged for each", async () => {
+        cluster.addPool("pool6", { cidr: "fd02::/120", gateway: "fd02::1" });
+        const addresses = await agent.claimAddresses("p1", { pools: ["pool1", "pool6"] });
+        wiring.wire("p1", addresses);
+        const names = cluster.claims().map(({ metadata }) => metadata?.name ?? "");
+        cluster.api.remove(ipAllocations, names.find((name) => name.startsWith("fd02")) ?? "");
+        await reconcile();
+        expect(cluster.claims().map(({ metadata }) => metadata?.name)).toEqual(names);
+    });
+});
+
+describe("a claim that names another container than the record", () => {
+    it("is corrected: the record is right", async () => {
+        const addresses = await claimed("p1");
+        wiring.wire("p1", addresses, "c-real");
+        await reconcile();
+        expect(cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c-real" } } }]);
+    });
+
+    it("is left alone while an ADD of the Pod is under way", async () => {
+        const addresses = await claimed("p1");
+        wiring.wire("p1", addresses, "c-old");
+        wiring.adding.add("uid-p1");
+        await reconcile();
+        expect(cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c-p1" } } }]);
+    });
+});

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
+import { ManualClock } from "@antrea/runtime/testing";
+import { newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
+import { OwnClaims } from "../../src/ip-pools/own-claims.ts";
+import { silentLogger } from "../support/logger.ts";
+import { FakeApi } from "./support/fake-api.ts";
+
+const holder: Holder = {
+    pod: { namespace: "ns", name: "p", uid: "u" },
+    nodeName: "a",
+    containerId: "c1",
+    ifName: "eth0",
+};
+
+let api: FakeApi;
+let clock: ManualClock;
+let stop: AbortController;
+let freed: string[];
+let own: OwnClaims;
+
+function claim(ip: string, who: Partial<Holder> = {}): IpAllocation {
+    return newClaim(parseIp(ip), "pool", { ...holder, ...who });
+}
+
+function stored(ip: string, who: Partial<Holder> = {}): IpAllocation {
+    return api.put(ipAllocations, claim(ip, who)) as IpAllocation;
+}
+
+function addresses(): readonly string[] {
+    return own
+        .list()
+        .map(({ spec }) => spec.address)
+        .sort();
+}
+
+async function start(): Promise<void> {
+    own.start(stop.signal);
+    await own.synced(stop.signal);
+}
+
+beforeEach(() => {
+    api = new FakeApi();
+    clock = new ManualClock();
+    stop = new AbortController();
+    freed = [];
+    const components = { api, clock, logger: silentLogger, freed: (ip: IpAddress) => void freed.push(formatIp(ip)) };
+    own = new OwnClaims(components, { nodeName: "a" });
+});
+afterEach(() => {
+    stop.abort();
+    return own.close();
+});
+
+describe("OwnClaims", () => {
+    it("knows the claims of this Node only, and finds them by Pod, container and ordinal", async () => {
+        stored("10.0.0.1");
+        stored("fd00::1");
+        stored("10.0.0.2", { ifName: "eth1" });
+        stored("10.0.0.3", { nodeName: "b" });
+        const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
+        api.put(ipAllocations, { ...claim("10.0.0.4"), spec: { ...claim("10.0.0.4").spec, owner } } as never);
+        await start();
+        expect(addresses()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.4", "fd00::1"]);
+        expect(own.ofPod("u", "eth0", 6).map(({ spec }) => spec.address)).toEqual(["fd00::1"]);
+        expect(own.ofPod("", "eth0", 4)).toEqual([]);
+        expect(own.ofContainer({ containerId: "c1", ifName: "eth1" })).toHaveLength(1);
+        expect(own.ofOrdinal("ns", { name: "web", ordinal: 2 })).toHaveLength(1);
+        expect(own.ofOrdinal("ns", { name: "web", ordinal: 1 })).toHaveLength(0);
+    });
+
+    it("counts an own write at once, and lets no late event undo it", async () => {
+        await start();
+        api.holdEvents();
+        const created = stored("10.0.0.1");
+        own.note(created);
+        expect(addresses()).toEqual(["10.0.0.1"]);
+        const adopted = api.put(ipAllocations, takenBy(created, { ...holder, containerId: "c2" })) as IpAllocation;
+        own.note(adopted);
+        api.releaseEvents();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c2");
+    });
+
+    it("forgets an own deletion at once, and lets no late event bring the claim back", async () => {
+        await start();
+        api.holdEvents();
+        const created = stored("10.0.0.1");
+        own.note(created);
+        const adopted = api.put(ipAllocations, takenBy(created, { ...holder, containerId: "c2" })) as IpAllocation;
+        own.note(adopted);
+        api.remove(ipAllocations, "10.0.0.1");
+        own.noteGone(adopted);
+        expect(addresses()).toEqual([]);
+        const seen: string[][] = [];
+        const spy = setInterval(() => seen.push([...addresses()]), 1);
+        api.releaseEvents();
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        clearInterval(spy);
+        expect(seen.flat()).toEqual([]);
+    });
+
+    it("knows a claim that was reserved and taken again, although its UID had left", async () => {
+        await start();
+        const created = stored("10.0.0.1");
+        own.note(created);
+        own.noteGone(created);
+        own.note(api.put(ipAllocations, takenBy(created, { ...holder, containerId: "c3" })) as IpAllocation);
+        expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
+    });
+
+    it("tells when another deletes a claim, and that the address was freed", async () => {
+        stored("10.0.0.1");
+        await start();
+        const gone: string[] = [];
+        own.onGone(({ spec }) => void gone.push(spec.address));
+        api.remove(ipAllocations, "10.0.0.1");
+        await eventually(() => gone.length > 0);
+        expect(addresses()).toEqual([]);
+        expect(freed).toEqual(["10.0.0.1"]);
+    });
+
+    it("does not take a claim that another Node has by now for its own", async () => {
+        await start();
+        own.note(stored("10.0.0.1"));
+        own.note(stored("10.0.0.1", { nodeName: "b" }));
+        expect(addresses()).toEqual([]);
+    });
+
+    it("forgets, a minute later, what it wrote and what was gone before the watch could tell", async () => {
+        await start();
+        own.note({ ...claim("10.0.0.9"), metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" } });
+        stored("10.0.0.1");
+        await eventually(() => addresses().length === 2);
+        own.settle();
+        expect(addresses()).toEqual(["10.0.0.1", "10.0.0.9"]);
+        await clock.advance(61_000);
+        own.settle();
+        expect(addresses()).toEqual(["10.0.0.1"]);
+    });
+});

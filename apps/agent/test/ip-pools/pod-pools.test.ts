@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { formatIp } from "@antrea/ip";
+import { namespaces, pods } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { away } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+import { type TestPoolAgent } from "./support/test-agent.ts";
+
+let cluster: FakeCluster;
+let agent: TestPoolAgent;
+
+const identity = { namespace: "ns", name: "p", uid: "u" };
+
+function addNamespace(pools?: string): void {
+    const annotations = pools === undefined ? {} : { [poolsAnnotation]: pools };
+    cluster.api.put(namespaces, { metadata: { name: "ns", annotations } });
+}
+
+function addPod(annotations: Readonly<Record<string, string>> = {}, change: object = {}): void {
+    cluster.api.put(pods, {
+        metadata: { namespace: "ns", name: "p", uid: "u", annotations },
+        spec: { nodeName: "a" },
+        ...change,
+    } as never);
+}
+
+function resolve(pod = identity): Promise<unknown> {
+    return agent.pools.podPools.resolve(pod, AbortSignal.timeout(10_000)).then(
+        (wanted) => wanted && { ...wanted, fixed: wanted.fixed.map(formatIp) },
+        (error: { code?: string; message: string }) => `${error.code}: ${error.message}`,
+    );
+}
+
+function asked(kind: string): number {
+    return cluster.api.requests.filter((request) => request.startsWith(`find ${kind}`)).length;
+}
+
+/** Starts the agent and waits until it knows what is there. */
+async function start(): Promise<void> {
+    agent = cluster.agent("a");
+    await agent.pools.own.synced(AbortSignal.timeout(5_000));
+    await new Promise((done) => setTimeout(done, 20));
+    cluster.api.requests.length = 0;
+}
+
+beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
+    cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.1" });
+    cluster.addPool("pool6", { cidr: "fd02::/120", gateway: "fd02::1" });
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+describe("what a Pod asks for", () => {
+    it("is what its own annotation says, without a question to the API server", async () => {
+        addNamespace("pool2");
+        addPod({ [poolsAnnotation]: " pool1 ,, pool6" });
+        await start();
+        expect(await resolve()).toEqual({ pools: ["pool1", "pool6"], from: "Pod", fixed: [], statefulSet: undefined });
+        expect(cluster.api.requests).toEqual([]);
+    });
+
+    it("is what its Namespace's annotation says, without a question too", async () => {
+        addNamespace("pool2");
+        addPod({ [podIpsAnnotation]: "10.3.0.7" });
+        await start();
+        expect(await resolve()).toMatchObject({ pools: ["pool2"], from: "Namespace", fixed: ["10.3.0.7"] });
+        expect(cluster.api.requests).toEqual([]);
+    });
+
+    it("is nothing for a Pod without annotations, after one question about the Namespace for all that start", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        expect(await Promise.all([1, 2, 3].map(() => resolve()))).toEqual([undefined, undefined, undefined]);
+        expect(asked("namespaces")).toBe(1);
+    });
+
+    it("is nothing for a Pod of the Node's network", async () => {
+        addNamespace("pool1");
+        addPod({ [poolsAnnotation]: "pool1" }, { spec: { nodeName: "a", hostNetwork: true } });
+        await start();
+        expect(await resolve()).toBeUndefined();
+    });
+
+    it("names the place in its StatefulSet", async () => {
+        addNamespace("pool1");
+        const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "s", controller: true };
+        const metadata = { namespace: "ns", name: "web-3", uid: "u", ownerReferences: [owner] };
+        addPod({}, { metadata });
+        await start();
+        const wanted = await resolve({ ...identity, name: "web-3" });
+        expect(wanted).toMatchObject({ statefulSet: { name: "web", ordinal: 3 } });
+    });
+
+    it.each<[string, Readonly<Record<string, string>>, string | undefined, string]>([
+        ["an empty list", { [poolsAnnotation]: " , " }, "pool1", "must name at least one IPPool"],
+        ["a pool twice", { [poolsAnnotation]: "pool1,pool1" }, undefined, "more than once"],
+        ["a Namespace's bad list", {}, "pool1,pool1", "of Namespace ns"],
+        ["an address without a pool", { [podIpsAnnotation]: "10.2.0.9" }, undefined, "needs an IPPool"],
+        ["text that is no address", { [podIpsAnnotation]: "10.2.0.300" }, "pool1", "10.2.0.300"],
+        ["two addresses of a family", { [podIpsAnnotation]: "10.2.0.9,10.2.0.8" }, "pool1", "at most one"],
+        ["an address of no pool", { [podIpsAnnotation]: "10.9.0.9" }, "pool1", "is not in its ranges"],
+        ["two pools of its family", { [podIpsAnnotation]: "10.2.0.9" }, "pool1,pool2", "exactly one IPPool"],
+    ])("breaks a rule: %s", async (_what, annotations, namespace, text) => {
+        addNamespace(namespace);
+        addPod(annotations);
+        await start();
+        expect(await resolve()).toMatch(/^BAD_ANNOTATION: /);
+        expect(await resolve()).toContain(text);
+    });
+
+    it("may be a blank list of addresses", async () => {
+        addNamespace();
+        addPod({ [podIpsAnnotation]: "  " });
+        await start();
+        expect(await resolve()).toBeUndefined();
+    });
+});
+
+describe("which Pod it is", () => {
+    it("is told by the UID, of a static Pod by the hash of its file", async () => {
+        addNamespace();
+        addPod({ [poolsAnnotation]: "pool1", "kubernetes.io/config.hash": "hash" });
+        await start();
+        expect(await resolve({ ...identity, uid: "hash" })).toMatchObject({ pools: ["pool1"] });
+        expect(asked("pods")).toBe(0);
+        expect(agent.pools.pods.objectUid({ ...identity, uid: "hash" })).toBe("u");
+    });
+
+    it("is asked for when the cache lacks it, has another of the name, or CNI tells no UID", async () => {
+        addNamespace("pool2");
+        await start();
+        cluster.api.holdEvents();
+        addPod({ [poolsAnnotation]: "pool1" });
+        expect(await resolve()).toMatchObject({ pools: ["pool1"] });
+        expect(await resolve({ ...identity, uid: "" })).toMatchObject({ pools: ["pool1"] });
+        expect(asked("pods")).toBe(2);
+    });
+
+    it("is gone when the API server knows none of that UID: that is no missing annotation", async () => {
+        addNamespace();
+        await start();
+        expect(await resolve()).toMatch(/^POD_GONE: Pod ns\/p with UID u does not exist any more/);
+        addPod();
+        expect(await resolve({ ...identity, uid: "older" })).toMatch(/^POD_GONE/);
+    });
+
+    it("cannot be told while the API server is away", async () => {
+        addNamespace();
+        await start();
+        cluster.api.accident = () => ({ refuse: away() });
+        expect(await resolve()).toMatch(/^API_AWAY: finding the IPPools of Pod ns\/p/);
+    });
+});
+
+describe("what the Namespace says", () => {
+    it("is asked live when the cache knows of no annotation: it may have come with the Pod", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        cluster.api.holdEvents();
+        addNamespace("pool1");
+        expect(await resolve()).toMatchObject({ pools: ["pool1"], from: "Namespace" });
+    });
+
+    it("is asked again a second later", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        cluster.api.holdEvents();
+        expect(await resolve()).toBeUndefined();
+        addNamespace("pool1");
+        await eventually(async () => (await resolve()) !== undefined, { timeoutMs: 3_000 });
+    });
+
+    it("is what was last known while the API server is away, so that Pods of the Node's subnets start", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        cluster.api.accident = () => ({ refuse: away() });
+        expect(await resolve()).toBeUndefined();
+    });
+
+    it("is never nothing when nobody knows the Namespace", async () => {
+        addPod();
+        await start();
+        expect(await resolve()).toMatch(/^POD_GONE: Namespace ns/);
+        cluster.api.accident = () => ({ refuse: away() });
+        expect(await resolve()).toMatch(/^API_AWAY/);
+    });
+});

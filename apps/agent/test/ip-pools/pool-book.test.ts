@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipPools } from "@antrea/crd";
+import { formatRange, parseIp } from "@antrea/ip";
+import { serviceCidrs, type ChangeListener, type Node } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { PoolBook } from "../../src/ip-pools/pool-book.ts";
+import { silentLogger } from "../support/logger.ts";
+import { FakeApi } from "./support/fake-api.ts";
+
+let api: FakeApi;
+let nodes: Map<string, Node>;
+let listeners: Set<ChangeListener<Node>>;
+let book: PoolBook;
+let stop: AbortController;
+
+const limit = AbortSignal.timeout(60_000);
+
+function addPool(
+    name: string,
+    start: string,
+    end: string,
+    o: { gateway?: string; vlan?: number; status?: object } = {},
+): void {
+    const ipRanges = [{ start, end, gateway: o.gateway ?? "10.0.255.1", prefixLength: 16, vlan: o.vlan ?? 0 }];
+    api.put(ipPools, {
+        metadata: { name },
+        spec: { ipVersion: 4, ipRanges },
+        ...(o.status && { status: o.status }),
+    } as never);
+}
+
+function addNode(name: string, address: string, heartbeat = ""): void {
+    const old = nodes.get(name);
+    const node: Node = {
+        metadata: { name, annotations: { heartbeat } },
+        status: {
+            addresses: [
+                { type: "InternalIP", address },
+                { type: "Hostname", address: "host.example" },
+            ],
+        },
+    };
+    nodes.set(name, node);
+    for (const listener of listeners) listener(old === undefined ? "added" : "updated", name, node, old);
+}
+
+async function usable(name: string): Promise<readonly string[] | undefined> {
+    return (await book.find(name, limit))?.usable.ranges.map(formatRange);
+}
+
+beforeEach(() => {
+    api = new FakeApi();
+    nodes = new Map();
+    listeners = new Set();
+    stop = new AbortController();
+    const source = {
+        list: () => [...nodes.values()],
+        onChange: (listener: ChangeListener<Node>) => {
+            listeners.add(listener);
+            return { [Symbol.dispose]: () => void listeners.delete(listener) };
+        },
+        synced: () => Promise.resolve(),
+    };
+    book = new PoolBook({ api, logger: silentLogger, nodes: source });
+    book.start(stop.signal);
+});
+afterEach(() => book.close());
+
+describe("PoolBook", () => {
+    it("takes away what is in use elsewhere, and follows each of its sources", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+        addNode("n", "10.0.0.3");
+        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.9"]);
+        api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.0.0.8/29", "not a CIDR"] } } as never);
+        await eventually(async () => (await usable("pool1"))?.at(-1) === "10.0.0.4-10.0.0.7");
+        addPool("pool2", "10.0.9.5", "10.0.9.5", { gateway: "10.0.0.2" });
+        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.0-10.0.0.1");
+        addPool("pool3", "10.0.9.6", "10.0.9.6", { gateway: "10.0.0.1", vlan: 5 });
+        await book.find("pool3", limit);
+        api.remove(ipPools, "pool2");
+        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.0-10.0.0.2");
+    });
+
+    it("computes nothing again for a heartbeat or a status", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        addNode("n", "10.0.0.3");
+        const before = await book.find("pool1", limit);
+        addNode("n", "10.0.0.3", "later");
+        addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"], conditions: [] } });
+        await eventually(async () => (await book.find("pool1", limit))?.status?.freeBlocks?.length === 1);
+        const after = await book.find("pool1", limit);
+        expect(after?.usable).toBe(before?.usable);
+        expect(after?.pool).toBe(before?.pool);
+    });
+
+    it("asks for a pool that it does not know before it says that there is none", async () => {
+        expect(await book.find("pool1", limit)).toBeUndefined();
+        api.holdEvents();
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+    });
+
+    it("tells which pool has an address", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        addPool("pool2", "10.0.1.0", "10.0.1.9");
+        await eventually(() => book.poolOf(parseIp("10.0.1.9")) === "pool2");
+        expect(book.poolOf(parseIp("10.0.2.9"))).toBeUndefined();
+    });
+
+    it("reads a pool that breaks all rules", async () => {
+        api.put(ipPools, { metadata: { name: "bad" }, spec: { ipVersion: 4, ipRanges: [{ start: "x" }] } } as never);
+        const known = await book.find("bad", limit);
+        expect(known?.usable.isEmpty).toBe(true);
+        expect(known?.pool.problems).not.toEqual([]);
+    });
+});

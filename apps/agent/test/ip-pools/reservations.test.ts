@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { allocationName, blockText, ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
+import { lost } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+
+const web2 = { statefulSet: { name: "web", ordinal: 2 } };
+const both = { ...web2, pools: ["pool1", "pool6"] };
+
+let cluster: FakeCluster;
+
+beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
+    cluster.addPool("pool6", { cidr: "fd02::/120", gateway: "fd02::1" });
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+/** What the controller does for an ordinal, or left when a Pod has taken it. */
+function reserve(ip: string, ordinal = 2, pod?: AllocationPod): void {
+    const address = parseIp(ip);
+    cluster.api.put(ipAllocations, {
+        metadata: { name: allocationName(address) },
+        spec: {
+            ...{ address: ip, block: blockText(address), pool: ip.includes(":") ? "pool6" : "pool1" },
+            state: pod === undefined ? "Reserved" : "Allocated",
+            owner: { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: ordinal },
+            ...(pod && { pod }),
+        },
+    } as never);
+}
+
+function podOn(nodeName: string, uid = "old"): AllocationPod {
+    return { namespace: "default", name: "web-2", uid, nodeName, containerID: "c-old", interface: "eth0" };
+}
+
+function states(): readonly string[] {
+    return cluster.claims().map(({ spec }) => `${spec.address} ${spec.state} ${spec.pod?.uid ?? ""}`.trim());
+}
+
+describe("the Pod of an ordinal", () => {
+    it("takes what is reserved for it, keeps it over sandboxes, and gives it back to the StatefulSet", async () => {
+        reserve("10.2.0.11", 1);
+        reserve("10.2.0.12", 2);
+        const agent = cluster.agent("a");
+        const ask = { ...web2, pools: ["pool1"] };
+        expect(await agent.claim("web-2", ask)).toEqual(["10.2.0.12"]);
+        expect(await agent.claim("web-2", { ...ask, containerId: "c2" })).toEqual(["10.2.0.12"]);
+        await agent.release("web-2");
+        expect(states()).toContain("10.2.0.12 Allocated uid-web-2");
+        await agent.release("web-2", "c2");
+        expect(states()).toEqual(["10.2.0.11 Reserved", "10.2.0.12 Reserved"]);
+        const pod = { namespace: "default", name: "web-2", uid: "next" };
+        expect(await agent.claim("web-2", { ...ask, pod, containerId: "c3" })).toEqual(["10.2.0.12"]);
+    });
+
+    it("waits for the reservation, of both families", async () => {
+        const agent = cluster.agent("a");
+        const claim = agent.claim("web-2", both);
+        await eventually(() => cluster.api.requests.filter((one) => one.includes("state=Reserved")).length === 2);
+        reserve("fd02::c");
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        reserve("10.2.0.12");
+        expect(await claim).toEqual(["10.2.0.12", "fd02::c"]);
+        expect(cluster.claims()).toHaveLength(2);
+    });
+
+    it("finds it in whichever of several pools", async () => {
+        cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.1" });
+        reserve("10.2.0.12");
+        const agent = cluster.agent("a");
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool2", "pool1"] })).toEqual(["10.2.0.12"]);
+    });
+
+    it("takes a repeated write without an answer for its own", async () => {
+        reserve("10.2.0.12");
+        const agent = cluster.agent("a");
+        let left = 2;
+        cluster.api.accident = (method) => (method === "update" && left-- > 0 ? { lose: lost() } : undefined);
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.12"]);
+    });
+
+    it("gets nothing else: without a reservation it is told where to look", async () => {
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+            fault: "timeout",
+            message: expect.stringContaining(
+                "no address of IPPool pool1 is reserved yet for ordinal 2 of StatefulSet default/web; see the events",
+            ),
+        });
+        expect(agent.events).toMatchObject([{ reason: "IPAllocationFailed" }]);
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("gives the reservation of one family back when the other family has none", async () => {
+        reserve("10.2.0.12");
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        await expect(agent.claim("web-2", both)).rejects.toMatchObject({ code: "NOT_RESERVED" });
+        expect(states()).toEqual(["10.2.0.12 Reserved"]);
+    });
+
+    it("is told which Node has its address still, and the ways out", async () => {
+        reserve("10.2.0.12", 2, podOn("far"));
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
+            code: "HELD_ON_OTHER_NODE",
+            message: expect.stringMatching(
+                /address 10\.2\.0\.12 .* still held by the earlier Pod default\/web-2 with UID old on Node far.*out-of-service/,
+            ),
+        });
+    });
+
+    it("is told that the earlier Pod of this Node has it still, and gets it when that is released", async () => {
+        reserve("10.2.0.12", 2, podOn("a"));
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+            message: expect.stringContaining("on this Node"),
+        });
+        await agent.release("web-2", "c-old");
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.12"]);
+    });
+
+    it("takes it over as soon as the controller frees it from the old Node", async () => {
+        reserve("10.2.0.12", 2, podOn("far"));
+        const agent = cluster.agent("a");
+        const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+        await eventually(() => cluster.api.requests.some((one) => one.includes("state=Reserved")));
+        const [held] = cluster.claims();
+        const { pod: _, ...spec } = held?.spec as IpAllocation["spec"];
+        cluster.api.put(ipAllocations, { metadata: held?.metadata, spec: { ...spec, state: "Reserved" } } as never);
+        expect(await claim).toEqual(["10.2.0.12"]);
+        expect(states()).toEqual(["10.2.0.12 Allocated uid-web-2"]);
+    });
+
+    it("of a set with a fixed address takes no other", async () => {
+        reserve("10.2.0.13");
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        const fixed = [parseIp("10.2.0.12")];
+        await expect(agent.claim("web-2", { ...web2, pools: ["pool1"], fixed })).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+            message: expect.stringContaining("address 10.2.0.12"),
+        });
+        reserve("10.2.0.12");
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool1"], fixed })).toEqual(["10.2.0.12"]);
+    });
+});

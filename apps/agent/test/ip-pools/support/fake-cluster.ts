@@ -1,0 +1,37 @@
+import { ipAllocations, ipPools, type IpAllocation, type IpRangeSpec } from "@antrea/crd";
+import { FakeApi } from "./fake-api.ts";
+import { TestPoolAgent, type TestPoolAgentOptions } from "./test-agent.ts";
+
+/** Agents on an API server in memory. */
+export class FakeCluster implements AsyncDisposable {
+    readonly api = new FakeApi();
+    readonly #agents: TestPoolAgent[] = [];
+
+    addPool(name: string, ...ranges: readonly Partial<IpRangeSpec>[]): void {
+        const ipVersion = ranges.some(({ gateway = "" }) => gateway.includes(":")) ? 6 : 4;
+        const ipRanges = ranges.map((range) => ({ prefixLength: ipVersion === 4 ? 16 : 64, ...range }));
+        const spec = { ipVersion, ipRanges };
+        this.api.put(ipPools, { metadata: { name }, spec } as never);
+    }
+
+    agent(nodeName: string, options: Partial<TestPoolAgentOptions> = {}): TestPoolAgent {
+        const agent = new TestPoolAgent({ nodeName, api: this.api, ...options }).start();
+        this.#agents.push(agent);
+        return agent;
+    }
+
+    claims(): readonly IpAllocation[] {
+        return this.api.all(ipAllocations);
+    }
+
+    /** Claims as `ADDRESS HOLDER`, the holder's Pod name or, of a reservation, the owner's. */
+    holders(): readonly string[] {
+        return this.claims()
+            .map(({ spec: { address, owner, pod } }) => `${address} ${pod?.name ?? `${owner.name}-${owner.index}`}`)
+            .sort();
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await Promise.all(this.#agents.map((agent) => agent.kill()));
+    }
+}

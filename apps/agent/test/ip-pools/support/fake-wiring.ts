@@ -1,0 +1,72 @@
+import { KeyedLock } from "@antrea/runtime";
+import { type ClaimedAddress, type WiredInterface, type Wiring } from "../../../src/ip-pools/index.ts";
+
+/** Keys that were added more often than they were deleted. */
+class Multiset {
+    readonly #counts = new Map<string, number>();
+
+    add(key: string): void {
+        this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    }
+
+    delete(key: string): void {
+        const count = this.#counts.get(key) ?? 0;
+        if (count > 1) this.#counts.set(key, count - 1);
+        else this.#counts.delete(key);
+    }
+
+    has(key: string): boolean {
+        return this.#counts.has(key);
+    }
+
+    clear(): void {
+        this.#counts.clear();
+    }
+}
+
+/** The interfaces of a Node, as far as claims are concerned: records that live as long as their links. */
+export class FakeWiring implements Wiring {
+    readonly #records = new Map<string, WiredInterface>();
+    readonly #locks = new KeyedLock();
+    readonly adding = new Multiset();
+    readonly dead = new Set<string>();
+    readonly cut = new Set<string>();
+
+    interfaces(): readonly WiredInterface[] {
+        return [...this.#records.values()];
+    }
+
+    /** The record of an ADD that was answered. */
+    wire(pod: string, addresses: readonly ClaimedAddress[], containerId = `c-${pod}`, podUid = `uid-${pod}`): void {
+        this.#records.set(containerId, {
+            ...{ containerId, ifName: "eth0", podNamespace: "default", podName: pod, podUid },
+            addresses: addresses.map(({ ip, pool }) => ({ ip, pool })),
+        });
+    }
+
+    unwire(containerId: string): void {
+        this.#records.delete(containerId);
+    }
+
+    linkExists({ containerId }: WiredInterface): Promise<boolean> {
+        return Promise.resolve(!this.dead.has(containerId));
+    }
+
+    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T> {
+        return this.#locks.run(containerId, work);
+    }
+
+    isAdding(containerIdOrPodUid: string): boolean {
+        return this.adding.has(containerIdOrPodUid);
+    }
+
+    cutOff({ containerId }: WiredInterface): Promise<void> {
+        this.cut.add(containerId);
+        return Promise.resolve();
+    }
+
+    reconnect({ containerId }: WiredInterface): Promise<void> {
+        this.cut.delete(containerId);
+        return Promise.resolve();
+    }
+}

@@ -1,0 +1,124 @@
+import { createKubeClients, type EventInput, type Node } from "@antrea/kube";
+import { Metrics, type Clock, type Logger } from "@antrea/runtime";
+import { formatIp } from "@antrea/ip";
+import {
+    IpPools,
+    type ClaimedAddress,
+    type ClaimRequest,
+    type IpPoolsComponents,
+    type NodeSource,
+} from "../../../src/ip-pools/index.ts";
+import { silentLogger } from "../../support/logger.ts";
+
+export interface TestPoolAgentOptions {
+    readonly nodeName: string;
+    readonly api: IpPoolsComponents["api"];
+    /** Closes the connections of `api`. */
+    readonly disconnect?: () => void;
+    readonly cooldownMs?: number;
+    readonly reservationWaitMs?: number;
+    readonly confirmMs?: number;
+    readonly nodes?: readonly Node[];
+    readonly clock?: Clock;
+    readonly random?: () => number;
+    readonly logger?: Logger;
+}
+
+/** Connections of an agent's own, for TestPoolAgent. */
+export function connect(
+    kubeconfig: string,
+    nodeName: string,
+): Required<Pick<TestPoolAgentOptions, "api" | "disconnect">> {
+    const clients = createKubeClients({ kubeconfig, userAgent: `agent-${nodeName}/0` });
+    return { api: clients.api, disconnect: () => clients.close() };
+}
+
+/** The pool allocation of one agent: what runs of it on a Node, without the wiring. */
+export class TestPoolAgent implements AsyncDisposable {
+    readonly nodeName: string;
+    readonly pools: IpPools;
+    readonly events: EventInput[] = [];
+    readonly metrics = new Metrics({ processMetrics: false });
+    readonly #disconnect: () => void;
+    readonly #stop = new AbortController();
+
+    constructor(options: TestPoolAgentOptions) {
+        const { nodeName, api, disconnect, clock, random, nodes = [], logger = silentLogger, ...rest } = options;
+        this.nodeName = nodeName;
+        this.#disconnect = disconnect ?? (() => undefined);
+        this.pools = new IpPools(
+            {
+                ...{ api, logger, metrics: this.metrics, nodes: fixedNodes(nodes) },
+                ...(clock === undefined ? {} : { clock }),
+                ...(random === undefined ? {} : { random }),
+                record: (event) => void this.events.push(event),
+            },
+            { nodeName, ...rest },
+        );
+    }
+
+    /** Starts all parts, or only those that a claim needs. */
+    start(what: "all" | "allocation" = "all"): this {
+        if (what === "all") this.pools.start(this.#stop.signal);
+        else this.pools.startAllocation(this.#stop.signal);
+        return this;
+    }
+
+    async claim(
+        pod: string,
+        request: Partial<ClaimRequest> & Pick<ClaimRequest, "pools">,
+        signal: AbortSignal = AbortSignal.timeout(60_000),
+    ): Promise<readonly string[]> {
+        const claimed = await this.claimAddresses(pod, request, signal);
+        return claimed.map(({ ip }) => formatIp(ip));
+    }
+
+    claimAddresses(
+        pod: string,
+        request: Partial<ClaimRequest> & Pick<ClaimRequest, "pools">,
+        signal: AbortSignal = AbortSignal.timeout(60_000),
+    ): Promise<readonly ClaimedAddress[]> {
+        return this.pools.allocator.claim({ ...requestOf(pod), ...request }, signal);
+    }
+
+    /** DEL of the container that `claim` used by default. */
+    release(pod: string, containerId = `c-${pod}`): Promise<void> {
+        return this.pools.allocator.releaseAll({ containerId, ifName: "eth0" }, AbortSignal.timeout(20_000));
+    }
+
+    async metric(name: string): Promise<number> {
+        const line = (await this.metrics.text()).split("\n").find((one) => one.startsWith(`${name} `));
+        return Number(line?.split(" ")[1] ?? NaN);
+    }
+
+    /** Ends it as a kill does: at once, with all requests cut. */
+    async kill(): Promise<void> {
+        this.#stop.abort();
+        this.#disconnect();
+        await this.pools.close();
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.kill();
+    }
+}
+
+/** Pod, container and interface of that name. */
+export function requestOf(pod: string): ClaimRequest {
+    return {
+        pod: { namespace: "default", name: pod, uid: `uid-${pod}` },
+        containerId: `c-${pod}`,
+        ifName: "eth0",
+        pools: [],
+        fixed: [],
+        statefulSet: undefined,
+    };
+}
+
+function fixedNodes(nodes: readonly Node[]): NodeSource {
+    return {
+        list: () => nodes,
+        onChange: () => ({ [Symbol.dispose]: () => undefined }),
+        synced: () => Promise.resolve(),
+    };
+}

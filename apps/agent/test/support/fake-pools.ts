@@ -1,0 +1,58 @@
+import { AntreaError } from "@antrea/errors";
+import { formatIp, parseIp } from "@antrea/ip";
+import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/pod-network/index.ts";
+
+/** Pods whose names begin so ask for addresses of the pool. */
+export const poolPodName = "pool";
+
+/** Pools in memory: claims by (Pod UID, interface), each naming a container, as the agent's claims do. */
+export class FakePools implements PodPools {
+    readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
+    readonly claims = new Map<string, { containerId: string; ifName: string; grant: PoolGrant }>();
+    /** Runs while a claim is under way. */
+    onClaim: () => Promise<void> = () => Promise.resolve();
+    #next = 12;
+
+    wishOf(request: AddRequest): Promise<PoolWish | undefined> {
+        if (!request.podName.startsWith(poolPodName)) return Promise.resolve(undefined);
+        return Promise.resolve({ claim: () => this.#claim(request) });
+    }
+
+    release({ containerId, ifName }: Pick<AddRequest, "containerId" | "ifName">): Promise<void> {
+        for (const [key, claim] of this.claims) {
+            if (claim.containerId === containerId && claim.ifName === ifName) this.claims.delete(key);
+        }
+        return Promise.resolve();
+    }
+
+    /** The pool of an address that is claimed. */
+    poolOf(ip: Parameters<typeof formatIp>[0]): string | undefined {
+        const claimed = [...this.claims.values()].flatMap(({ grant }) => grant.addresses);
+        return claimed.find((one) => formatIp(one.ip) === formatIp(ip))?.pool;
+    }
+
+    async #claim({ podUid, containerId, ifName }: AddRequest): Promise<PoolGrant> {
+        const key = `${podUid}/${ifName}`;
+        const grant = this.claims.get(key)?.grant ?? this.#grant();
+        // Claimed first, told later: what fails in between has claimed already.
+        this.claims.set(key, { containerId, ifName, grant });
+        await this.onClaim();
+        return grant;
+    }
+
+    #grant(): PoolGrant {
+        const number = this.#next++;
+        const texts = [`10.2.0.${number}`, `fd02::${number.toString(16)}`];
+        return {
+            vlan: 2,
+            addresses: texts.map((text, index) => ({
+                ip: parseIp(text),
+                prefixLength: index === 0 ? 24 : 64,
+                gateway: this.gateways[index] ?? parseIp("::"),
+                pool: `pool${index === 0 ? 4 : 6}`,
+            })),
+        };
+    }
+}
+
+export class FakePoolError extends AntreaError<"EXHAUSTED"> {}
