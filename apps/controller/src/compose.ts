@@ -1,11 +1,26 @@
 import { readFileSync } from "node:fs";
 import { AntreaError } from "@antrea/errors";
-import { EventRecorder, LeaderElection, TokenReviewAuthorizer, createKubeClients } from "@antrea/kube";
-import { HealthServer, Lifecycle, Metrics, type Certificate, type MainContext } from "@antrea/runtime";
+import {
+    EventRecorder,
+    Informer,
+    LeaderElection,
+    TokenReviewAuthorizer,
+    createKubeClients,
+    nodes as nodeResource,
+    type ApiClient,
+    type Node,
+} from "@antrea/kube";
+import { HealthServer, Lifecycle, Metrics, type Certificate, type Logger, type MainContext } from "@antrea/runtime";
 import { loadControllerConfig, type ControllerConfig } from "@antrea/settings";
+import { ClaimBook, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
+import { ClaimCleaner } from "./claim-cleaner/index.ts";
 import { identityFrom } from "./identity.ts";
+import { IpPools } from "./ip-pools/index.ts";
 import { leadership, type Leader } from "./leadership.ts";
 import { NodeIpam } from "./node-ipam/index.ts";
+import { slimNode } from "./nodes.ts";
+import { PoolBook } from "./pools/index.ts";
+import { Reservations, SetBook } from "./reservations/index.ts";
 import { version } from "./version.ts";
 
 /** The configuration file or the certificate cannot be read. */
@@ -53,20 +68,67 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
     lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
     lifecycle.append({ name: "health", start: (signal) => health.start(signal), stop: () => health.stop() });
     lifecycle.append({ name: "events", start: (signal) => recorder.start(signal), stop: () => recorder.close() });
-    if (config.nodeIPAM.enableNodeIPAM && gates.enabled("NodeIPAM")) {
+    const nodeIpamOn = config.nodeIPAM.enableNodeIPAM && gates.enabled("NodeIPAM");
+    const poolsOn = gates.enabled("AntreaIPAM");
+    // Every replica watches, so that a new leader begins at once; only the leader writes.
+    const nodes = new Informer<Node>(
+        { api, logger: logger.child("nodes") },
+        { resource: nodeResource, transform: slimNode },
+    );
+    if (nodeIpamOn || poolsOn) {
+        lifecycle.append({ name: "nodes", start: (signal) => nodes.start(signal), stop: () => nodes.close() });
+        health.addCheck("nodes", "ready", () => (nodes.hasSynced ? undefined : "Nodes are not listed yet"));
+    }
+    if (nodeIpamOn) {
         const nodeIpam = new NodeIpam(
-            { api, recorder, metrics, health, logger: logger.child("node-ipam") },
+            { api, nodes, recorder, metrics, logger: logger.child("node-ipam") },
             {
                 settings: nodeIpamSettings(config),
                 namespace: identity.namespace,
                 identity: identity.leader,
             },
         );
-        lifecycle.append(nodeIpam.part);
         leaders.push((signal) => nodeIpam.lead(signal));
     }
+    if (poolsOn) leaders.push(...composePools({ api, nodes, recorder, metrics, health, lifecycle, logger }, config));
     lifecycle.append(leadership({ election, metrics }, leaders));
     return lifecycle;
+}
+
+interface PoolComponents {
+    readonly api: ApiClient;
+    readonly nodes: Informer<Node>;
+    readonly recorder: EventRecorder;
+    readonly metrics: Metrics;
+    readonly health: HealthServer;
+    readonly lifecycle: Lifecycle;
+    readonly logger: Logger;
+}
+
+/** The parts behind the gate AntreaIPAM. */
+function composePools({ logger, health, lifecycle, ...common }: PoolComponents, config: ControllerConfig): Leader[] {
+    const { api, nodes, metrics } = common;
+    const books = {
+        claims: new ClaimBook({ api, logger: logger.child("claims") }),
+        pools: new PoolBook({ api, nodes, logger: logger.child("ip-pools") }),
+        sets: new SetBook({ api, logger: logger.child("stateful-sets") }),
+    };
+    for (const book of Object.values(books)) {
+        lifecycle.append(book.part);
+        health.addCheck(book.part.name, "ready", () => (book.hasSynced ? undefined : "they are not listed yet"));
+    }
+    const writer = new ClaimWriter({ api });
+    const reclaims = reclaimMetrics(metrics);
+    const shared = { ...common, ...books, writer, reclaims };
+    const { cleanInterval: intervalMs } = config.ipam;
+    const ipPools = new IpPools({ ...shared, logger: logger.child("ip-pools") }, { intervalMs });
+    // Of each term its own: what was learned in an earlier one may be wrong by now.
+    return [
+        (signal) => ipPools.tell(signal),
+        (signal) => ipPools.hold(signal),
+        (signal) => new Reservations({ ...shared, logger: logger.child("reservations") }, { intervalMs }).run(signal),
+        (signal) => new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs }).run(signal),
+    ];
 }
 
 function readConfig(path: string | undefined): string {

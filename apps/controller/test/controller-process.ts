@@ -8,8 +8,10 @@ import { eventually, type TestApiServer } from "@antrea/kube/testing";
 export interface ControllerOptions {
     /** The Pod's name; also names the configuration file. Default `controller`. */
     readonly name?: string;
-    /** As in antrea-controller.conf. */
-    readonly nodeIPAM: Readonly<Record<string, unknown>>;
+    /** As in antrea-controller.conf. Default: NodeIPAM is off. */
+    readonly nodeIPAM?: Readonly<Record<string, unknown>>;
+    /** More of antrea-controller.conf. */
+    readonly config?: Readonly<Record<string, unknown>>;
     /** Default 10349. */
     readonly apiPort?: number;
     /** Default: the admin. */
@@ -40,7 +42,8 @@ export class ControllerProcess implements AsyncDisposable {
             clientConnection: { kubeconfig: server.kubeconfig(options.user) },
             apiPort: options.apiPort ?? 10_349,
             leaderElection: { leaseDuration: "3s", renewDeadline: "2s", retryPeriod: "200ms" },
-            nodeIPAM: { enableNodeIPAM: true, ...options.nodeIPAM },
+            ...(options.nodeIPAM && { nodeIPAM: { enableNodeIPAM: true, ...options.nodeIPAM } }),
+            ...options.config,
         };
         const path = join(dirname(server.kubeconfig()), `${name}.conf`);
         await writeFile(path, JSON.stringify(config));

@@ -1,0 +1,202 @@
+import { blockOf, ipAllocations, type IpAllocation } from "@antrea/crd";
+import { type Prefix } from "@antrea/ip";
+import {
+    Informer,
+    type ApiClient,
+    type KubeLogger,
+    type KubeObject,
+    type ListOptions,
+    type Resource,
+} from "@antrea/kube";
+import { type Clock, type LifecyclePart } from "@antrea/runtime";
+import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
+
+export interface ClaimBookComponents {
+    readonly api: Pick<ApiClient, "pages" | "watch">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+/** The claims in one aligned block of addresses. */
+export interface BlockClaims {
+    readonly prefix: Prefix;
+    readonly allocated: number;
+    readonly reserved: number;
+    readonly claims: ReadonlySet<Claim>;
+}
+
+/** Called after each change with the claim as it was and as it is; the book is up to date by then. */
+export type ClaimListener = (before: Claim | undefined, after: Claim | undefined) => void;
+
+interface Block {
+    readonly prefix: Prefix;
+    allocated: number;
+    reserved: number;
+    readonly claims: Set<Claim>;
+}
+
+const none: ReadonlySet<Claim> = new Set();
+
+/**
+ * All claims of the cluster, kept true by list and watch, found by address, pool, block, StatefulSet and Node. What it
+ * says may be late: a decision that cannot be undone is made on the live object.
+ */
+export class ClaimBook {
+    readonly part: LifecyclePart;
+    readonly #informer: Informer<Claim>;
+    readonly #blocks = new Map<string, Block>();
+    /** Of each pool the blocks with claims that name it, and how many. */
+    readonly #pools = new Map<string, Map<string, number>>();
+    readonly #sets = new Map<string, Set<Claim>>();
+    readonly #nodes = new Map<string, Set<Claim>>();
+    readonly #held = new Map<string, Set<Claim>>();
+
+    constructor(components: ClaimBookComponents) {
+        const reader = new ClaimReader();
+        const { object: _, ...where } = ipAllocations;
+        this.#informer = new Informer<Claim>(
+            { ...components, api: slimSource(components.api, reader) },
+            { resource: where, transform: (object) => slim(object, reader) },
+        );
+        this.#informer.onChange((type, _key, claim, old) => {
+            if (old !== undefined) this.#remove(old);
+            if (type !== "deleted") this.#add(claim);
+        });
+        this.part = {
+            name: "claims",
+            start: (signal) => this.#informer.start(signal),
+            stop: () => this.#informer.close(),
+        };
+    }
+
+    get hasSynced(): boolean {
+        return this.#informer.hasSynced;
+    }
+
+    /** Resolves when all claims are known; rejects with ABORTED. */
+    async synced(signal: AbortSignal): Promise<void> {
+        return this.#informer.synced(signal);
+    }
+
+    /** By the name of the object. */
+    get(name: string): Claim | undefined {
+        return this.#informer.get(name);
+    }
+
+    /** The claims of a block, by `spec.block`. */
+    block(block: string): BlockClaims | undefined {
+        return this.#blocks.get(block);
+    }
+
+    /** The blocks in which claims name this pool. */
+    blocksOf(pool: string): Iterable<string> {
+        return this.#pools.get(pool)?.keys() ?? [];
+    }
+
+    /** Claims kept for a StatefulSet, by `namespace/name`. */
+    ofSet(key: string): ReadonlySet<Claim> {
+        return this.#sets.get(key) ?? none;
+    }
+
+    /** Keys of the StatefulSets that claims are kept for. */
+    get sets(): Iterable<string> {
+        return this.#sets.keys();
+    }
+
+    /** Claims that Pods of a Node use. */
+    usedOn(node: string): ReadonlySet<Claim> {
+        return this.#nodes.get(node) ?? none;
+    }
+
+    /** Names of the Nodes on which claims are used. */
+    get nodesInUse(): Iterable<string> {
+        return this.#nodes.keys();
+    }
+
+    /** Claims that keep a Node's own addresses out of its pools. */
+    heldBy(node: string): ReadonlySet<Claim> {
+        return this.#held.get(node) ?? none;
+    }
+
+    /** Names of the Nodes whose own addresses are held. */
+    get holders(): Iterable<string> {
+        return this.#held.keys();
+    }
+
+    /** Tells all claims as new at once, then each change. */
+    onChange(listener: ClaimListener): Disposable {
+        return this.#informer.onChange((type, _key, claim, old) =>
+            type === "deleted" ? listener(old ?? claim, undefined) : listener(old, claim),
+        );
+    }
+
+    #add(claim: Claim): void {
+        const block = this.#blocks.get(claim.block) ?? {
+            prefix: blockOf(claim.ip),
+            allocated: 0,
+            reserved: 0,
+            claims: new Set(),
+        };
+        this.#blocks.set(claim.block, block);
+        block.claims.add(claim);
+        block[claim.pod === undefined ? "reserved" : "allocated"] += 1;
+        const counts = this.#pools.get(claim.pool) ?? new Map<string, number>();
+        this.#pools.set(claim.pool, counts);
+        counts.set(claim.block, (counts.get(claim.block) ?? 0) + 1);
+        for (const [index, key] of this.#indexes(claim)) {
+            const claims = index.get(key);
+            if (claims === undefined) index.set(key, new Set([claim]));
+            else claims.add(claim);
+        }
+    }
+
+    #remove(claim: Claim): void {
+        const block = this.#blocks.get(claim.block);
+        if (block?.claims.delete(claim) !== true) return;
+        block[claim.pod === undefined ? "reserved" : "allocated"] -= 1;
+        if (block.claims.size === 0) this.#blocks.delete(claim.block);
+        const counts = this.#pools.get(claim.pool);
+        const left = (counts?.get(claim.block) ?? 0) - 1;
+        if (left > 0) counts?.set(claim.block, left);
+        else counts?.delete(claim.block);
+        if (counts?.size === 0) this.#pools.delete(claim.pool);
+        for (const [index, key] of this.#indexes(claim)) {
+            const claims = index.get(key);
+            claims?.delete(claim);
+            if (claims?.size === 0) index.delete(key);
+        }
+    }
+
+    *#indexes(claim: Claim): Iterable<readonly [Map<string, Set<Claim>>, string]> {
+        const set = setKeyOf(claim);
+        if (set !== undefined) yield [this.#sets, set];
+        if (claim.pod !== undefined) yield [this.#nodes, claim.pod.nodeName];
+        if (claim.owner.kind === "Node") yield [this.#held, claim.owner.name ?? ""];
+    }
+}
+
+/** Lists a page at a time and keeps the small records only: all objects at once would be several times as large. */
+function slimSource(
+    api: ClaimBookComponents["api"],
+    reader: ClaimReader,
+): { readonly list: ApiClient["list"]; readonly watch: ApiClient["watch"] } {
+    const list = async <T extends KubeObject>(
+        resource: Resource<T>,
+        o?: ListOptions,
+    ): Promise<{ items: T[]; resourceVersion: string }> => {
+        const items: T[] = [];
+        let resourceVersion = "";
+        for await (const page of api.pages(resource, o)) {
+            // The informer asks for its own resource only, so T is Claim.
+            for (const item of page.items) items.push(slim(item as unknown as Claim, reader) as unknown as T);
+            resourceVersion = page.resourceVersion;
+        }
+        return { items, resourceVersion };
+    };
+    return { list, watch: (resource, o) => api.watch(resource, o) };
+}
+
+// What comes from the server is an IPAllocation, what was listed is slim already.
+function slim(object: Claim, reader: ClaimReader): Claim {
+    return "spec" in object ? reader.read(object as unknown as IpAllocation) : object;
+}

@@ -1,0 +1,137 @@
+import { allocationAddress, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { type IpAddress } from "@antrea/ip";
+
+/** The Pod that uses a claimed address. */
+export interface ClaimPod {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly nodeName: string;
+}
+
+/**
+ * What the controller remembers of an IPAllocation; there may be 100,000 of them. It cannot be written back: whoever
+ * changes a claim reads the object.
+ */
+export interface Claim {
+    readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
+    readonly ip: IpAddress;
+    /** As `spec.block`. */
+    readonly block: string;
+    readonly pool: string;
+    readonly owner: AllocationOwner;
+    /** Exactly when the claim is Allocated. */
+    readonly pod: ClaimPod | undefined;
+    /** RFC 3339. */
+    readonly createdAt: string;
+    /** Grows with each change of the spec, from 1. */
+    readonly generation: number;
+}
+
+/** `namespace/name` of the StatefulSet that a claim is kept for, undefined of others. */
+export function setKeyOf(claim: Pick<Claim, "owner">): string | undefined {
+    const { kind, namespace, name } = claim.owner;
+    return kind === "StatefulSet" ? `${namespace}/${name}` : undefined;
+}
+
+/** Who has the address, for people. */
+export function describeHolder({ owner, pod }: Pick<Claim, "owner" | "pod">): string {
+    if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
+    const name = owner.namespace === undefined ? (owner.name ?? "") : `${owner.namespace}/${owner.name}`;
+    return owner.kind === "StatefulSet" ? `StatefulSet ${name} (ordinal ${owner.index})` : `${owner.kind} ${name}`;
+}
+
+const maxKnown = 65_536;
+
+// Of a claim whose name is no address, which the API server does not admit; no pool holds it.
+const nowhere: IpAddress = { family: 4, value: 0n };
+
+/**
+ * Makes claims of API objects. A text that many objects share (pool, block, Node, StatefulSet) is kept once, and an
+ * address is computed from its block's first one instead of being parsed.
+ */
+export class ClaimReader {
+    readonly #texts = new Map<string, string>();
+    #time = "";
+    readonly #heads = new Map<string, IpAddress>();
+
+    read(object: IpAllocation): Claim {
+        const {
+            name = "",
+            uid = "",
+            resourceVersion = "",
+            creationTimestamp = "",
+            generation = 1,
+        } = object.metadata ?? {};
+        const { block, pool, owner, pod } = object.spec;
+        return {
+            metadata: { name, uid, resourceVersion },
+            ip: this.#address(name),
+            block: this.#once(block),
+            pool: this.#once(pool),
+            owner: this.#owner(owner, pod?.uid),
+            pod: pod && {
+                namespace: this.#once(pod.namespace),
+                name: pod.name === owner.name ? owner.name : pod.name,
+                uid: pod.uid,
+                nodeName: this.#once(pod.nodeName),
+            },
+            createdAt: this.#latest(creationTimestamp),
+            generation,
+        };
+    }
+
+    #owner(owner: AllocationOwner, podUid: string | undefined): AllocationOwner {
+        const { kind, namespace, name, uid, index } = owner;
+        const ofMany = kind === "StatefulSet";
+        return {
+            kind,
+            ...(namespace !== undefined && { namespace: this.#once(namespace) }),
+            ...(name !== undefined && { name: ofMany ? this.#once(name) : name }),
+            ...(uid !== undefined && { uid: ofMany ? this.#once(uid) : uid === podUid ? podUid : uid }),
+            ...(index !== undefined && { index }),
+        };
+    }
+
+    #once(text: string): string {
+        const known = this.#texts.get(text);
+        if (known !== undefined) return known;
+        forgetAllIfMany(this.#texts);
+        this.#texts.set(text, text);
+        return text;
+    }
+
+    // Many claims are made in one second, one after the other.
+    #latest(time: string): string {
+        if (time !== this.#time) this.#time = time;
+        return this.#time;
+    }
+
+    // The last part of a name, after "." or "-", counts on from the address with 0 there.
+    #address(name: string): IpAddress {
+        const cut = Math.max(name.lastIndexOf("."), name.lastIndexOf("-")) + 1;
+        const head = name.slice(0, cut);
+        const base = this.#heads.get(head) ?? this.#readHead(head);
+        const last = Number.parseInt(name.slice(cut), base.family === 4 ? 10 : 16);
+        return base === nowhere || Number.isNaN(last)
+            ? nowhere
+            : { family: base.family, value: base.value + BigInt(last) };
+    }
+
+    #readHead(head: string): IpAddress {
+        let base = nowhere;
+        try {
+            base = allocationAddress(`${head}0`);
+        } catch {
+            // `nowhere` says it.
+        }
+        forgetAllIfMany(this.#heads);
+        this.#heads.set(head, base);
+        return base;
+    }
+}
+
+// Nodes and StatefulSets come and go for as long as the process lives. What is forgotten costs a copy more.
+function forgetAllIfMany(known: Map<string, unknown>): void {
+    if (known.size >= maxKnown) known.clear();
+}

@@ -1,0 +1,188 @@
+import { allocationName } from "@antrea/crd";
+import { RangeIndex, formatIp, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
+import {
+    WorkQueue,
+    nodes as nodeResource,
+    referenceTo,
+    type ApiClient,
+    type ChangeType,
+    type EventRecorder,
+    type Informer,
+    type KubeLogger,
+    type Node,
+    type ReconcileResult,
+} from "@antrea/kube";
+import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import {
+    describeHolder,
+    type Claim,
+    type ClaimBook,
+    type ClaimWriter,
+    type Fate,
+    type Reclaims,
+} from "../claims/index.ts";
+import { addressesOf, type PoolBook } from "../pools/index.ts";
+
+export interface NodeHoldsComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
+    readonly pools: PoolBook;
+    readonly claims: ClaimBook;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Pick<Reclaims, "done">;
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+const concurrency = 8;
+/** How soon it is looked again where another's claim was seen that the watch has not told yet. */
+const unseenMs = 2_000;
+
+/**
+ * Claims the Nodes' own addresses that lie in ranges of pools, as Reserved for the Node, during one term of leadership,
+ * so that no Pod can get one, whatever an agent knows of Nodes.
+ */
+export class NodeHolds {
+    readonly #components: NodeHoldsComponents;
+    readonly #intervalMs: number;
+    readonly #queue: WorkQueue;
+    /** Where Nodes have addresses, to find those that a pool touches. */
+    readonly #addresses = new RangeIndex<string>();
+    /** Names of claims that are in a Node's way. */
+    readonly #blocked = new Map<string, string>();
+
+    /** `intervalMs`: how often all held addresses are looked at, beside when something changes. */
+    constructor(components: NodeHoldsComponents, options: { readonly intervalMs: number }) {
+        this.#components = components;
+        this.#intervalMs = options.intervalMs;
+        this.#queue = new WorkQueue(
+            { logger: components.logger, clock: components.clock ?? systemClock },
+            { name: "node-addresses", concurrency },
+            (name, signal) => this.#reconcile(name, signal),
+        );
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { nodes, pools, claims, clock } = this.#components;
+        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        using _nodes = nodes.onChange((type, name, node, old) => this.#nodeChanged(type, name, node, old));
+        using _pools = pools.onChange((name, change) => {
+            if (change === "meaning") this.#poolChanged(name);
+        });
+        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        this.#queue.start(signal);
+        try {
+            while (!signal.aborted) {
+                for (const name of claims.holders) this.#queue.add(name);
+                await sleep(this.#intervalMs, signal, clock).catch(() => undefined);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
+        const addresses = type === "deleted" ? [] : addressesOf(node);
+        const before = old === undefined ? [] : addressesOf(old);
+        if (type === "updated" && addresses.map(formatIp).join() === before.map(formatIp).join()) return;
+        const ranges = addresses.map((ip) => rangeOf(ip));
+        if (ranges.length === 0) this.#addresses.delete(name);
+        else this.#addresses.set(name, ranges, name);
+        this.#queue.add(name);
+    }
+
+    #poolChanged(name: string): void {
+        const { pools, claims } = this.#components;
+        for (const { range } of pools.get(name)?.subnets ?? []) {
+            for (const { key } of this.#addresses.overlapping(range)) this.#queue.add(key);
+        }
+        for (const block of claims.blocksOf(name)) {
+            for (const claim of claims.block(block)?.claims ?? []) {
+                if (claim.pool === name && claim.owner.kind === "Node") this.#queue.add(claim.owner.name ?? "");
+            }
+        }
+    }
+
+    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
+        if (before?.owner.kind === "Node" && after === undefined) this.#queue.add(before.owner.name ?? "");
+        const waiting =
+            after === undefined && before !== undefined ? this.#blocked.get(before.metadata.name) : undefined;
+        if (waiting !== undefined) this.#queue.add(waiting);
+    }
+
+    async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const { nodes, claims } = this.#components;
+        const node = nodes.get(name);
+        for (const claim of [...claims.heldBy(name)]) {
+            if (!this.#isWanted(claim, node)) await this.#release(claim, signal);
+            else if (claim.owner.uid !== node?.metadata?.uid) await this.#adopt(claim, node, signal);
+        }
+        let again = false;
+        for (const ip of node === undefined ? [] : addressesOf(node)) {
+            const pool = this.#components.pools.covering(ip)[0];
+            if (node !== undefined && pool !== undefined) again = !(await this.#hold(node, ip, pool, signal)) || again;
+        }
+        if (again) return { requeueAfterMs: unseenMs };
+    }
+
+    #isWanted(claim: Claim, node: Node | undefined): boolean {
+        if (node === undefined || !addressesOf(node).some((ip) => sameIp(ip, claim.ip))) return false;
+        return this.#components.pools.covering(claim.ip).includes(claim.pool);
+    }
+
+    async #release(
+        { metadata: { name, uid }, owner: { name: holder = "" } }: Claim,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { api, writer, reclaims, logger } = this.#components;
+        const judge = async (live: Claim): Promise<Fate> => {
+            if (live.owner.kind !== "Node" || live.owner.name !== holder) return undefined;
+            const node = await api.find(nodeResource, { name: holder }, { signal });
+            return this.#isWanted(live, node) ? undefined : "delete";
+        };
+        if (!(await writer.change(name, uid, judge, signal))) return;
+        reclaims.done("node-address-unwanted");
+        logger.info("released an address that was held for a Node", { address: name, node: holder });
+    }
+
+    async #adopt(claim: Claim, node: Node | undefined, signal: AbortSignal): Promise<void> {
+        const adoptBy = node?.metadata?.uid ?? "";
+        const judge = (live: Claim): Fate =>
+            live.owner.kind === "Node" && live.owner.name === claim.owner.name && live.owner.uid !== adoptBy
+                ? { adoptBy }
+                : undefined;
+        await this.#components.writer.change(claim.metadata.name, claim.metadata.uid, judge, signal);
+    }
+
+    /** False: someone has the address whose claim the watch has not told yet. */
+    async #hold(node: Node, ip: IpAddress, pool: string, signal: AbortSignal): Promise<boolean> {
+        const { claims, writer, logger } = this.#components;
+        const { name: holder = "", uid = "" } = node.metadata ?? {};
+        const name = allocationName(ip);
+        const known = claims.get(name);
+        if (known !== undefined) {
+            if (known.owner.kind !== "Node") this.#report(node, known);
+            return true;
+        }
+        this.#blocked.delete(name);
+        const made = await writer.reserve({ ip, pool, owner: { kind: "Node", name: holder, uid } }, signal);
+        if (made !== undefined) logger.info("holding an address of a Node", { address: name, node: holder, pool });
+        return made !== undefined;
+    }
+
+    #report(node: Node, claim: Claim): void {
+        const { name } = claim.metadata;
+        if (this.#blocked.has(name)) return;
+        this.#blocked.set(name, node.metadata?.name ?? "");
+        const note = `The Node's address ${formatIp(claim.ip)} lies in IPPool ${claim.pool} and is claimed by ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
+        this.#components.recorder.record({
+            regarding: referenceTo(nodeResource, node),
+            type: "Warning",
+            reason: "AddressHeldElsewhere",
+            action: "HoldNodeAddress",
+            note,
+        });
+    }
+}

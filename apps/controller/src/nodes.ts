@@ -1,0 +1,28 @@
+import { type Node } from "@antrea/kube";
+
+/** By this taint an administrator says that a Node's machine is shut down and its Pods do not run. */
+export const outOfServiceTaint = "node.kubernetes.io/out-of-service";
+
+/** What is kept of a Node: a cluster may have thousands, and most of a Node is images and conditions. */
+export function slimNode(node: Node): Node {
+    const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};
+    const { podCIDR, podCIDRs } = node.spec ?? {};
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key === outOfServiceTaint);
+    const addresses = (node.status?.addresses ?? []).filter(
+        ({ type }) => type === "InternalIP" || type === "ExternalIP",
+    );
+    return {
+        metadata: {
+            ...(name !== undefined && { name }),
+            ...(uid !== undefined && { uid }),
+            ...(resourceVersion !== undefined && { resourceVersion }),
+            ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+        },
+        spec: {
+            ...(podCIDR !== undefined && { podCIDR }),
+            ...(podCIDRs !== undefined && { podCIDRs }),
+            ...(taints.length > 0 && { taints }),
+        },
+        ...(addresses.length > 0 && { status: { addresses } }),
+    };
+}

@@ -1,0 +1,87 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { type IpAddress } from "@antrea/ip";
+import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
+import { type Namespace, type StatefulSet } from "@antrea/kube";
+
+/** What a StatefulSet asks for. */
+export interface Demand {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly replicas: number;
+    /** The lowest ordinal. */
+    readonly start: number;
+    readonly deleting: boolean;
+    /** Undefined: its Pods take no address from pools. */
+    readonly pools: NamedPools | undefined;
+    readonly fixed: readonly IpAddress[];
+}
+
+/** Whether the pools of a StatefulSet are those of its Namespace. */
+export function asksNamespace(set: StatefulSet): boolean {
+    return set.spec?.template.metadata?.annotations?.[poolsAnnotation] === undefined;
+}
+
+/** Without its Namespace only one that does not ask for that one's pools can be judged. */
+export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
+    const annotations = set.spec?.template.metadata?.annotations;
+    const { name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
+    return {
+        namespace: set.metadata?.namespace ?? "",
+        name,
+        uid,
+        // Pods in the Node's own network take no address.
+        replicas: set.spec?.template.spec?.hostNetwork === true ? 0 : (set.spec?.replicas ?? 1),
+        start: set.spec?.ordinals?.start ?? 0,
+        deleting: deletionTimestamp !== undefined,
+        pools: poolsOf(annotations, namespace?.metadata?.annotations),
+        fixed: readPodIps(annotations?.[podIpsAnnotation] ?? "").ips,
+    };
+}
+
+/** What is kept of a StatefulSet. */
+export function slimSet(set: StatefulSet): StatefulSet {
+    const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
+    const { replicas, ordinals, template } = set.spec ?? {};
+    const annotations = only(template?.metadata?.annotations, [poolsAnnotation, podIpsAnnotation]);
+    return {
+        metadata: {
+            ...(namespace !== undefined && { namespace }),
+            ...(name !== undefined && { name }),
+            ...(uid !== undefined && { uid }),
+            ...(resourceVersion !== undefined && { resourceVersion }),
+            ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+        },
+        spec: {
+            selector: {},
+            ...(replicas !== undefined && { replicas }),
+            ...(ordinals !== undefined && { ordinals }),
+            template: {
+                metadata: { annotations },
+                ...(template?.spec?.hostNetwork === true && { spec: { hostNetwork: true, containers: [] } }),
+            },
+        },
+    };
+}
+
+/** What is kept of a Namespace. */
+export function slimNamespace(namespace: Namespace): Namespace {
+    const { name, uid, resourceVersion, annotations } = namespace.metadata ?? {};
+    return {
+        metadata: {
+            ...(name !== undefined && { name }),
+            ...(uid !== undefined && { uid }),
+            ...(resourceVersion !== undefined && { resourceVersion }),
+            annotations: only(annotations, [poolsAnnotation]),
+        },
+    };
+}
+
+function only(
+    annotations: Readonly<Record<string, string>> | undefined,
+    keys: readonly string[],
+): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+        keys.flatMap((key) => (annotations?.[key] === undefined ? [] : [[key, annotations[key]] as const])),
+    );
+}

@@ -1,0 +1,53 @@
+import { type Clock } from "@antrea/runtime";
+import { type Claim } from "../claims/index.ts";
+
+// A watch that is later than this has long been replaced by a new list.
+const keptMs = 60_000;
+
+/**
+ * Reservations that were written and that the watch has not told yet, so that what was just made is not planned again
+ * for the same ordinal, and addresses that a write is under way for.
+ */
+export class OwnWrites {
+    readonly #clock: Pick<Clock, "monotonic">;
+    readonly #claims = new Map<string, { readonly key: string; readonly claim: Claim; readonly at: number }>();
+    readonly #underWay = new Set<string>();
+
+    constructor(clock: Pick<Clock, "monotonic">) {
+        this.#clock = clock;
+    }
+
+    has(name: string): boolean {
+        return this.#underWay.has(name) || this.#claims.has(name);
+    }
+
+    /** For a StatefulSet, by `namespace/name`. */
+    of(key: string): readonly Claim[] {
+        const found: Claim[] = [];
+        for (const each of this.#claims.values()) if (each.key === key) found.push(each.claim);
+        return found;
+    }
+
+    /** Keeps others from planning with the address until `write` has ended. */
+    async writing(key: string, name: string, write: () => Promise<Claim | undefined>): Promise<Claim | undefined> {
+        this.#underWay.add(name);
+        try {
+            const claim = await write();
+            if (claim !== undefined) this.#claims.set(name, { key, claim, at: this.#clock.monotonic() });
+            return claim;
+        } finally {
+            this.#underWay.delete(name);
+        }
+    }
+
+    /** The watch told of this very object. */
+    seen({ metadata: { name, uid } }: Claim): void {
+        if (this.#claims.get(name)?.claim.metadata.uid === uid) this.#claims.delete(name);
+    }
+
+    /** Forgets what the watch never told, since it came and went between two lists. */
+    prune(): void {
+        const now = this.#clock.monotonic();
+        for (const [name, { at }] of this.#claims) if (now - at > keptMs) this.#claims.delete(name);
+    }
+}

@@ -1,0 +1,85 @@
+import { allocationName, type IpAllocation } from "@antrea/crd";
+import { RangeSet, formatIp, prefixRange } from "@antrea/ip";
+import { planReservations, type ListedPool, type ReservationPlan } from "@antrea/ipam";
+import { claimedBlocks, type Claim, type ClaimBook, type ClaimedInBlock } from "../claims/index.ts";
+import { type PoolBook } from "../pools/index.ts";
+import { type Demand } from "./demand.ts";
+
+export interface PlanningComponents {
+    readonly pools: Pick<PoolBook, "get" | "usable" | "overlaps">;
+    readonly claims: Pick<ClaimBook, "block" | "blocksOf" | "ofSet" | "get">;
+}
+
+export interface PlanningInput {
+    /** `namespace/name`. */
+    readonly key: string;
+    /** Undefined: there is no StatefulSet of this name. */
+    readonly demand: Demand | undefined;
+    /** Claims for it that the book does not know yet. */
+    readonly unseen: readonly Claim[];
+    /** Names of addresses that cannot be had, beside those that the book knows claims of. */
+    readonly taken: { has(name: string): boolean };
+}
+
+/** Plans what one StatefulSet is to have, from what is known of claims and pools now. */
+export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
+    const { pools, claims } = components;
+    const { key, demand, unseen, taken } = input;
+    const names = [...new Set(demand?.pools?.names ?? [])];
+    const known = [...claims.ofSet(key)];
+    const fresh = unseen.filter(({ metadata }) => claims.get(metadata.name)?.metadata.uid !== metadata.uid);
+    return planReservations({
+        set: demand,
+        pools: names.flatMap((name) => listedPool(name, components)),
+        unknownPools: names.filter((name) => pools.get(name) === undefined),
+        fixed: demand?.fixed ?? [],
+        claims: [...known, ...fresh].map(asAllocation),
+        isTaken: (ip) => {
+            const name = allocationName(ip);
+            return claims.get(name) !== undefined || taken.has(name);
+        },
+    });
+}
+
+/** How many addresses of a pool are free. */
+export function freeCount(name: string, components: PlanningComponents): bigint {
+    const counts = claimedIn(name, components).map(({ allocated, reserved }) => BigInt(allocated + reserved));
+    return counts.reduce((free, claimed) => free - claimed, components.pools.usable(name).size);
+}
+
+/** The addresses of a pool without the blocks in which none is free; a plan looks at the others one by one. */
+function roomyPart(name: string, components: PlanningComponents): RangeSet {
+    const full = claimedIn(name, components).filter(({ allocated, reserved, size }) => {
+        return BigInt(allocated + reserved) >= size;
+    });
+    return components.pools.usable(name).subtract(RangeSet.of(full.map(({ block }) => prefixRange(block))));
+}
+
+function claimedIn(name: string, { pools, claims }: PlanningComponents): readonly ClaimedInBlock[] {
+    const others = pools.overlaps(name).map(({ pool }) => pool);
+    return [...claimedBlocks(pools.usable(name), claims, [name, ...others]).values()];
+}
+
+function listedPool(name: string, components: PlanningComponents): readonly ListedPool[] {
+    const pool = components.pools.get(name);
+    if (pool === undefined) return [];
+    let usable: RangeSet | undefined;
+    return [
+        {
+            name,
+            family: pool.family,
+            // Found out only for a plan that looks for addresses.
+            get usable() {
+                return (usable ??= roomyPart(name, components));
+            },
+        },
+    ];
+}
+
+// As much of the object as a plan is made from.
+function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Claim): IpAllocation {
+    return {
+        metadata: { ...metadata, creationTimestamp: createdAt, generation },
+        spec: { address: formatIp(ip), block, pool, owner, state: pod === undefined ? "Reserved" : "Allocated" },
+    };
+}

@@ -1,0 +1,62 @@
+import { allocationName } from "@antrea/crd";
+import { formatIp } from "@antrea/ip";
+import { type MissingReservations } from "@antrea/ipam";
+import { apiVersionOf, statefulSets, type EventRecorder } from "@antrea/kube";
+import { describeHolder, setKeyOf, type ClaimBook } from "../claims/index.ts";
+import { type PoolBook } from "../pools/index.ts";
+import { type Demand } from "./demand.ts";
+
+export interface ReportsComponents {
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly claims: Pick<ClaimBook, "get">;
+    readonly pools: Pick<PoolBook, "get">;
+}
+
+/** Tells on the StatefulSet why ordinals have no address reserved. */
+export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
+    const { namespace, name, uid } = demand;
+    components.recorder.record({
+        regarding: { apiVersion: apiVersionOf(statefulSets), kind: statefulSets.kind, namespace, name, uid },
+        type: "Warning",
+        reason: "ReservationFailed",
+        action: "ReserveAddresses",
+        note: missingText(components, demand, missing),
+    });
+}
+
+export function missingText(
+    components: Omit<ReportsComponents, "recorder">,
+    demand: Demand,
+    { count, ordinals, families, pools, unknownPools }: MissingReservations,
+): string {
+    const more = count > ordinals.length ? ` and ${count - ordinals.length} more` : "";
+    const which = `No address is reserved for ordinal${count > 1 ? "s" : ""} ${ordinals.join(", ")}${more}`;
+    if (unknownPools.length > 0) {
+        return `${which}: there is no IPPool ${unknownPools.join(", ")}. Create it; it is tried again then.`;
+    }
+    const fixed = demand.fixed.filter(({ family }) => families.includes(family));
+    if (fixed.length > 0) {
+        const reasons = fixed.map(
+            (ip) => `${formatIp(ip)} of pod-ips ${whyNot(components, demand, allocationName(ip), pools)}`,
+        );
+        return `${which}: ${reasons.join("; ")}. Free the address, or change pod-ips; it is tried again.`;
+    }
+    const searched = families.map((family) => `IPv${family}`).join(" and ");
+    return `${which}: no ${searched} address is free in IPPool ${pools.join(", ")}. Add a range to the pool or free addresses; it is tried again.`;
+}
+
+function whyNot(
+    { claims, pools }: Omit<ReportsComponents, "recorder">,
+    { namespace, name, replicas }: Demand,
+    address: string,
+    names: readonly string[],
+): string {
+    const holder = claims.get(address);
+    if (holder === undefined) {
+        const known = names.filter((pool) => pools.get(pool) !== undefined);
+        return `is not handed out by IPPool ${known.join(", ")}`;
+    }
+    if (setKeyOf(holder) === `${namespace}/${name}`)
+        return `is one Pod's, and the StatefulSet has ${replicas} replicas`;
+    return `is claimed by ${describeHolder(holder)}`;
+}

@@ -1,0 +1,248 @@
+import { allocationName, type Metadata } from "@antrea/crd";
+import { formatIp } from "@antrea/ip";
+import { type MissingReservations, type NewReservation } from "@antrea/ipam";
+import {
+    WorkQueue,
+    namespaces,
+    statefulSets,
+    type ApiClient,
+    type EventRecorder,
+    type KubeLogger,
+    type ReconcileResult,
+} from "@antrea/kube";
+import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import { setKeyOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
+import { type PoolBook } from "../pools/index.ts";
+import { asksNamespace, demandOf, type Demand } from "./demand.ts";
+import { OwnWrites } from "./own-writes.ts";
+import { freeCount, planFor } from "./planning.ts";
+import { reportMissing } from "./reports.ts";
+import { type SetBook } from "./set-book.ts";
+import { Waiting } from "./waiting.ts";
+
+export interface ReservationsComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly sets: SetBook;
+    readonly pools: PoolBook;
+    readonly claims: ClaimBook;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Reclaims;
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+export interface ReservationsOptions {
+    /** How often all StatefulSets with reservations are looked at, beside when something changes. */
+    readonly intervalMs: number;
+}
+
+const concurrency = 8;
+/** Agents wait 20 s for a reservation. */
+const maxBackoffMs = 5_000;
+/** Ordinals of one StatefulSet that are reserved at the same time. */
+const ordinalsAtOnce = 8;
+const tickMs = 250;
+/** How soon a StatefulSet that waits is looked at although nothing came free; says again that it waits. */
+const waitingMs = 30_000;
+/** Most StatefulSets that are woken at once for one pool. */
+const wokenAtOnce = 64;
+
+/**
+ * Reserves addresses for the ordinals of StatefulSets and frees reservations that none asks for, during one term of
+ * leadership.
+ */
+export class Reservations {
+    readonly #components: ReservationsComponents;
+    readonly #clock: Clock;
+    readonly #options: ReservationsOptions;
+    readonly #queue: WorkQueue;
+    readonly #own: OwnWrites;
+    readonly #waiting = new Waiting();
+    /** Pools of which addresses came free since the last tick. */
+    readonly #freed = new Set<string>();
+    /** How many claims of a StatefulSet are to be freed. */
+    readonly #unwanted = new Map<string, number>();
+
+    constructor(components: ReservationsComponents, options: ReservationsOptions) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#own = new OwnWrites(this.#clock);
+        this.#queue = new WorkQueue(
+            { logger: components.logger, clock: this.#clock },
+            { name: "reservations", concurrency, maxBackoffMs },
+            (key, signal) => this.#reconcile(key, signal),
+        );
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { sets, pools, claims, reclaims } = this.#components;
+        await Promise.all([sets.synced(signal), pools.synced(signal), claims.synced(signal)]);
+        using _leaks = reclaims.watch("reservation-unwanted", () =>
+            [...this.#unwanted.values()].reduce((sum, count) => sum + count, 0),
+        );
+        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        using _sets = sets.onChange((key) => this.#queue.add(key));
+        using _pools = pools.onChange((name, change) => {
+            if (change === "meaning") for (const key of sets.asking(name)) this.#queue.add(key);
+        });
+        this.#queue.start(signal);
+        try {
+            let lookedAt = this.#clock.monotonic();
+            while (!signal.aborted) {
+                this.#wake();
+                if (this.#clock.monotonic() - lookedAt >= this.#options.intervalMs) {
+                    lookedAt = this.#clock.monotonic();
+                    this.#own.prune();
+                    for (const key of claims.sets) this.#queue.add(key);
+                }
+                await sleep(tickMs, signal, this.#clock).catch(() => undefined);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
+        const claim = after ?? before;
+        if (claim === undefined) return;
+        this.#own.seen(claim);
+        const key = setKeyOf(claim);
+        if (key !== undefined) this.#queue.add(key);
+        if (after !== undefined) return;
+        for (const pool of [claim.pool, ...this.#components.pools.covering(claim.ip)]) {
+            if (this.#waiting.has(pool)) this.#freed.add(pool);
+        }
+    }
+
+    /** Of those that wait as many are looked at as there are addresses for. */
+    #wake(): void {
+        for (const pool of this.#freed) {
+            const free = freeCount(pool, this.#components);
+            const count = free < wokenAtOnce ? Number(free) : wokenAtOnce;
+            for (const key of this.#waiting.next(pool, count)) this.#queue.add(key);
+        }
+        this.#freed.clear();
+    }
+
+    async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const taken = new Set<string>();
+        for (;;) {
+            signal.throwIfAborted();
+            const { sets } = this.#components;
+            const demand = sets.get(key);
+            // Its Namespace is not known yet; it is looked at when it is.
+            if (demand === undefined && sets.has(key)) return;
+            const plan = this.#plan(key, demand, taken);
+            if (demand !== undefined)
+                for (const { metadata = {} } of plan.adopt) await this.#adopt(metadata, demand, signal);
+            if (plan.release.length > 0) await this.#release(key, demand, signal);
+            else this.#unwanted.delete(key);
+            if (demand !== undefined && plan.create.length > 0) {
+                await this.#create(key, demand, plan.create, taken, signal);
+                // What others took, and what the plan left out, is planned anew.
+                continue;
+            }
+            return this.#settle(key, demand, plan.missing);
+        }
+    }
+
+    #plan(key: string, demand: Demand | undefined, taken: ReadonlySet<string>): ReturnType<typeof planFor> {
+        const own = this.#own;
+        return planFor(this.#components, {
+            key,
+            demand,
+            unseen: own.of(key),
+            taken: { has: (name) => taken.has(name) || own.has(name) },
+        });
+    }
+
+    #settle(
+        key: string,
+        demand: Demand | undefined,
+        missing: MissingReservations | undefined,
+    ): ReconcileResult | undefined {
+        this.#waiting.set(key, missing?.pools ?? []);
+        if (demand === undefined || missing === undefined) {
+            if (demand === undefined) this.#queue.forget(key);
+            return undefined;
+        }
+        reportMissing(this.#components, demand, missing);
+        return { requeueAfterMs: waitingMs };
+    }
+
+    async #create(
+        key: string,
+        demand: Demand,
+        plan: readonly NewReservation[],
+        taken: Set<string>,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { writer, logger } = this.#components;
+        const ordinals = [...Map.groupBy(plan, ({ ordinal }) => ordinal).values()];
+        let reserved = 0;
+        const reserve = async ({ ip, pool, ordinal }: NewReservation): Promise<void> => {
+            const name = allocationName(ip);
+            const { namespace, name: set, uid } = demand;
+            const owner = { kind: "StatefulSet", namespace, name: set, uid, index: ordinal } as const;
+            const made = await this.#own.writing(key, name, () => writer.reserve({ ip, pool, owner }, signal));
+            if (made === undefined) taken.add(name);
+            else reserved += 1;
+        };
+        for (let from = 0; from < ordinals.length; from += ordinalsAtOnce) {
+            signal.throwIfAborted();
+            const results = await Promise.allSettled(
+                ordinals
+                    .slice(from, from + ordinalsAtOnce)
+                    .flat()
+                    .map(reserve),
+            );
+            const failed = results.find((result) => result.status === "rejected");
+            if (failed !== undefined) throw failed.reason;
+        }
+        logger.info("reserved addresses", {
+            statefulSet: key,
+            reserved,
+            first: plan[0] && formatIp(plan[0].ip),
+            taken: plan.length - reserved,
+        });
+    }
+
+    async #adopt({ name = "", uid = "" }: Metadata, demand: Demand, signal: AbortSignal): Promise<void> {
+        const { writer, logger } = this.#components;
+        const key = `${demand.namespace}/${demand.name}`;
+        const judge = (live: Claim): Fate =>
+            setKeyOf(live) === key && live.owner.uid !== demand.uid ? { adoptBy: demand.uid } : undefined;
+        if (!(await writer.change(name, uid, judge, signal))) return;
+        logger.info("a StatefulSet took over the address of one that is gone", { statefulSet: key, address: name });
+    }
+
+    /** Frees what the StatefulSet does not ask for as it is now, read from the API server. */
+    async #release(key: string, seen: Demand | undefined, signal: AbortSignal): Promise<void> {
+        const { writer, reclaims, logger } = this.#components;
+        const live = await this.#readDemand(key, signal);
+        // Another one than the watch told of: it will tell.
+        if (live?.uid !== seen?.uid) return;
+        const { release } = this.#plan(key, live, new Set());
+        this.#unwanted.set(key, release.length);
+        const judge = (claim: Claim): Fate =>
+            claim.pod === undefined && setKeyOf(claim) === key ? "delete" : undefined;
+        for (const { metadata: { name = "", uid = "" } = {} } of release) {
+            if (!(await writer.change(name, uid, judge, signal))) continue;
+            reclaims.done("reservation-unwanted");
+            logger.info("freed an address that no StatefulSet asks for", { statefulSet: key, address: name });
+        }
+        this.#unwanted.delete(key);
+    }
+
+    async #readDemand(key: string, signal: AbortSignal): Promise<Demand | undefined> {
+        const { api } = this.#components;
+        const [namespace = "", name = ""] = key.split("/");
+        const set = await api.find(statefulSets, { namespace, name }, { signal });
+        if (set === undefined) return undefined;
+        const asked = asksNamespace(set) ? await api.find(namespaces, { name: namespace }, { signal }) : undefined;
+        return demandOf(set, asked);
+    }
+}

@@ -1,0 +1,117 @@
+import {
+    Informer,
+    namespaces,
+    statefulSets,
+    type ApiClient,
+    type KubeLogger,
+    type Namespace,
+    type StatefulSet,
+} from "@antrea/kube";
+import { type Clock, type LifecyclePart } from "@antrea/runtime";
+import { asksNamespace, demandOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
+
+export interface SetBookComponents {
+    readonly api: Pick<ApiClient, "list" | "watch">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+/** All StatefulSets and which pools they ask for, themselves or by their Namespace. */
+export class SetBook {
+    readonly part: LifecyclePart;
+    readonly #sets: Informer<StatefulSet>;
+    readonly #namespaces: Informer<Namespace>;
+    readonly #listeners = new Set<(key: string) => void>();
+    /** Keys of the StatefulSets by the pools they ask for, and the other way round. */
+    readonly #asking = new Map<string, Set<string>>();
+    readonly #asked = new Map<string, readonly string[]>();
+    readonly #inNamespace = new Map<string, Set<string>>();
+
+    constructor(components: SetBookComponents) {
+        this.#sets = new Informer(components, { resource: statefulSets, transform: slimSet });
+        this.#namespaces = new Informer(components, { resource: namespaces, transform: slimNamespace });
+        this.#sets.onChange((type, key, set, old) => {
+            // Most updates are of the status, which is not kept.
+            if (type === "updated" && old !== undefined && sameDemand(set, old)) return;
+            this.#changed(key);
+        });
+        this.#namespaces.onChange((type, name, { metadata }, old) => {
+            const before = JSON.stringify(old?.metadata?.annotations);
+            if (type === "updated" && JSON.stringify(metadata?.annotations) === before) return;
+            for (const key of [...(this.#inNamespace.get(name) ?? [])]) this.#changed(key);
+        });
+        this.part = {
+            name: "stateful-sets",
+            start: (signal) => {
+                this.#namespaces.start(signal);
+                this.#sets.start(signal);
+            },
+            stop: async () => {
+                await Promise.all([this.#sets.close(), this.#namespaces.close()]);
+            },
+        };
+    }
+
+    get hasSynced(): boolean {
+        return this.#sets.hasSynced && this.#namespaces.hasSynced;
+    }
+
+    async synced(signal: AbortSignal): Promise<void> {
+        await Promise.all([this.#sets.synced(signal), this.#namespaces.synced(signal)]);
+    }
+
+    has(key: string): boolean {
+        return this.#sets.get(key) !== undefined;
+    }
+
+    /**
+     * What a StatefulSet asks for. Undefined if there is none of that name, or its Namespace, which would have to tell,
+     * is not known yet.
+     */
+    get(key: string): Demand | undefined {
+        const set = this.#sets.get(key);
+        if (set === undefined) return undefined;
+        const namespace = this.#namespaces.get(set.metadata?.namespace ?? "");
+        return namespace === undefined && asksNamespace(set) ? undefined : demandOf(set, namespace);
+    }
+
+    /** Keys of the StatefulSets that ask for a pool. */
+    asking(pool: string): Iterable<string> {
+        return this.#asking.get(pool) ?? [];
+    }
+
+    /** Tells the keys of all StatefulSets at once, then each whose demand changed or that is gone. */
+    onChange(listener: (key: string) => void): Disposable {
+        this.#listeners.add(listener);
+        for (const keys of [...this.#inNamespace.values()]) for (const key of keys) listener(key);
+        return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    }
+
+    #changed(key: string): void {
+        const namespace = key.slice(0, key.indexOf("/"));
+        const known = this.has(key);
+        move(this.#inNamespace, known ? [] : [namespace], known ? [namespace] : [], key);
+        const pools = this.get(key)?.pools?.names ?? [];
+        move(this.#asking, this.#asked.get(key) ?? [], pools, key);
+        if (pools.length === 0) this.#asked.delete(key);
+        else this.#asked.set(key, pools);
+        for (const listener of [...this.#listeners]) listener(key);
+    }
+}
+
+function move(index: Map<string, Set<string>>, from: readonly string[], to: readonly string[], key: string): void {
+    for (const each of from) {
+        index.get(each)?.delete(key);
+        if (index.get(each)?.size === 0) index.delete(each);
+    }
+    for (const each of to) {
+        const keys = index.get(each) ?? new Set();
+        index.set(each, keys.add(key));
+    }
+}
+
+function sameDemand(a: StatefulSet, b: StatefulSet): boolean {
+    const parts = ({ metadata, spec }: StatefulSet): string =>
+        JSON.stringify([metadata?.uid, metadata?.deletionTimestamp, spec]);
+    return parts(a) === parts(b);
+}

@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { dirname, join } from "node:path";
+import { ipAllocations, ipPools } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
+import { PoolWorld, podOn } from "../pool-world.ts";
+
+export interface ClaimsBenchmark {
+    readonly claims: number;
+    /** A bare paged list of all claims by a client that keeps nothing. */
+    readonly listSeconds: number;
+    /** From the start of the process to its readiness. */
+    readonly readySeconds: number;
+    /** The same with no claims there. */
+    readonly emptySeconds: number;
+    /** Resident memory of the bundled controller some time after, and the highest, in MiB. */
+    readonly residentMiB: number;
+    readonly peakMiB: number;
+    /** From readiness to the pool's usage. */
+    readonly usageSeconds: number;
+}
+
+// Run as the image runs it.
+const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).pathname;
+const port = 24_370;
+
+/** Starts the bundled controller (build it first) on a real API server and etcd with this many claims of one pool. */
+export async function measureClaims(count: number): Promise<ClaimsBenchmark> {
+    await using world = await PoolWorld.start();
+    const path = join(dirname(world.server.kubeconfig()), "bench.conf");
+    const config = {
+        clientConnection: { kubeconfig: world.server.kubeconfig() },
+        apiPort: port,
+        featureGates: { AntreaIPAM: true },
+        leaderElection: { leaseDuration: "3s", renewDeadline: "2s", retryPeriod: "200ms" },
+    };
+    await writeFile(path, JSON.stringify(config));
+    const emptySeconds = await run(path, ({ seconds }) => Promise.resolve(seconds));
+    await world.pool("bench", "10.128.0.0/12");
+    const first = parseIp("10.128.1.0").value;
+    const writers = Array.from({ length: 32 }, async (_, writer) => {
+        for (let index = writer; index < count; index += 32) {
+            const address = formatIp({ family: 4, value: first + BigInt(index) });
+            const pod = podOn(`worker-node-${index % 1_000}`, `some-deployment-6d4cf56db6-${index}`);
+            await world.claim(address, "bench", pod);
+        }
+    });
+    await Promise.all(writers);
+    const listed = performance.now();
+    let seen = 0;
+    for await (const page of world.api.pages(ipAllocations)) seen += page.items.length;
+    const listSeconds = (performance.now() - listed) / 1_000;
+    if (seen !== count) throw new Error(`${seen} claims of ${count}`);
+    return await run(path, async ({ seconds: readySeconds, memory }) => {
+        const ready = performance.now();
+        const counted = async (): Promise<boolean> =>
+            (await world.api.get(ipPools, { name: "bench" })).status?.usage?.used === count;
+        await eventually(counted, { timeoutMs: 60_000 });
+        const usageSeconds = (performance.now() - ready) / 1_000;
+        await new Promise((resolve) => setTimeout(resolve, 10_000));
+        const [residentMiB, peakMiB] = [memory("VmRSS"), memory("VmHWM")];
+        return { claims: count, listSeconds, readySeconds, emptySeconds, residentMiB, peakMiB, usageSeconds };
+    });
+}
+
+async function run<T>(
+    path: string,
+    work: (started: { readonly seconds: number; readonly memory: (key: string) => number }) => Promise<T>,
+): Promise<T> {
+    const began = performance.now();
+    const env = { PATH: process.env.PATH, POD_NAMESPACE: "default", POD_NAME: "bench", POD_UID: "1" };
+    const child = spawn(process.execPath, ["--max-semi-space-size=8", bundle, "--config", path], {
+        env,
+        stdio: ["ignore", "ignore", "inherit"],
+    });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const memory = (key: string): number => {
+        const line = new RegExp(`${key}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${child.pid}/status`, "utf8"));
+        return Math.round(Number(line?.[1]) / 102.4) / 10;
+    };
+    try {
+        await eventually(ready, { timeoutMs: 120_000 });
+        return await work({ seconds: (performance.now() - began) / 1_000, memory });
+    } finally {
+        child.kill("SIGTERM");
+        await ended;
+    }
+}
+
+function ready(): Promise<boolean> {
+    return new Promise((resolve) => {
+        request({ host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false }, (response) => {
+            response.resume();
+            resolve(response.statusCode === 200);
+        })
+            .on("error", () => resolve(false))
+            .end();
+    });
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+    console.log(JSON.stringify(await measureClaims(Number(process.argv[2] ?? 100_000))));
+}

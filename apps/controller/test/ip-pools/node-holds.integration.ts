@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { ipPools } from "@antrea/crd";
+import { nodes } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { PoolWorld, podOn } from "../pool-world.ts";
+
+describe("addresses of Nodes inside pools", () => {
+    let world: PoolWorld;
+    beforeAll(async () => {
+        world = await PoolWorld.start();
+    });
+    afterAll(async () => world[Symbol.asyncDispose]());
+    afterEach(async () => world.clear());
+
+    async function held(): Promise<readonly string[]> {
+        return (await world.all())
+            .filter(({ spec: { owner } }) => owner.kind === "Node")
+            .map(({ spec: { owner, address, state, pool } }) => `${owner.name} ${address} ${pool} ${state}`)
+            .sort();
+    }
+    async function eventuallyHeld(...expected: readonly string[]): Promise<void> {
+        await eventually(async () => JSON.stringify(await held()) === JSON.stringify(expected), {
+            what: expected.join(", "),
+        });
+    }
+
+    it("are held for the Node, whichever is first, pool or Node, and released when either is no more", async () => {
+        await using term = world.term();
+        await world.server.addNode("n1", { internalIps: ["10.1.0.11", "fd00:1::11"] });
+        await world.pool("p4", "10.1.0.10-10.1.0.19");
+        await eventuallyHeld("n1 10.1.0.11 p4 Reserved");
+        await world.pool("p6", "fd00:1::10-fd00:1::1f");
+        await world.server.addNode("n2", { internalIps: ["10.1.0.12"] });
+        await eventuallyHeld("n1 10.1.0.11 p4 Reserved", "n1 fd00:1::11 p6 Reserved", "n2 10.1.0.12 p4 Reserved");
+        // n2 gets another address.
+        const addresses = [{ type: "InternalIP", address: "10.1.0.13" }];
+        const patch = { type: "merge", body: { status: { addresses } } } as const;
+        await world.api.patch(nodes, { name: "n2" }, patch, { subresource: "status" });
+        await eventuallyHeld("n1 10.1.0.11 p4 Reserved", "n1 fd00:1::11 p6 Reserved", "n2 10.1.0.13 p4 Reserved");
+        await world.server.deleteNode("n2");
+        await world.api.delete(ipPools, { name: "p6" });
+        await eventuallyHeld("n1 10.1.0.11 p4 Reserved");
+        await world.changePool("p4", "10.1.0.15-10.1.0.19");
+        await eventuallyHeld();
+        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="node-address-unwanted"}')).toBe("4");
+    });
+
+    it("stay with a Node that is registered anew, and come back when someone deletes the claim", async () => {
+        await using _term = world.term();
+        await world.pool("p4", "10.1.1.10-10.1.1.19");
+        await world.server.addNode("n1", { internalIps: ["10.1.1.11"] });
+        await eventuallyHeld("n1 10.1.1.11 p4 Reserved");
+        await world.server.deleteNode("n1");
+        const { metadata } = await world.server.addNode("n1", { internalIps: ["10.1.1.11"] });
+        await eventually(async () => (await world.find("10.1.1.11"))?.spec.owner.uid === metadata?.uid);
+        await world.free("10.1.1.11");
+        await eventuallyHeld("n1 10.1.1.11 p4 Reserved");
+    });
+
+    it("that a Pod has are told on the Node and held as soon as the Pod is gone", async () => {
+        await using term = world.term();
+        await world.pool("p4", "10.1.2.10-10.1.2.19");
+        await world.claim("10.1.2.11", "p4", podOn("n0", "web"));
+        await world.server.addNode("n1", { internalIps: ["10.1.2.11"] });
+        await eventually(() => term.notes("AddressHeldElsewhere").length === 1);
+        expect(term.notes("AddressHeldElsewhere")[0]).toContain("10.1.2.11");
+        expect(term.notes("AddressHeldElsewhere")[0]).toContain("Pod default/web on Node n0");
+        await world.free("10.1.2.11");
+        await eventuallyHeld("n1 10.1.2.11 p4 Reserved");
+    });
+
+    it("found by a new leader after Nodes and pools came and went without one", async () => {
+        await world.pool("p4", "10.1.3.10-10.1.3.19");
+        await world.server.addNode("n1", { internalIps: ["10.1.3.11"] });
+        await world.server.addNode("n2", { internalIps: ["10.1.3.12"] });
+        const first = world.term();
+        await eventuallyHeld("n1 10.1.3.11 p4 Reserved", "n2 10.1.3.12 p4 Reserved");
+        await first.stop();
+        await world.server.deleteNode("n1");
+        await world.server.addNode("n3", { internalIps: ["10.1.3.13"] });
+        await using _second = world.term();
+        await eventuallyHeld("n2 10.1.3.12 p4 Reserved", "n3 10.1.3.13 p4 Reserved");
+    });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "@jest/globals";
+import { ipAllocations, ipPools, type IpPool } from "@antrea/crd";
+import { admissionPolicies, customResourceDefinitions } from "@antrea/crd/schema";
+import { formatIp, parseIp } from "@antrea/ip";
+import { nodes, type ApiClient, type KubeObject } from "@antrea/kube";
+import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { ControllerProcess, fetchLocal } from "./controller-process.ts";
+import { PoolWorld, podOn } from "./pool-world.ts";
+
+const featureGates = { AntreaIPAM: true };
+const user = "system:serviceaccount:kube-system:antrea-controller";
+
+const rbac = { group: "rbac.authorization.k8s.io", version: "v1", namespaced: false } as const;
+
+/** The rights that antrea-controller needs for IPPools, and no more. */
+async function grant(api: ApiClient): Promise<void> {
+    const read = ["get", "list", "watch"];
+    const role = {
+        metadata: { name: "antrea-controller" },
+        rules: [
+            { apiGroups: [""], resources: ["nodes", "namespaces"], verbs: read },
+            { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+            { apiGroups: ["apps"], resources: ["statefulsets"], verbs: read },
+            { apiGroups: ["networking.k8s.io"], resources: ["servicecidrs"], verbs: ["list", "watch"] },
+            { apiGroups: ["crd.antrea.io"], resources: ["ippools"], verbs: ["list", "watch"] },
+            { apiGroups: ["crd.antrea.io"], resources: ["ippools/status"], verbs: ["patch"] },
+            {
+                apiGroups: ["crd.antrea.io"],
+                resources: ["ipallocations"],
+                verbs: [...read, "create", "update", "delete"],
+            },
+            { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update"] },
+            { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+        ],
+    };
+    const binding = {
+        metadata: { name: "antrea-controller" },
+        roleRef: { apiGroup: rbac.group, kind: "ClusterRole", name: "antrea-controller" },
+        subjects: [{ apiGroup: rbac.group, kind: "User", name: user }],
+    };
+    await api.create<KubeObject>({ ...rbac, plural: "clusterroles", kind: "ClusterRole" }, role);
+    await api.create<KubeObject>({ ...rbac, plural: "clusterrolebindings", kind: "ClusterRoleBinding" }, binding);
+}
+
+async function usage(api: ApiClient, name: string): Promise<NonNullable<IpPool["status"]>["usage"]> {
+    return (await api.get(ipPools, { name })).status?.usage;
+}
+
+describe("antrea-controller with the gate AntreaIPAM", () => {
+    it("does its work with the rights and under the policies that it is installed with", async () => {
+        await using server = await TestApiServer.start({ authorization: "RBAC", users: [user] });
+        await server.apply([...customResourceDefinitions(), ...admissionPolicies({ namespace: "kube-system" })]);
+        await using world = new PoolWorld(server);
+        await grant(world.api);
+        await world.pool("a", "10.4.0.10-10.4.0.29");
+        await world.server.addNode("down", { internalIps: ["10.4.0.12"] });
+        await world.set("web", { replicas: 2, pools: "a" });
+        await world.claim("10.4.0.20", "a", podOn("down", "gone"));
+        const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
+        const apiPort = 24_361;
+        await using controller = await ControllerProcess.start(server, { user, apiPort, config: { featureGates } });
+        await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
+        await eventually(async () => (await world.find("10.4.0.12"))?.spec.owner.kind === "Node");
+        await world.api.patch(nodes, { name: "down" }, { type: "merge", body: { spec: { taints } } });
+        await eventually(async () => (await world.find("10.4.0.20")) === undefined);
+        await eventually(async () => (await usage(world.api, "a"))?.reserved === 2);
+        await world.deleteSet("web");
+        await world.eventuallyOfSet("web", []);
+        expect(await fetchLocal(apiPort, "/readyz")).toMatchObject([200, expect.anything()]);
+        controller.signal("SIGTERM");
+        expect(await controller.ended()).toBe(0);
+        expect(controller.output).not.toMatch(/"level":"(warn|error)"/);
+    });
+
+    it("does nothing without the gate", async () => {
+        await using world = await PoolWorld.start();
+        await world.pool("a", "10.4.1.10-10.4.1.29");
+        await world.set("web", { pools: "a" });
+        await using controller = await ControllerProcess.start(world.server, { apiPort: 24_362 });
+        await eventually(() => controller.output.includes('"leading"'));
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
+        expect(await world.all()).toEqual([]);
+        expect(await usage(world.api, "a")).toBeUndefined();
+    });
+
+    it("goes on with the follower when the leader is killed or stands still in the middle, and doubles nothing", async () => {
+        await using world = await PoolWorld.start();
+        await world.pool("a", "10.5.0.0/16");
+        const start = async (name: string, apiPort: number): Promise<ControllerProcess> =>
+            ControllerProcess.start(world.server, { name, apiPort, config: { featureGates } });
+        await using first = await start("first", 24_363);
+        await eventually(() => first.output.includes('"leading"'));
+        await using second = await start("second", 24_364);
+        await eventually(async () => (await fetchLocal(24_364, "/readyz").catch(() => [0]))[0] === 200);
+        for (let index = 0; index < 5; index += 1) await world.set(`s${index}`, { replicas: 150, pools: "a" });
+        await eventually(async () => (await world.all()).length > 100);
+        await first.kill();
+        await eventually(() => second.output.includes('"leading"'));
+        await eventually(async () => (await world.all()).length > 200);
+        await using third = await start("third", 24_365);
+        await eventually(() => third.output.includes('"running"'));
+        second.signal("SIGSTOP");
+        for (let index = 0; index < 5; index += 2) await world.scale(`s${index}`, 100);
+        await eventually(() => third.output.includes('"leading"'), { timeoutMs: 20_000 });
+        second.signal("SIGCONT");
+        await eventually(async () => (await world.all()).length === 3 * 100 + 2 * 150, { timeoutMs: 30_000 });
+        await eventually(async () => (await usage(world.api, "a"))?.reserved === 600);
+        const ordinals = (await world.all()).map(({ spec: { owner } }) => `${owner.name} ${owner.index}`);
+        expect(new Set(ordinals).size).toBe(600);
+    }, 180_000);
+
+    it("starts with 10,000 claims about as soon as they are listed", async () => {
+        await using world = await PoolWorld.start();
+        const start = async (): Promise<readonly [controller: ControllerProcess, seconds: number]> => {
+            const began = performance.now();
+            const apiPort = 24_366;
+            const controller = await ControllerProcess.start(world.server, { apiPort, config: { featureGates } });
+            const ready = async (): Promise<boolean> =>
+                (await fetchLocal(apiPort, "/readyz").catch(() => [0]))[0] === 200;
+            await eventually(ready, { timeoutMs: 60_000 });
+            return [controller, (performance.now() - began) / 1_000];
+        };
+        const [first, emptySeconds] = await start();
+        await first.kill();
+        await world.pool("large", "10.6.0.0/16");
+        const base = parseIp("10.6.1.0").value;
+        const claim = async (index: number): Promise<void> => {
+            const address = formatIp({ family: 4, value: base + BigInt(index) });
+            await world.claim(address, "large", podOn(`node-${index % 100}`, `pod-of-some-deployment-${index}`));
+        };
+        const writers = Array.from({ length: 20 }, async (_, writer) => {
+            for (let index = writer; index < 10_000; index += 20) await claim(index);
+        });
+        await Promise.all(writers);
+        const began = performance.now();
+        expect((await world.api.list(ipAllocations)).items).toHaveLength(10_000);
+        const listSeconds = (performance.now() - began) / 1_000;
+        const [second, seconds] = await start();
+        await using _second = second;
+        // The benchmark is strict; here other tests may run beside.
+        expect(seconds - emptySeconds).toBeLessThan(listSeconds * 2 + 3);
+        await eventually(async () => (await usage(world.api, "large"))?.used === 10_000);
+    }, 240_000);
+});

@@ -1,0 +1,350 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
+import { KubeError, namespaces, type ApiClient } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { PoolWorld, podOn, type Term } from "../pool-world.ts";
+
+describe("reservations of StatefulSets", () => {
+    let world: PoolWorld;
+    let term: Term;
+    beforeAll(async () => {
+        world = await PoolWorld.start();
+    });
+    afterAll(async () => world[Symbol.asyncDispose]());
+    afterEach(async () => {
+        await term.stop();
+        await world.clear();
+    });
+
+    it("are made for each ordinal, whichever is first: set, pool or controller; more on scale-up, freed on scale-down", async () => {
+        await world.set("early", { replicas: 2, pools: "a" });
+        term = world.term();
+        await eventually(() => term.notes("ReservationFailed").some((note) => note.includes("there is no IPPool a")));
+        await world.pool("a", "10.2.0.10-10.2.0.29");
+        await world.eventuallyOfSet("early", ["0 10.2.0.10 Reserved", "1 10.2.0.11 Reserved"]);
+        await world.set("late", { replicas: 1, start: 5, pools: " a ," });
+        await world.eventuallyOfSet("late", ["5 10.2.0.12 Reserved"]);
+        await world.scale("early", 3);
+        await world.eventuallyOfSet("early", ["0 10.2.0.10 Reserved", "1 10.2.0.11 Reserved", "2 10.2.0.13 Reserved"]);
+        // Ordinal 1 runs when the set is scaled to nothing: its address goes with the Pod.
+        const claim = await world.api.get(ipAllocations, { name: "10.2.0.11" });
+        await world.use(claim, podOn("n1", "early-1"));
+        await world.scale("early", 0);
+        await world.eventuallyOfSet("early", ["1 10.2.0.11 Allocated"]);
+        await world.free("10.2.0.11");
+        await world.eventuallyOfSet("early", []);
+        expect(await world.ofSet("late")).toEqual(["5 10.2.0.12 Reserved"]);
+        const { spec } = await world.api.get(ipAllocations, { name: "10.2.0.12" });
+        expect(spec).toMatchObject({ block: "10.2.0.0/24", pool: "a", owner: { kind: "StatefulSet", index: 5 } });
+    });
+
+    it("end with the set, each when no Pod uses it; the same with orphaned Pods", async () => {
+        await world.pool("a", "10.2.1.10-10.2.1.29");
+        term = world.term();
+        for (const name of ["gone", "orphaned"]) {
+            await world.set(name, { replicas: 3, pools: "a" });
+            await eventually(async () => (await world.ofSet(name)).length === 3);
+            const running = (await world.all()).find(({ spec: { owner } }) => owner.name === name && owner.index === 1);
+            await world.use(running!, podOn("n1", `${name}-1`));
+            await world.deleteSet(name, name === "gone" ? "Background" : "Orphan");
+            const address = running!.spec.address;
+            await world.eventuallyOfSet(name, [`1 ${address} Allocated`]);
+            await new Promise((resolve) => setTimeout(resolve, 500));
+            expect(await world.ofSet(name)).toEqual([`1 ${address} Allocated`]);
+            await world.free(address);
+            await world.eventuallyOfSet(name, []);
+        }
+        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="reservation-unwanted"}')).toBe("6");
+        expect(await term.metric('antrea_controller_ippool_leaks{reason="reservation-unwanted"}')).toBe("0");
+    });
+
+    it("are taken over by a set of the same name, also those in use; not if it names another pool", async () => {
+        await world.pool("a", "10.2.2.10-10.2.2.29");
+        await world.pool("b", "10.2.3.10-10.2.3.29");
+        await world.set("same", { replicas: 2, pools: "a" });
+        term = world.term();
+        await world.eventuallyOfSet("same", ["0 10.2.2.10 Reserved", "1 10.2.2.11 Reserved"]);
+        const claim = await world.api.get(ipAllocations, { name: "10.2.2.10" });
+        await world.use(claim, podOn("n1", "same-0"));
+        await term.stop();
+        await world.deleteSet("same");
+        const { metadata } = await world.set("same", { replicas: 2, pools: "a" });
+        term = world.term();
+        await eventually(async () => (await world.all()).every(({ spec: { owner } }) => owner.uid === metadata?.uid));
+        expect(await world.ofSet("same")).toEqual(["0 10.2.2.10 Allocated", "1 10.2.2.11 Reserved"]);
+        await term.stop();
+        await world.deleteSet("same");
+        await world.set("same", { replicas: 2, pools: "b" });
+        term = world.term();
+        await world.eventuallyOfSet("same", ["0 10.2.2.10 Allocated", "0 10.2.3.10 Reserved", "1 10.2.3.11 Reserved"]);
+        await world.free("10.2.2.10");
+        await world.eventuallyOfSet("same", ["0 10.2.3.10 Reserved", "1 10.2.3.11 Reserved"]);
+    });
+
+    it("keep of two claims for one ordinal the one that a Pod uses, else the older", async () => {
+        await world.pool("a", "10.2.4.10-10.2.4.29");
+        const { metadata } = await world.set("twice", { replicas: 2, pools: "a" });
+        const owner = { kind: "StatefulSet", namespace: "default", name: "twice", uid: metadata?.uid ?? "" } as const;
+        await world.claim("10.2.4.20", "a", podOn("n1", "twice-0"), { ...owner, index: 0 });
+        await world.claim("10.2.4.21", "a", podOn("n1", "twice-1"), { ...owner, index: 1 });
+        await world.free("10.2.4.21");
+        await new Promise((resolve) => setTimeout(resolve, 1_100));
+        await world.claim("10.2.4.10", "a", podOn("n1", "twice-0"), { ...owner, index: 0 });
+        await world.claim("10.2.4.11", "a", podOn("n1", "twice-1"), { ...owner, index: 1 });
+        await world.free("10.2.4.11");
+        await world.free("10.2.4.20");
+        term = world.term();
+        await world.eventuallyOfSet("twice", ["0 10.2.4.10 Allocated", "1 10.2.4.21 Reserved"]);
+    });
+
+    it("are made of both families or neither, spread over the pools in order, and completed when addresses come free", async () => {
+        await world.pool("four", "10.2.5.10-10.2.5.29");
+        await world.pool("six", "fd00:2::10-fd00:2::11");
+        await world.pool("more-six", "fd00:2::20-fd00:2::20");
+        await world.claim("fd00:2::10", "six", podOn("n1", "other"));
+        await world.set("dual", { replicas: 3, pools: "four,six,more-six" });
+        term = world.term();
+        const two = ["0 10.2.5.10 Reserved", "0 fd00:2::11 Reserved", "1 10.2.5.11 Reserved", "1 fd00:2::20 Reserved"];
+        await world.eventuallyOfSet("dual", two);
+        await eventually(() => term.notes("ReservationFailed").length > 0);
+        expect(term.notes("ReservationFailed")[0]).toContain(
+            "ordinal 2: no IPv6 address is free in IPPool six, more-six",
+        );
+        expect(term.events.find(({ reason }) => reason === "ReservationFailed")?.regarding).toMatchObject({
+            kind: "StatefulSet",
+            name: "dual",
+            namespace: "default",
+        });
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        expect(await world.ofSet("dual")).toEqual(two);
+        const began = performance.now();
+        await world.free("fd00-2-0-0-0-0-0-10");
+        await world.eventuallyOfSet("dual", [...two, "2 10.2.5.12 Reserved", "2 fd00:2::10 Reserved"]);
+        expect(performance.now() - began).toBeLessThan(2_000);
+    });
+
+    it("go on as soon as a pool is exhausted no more: by a Pod that ends, or by a larger range; the pool says so", async () => {
+        await world.pool("small", "10.2.6.10-10.2.6.12");
+        await world.claim("10.2.6.10", "small", podOn("n1", "other"));
+        term = world.term();
+        await world.set("wide", { replicas: 4, pools: "small" });
+        await world.eventuallyOfSet("wide", ["0 10.2.6.11 Reserved", "1 10.2.6.12 Reserved"]);
+        await eventually(() => term.notes("ReservationFailed").some((note) => note.includes("ordinals 2, 3")));
+        const exhausted = async (): Promise<string | undefined> =>
+            (await world.api.get(ipPools, { name: "small" })).status?.conditions?.find(
+                ({ type }) => type === "Exhausted",
+            )?.status;
+        await eventually(async () => (await exhausted()) === "True");
+        await world.free("10.2.6.10");
+        await world.eventuallyOfSet("wide", ["0 10.2.6.11 Reserved", "1 10.2.6.12 Reserved", "2 10.2.6.10 Reserved"]);
+        await world.changePool("small", "10.2.6.10-10.2.6.20");
+        await eventually(async () => (await world.ofSet("wide")).includes("3 10.2.6.13 Reserved"));
+        await eventually(async () => (await exhausted()) === "False");
+    });
+
+    it("serve all that wait for one pool in turn as its addresses come free one by one", async () => {
+        await world.pool("small", "10.2.7.10-10.2.7.17");
+        for (let last = 10; last < 18; last += 1) await world.claim(`10.2.7.${last}`, "small", podOn("n1", `p${last}`));
+        term = world.term();
+        for (let index = 0; index < 8; index += 1) await world.set(`s${index}`, { pools: "small" });
+        await eventually(() => term.notes("ReservationFailed").length >= 8);
+        for (let last = 10; last < 18; last += 1) {
+            await world.free(`10.2.7.${last}`);
+            await eventually(async () => {
+                const claims = await world.all();
+                return claims.filter(({ spec: { owner } }) => owner.kind === "StatefulSet").length === last - 9;
+            });
+        }
+        const names = new Set((await world.all()).map(({ spec: { owner } }) => owner.name));
+        expect(names.size).toBe(8);
+    });
+
+    it("with pod-ips are of exactly that address; who holds it is named, and it is had when that one lets go", async () => {
+        await world.pool("a", "10.2.8.10-10.2.8.29");
+        await world.claim("10.2.8.15", "a", podOn("n7", "other"));
+        term = world.term();
+        await world.set("fixed", { pools: "a", podIps: "10.2.8.15" });
+        await eventually(() => term.notes("ReservationFailed").length > 0);
+        expect(term.notes("ReservationFailed")[0]).toContain(
+            "10.2.8.15 of pod-ips is claimed by Pod default/other on Node n7",
+        );
+        expect(await world.ofSet("fixed")).toEqual([]);
+        await world.free("10.2.8.15");
+        await world.eventuallyOfSet("fixed", ["0 10.2.8.15 Reserved"]);
+        await world.set("outside", { pools: "a", podIps: "10.9.9.9" });
+        await eventually(() => term.notes("ReservationFailed").some((note) => note.includes("10.9.9.9")));
+        expect(term.notes("ReservationFailed").at(-1)).toContain("is not handed out by IPPool a");
+    });
+
+    it("come from the Namespace's pools where the template names none, also when the Namespace names them later", async () => {
+        await world.pool("ns", "10.2.9.10-10.2.9.29");
+        await world.pool("own", "10.2.10.10-10.2.10.29");
+        term = world.term();
+        await world.server.addNamespace("team");
+        await world.set("team/inherits");
+        await world.set("team/owns", { pools: "own" });
+        await world.set("team/host", { hostNetwork: true });
+        await world.eventuallyOfSet("owns", ["0 10.2.10.10 Reserved"]);
+        expect(await world.ofSet("inherits")).toEqual([]);
+        const body = { metadata: { annotations: { [poolsAnnotation]: "ns" } } };
+        await world.api.patch(namespaces, { name: "team" }, { type: "merge", body });
+        await world.eventuallyOfSet("inherits", ["0 10.2.9.10 Reserved"]);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(await world.ofSet("host")).toEqual([]);
+        expect(await world.ofSet("owns")).toEqual(["0 10.2.10.10 Reserved"]);
+    });
+
+    it("give no address twice while agents take addresses of the same pool, and all are had in the end", async () => {
+        await world.pool("busy", "10.2.11.0/24");
+        term = world.term();
+        const takers = Array.from({ length: 4 }, async (_, taker) => {
+            let taken = 0;
+            for (let last = 2 + taker; last < 255 && taken < 20; last += 1) {
+                const claim = world.claim(`10.2.11.${last}`, "busy", podOn(`n${taker}`, `p${taker}-${taken}`));
+                taken += await claim.then(
+                    () => 1,
+                    () => 0,
+                );
+            }
+        });
+        await Promise.all([
+            ...takers,
+            ...Array.from({ length: 6 }, (_, index) => world.set(`set-${index}`, { replicas: 20, pools: "busy" })),
+        ]);
+        await eventually(async () => (await world.all()).length >= 80 + 120, { timeoutMs: 30_000 });
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        const claims = await world.all();
+        expect(claims).toHaveLength(200);
+        const ordinals = claims.filter(({ spec: { owner } }) => owner.kind === "StatefulSet");
+        expect(new Set(ordinals.map(({ spec: { owner } }) => `${owner.name} ${owner.index}`)).size).toBe(120);
+    });
+
+    it("survive lost answers: what was created is not created again for the same ordinal", async () => {
+        await world.pool("a", "10.2.12.10-10.2.12.29");
+        let creates = 0;
+        const wrap = (api: ApiClient): ApiClient =>
+            new Proxy(api, {
+                get: (target, property) => {
+                    const value: unknown = Reflect.get(target, property, target);
+                    if (property !== "create") return typeof value === "function" ? value.bind(target) : value;
+                    return async (...args: Parameters<ApiClient["create"]>) => {
+                        creates += 1;
+                        const lost = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
+                        if (creates % 3 === 1) throw lost;
+                        const made = await target.create(...args);
+                        if (creates % 3 === 2) throw lost;
+                        return made;
+                    };
+                },
+            });
+        await world.set("lossy", { replicas: 5, pools: "a" });
+        term = world.term({ wrap });
+        await world.eventuallyOfSet(
+            "lossy",
+            [0, 1, 2, 3, 4].map((index) => `${index} 10.2.12.${10 + index} Reserved`),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(await world.all()).toHaveLength(5);
+    });
+
+    it.each([
+        ["another is had", "fd00:3::10-fd00:3::11", ["0 10.2.15.10 Reserved", "0 fd00:3::11 Reserved"]],
+        ["neither is kept", "fd00:3::10-fd00:3::10", []],
+    ])("of two families whose second someone takes in that moment: %s", async (_name, six, expected) => {
+        await world.pool("four", "10.2.15.10-10.2.15.29");
+        await world.pool("six", six);
+        let stolen = false;
+        const wrap = (api: ApiClient): ApiClient =>
+            new Proxy(api, {
+                get: (target, property) => {
+                    const value: unknown = Reflect.get(target, property, target);
+                    if (property !== "create") return typeof value === "function" ? value.bind(target) : value;
+                    return async (...args: Parameters<ApiClient["create"]>) => {
+                        if (args[1].metadata?.name === "fd00-3-0-0-0-0-0-10" && !stolen) {
+                            stolen = true;
+                            await world.claim("fd00:3::10", "six", podOn("n1", "thief"));
+                        }
+                        return target.create(...args);
+                    };
+                },
+            });
+        await world.set("dual", { pools: "four,six" });
+        term = world.term({ wrap });
+        await eventually(() => stolen);
+        await eventually(() => expected.length > 0 || term.notes("ReservationFailed").length > 0);
+        await world.eventuallyOfSet("dual", expected);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(await world.ofSet("dual")).toEqual(expected);
+    });
+
+    it("are finished by the next leader, without a second claim for any ordinal", async () => {
+        await world.pool("a", "10.2.13.0/24");
+        await world.set("large", { replicas: 200, pools: "a" });
+        term = world.term();
+        await eventually(async () => (await world.ofSet("large")).length > 20);
+        await term.stop();
+        const atStop = (await world.ofSet("large")).length;
+        expect(atStop).toBeLessThan(200);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(await world.ofSet("large")).toHaveLength(atStop);
+        term = world.term();
+        await eventually(async () => (await world.ofSet("large")).length === 200);
+        const ordinals = (await world.ofSet("large")).map((text) => text.split(" ")[0]);
+        expect(new Set(ordinals).size).toBe(200);
+    });
+
+    it("of sets that went while no controller led are freed by the next leader", async () => {
+        await world.pool("a", "10.2.16.10-10.2.16.29");
+        for (const name of ["stays", "goes"]) await world.set(name, { replicas: 2, pools: "a" });
+        term = world.term();
+        await eventually(async () => (await world.all()).length === 4);
+        await term.stop();
+        await world.deleteSet("goes");
+        await world.scale("stays", 1);
+        term = world.term();
+        await world.eventuallyOfSet("goes", []);
+        await eventually(async () => (await world.ofSet("stays")).length === 1);
+        expect((await world.ofSet("stays"))[0]).toMatch(/^0 /);
+    });
+
+    it("go on when the API server comes back, without a second claim for any ordinal", async () => {
+        await world.pool("a", "10.2.17.0/24");
+        await world.set("large", { replicas: 150, pools: "a" });
+        term = world.term();
+        await eventually(async () => (await world.ofSet("large")).length > 20);
+        await world.server.restart();
+        await eventually(async () => (await world.ofSet("large")).length === 150, { timeoutMs: 45_000 });
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const ordinals = (await world.ofSet("large")).map((text) => text.split(" ")[0]);
+        expect([ordinals.length, new Set(ordinals).size]).toEqual([150, 150]);
+    });
+
+    it("are not freed on what the watch told: the live set decides", async () => {
+        await world.pool("a", "10.2.14.10-10.2.14.29");
+        await world.set("alive", { replicas: 2, pools: "a" });
+        // This controller believes that the set has one replica only.
+        const wrap = (api: ApiClient): ApiClient =>
+            new Proxy(api, {
+                get: (target, property) => {
+                    const value: unknown = Reflect.get(target, property, target);
+                    if (property !== "list") return typeof value === "function" ? value.bind(target) : value;
+                    return async (...args: Parameters<ApiClient["list"]>) => {
+                        const result = await target.list(...args);
+                        const { plural } = args[0];
+                        if (plural !== "statefulsets") return result;
+                        const items = result.items.map((item) => ({
+                            ...item,
+                            spec: { ...(item as { readonly spec?: object }).spec, replicas: 1 },
+                        }));
+                        return { ...result, items };
+                    };
+                },
+            });
+        term = world.term();
+        await eventually(async () => (await world.ofSet("alive")).length === 2);
+        await term.stop();
+        term = world.term({ wrap, intervalMs: 200 });
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        expect(await world.ofSet("alive")).toHaveLength(2);
+    });
+});

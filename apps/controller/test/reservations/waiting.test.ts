@@ -1,0 +1,56 @@
+import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/runtime/testing";
+import { OwnWrites } from "../../src/reservations/own-writes.ts";
+import { Waiting } from "../../src/reservations/waiting.ts";
+import { ClaimReader, type Claim } from "../../src/claims/claim.ts";
+import { allocation } from "../fakes.ts";
+
+describe("Waiting", () => {
+    it("serves in turn: who was served and waits on goes to the end", () => {
+        const waiting = new Waiting();
+        for (const key of ["a", "b", "c"]) waiting.set(key, ["p"]);
+        expect(waiting.next("p", 2)).toEqual(["a", "b"]);
+        waiting.set("a", ["p", "q"]);
+        waiting.set("b", []);
+        expect(waiting.next("p", 5)).toEqual(["c", "a"]);
+        expect(waiting.next("q", 5)).toEqual(["a"]);
+        expect(waiting.next("p", 0)).toEqual([]);
+        waiting.set("a", ["q"]);
+        waiting.set("c", []);
+        expect([waiting.has("p"), waiting.has("q")]).toEqual([false, true]);
+    });
+});
+
+describe("OwnWrites", () => {
+    const claim = (address: string): Claim => new ClaimReader().read(allocation(address, "p"));
+
+    it("knows an address from before the write until the watch tells of that very claim", async () => {
+        const own = new OwnWrites(new ManualClock());
+        const answer = Promise.withResolvers<Claim | undefined>();
+        const writing = own.writing("ns/web", "10.0.0.1", () => answer.promise);
+        expect([own.has("10.0.0.1"), own.of("ns/web").length]).toEqual([true, 0]);
+        const made = claim("10.0.0.1");
+        answer.resolve(made);
+        await writing;
+        expect([own.has("10.0.0.1"), own.of("ns/web"), own.of("ns/db")]).toEqual([true, [made], []]);
+        own.seen({ ...made, metadata: { ...made.metadata, uid: "an earlier one" } });
+        expect(own.has("10.0.0.1")).toBe(true);
+        own.seen(made);
+        expect([own.has("10.0.0.1"), own.of("ns/web")]).toEqual([false, []]);
+    });
+
+    it("forgets addresses that were taken, writes that failed, and what the watch never tells", async () => {
+        const clock = new ManualClock();
+        const own = new OwnWrites(clock);
+        await own.writing("ns/web", "10.0.0.1", () => Promise.resolve(undefined));
+        await own.writing("ns/web", "10.0.0.2", () => Promise.reject(new Error("away"))).catch(() => undefined);
+        expect([own.has("10.0.0.1"), own.has("10.0.0.2")]).toEqual([false, false]);
+        await own.writing("ns/web", "10.0.0.3", () => Promise.resolve(claim("10.0.0.3")));
+        await clock.advance(50_000);
+        own.prune();
+        expect(own.has("10.0.0.3")).toBe(true);
+        await clock.advance(20_000);
+        own.prune();
+        expect(own.has("10.0.0.3")).toBe(false);
+    });
+});
