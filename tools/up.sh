@@ -29,6 +29,10 @@ start_demo() {
     kubectl -n antrea-demo rollout status daemonset/server --timeout=180s
     kubectl -n antrea-demo rollout status daemonset/client --timeout=180s
     kubectl -n kube-system rollout status deployment/coredns --timeout=180s
+    kubectl apply -f "$TOOLS/demo/pool.yaml"
+    kubectl apply -f "$TOOLS/demo/pool-pods.yaml"
+    kubectl -n antrea-demo wait --for=condition=Ready pod/pool-pod --timeout=120s
+    kubectl -n antrea-demo rollout status statefulset/pool-set --timeout=120s
 }
 
 "$TOOLS/setup/bootstrap.sh"
@@ -42,11 +46,12 @@ if ! cluster_stands; then
     printf '%s\n' "$inputs" >"$stamp"
 fi
 "$TOOLS/images/load.sh" "$CLUSTER"
-"$TOOLS/cluster/install-chart.sh" "$CLUSTER"
+"$TOOLS/cluster/install-chart.sh" "$CLUSTER" --set featureGates.AntreaIPAM=true
 QUIET_WHEN_INSTANT=1 step "Nodes and agents become ready" wait_for_nodes
 step "demo Pods" start_demo
 rc=0
 "$TOOLS/demo/show.sh" || rc=$?
 echo
+"$TOOLS/demo/show-pools.sh" || rc=$?
 say "up after $(($(date +%s) - begin)) s. Look around with: kubectl --context kind-$CLUSTER get pods -A -o wide"
 exit "$rc"

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { apply, inAgent, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
+import { claimsOf, setIpam, expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { manifest, TestNamespace, type TestPod } from "../fixture/pods.ts";
+import { eventually } from "../fixture/run.ts";
+
+describe("addresses of pools outlive", () => {
+    const [node = "", other = ""] = workers;
+    const annotations = { [poolsKey]: "e2e-recovery" };
+    let namespace: TestNamespace;
+    let pools: TestPools;
+    let one: TestPod;
+    let two: TestPod;
+    let claims: readonly ClaimJson[];
+
+    const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+    beforeAll(async () => {
+        await setIpam(true);
+        namespace = await TestNamespace.create("e2e-ipam-recovery");
+        pools = await TestPools.create({
+            "e2e-recovery": [{ cidr: "10.26.0.0/24", gateway: "10.26.0.1", prefixLength: 24 }],
+        });
+        [one, two] = (await namespace.start([
+            { name: "one", node, annotations },
+            { name: "two", node, annotations },
+        ])) as [TestPod, TestPod];
+        claims = await claimsOf("e2e-recovery");
+    }, 240_000);
+    afterAll(async () => {
+        await namespace[Symbol.asyncDispose]();
+        await pools[Symbol.asyncDispose]();
+    }, 240_000);
+
+    it("a restart of the agent, without a lost ping", async () => {
+        const ping = namespace.exec("one", `ping -c 100 -i 0.1 -W 5 -q ${two.ip4}`, 60_000);
+        await pause(1_000);
+        await killDaemon(node, "agent");
+        expect(await ping).toMatch(/100 packets transmitted, 100 (packets )?received, 0% packet loss/);
+        await waitForAgents();
+        expect(await claimsOf("e2e-recovery")).toEqual(claims);
+    });
+
+    it("a lost conf.db", async () => {
+        await inAgent(node, "antrea-ovs", [
+            "sh",
+            "-c",
+            "rm -f /etc/openvswitch/conf.db /etc/openvswitch/.conf.db.*; kill -9 $(pidof ovsdb-server)",
+        ]);
+        await eventually("Pods reach each other again", () => namespace.exec("one", `ping -c 1 -W 1 ${two.ip4}`));
+        await killDaemon(node, "agent");
+        await waitForAgents();
+        const [three] = await namespace.start([{ name: "three", node, annotations }]);
+        expect([one.ip4, two.ip4]).not.toContain(three?.ip4);
+        expect(await namespace.exec("three", `ping -c 2 -i 0.2 -W 2 ${one.ip4}`)).toContain(" 0% packet loss");
+        await namespace.delete("three");
+        expect((await claimsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(claims);
+    });
+
+    it("the deletion of their claim, which only somebody who insists can do", async () => {
+        await expect(kubectl(["delete", "ipallocation", one.ip4])).rejects.toThrow("ipam.antrea.io/force-delete");
+        await kubectl(["annotate", "ipallocation", one.ip4, "ipam.antrea.io/force-delete=true"]);
+        await kubectl(["delete", "ipallocation", one.ip4]);
+        const made = await eventually(
+            "the claim is made again",
+            async () => (await claimsOf("e2e-recovery")).find(({ metadata }) => metadata.name === one.ip4),
+            90_000,
+        );
+        const before = claims.find(({ metadata }) => metadata.name === one.ip4);
+        expect(made.metadata.uid).not.toBe(before?.metadata.uid);
+        expect(made.spec).toEqual(before?.spec);
+        expect(await namespace.exec("one", `ping -c 2 -i 0.2 -W 2 ${two.ip4}`)).toContain(" 0% packet loss");
+    });
+
+    it("agents that are killed while many Pods come and go", async () => {
+        const names = Array.from({ length: 24 }, (_, n) => `burst-${n}`);
+        const starts = names.map((name, n) =>
+            manifest(namespace.name, { name, node: n % 2 === 0 ? node : other, annotations }),
+        );
+        await apply(starts);
+        await pause(1_500);
+        await killDaemon(node, "agent");
+        await pause(1_500);
+        await killDaemon(other, "agent");
+        const ips = (await namespace.ready(names)).map(({ ip4 }) => ip4);
+        expect(new Set([...ips, one.ip4, two.ip4]).size).toBe(names.length + 2);
+        const removal = namespace.delete(...names.slice(0, 16));
+        await pause(1_000);
+        await killDaemon(node, "agent");
+        await removal;
+        await waitForAgents();
+        await eventually(
+            "only who is there has addresses",
+            async () => {
+                const holders = (await claimsOf("e2e-recovery")).map(({ spec }) => spec.pod?.name);
+                expect(holders.sort()).toEqual(["one", "two", ...names.slice(16)].sort());
+                return true;
+            },
+            120_000,
+            1_000,
+        );
+        await expectConsistent();
+    });
+});

@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "@jest/globals";
+
+const root = new URL("../../", import.meta.url);
+const examples = "e2e/examples/ipam";
+const page = readFileSync(new URL("docs/ipam.md", root), "utf8");
+const suite = readFileSync(new URL("e2e/suites/62-ipam-examples.e2e.ts", root), "utf8");
+const files = readdirSync(new URL(examples, root));
+
+describe("docs/ipam.md", () => {
+    it.each(files)("shows %s as it is tried", (file) => {
+        const text = readFileSync(new URL(`${examples}/${file}`, root), "utf8");
+        expect(page).toContain(`[${file}](../${examples}/${file})`);
+        expect(page).toContain(`\`\`\`yaml\n${text}\`\`\`\n`);
+        expect(suite).toContain(`"${file.replace(".yaml", "")}"`);
+    });
+
+    it("shows no manifest that is not tried", () => {
+        const shown = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text);
+        const tried = files.map((file) => readFileSync(new URL(`${examples}/${file}`, root), "utf8"));
+        for (const text of shown) expect(tried).toContain(text);
+    });
+});
