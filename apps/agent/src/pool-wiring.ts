@@ -11,7 +11,8 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
         interfaces: () =>
             network
                 .interfaces()
-                .filter((known) => isPoolRecord(known.record) && !network.isLeaving(known))
+                // Those that are being removed too: their claims are in use until port and flows are gone.
+                .filter((known) => isPoolRecord(known.record))
                 .map(({ record }) => wiredOf(record)),
         linkExists: async (wired) => {
             const known = found(wired);

@@ -146,7 +146,7 @@ export class PoolAllocator {
             );
         }
         const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
-        // MUT
+        this.#owed.delete(keyOf(request));
         const outcomes = await Promise.allSettled(
             families.map(([family, candidates]) => this.#claimOne(request, family, candidates, holder, limit)),
         );

@@ -33,6 +33,8 @@ export interface ReservationWanted {
     readonly fixed: IpAddress | undefined;
 }
 
+const maxSeen = 256;
+
 interface View {
     readonly informer: Informer<IpAllocation>;
     usedAt: number;
@@ -49,6 +51,8 @@ export class Reservations {
     readonly #idleMs: number;
     readonly #stop = new AbortController();
     readonly #views = new Map<string, View>();
+    /** Where the claims of ordinals were found last, so that a Pod that waits for long does not list a pool each time. */
+    readonly #seen = new Map<string, IpAddress>();
 
     constructor(components: ReservationsComponents, options: ReservationsOptions = {}) {
         this.#components = components;
@@ -140,15 +144,32 @@ export class Reservations {
 
     /** The ordinal's claim in the hands of another Pod. */
     async #held(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpAllocation | undefined> {
-        const { api, own } = this.#components;
+        const { own, writer } = this.#components;
+        const { place, pools } = wanted;
         const { namespace } = holder.pod;
-        const family = wanted.pools[0]?.pool.family;
-        const here = own.ofOrdinal(namespace, wanted.place).find((claim) => claimIp(claim).family === family);
+        const family = pools[0]?.pool.family;
+        const here = own.ofOrdinal(namespace, place).find((claim) => claimIp(claim).family === family);
         if (here !== undefined) return here;
-        for (const { pool } of wanted.pools) {
+        const key = `${namespace}/${place.name}/${place.ordinal}/${family}`;
+        const seen = this.#seen.get(key);
+        const again = seen && (await writer.find(seen, signal));
+        if (again?.spec.pod !== undefined && isForOrdinal(again, namespace, place)) return again;
+        this.#seen.delete(key);
+        const found = await this.#listed(wanted, namespace, signal);
+        if (found !== undefined) this.#seen.set(key, claimIp(found));
+        if (this.#seen.size > maxSeen) this.#seen.delete(this.#seen.keys().next().value ?? "");
+        return found;
+    }
+
+    async #listed(
+        { place, pools }: ReservationWanted,
+        namespace: string,
+        signal: AbortSignal,
+    ): Promise<IpAllocation | undefined> {
+        for (const { pool } of pools) {
             const query = { fieldSelector: `spec.pool=${pool.name},spec.state=Allocated`, signal };
-            for await (const { items } of api.pages(ipAllocations, query)) {
-                const found = items.find((claim) => isForOrdinal(claim, namespace, wanted.place));
+            for await (const { items } of this.#components.api.pages(ipAllocations, query)) {
+                const found = items.find((claim) => isForOrdinal(claim, namespace, place));
                 if (found !== undefined) return found;
             }
         }

@@ -112,6 +112,16 @@ describe("the Pod of an ordinal", () => {
         });
     });
 
+    it("that waits for long asks for the one claim, not for all of the pool again", async () => {
+        reserve("10.2.0.12", 2, podOn("far"));
+        const agent = cluster.agent("a", { reservationWaitMs: 20 });
+        for (let at = 0; at < 3; at += 1) {
+            const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+            await expect(claim).rejects.toMatchObject({ code: "HELD_ON_OTHER_NODE" });
+        }
+        expect(cluster.api.requests.filter((one) => one.includes("spec.state=Allocated"))).toHaveLength(1);
+    });
+
     it("is told that the earlier Pod of this Node has it still, and gets it when that is released", async () => {
         reserve("10.2.0.12", 2, podOn("a"));
         const agent = cluster.agent("a", { reservationWaitMs: 50 });

@@ -28,7 +28,7 @@ async function work(job: WorkerJob): Promise<WorkerResult> {
     const agents = Object.keys(pods).map((nodeName) => {
         return new TestPoolAgent({ nodeName, ...connect(kubeconfig, nodeName) }).start("allocation");
     });
-    await Promise.all(agents.map(({ pools }) => pools.synced(AbortSignal.timeout(60_000))));
+    await Promise.all(agents.map(({ pools }) => pools.synced(AbortSignal.timeout(120_000))));
     const claimAll = async (agent: TestPoolAgent): Promise<void> => {
         const left = [...(pods[agent.nodeName] ?? [])];
         const claimNext = async (): Promise<void> => {
