@@ -5,8 +5,8 @@ import { BenchError } from "./error.ts";
 /** The network configuration of every call to antrea. */
 export const antreaConfig = '{"cniVersion":"1.1.0","name":"antrea","type":"antrea"}';
 
-/** What a container runtime says of one Pod. */
-export function podCall(index: number, netns: string): Omit<CniCmdArgs, "networkConfiguration"> {
+/** What a container runtime says of one Pod. The UID is that of its object, where it has one. */
+export function podCall(index: number, netns: string, uid?: string): Omit<CniCmdArgs, "networkConfiguration"> {
     const id = index.toString(16);
     return {
         containerId: id.padStart(64, "c"),
@@ -17,7 +17,7 @@ export function podCall(index: number, netns: string): Omit<CniCmdArgs, "network
             "K8S_POD_NAMESPACE=bench",
             `K8S_POD_NAME=bench-${index}`,
             `K8S_POD_INFRA_CONTAINER_ID=${id.padStart(64, "c")}`,
-            `K8S_POD_UID=00000000-0000-4000-8000-${id.padStart(12, "0")}`,
+            `K8S_POD_UID=${uid ?? `00000000-0000-4000-8000-${id.padStart(12, "0")}`}`,
         ].join(";"),
         path: "/opt/cni/bin",
     };

@@ -6,11 +6,15 @@ import { workPath } from "./paths.ts";
 
 const readyLimitMs = 60_000;
 
+/** Feature gates that are not as they are by default. */
+export type Gates = Readonly<Record<string, boolean>>;
+
 /** Starts the bundled controller with NodeIPAM on; does not wait. */
-export function spawnController(name: string, kubeconfig: string): Daemon {
+export function spawnController(name: string, kubeconfig: string, featureGates: Gates = {}): Daemon {
     const configPath = workPath(`${name}.conf`);
     const config = {
         clientConnection: { kubeconfig },
+        featureGates,
         nodeIPAM: {
             enableNodeIPAM: true,
             clusterCIDRs: ["10.0.0.0/8", "fd00:10::/48"],
@@ -28,9 +32,9 @@ export function spawnController(name: string, kubeconfig: string): Daemon {
 }
 
 /** Starts it and waits until it leads. */
-export async function startController(name: string, api: TestApiServer): Promise<Daemon> {
+export async function startController(name: string, api: TestApiServer, featureGates: Gates = {}): Promise<Daemon> {
     const clients = api.clients();
-    const daemon = spawnController(name, api.kubeconfig());
+    const daemon = spawnController(name, api.kubeconfig(), featureGates);
     const leads = async (): Promise<boolean> => {
         const lease = await clients.api.find(leases, { namespace: "kube-system", name: "antrea-controller" });
         return (lease?.spec?.holderIdentity ?? "") !== "";

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "./error.ts";
-import { bundlePath, extraNodeOptions, nodeOptionsOf } from "./paths.ts";
+import { bundlePath, extraNodeOptions, nodeOptionsOf, type Bundled } from "./paths.ts";
 
 const stopLimitMs = 15_000;
 
@@ -20,7 +20,7 @@ export class Daemon implements AsyncDisposable {
     readonly #ended: Promise<void>;
 
     constructor(options: {
-        readonly app: "agent" | "controller";
+        readonly app: Bundled;
         readonly args: readonly string[];
         readonly env: NodeJS.ProcessEnv;
         readonly logPath: string;

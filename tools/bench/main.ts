@@ -1,9 +1,13 @@
 // Runs the benchmarks; started by run.sh through sandbox.sh.
 import { setTimeout as sleep } from "node:timers/promises";
 import { agentCalls } from "./benchmarks/agent-calls.ts";
+import { admission } from "./benchmarks/admission.ts";
 import { burst } from "./benchmarks/burst.ts";
+import { claimParts } from "./benchmarks/claims.ts";
+import { claimsAtRest } from "./benchmarks/claims-at-rest.ts";
 import { manyNodes } from "./benchmarks/many-nodes.ts";
 import { pluginCalls } from "./benchmarks/plugin-calls.ts";
+import { poolAdd } from "./benchmarks/pool-add.ts";
 import { shim } from "./benchmarks/shim.ts";
 import { Helper } from "./helper.ts";
 import { describeMachine, loadNow } from "./machine.ts";
@@ -47,6 +51,10 @@ const machine = describeMachine();
 if (wants(...nodeBenchmarks)) await measureNode();
 if (wants("shim")) await measure("shim", shim);
 if (wants("nodes")) await measure("5,000 Nodes", manyNodes);
+for (const { id, label, run } of claimParts) if (wants("claims", id)) await measure(label, run);
+if (wants("pool-add")) await measure("ADDs from IPPools", poolAdd);
+if (wants("claims-at-rest")) await measure("100,000 claims", claimsAtRest);
+if (wants("webhook")) await measure("webhook with 10 to 10,000 pools", admission);
 
 const all = explained(results);
 process.stdout.write(`\n${table(all)}\n`);

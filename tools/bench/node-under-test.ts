@@ -1,15 +1,24 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { namespaces, pods, type KubeClients } from "@antrea/kube";
+import { customResourceDefinitions } from "@antrea/crd/schema";
+import { namespaces, pods, type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { CniClient, podCall } from "./cni-client.ts";
-import { startController } from "./controller.ts";
+import { startController, type Gates } from "./controller.ts";
 import { Daemon, type Memory } from "./daemon.ts";
 import { workPath } from "./paths.ts";
 
 const nodeName = "bench-node";
+const podNamespace = "bench";
 const readyLimitMs = 60_000;
+
+export interface NodeUnderTestOptions {
+    /** Whether the gate of the IPPools is on. Default false. */
+    readonly pools?: boolean;
+    /** Default: one of its own. */
+    readonly server?: TestApiServer;
+}
 
 /**
  * One Node as it runs in a cluster: etcd, kube-apiserver, Open vSwitch on the userspace datapath, the bundled controller
@@ -19,10 +28,10 @@ export class NodeUnderTest implements AsyncDisposable {
     readonly ovs: PrivateOvs;
     readonly cniSocket: string;
     readonly cni: CniClient;
+    readonly api: ApiClient;
     readonly #parts: AsyncDisposableStack;
     readonly #agent: Daemon;
     readonly #controller: Daemon;
-    readonly #clients: KubeClients;
 
     private constructor(parts: {
         readonly ovs: PrivateOvs;
@@ -30,7 +39,7 @@ export class NodeUnderTest implements AsyncDisposable {
         readonly cni: CniClient;
         readonly agent: Daemon;
         readonly controller: Daemon;
-        readonly clients: KubeClients;
+        readonly api: ApiClient;
         readonly stack: AsyncDisposableStack;
     }) {
         this.ovs = parts.ovs;
@@ -38,23 +47,25 @@ export class NodeUnderTest implements AsyncDisposable {
         this.cni = parts.cni;
         this.#agent = parts.agent;
         this.#controller = parts.controller;
-        this.#clients = parts.clients;
+        this.api = parts.api;
         this.#parts = parts.stack;
     }
 
     /** Everything is ready to serve when this resolves. */
-    static async start(): Promise<NodeUnderTest> {
+    static async start(options: NodeUnderTestOptions = {}): Promise<NodeUnderTest> {
         await using stack = new AsyncDisposableStack();
-        const api = stack.use(await TestApiServer.start());
+        const server = options.server ?? stack.use(await TestApiServer.start());
+        if (options.pools === true) await server.apply(customResourceDefinitions());
         const ovs = stack.use(await PrivateOvs.start());
-        await api.addNode(nodeName, {
+        await server.addNode(nodeName, {
             podCidrs: ["10.10.0.0/24", "fd00:10:0:1::/64"],
             internalIps: ["192.0.2.10", "2001:db8::10"],
         });
-        const clients = api.clients();
-        const controller = stack.use(await startController("controller", api));
+        const { api } = server.clients();
+        const gates = { AntreaIPAM: options.pools ?? false };
+        const controller = stack.use(await startController("controller", server, gates));
         const cniSocket = workPath("cni.sock");
-        const agent = stack.use(startAgent(api.kubeconfig(), ovs.runDir, cniSocket));
+        const agent = stack.use(startAgent(server.kubeconfig(), ovs.runDir, cniSocket, gates));
         const cni = stack.use(new CniClient(cniSocket));
         const serves = async (): Promise<boolean> =>
             cni.call("CmdStatus", podCall(0, "")).then(
@@ -62,23 +73,30 @@ export class NodeUnderTest implements AsyncDisposable {
                 () => false,
             );
         await agent.ready(serves, readyLimitMs);
-        return new NodeUnderTest({ ovs, cniSocket, cni, agent, controller, clients, stack: stack.move() });
+        return new NodeUnderTest({ ovs, cniSocket, cni, agent, controller, api, stack: stack.move() });
     }
 
     memory(): { readonly agent: Memory; readonly controller: Memory } {
         return { agent: this.#agent.memory(), controller: this.#controller.memory() };
     }
 
-    /** Pods of this Node in the API, as the kubelet would see them. */
-    async createPodObjects(count: number): Promise<void> {
-        const { api } = this.#clients;
-        await api.create(namespaces, { metadata: { name: "bench" } });
-        const create = (index: number): Promise<unknown> =>
-            api.create(pods, {
-                metadata: { name: `bench-${index}`, namespace: "bench" },
+    /** Pods of this Node in the API, as the kubelet would see them; gives their UIDs. The Namespace must exist. */
+    async createPods(
+        names: readonly string[],
+        annotations: Readonly<Record<string, string>> = {},
+    ): Promise<readonly string[]> {
+        const create = async (name: string): Promise<string> => {
+            const pod = await this.api.create(pods, {
+                metadata: { name, namespace: podNamespace, annotations },
                 spec: { nodeName, containers: [{ name: "main", image: "example.test/image:1" }] },
             });
-        await Promise.all(Array.from({ length: count }, (_, index) => create(index)));
+            return pod.metadata?.uid ?? "";
+        };
+        return Promise.all(names.map(create));
+    }
+
+    async createPodNamespace(): Promise<void> {
+        await this.api.create(namespaces, { metadata: { name: podNamespace } });
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -86,9 +104,9 @@ export class NodeUnderTest implements AsyncDisposable {
     }
 }
 
-function startAgent(kubeconfig: string, ovsRunDir: string, cniSocket: string): Daemon {
+function startAgent(kubeconfig: string, ovsRunDir: string, cniSocket: string, featureGates: Gates): Daemon {
     const confFolder = workPath("net.d");
-    mkdirSync(confFolder);
+    mkdirSync(confFolder, { recursive: true });
     const configPath = join(workPath(""), "antrea-agent.conf");
     const config = {
         ovsRunDir,
@@ -96,6 +114,7 @@ function startAgent(kubeconfig: string, ovsRunDir: string, cniSocket: string): D
         ovsDatapathType: "netdev",
         trafficEncapMode: "noEncap",
         clientConnection: { kubeconfig },
+        featureGates,
     };
     writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
     return new Daemon({

@@ -4,13 +4,16 @@ import { BenchError } from "./error.ts";
 
 export const repository: string = new URL("../..", import.meta.url).pathname;
 
+/** The apps that are bundled for Node.js. */
+export type Bundled = "agent" | "controller" | "webhook";
+
 /** What an app is run from, as in its image. */
-export function bundlePath(app: "agent" | "controller"): string {
+export function bundlePath(app: Bundled): string {
     return join(repository, "apps", app, "dist", `antrea-${app}.mjs`);
 }
 
 /** The options of Node.js that its image starts the app with. */
-export function nodeOptionsOf(app: "agent" | "controller"): readonly string[] {
+export function nodeOptionsOf(app: Bundled): readonly string[] {
     const script = readFileSync(join(repository, "apps", app, "image", `antrea-${app}`), "utf8");
     const options = /^exec node (.*?)\S+\.mjs /m.exec(script)?.[1];
     if (options !== undefined) return words(options);

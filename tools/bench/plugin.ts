@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { type CniCmdArgs } from "@antrea/cni";
 import { BenchError } from "./error.ts";
 
@@ -31,4 +31,20 @@ export function runPlugin(
     if (status === 0) return { ms, output: stdout };
     const said = `${stdout}${stderr}`;
     throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${said}`, { cause: error });
+}
+
+/** Like `runPlugin`, beside others; resolves with what it printed. */
+export async function startPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<string> {
+    const child = spawn(path, { env });
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    child.once("error", reject);
+    child.once("close", (code) => {
+        if (code === 0) resolve(said);
+        else reject(new BenchError("CALL_FAILED", "environment", `${path} ended with ${code}: ${said}`));
+    });
+    child.stdin.on("error", () => undefined); // the exit code tells
+    child.stdin.end(input);
+    return promise;
 }

@@ -53,30 +53,43 @@ export function fact(input: {
     return { ...input, value: rounded(input.value), against: null, ratio: null };
 }
 
-/** One quantile of two sides measured in pairs. */
+/** A figure and that of a peer. `minRatio` is for figures of which more is better. */
+export function compared(input: {
+    readonly id: string;
+    readonly what: string;
+    readonly value: number;
+    readonly unit: string;
+    readonly peer: { readonly what: string; readonly value: number };
+    readonly minRatio?: number;
+    readonly maxRatio?: number;
+}): Result {
+    const { id, what, value, unit, peer, minRatio, maxRatio } = input;
+    const ratio = value / peer.value;
+    const common = {
+        ...{ id, what, value: rounded(value), unit },
+        against: { what: peer.what, value: rounded(peer.value) },
+        ratio: rounded(ratio),
+    };
+    if (minRatio !== undefined) return { ...common, goal: `≥ ${rounded(minRatio)}×`, holds: ratio >= minRatio };
+    if (maxRatio !== undefined) return { ...common, goal: `≤ ${rounded(maxRatio)}×`, holds: ratio <= maxRatio };
+    return { ...common, goal: null, holds: null };
+}
+
+/** One quantile, by default the median, of two sides measured in pairs, by default in milliseconds. */
 export function comparison(input: {
     readonly id: string;
     readonly what: string;
     readonly peer: string;
     readonly pairs: Pairs;
     readonly share?: number;
+    readonly unit?: string;
+    readonly minRatio?: number;
     readonly maxRatio?: number;
 }): Result {
-    const { id, what, pairs, maxRatio } = input;
-    const share = input.share ?? 0.5;
+    const { pairs, peer, share = 0.5, unit = "ms", ...rest } = input;
     const value = quantile(pairs.ours, share);
-    const peer = quantile(pairs.peer, share);
-    return {
-        id,
-        what,
-        value: rounded(value),
-        unit: "ms",
-        against: { what: input.peer, value: rounded(peer) },
-        ratio: rounded(value / peer),
-        ...(share === 0.5 && { pairRatio: rounded(pairRatio(pairs)) }),
-        goal: maxRatio === undefined ? null : `≤ ${maxRatio}×`,
-        holds: maxRatio === undefined ? null : value / peer <= maxRatio,
-    };
+    const result = compared({ ...rest, value, unit, peer: { what: peer, value: quantile(pairs.peer, share) } });
+    return share === 0.5 ? { ...result, pairRatio: rounded(pairRatio(pairs)) } : result;
 }
 
 /** The median of a list of figures in the unit given. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs all benchmarks and writes docs/benchmarks/README.md and latest.json.
-#   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes
+#   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes claims pool-add
+#                             claims-at-rest webhook; of claims also claims-{1,10,100,open,full,watched} alone
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
 #
 # Builds what is missing, then goes on in network, mount and process namespaces of its own: nothing of the machine's
@@ -15,7 +16,7 @@ need_packages time iproute2 nftables openvswitch-switch
 
 work=$(mktemp -d /tmp/bench-XXXXXX)
 trap 'rm -rf "$work"' EXIT
-build_apps() { npx --no-install nx run-many -t build -p @antrea/agent @antrea/controller @antrea/antrea-cni --outputStyle=static; }
+build_apps() { npx --no-install nx run-many -t build -p @antrea/agent @antrea/controller @antrea/webhook @antrea/antrea-cni --outputStyle=static; }
 # The peer of the shim: the same compiler, the same options.
 build_printer() {
     "$REPO/node_modules/@oven/bun-linux-x64-baseline/bin/bun" build --compile --bytecode --minify \

@@ -25,3 +25,28 @@ export async function inTurn(index: number, ours: () => Promise<void>, peer: () 
     await first();
     await second();
 }
+
+/** Numbers from 0 to below 1 that are the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+    let state = seed >>> 0;
+    return () => {
+        state = (state + 0x6d2b79f5) >>> 0;
+        let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+        mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+        return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    };
+}
+
+/**
+ * When the calls of an open loop begin, in milliseconds from its start: independent of each other and of the answers,
+ * `perSecond` of them in a second on average (a Poisson process).
+ */
+export function arrivals(perSecond: number, seconds: number, random: () => number): readonly number[] {
+    const times: number[] = [];
+    let at = 0;
+    for (;;) {
+        at += (-Math.log(1 - random()) / perSecond) * 1000;
+        if (at >= seconds * 1000) return times;
+        times.push(at);
+    }
+}

@@ -15,7 +15,8 @@ export async function burst(
     idle: ReturnType<NodeUnderTest["memory"]>,
     namespaces: PodNamespaces,
 ): Promise<readonly Result[]> {
-    await node.createPodObjects(podCount);
+    await node.createPodNamespace();
+    await node.createPods(Array.from({ length: podCount }, (_, index) => `bench-${index}`));
     const names = Array.from({ length: podCount }, (_, index) => `burst-${index}`);
     const calls = namespaces.add(...names).map((path, index) => podCall(2000 + index, path));
     const begin = performance.now();

@@ -2,17 +2,11 @@ import { Informer, nodes, type ApiClient, type Node } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { spawnController } from "../controller.ts";
 import { fact, figure, type Result } from "../result.ts";
+import { silent } from "../silent.ts";
 
 const nodeCount = 5_000;
 const parallel = 64;
 const limitMs = 240_000;
-const silent = {
-    trace: (): void => undefined,
-    debug: (): void => undefined,
-    info: (): void => undefined,
-    warn: (): void => undefined,
-    error: (): void => undefined,
-};
 
 /** Benchmark 5: 5,000 Nodes are there, then the controller starts; until each has a subnet of both families. */
 export async function manyNodes(): Promise<readonly Result[]> {

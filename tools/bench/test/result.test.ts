@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { explained, table } from "../report.ts";
-import { comparison, fact, figure } from "../result.ts";
+import { compared, comparison, fact, figure } from "../result.ts";
 import { inTurn, pairRatio, quantile } from "../statistics.ts";
 
 describe("quantile", () => {
@@ -28,6 +28,23 @@ describe("results", () => {
         expect(figure({ id: "x", what: "x", value: 120, unit: "MiB", max: 120 }).holds).toBe(true);
         expect(figure({ id: "x", what: "x", value: 120.001, unit: "MiB", max: 120 }).holds).toBe(false);
         expect(figure({ id: "x", what: "x", value: 1, unit: "MiB" }).holds).toBeNull();
+    });
+
+    it.each([
+        ["more is better and it is enough", { minRatio: 0.9 }, 90, "≥ 0.9×", true],
+        ["more is better and it is too little", { minRatio: 0.9 }, 89.9, "≥ 0.9×", false],
+        ["less is better and it is enough", { maxRatio: 1.25 }, 125, "≤ 1.25×", true],
+        ["less is better and it is too much", { maxRatio: 1.25 }, 125.1, "≤ 1.25×", false],
+        ["there is no goal", {}, 1, null, null],
+    ])("judges a ratio where %s", (_name, goals, value, goal, holds) => {
+        const result = compared({ id: "x", what: "x", value, unit: "/s", peer: { what: "y", value: 100 }, ...goals });
+        expect(result).toMatchObject({ unit: "/s", against: { what: "y", value: 100 }, goal, holds });
+    });
+
+    it("compares medians of any unit in pairs", () => {
+        const rates = { ours: [500, 600, 700], peer: [500, 500, 500] };
+        const result = comparison({ id: "x", what: "x", peer: "y", unit: "/s", pairs: rates, minRatio: 1 });
+        expect(result).toMatchObject({ value: 600, unit: "/s", ratio: 1.2, pairRatio: 1.2, holds: true });
     });
 
     it("gives a reason and a next idea to what is missed, and only to that", () => {

@@ -1,0 +1,31 @@
+import { fillLevels } from "../claims/fill-levels.ts";
+import { openLoop } from "../claims/open-loop.ts";
+import { sideBySide } from "../claims/side-by-side.ts";
+import { ClaimsStage } from "../claims/stage.ts";
+import { watchingAgents } from "../claims/watching.ts";
+import { type Result } from "../result.ts";
+
+export interface ClaimsPart {
+    readonly id: string;
+    readonly label: string;
+    readonly run: () => Promise<readonly Result[]>;
+}
+
+/** The agent's allocation against a real API server, in parts that each get a fresh one. */
+export const claimParts: readonly ClaimsPart[] = [
+    part("claims-1", "claims of 1 agent", (stage) => sideBySide(stage, 1)),
+    part("claims-10", "claims of 10 agents", (stage) => sideBySide(stage, 10)),
+    part("claims-100", "claims of 100 agents", (stage) => sideBySide(stage, 100)),
+    part("claims-open", "claims at a steady rate", openLoop),
+    part("claims-full", "claims in empty and full pools", fillLevels),
+    part("claims-watched", "claims watched by 1,000 agents", watchingAgents),
+];
+
+function part(id: string, label: string, measure: (stage: ClaimsStage) => Promise<readonly Result[]>): ClaimsPart {
+    const run = async (): Promise<readonly Result[]> => {
+        await using stage = await ClaimsStage.start();
+        // The stage stands until the last result is in.
+        return await measure(stage);
+    };
+    return { id, label, run };
+}

@@ -1,0 +1,116 @@
+import { Helper } from "../helper.ts";
+import { spent, type ApiServerMeter, type Cost } from "../meter.ts";
+import { type Place, type Side } from "./simulated-agent.ts";
+import { type OpenInput, type WorkerRun } from "./worker.ts";
+
+const processCount = 4;
+const warmUpClaims = 5;
+
+/** What came of the claims of all agents, and what the API server spent on them. */
+export interface Run extends WorkerRun {
+    /** Successful claims in a second. */
+    readonly perSecond: number;
+    readonly cost: Cost;
+}
+
+/** Worker processes and the simulated agents in them, spread evenly. */
+export class Crew implements AsyncDisposable {
+    readonly #meter: ApiServerMeter;
+    readonly #kubeconfig: string;
+    readonly #workers: readonly Helper[] = Array.from({ length: processCount }, () => new Helper("claims/worker.ts"));
+    #round = 0;
+
+    constructor(components: { readonly meter: ApiServerMeter }, options: { readonly kubeconfig: string }) {
+        this.#meter = components.meter;
+        this.#kubeconfig = options.kubeconfig;
+    }
+
+    /** Opens agents, waits until they watch, and lets them claim a little; `pool` is an object of the side's kind. */
+    async open(side: Side, agents: number, pool: string): Promise<void> {
+        this.#round += 1;
+        const place: Omit<Place, "agent"> = { side, pool, kubeconfig: this.#kubeconfig, round: this.#round };
+        await this.#askAll("open", (worker): OpenInput => ({ ...place, agents: shareOf(worker, agents) }));
+        await this.#askAll("closedLoop", (worker) => ({ claims: warmUpClaims * shareOf(worker, agents).length }));
+    }
+
+    async close(): Promise<void> {
+        await this.#askAll("close", () => undefined);
+    }
+
+    /** Opens agents, lets each claim one address after the other for some seconds, and closes them. */
+    async round(side: Side, agents: number, pool: string, seconds: number): Promise<Run> {
+        await this.open(side, agents, pool);
+        const run = await this.closedLoop({ seconds });
+        await this.close();
+        return run;
+    }
+
+    /** Each agent claims one address after the other, for some seconds or until all have made so many claims. */
+    async closedLoop({ seconds, claims }: { readonly seconds?: number; readonly claims?: number }): Promise<Run> {
+        const share = claims === undefined ? {} : { claims: Math.ceil(claims / processCount) };
+        return this.#measure(() => this.#askAll<WorkerRun>("closedLoop", () => ({ seconds, ...share })));
+    }
+
+    /** Claims begin at random times, so many in a second on average. */
+    async openLoop({ perSecond, seconds }: { readonly perSecond: number; readonly seconds: number }): Promise<Run> {
+        const share = perSecond / processCount;
+        return this.#measure(() =>
+            this.#askAll<WorkerRun>("openLoop", (worker) => ({ perSecond: share, seconds, seed: worker + 1 })),
+        );
+    }
+
+    /** Claims these addresses for Pods of so many Nodes, without an agent. */
+    async fill(pool: string, addresses: readonly number[], nodes: number): Promise<void> {
+        const kubeconfig = this.#kubeconfig;
+        await this.#askAll("fill", (worker) => ({
+            ...{ kubeconfig, pool, nodes, parallel: 8 },
+            addresses: addresses.filter((_, index) => index % processCount === worker),
+        }));
+    }
+
+    /** Opens the watches of so many more agents, which claim nothing. */
+    async watch(agents: number, blocks: readonly string[], resourceVersion: string): Promise<void> {
+        const kubeconfig = this.#kubeconfig;
+        await this.#askAll("watch", (worker) => ({
+            ...{ kubeconfig, blocks, resourceVersion },
+            agents: shareOf(worker, agents).map((agent) => 2000 + agent),
+        }));
+    }
+
+    async unwatch(): Promise<void> {
+        await this.#askAll("unwatch", () => undefined);
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await Promise.all(this.#workers.map((worker) => worker[Symbol.asyncDispose]()));
+    }
+
+    async #measure(work: () => Promise<readonly WorkerRun[]>): Promise<Run> {
+        const before = await this.#meter.read();
+        const begin = performance.now();
+        const runs = await work();
+        const seconds = (performance.now() - begin) / 1000;
+        const cost = spent(before, await this.#meter.read());
+        const latencies = runs.flatMap((run) => run.latencies);
+        const failure = runs.find((run) => run.failure !== undefined)?.failure;
+        const sum = (of: (run: WorkerRun) => number): number => runs.reduce((total, run) => total + of(run), 0);
+        return {
+            latencies,
+            failures: sum((run) => run.failures),
+            ...(failure !== undefined && { failure }),
+            conflicts: sum((run) => run.conflicts),
+            cpuMs: sum((run) => run.cpuMs),
+            perSecond: latencies.length / seconds,
+            cost,
+        };
+    }
+
+    async #askAll<T>(command: string, inputOf: (worker: number) => unknown): Promise<readonly T[]> {
+        return Promise.all(this.#workers.map((worker, index) => worker.ask<T>(command, inputOf(index))));
+    }
+}
+
+/** Which of `count` agents live in this worker. */
+function shareOf(worker: number, count: number): readonly number[] {
+    return Array.from({ length: count }, (_, agent) => agent).filter((agent) => agent % processCount === worker);
+}

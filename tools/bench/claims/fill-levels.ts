@@ -1,0 +1,57 @@
+import { comparison, type Result } from "../result.ts";
+import { seededRandom } from "../statistics.ts";
+import { type Run } from "./crew.ts";
+import { poolSize, type StagePool } from "./pools.ts";
+import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
+import { type ClaimsStage } from "./stage.ts";
+
+const agents = 10;
+const rounds = 3;
+/** With the claims that warm agents up, all rounds together claim 5 % of a pool. */
+const claimsOfRound = 220;
+const flat = 1.25;
+const otherNodes = 100;
+
+/** Whether a claim costs the same in a pool that is empty, half full and nearly full; the three pools are used in turn. */
+export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]> {
+    const empty = { ...(await stage.addPool()), runs: [] as Run[] };
+    const half = { ...(await filledPool(stage, 0.45)), runs: [] as Run[] };
+    const full = { ...(await filledPool(stage, 0.9)), runs: [] as Run[] };
+    const pools = [empty, half, full];
+    for (let round = 0; round < rounds; round++) {
+        for (const pool of round % 2 === 0 ? pools : pools.toReversed()) {
+            await stage.crew.open("claims", agents, pool.name);
+            pool.runs.push(await stage.crew.closedLoop({ claims: claimsOfRound }));
+            await stage.crew.close();
+        }
+    }
+    const row = (id: string, what: string, unit: string, pool: typeof full, of: (run: Run) => number): Result =>
+        comparison({
+            ...{ id, what, unit, maxRatio: flat },
+            peer: "the same in an empty pool",
+            pairs: { ours: pool.runs.map(of), peer: empty.runs.map(of) },
+        });
+    const levels = [
+        { id: "half", what: "pool 45 to 50 % full", pool: half },
+        { id: "full", what: "pool 90 to 95 % full", pool: full },
+    ];
+    return levels.flatMap(({ id, what, pool }) => [
+        row(`claims-${id}-p50`, `${agents} agents, ${what}: a claim, p50`, "ms", pool, p50),
+        row(`claims-${id}-cpu`, `${agents} agents, ${what}: processor time of kube-apiserver`, "ms", pool, apiCpuOfOne),
+        noFailures(`claims-${id}-failures`, `${agents} agents, ${what}: claims that failed`, pool.runs),
+    ]);
+}
+
+/** A pool of which a share is claimed, evenly spread. */
+async function filledPool(stage: ClaimsStage, share: number): Promise<StagePool> {
+    const pool = await stage.addPool();
+    const random = seededRandom(1);
+    const addresses = Array.from({ length: poolSize }, (_, index) => ({ value: pool.first + index, at: random() }));
+    const claimed = addresses.sort((one, other) => one.at - other.at).slice(0, Math.floor(share * poolSize));
+    await stage.crew.fill(
+        pool.name,
+        claimed.map(({ value }) => value),
+        otherNodes,
+    );
+    return pool;
+}

@@ -1,0 +1,106 @@
+import { createKubeClients, isKubeError, type ApiClient, type KubeObject, type Resource } from "@antrea/kube";
+import { sleep } from "@antrea/runtime";
+import { BenchError } from "../error.ts";
+import { nodeNameOf, podOf, type Place, type SimulatedAgent, type SimulatedPod } from "./simulated-agent.ts";
+
+const tries = 8;
+const firstPauseMs = 10;
+const pauseFactor = 1.5;
+const jitter = 0.1;
+
+interface Entry {
+    readonly ipAddress: string;
+    readonly phase: "Allocated";
+    readonly owner: { readonly pod: Readonly<Record<"name" | "namespace" | "containerID" | "ifName", string>> };
+}
+
+/** A pool that lists in its status who has which address. */
+export interface ListPool extends KubeObject {
+    readonly spec: { readonly size: number };
+    readonly status?: { readonly ipAddresses?: readonly Entry[] };
+}
+
+export const listPools: Resource<ListPool> = {
+    group: "bench.antrea.io",
+    version: "v1",
+    plural: "listpools",
+    kind: "ListPool",
+    namespaced: false,
+};
+
+/** The definition of `listPools`, for the API server. */
+export const listPoolDefinition: KubeObject = definitionOf(listPools);
+
+/**
+ * The design of one object a pool: read it, add an entry to the list in its status, write it if nobody else did, else
+ * wait and read again, 8 tries with pauses from 10 ms that grow by half. It holds no watch, reads live, and nothing
+ * limits its requests: all three in its favour.
+ */
+export async function openListAgent(place: Place): Promise<SimulatedAgent> {
+    const clients = createKubeClients({ kubeconfig: place.kubeconfig, userAgent: "bench-list/0" });
+    let conflicts = 0;
+    return {
+        claim: async (pod) => {
+            const simulated = podOf(place, pod);
+            for (let attempt = 0; attempt < tries; attempt++) {
+                if (attempt > 0)
+                    await sleep(firstPauseMs * pauseFactor ** (attempt - 1) * (1 + jitter * Math.random()));
+                if (await addEntry(clients.api, place.pool, simulated)) return;
+                conflicts += 1;
+            }
+            const node = nodeNameOf(place.agent);
+            throw new BenchError("CALL_FAILED", "environment", `${node}: ${tries} conflicts in a row`);
+        },
+        conflicts: async () => conflicts,
+        [Symbol.asyncDispose]: async () => clients.close(),
+    };
+}
+
+async function addEntry(api: ApiClient, name: string, pod: SimulatedPod): Promise<boolean> {
+    const pool = await api.get(listPools, { name });
+    const entries = pool.status?.ipAddresses ?? [];
+    if (entries.length >= pool.spec.size) throw new BenchError("CALL_FAILED", "internal", `${name} is full`);
+    const { namespace, containerId } = pod;
+    const entry: Entry = {
+        // Nobody releases, so the first free address is the one after the last.
+        ipAddress: `10.16.${entries.length >> 8}.${entries.length & 255}`,
+        phase: "Allocated",
+        owner: { pod: { name: pod.name, namespace, containerID: containerId, ifName: "eth0" } },
+    };
+    try {
+        await api.update(
+            listPools,
+            { ...pool, status: { ipAddresses: [...entries, entry] } },
+            { subresource: "status" },
+        );
+        return true;
+    } catch (error) {
+        if (isKubeError(error, "CONFLICT")) return false;
+        throw error;
+    }
+}
+
+function definitionOf({ group, version, plural, kind }: Resource<KubeObject>): KubeObject {
+    const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    const schema = { type: "object", properties: { spec: open, status: open } };
+    const definition = {
+        apiVersion: "apiextensions.k8s.io/v1",
+        kind: "CustomResourceDefinition",
+        metadata: { name: `${plural}.${group}` },
+        spec: {
+            group,
+            scope: "Cluster",
+            names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
+            versions: [
+                {
+                    name: version,
+                    served: true,
+                    storage: true,
+                    subresources: { status: {} },
+                    schema: { openAPIV3Schema: schema },
+                },
+            ],
+        },
+    };
+    return definition;
+}

@@ -1,0 +1,39 @@
+import { figure, type Result } from "../result.ts";
+import { quantile } from "../statistics.ts";
+import { type Run } from "./crew.ts";
+import { noFailures } from "./run-figures.ts";
+import { type Side } from "./simulated-agent.ts";
+import { type ClaimsStage } from "./stage.ts";
+
+const agents = 100;
+const perSecond = 300;
+const seconds = 10;
+
+/** How long a claim takes when claims begin at a steady rate, however long others take. */
+export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
+    const pool = await stage.addPool();
+    const run = async (side: Side): Promise<Run> => {
+        await stage.crew.open(side, agents, pool.name);
+        const made = await stage.crew.openLoop({ perSecond, seconds });
+        await stage.crew.close();
+        return made;
+    };
+    const claims = await run("claims");
+    const creates = await run("creates");
+    const what = `${perSecond} claims a second of ${agents} agents, open loop`;
+    const row = (id: string, share: number, of: Run, max?: number): Result =>
+        figure({
+            id: `claims-open-${id}`,
+            what: `${what}: ${of === creates ? "a bare create" : "a claim"}, p${100 * share}`,
+            value: quantile(of.latencies, share),
+            unit: "ms",
+            ...(max !== undefined && { max }),
+        });
+    return [
+        row("p50", 0.5, claims),
+        row("p99", 0.99, claims, 100),
+        noFailures("claims-open-failures", `${what}: claims that failed`, [claims]),
+        row("p50-creates", 0.5, creates),
+        row("p99-creates", 0.99, creates),
+    ];
+}

@@ -1,0 +1,56 @@
+import { fact, type Result } from "../result.ts";
+import { quantile } from "../statistics.ts";
+import { type Run } from "./crew.ts";
+
+// Of runs without any success all of these are NaN, which no goal lets pass.
+
+export function p50({ latencies }: Run): number {
+    return quantile(latencies, 0.5);
+}
+
+export function p99({ latencies }: Run): number {
+    return quantile(latencies, 0.99);
+}
+
+/** Processor time of kube-apiserver for a claim, in milliseconds. */
+export function apiCpuOfOne({ cost, latencies }: Run): number {
+    return cost.cpuMs / latencies.length;
+}
+
+/** Processor time of the agents for a claim, in milliseconds. */
+export function agentCpuOfOne({ cpuMs, latencies }: Run): number {
+    return cpuMs / latencies.length;
+}
+
+/** Bytes in etcd's log for a claim. */
+export function writtenOfOne({ cost, latencies }: Run): number {
+    return cost.etcdBytes / latencies.length;
+}
+
+/** Bytes of watch events for a claim. */
+export function watchedOfOne({ cost, latencies }: Run): number {
+    return cost.watchedBytes / latencies.length;
+}
+
+/** So many of all claims, those that failed included, in percent. */
+export function percentOf(runs: readonly Run[], of: (run: Run) => number): number {
+    const sum = (one: (run: Run) => number): number => runs.reduce((total, run) => total + one(run), 0);
+    return (100 * sum(of)) / sum((run) => run.latencies.length + run.failures);
+}
+
+/** No claim may fail; one that did is quoted. */
+export function noFailures(id: string, what: string, runs: readonly Run[]): Result {
+    const failure = failureOf(runs);
+    return fact({
+        id,
+        what: `${what}${failure === undefined ? "" : ` (${failure.replaceAll("|", "/").slice(0, 300)})`}`,
+        value: percentOf(runs, (run) => run.failures),
+        unit: "%",
+        goal: "none",
+        holds: failure === undefined,
+    });
+}
+
+export function failureOf(runs: readonly Run[]): string | undefined {
+    return runs.find((run) => run.failure !== undefined)?.failure;
+}

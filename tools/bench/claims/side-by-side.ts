@@ -1,0 +1,95 @@
+import { BenchError } from "../error.ts";
+import { comparison, figure, type Result } from "../result.ts";
+import { type Pairs } from "../statistics.ts";
+import { type Run } from "./crew.ts";
+import {
+    agentCpuOfOne,
+    apiCpuOfOne,
+    failureOf,
+    noFailures,
+    p50,
+    p99,
+    percentOf,
+    watchedOfOne,
+    writtenOfOne,
+} from "./run-figures.ts";
+import { type Side } from "./simulated-agent.ts";
+import { type ClaimsStage } from "./stage.ts";
+
+const rounds = 3;
+const roundSeconds = 2.5;
+const sides: readonly Side[] = ["claims", "creates", "list"];
+
+const creates = "bare creates of objects of the same kind and size";
+const list = "a list in the status of one object";
+
+/** Claims of so many agents at once, against bare creates and the design of one object a pool, round by round. */
+export async function sideBySide(stage: ClaimsStage, agents: number): Promise<readonly Result[]> {
+    const pool = await stage.addPool();
+    const runs: Readonly<Record<Side, Run[]>> = { claims: [], creates: [], list: [] };
+    for (let round = 0; round < rounds; round++) {
+        for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+            runs[side].push(await stage.crew.round(side, agents, pool.name, roundSeconds));
+        }
+    }
+    refuseFailures(runs.creates);
+    const pairs = (peer: Side, of: (run: Run) => number): Pairs => ({
+        ours: runs.claims.map(of),
+        peer: runs[peer].map(of),
+    });
+    const atOnce = `${agents} ${agents === 1 ? "agent" : "agents"}`;
+    const against = (id: string, what: string, unit: string, of: (run: Run) => number): Result =>
+        comparison({
+            id: `claims-${id}-${agents}`,
+            what: `${atOnce}: ${what}`,
+            peer: creates,
+            unit,
+            pairs: pairs("creates", of),
+        });
+    const againstList = (id: string, what: string, unit: string, of: (run: Run) => number): Result =>
+        comparison({
+            id: `claims-${id}-list-${agents}`,
+            what: `${atOnce}: ${what}, against the list`,
+            ...{ peer: list, unit, pairs: pairs("list", of) },
+            ...(id === "rate" && agents === 10 && { minRatio: 20 }),
+        });
+    return [
+        comparison({
+            id: `claims-rate-${agents}`,
+            what: `${atOnce}: claims`,
+            ...{ peer: creates, unit: "/s", pairs: pairs("creates", perSecond), minRatio: 0.9 },
+        }),
+        againstList("rate", "claims", "/s", perSecond),
+        against("p50", "a claim, p50", "ms", p50),
+        against("p99", "a claim, p99", "ms", p99),
+        against("cpu", "processor time of kube-apiserver for a claim", "ms", apiCpuOfOne),
+        againstList("cpu", "processor time of kube-apiserver for a claim", "ms", apiCpuOfOne),
+        against("agent-cpu", "processor time of the agents for a claim", "ms", agentCpuOfOne),
+        against("written", "bytes in etcd's log for a claim", "B", writtenOfOne),
+        againstList("written", "bytes in etcd's log for a claim", "B", writtenOfOne),
+        against("watched", "bytes of watch events for a claim", "B", watchedOfOne),
+        figure({
+            id: `claims-conflicts-${agents}`,
+            what: `${atOnce}: creates that met another's claim, of 100 claims`,
+            value: percentOf(runs.claims, (run) => run.conflicts),
+            unit: "%",
+        }),
+        noFailures(`claims-failures-${agents}`, `${atOnce}: claims that failed`, runs.claims),
+        figure({
+            id: `claims-failures-list-${agents}`,
+            what: `${atOnce}: of the list design, claims that failed`,
+            value: percentOf(runs.list, (run) => run.failures),
+            unit: "%",
+        }),
+    ];
+}
+
+function perSecond(run: Run): number {
+    return run.perSecond;
+}
+
+// The floor must stand, or the ratio says nothing.
+function refuseFailures(runs: readonly Run[]): void {
+    const failure = failureOf(runs);
+    if (failure !== undefined) throw new BenchError("CALL_FAILED", "environment", `a bare create failed: ${failure}`);
+}

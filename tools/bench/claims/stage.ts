@@ -1,0 +1,44 @@
+import { ipPools } from "@antrea/crd";
+import { customResourceDefinitions } from "@antrea/crd/schema";
+import { type ApiClient } from "@antrea/kube";
+import { TestApiServer } from "@antrea/kube/testing";
+import { ApiServerMeter } from "../meter.ts";
+import { Crew } from "./crew.ts";
+import { listPoolDefinition, listPools } from "./list-agent.ts";
+import { poolAt, poolOf, poolSize, type StagePool } from "./pools.ts";
+
+/** A real API server with its etcd, and the crew that works on it. */
+export class ClaimsStage implements AsyncDisposable {
+    readonly crew: Crew;
+    readonly api: ApiClient;
+    readonly #parts: AsyncDisposableStack;
+    #pools = 0;
+
+    private constructor(parts: { readonly crew: Crew; readonly api: ApiClient; readonly stack: AsyncDisposableStack }) {
+        this.crew = parts.crew;
+        this.api = parts.api;
+        this.#parts = parts.stack;
+    }
+
+    static async start(): Promise<ClaimsStage> {
+        await using stack = new AsyncDisposableStack();
+        const server = stack.use(await TestApiServer.start());
+        await server.apply([...customResourceDefinitions(), listPoolDefinition]);
+        const meter = new ApiServerMeter(server);
+        const crew = stack.use(new Crew({ meter }, { kubeconfig: server.kubeconfig() }));
+        return new ClaimsStage({ crew, api: server.clients().api, stack: stack.move() });
+    }
+
+    /** Creates an IPPool, and an object of the list design, of one name and size. */
+    async addPool(): Promise<StagePool> {
+        const pool = poolAt(this.#pools);
+        this.#pools += 1;
+        await this.api.create(ipPools, poolOf(pool));
+        await this.api.create(listPools, { metadata: { name: pool.name }, spec: { size: poolSize } });
+        return pool;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.#parts.disposeAsync();
+    }
+}

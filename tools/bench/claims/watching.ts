@@ -1,0 +1,40 @@
+import { ipAllocations } from "@antrea/crd";
+import { comparison, type Result } from "../result.ts";
+import { type Run } from "./crew.ts";
+import { blocksOfPool } from "./pools.ts";
+import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
+import { type ClaimsStage } from "./stage.ts";
+
+const claiming = 10;
+const watching = 1_000;
+const roundSeconds = 2.5;
+const flat = 1.25;
+
+/** Whether a claim costs the same when many agents watch that claim nothing. */
+export async function watchingAgents(stage: ClaimsStage): Promise<readonly Result[]> {
+    const { crew, api } = stage;
+    const pool = await stage.addPool();
+    const alone: Run[] = [];
+    const watched: Run[] = [];
+    const round = (): Promise<Run> => crew.round("claims", claiming, pool.name, roundSeconds);
+    alone.push(await round());
+    const { resourceVersion } = await api.list(ipAllocations, { fieldSelector: "spec.block=" });
+    await crew.watch(watching, blocksOfPool(pool), resourceVersion);
+    watched.push(await round(), await round());
+    await crew.unwatch();
+    alone.push(await round());
+
+    const what = `${claiming} agents claim, ${watching} more watch`;
+    const row = (id: string, figure: string, unit: string, of: (run: Run) => number): Result =>
+        comparison({
+            id: `claims-watched-${id}`,
+            what: `${what}: ${figure}`,
+            peer: "the same without more agents",
+            ...{ unit, maxRatio: flat, pairs: { ours: watched.map(of), peer: alone.map(of) } },
+        });
+    return [
+        row("p50", "a claim, p50", "ms", p50),
+        row("cpu", "processor time of kube-apiserver", "ms", apiCpuOfOne),
+        noFailures("claims-watched-failures", `${what}: claims that failed`, watched),
+    ];
+}

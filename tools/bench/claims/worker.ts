@@ -1,0 +1,174 @@
+// One of the processes that simulated agents live in.
+import { setTimeout as sleep } from "node:timers/promises";
+import { ipAllocations } from "@antrea/crd";
+import { createKubeClients } from "@antrea/kube";
+import { serveBench } from "../helper.ts";
+import { arrivals, seededRandom } from "../statistics.ts";
+import { openAllocatorAgent } from "./allocator-agent.ts";
+import { openCreateAgent } from "./create-agent.ts";
+import { openListAgent } from "./list-agent.ts";
+import { claimOf, nodeNameOf, podOf, type Place, type Side, type SimulatedAgent } from "./simulated-agent.ts";
+
+/** What came of the claims of one run. */
+export interface WorkerRun {
+    /** Milliseconds of each claim that succeeded. */
+    readonly latencies: readonly number[];
+    readonly failures: number;
+    /** One of the failures, as text. */
+    readonly failure?: string;
+    readonly conflicts: number;
+    /** Processor time of this process. */
+    readonly cpuMs: number;
+}
+
+export interface OpenInput extends Omit<Place, "agent"> {
+    readonly agents: readonly number[];
+}
+
+interface Opened {
+    readonly agent: SimulatedAgent;
+    pods: number;
+}
+
+const openers: Readonly<Record<Side, (place: Place) => Promise<SimulatedAgent>>> = {
+    claims: openAllocatorAgent,
+    creates: openCreateAgent,
+    list: openListAgent,
+};
+
+let opened: readonly Opened[] = [];
+let watching: AsyncDisposableStack | undefined;
+
+async function open({ agents, ...place }: OpenInput): Promise<void> {
+    opened = await Promise.all(
+        agents.map(async (agent) => ({ agent: await openers[place.side]({ ...place, agent }), pods: 0 })),
+    );
+}
+
+async function close(): Promise<void> {
+    await Promise.all(opened.map(({ agent }) => agent[Symbol.asyncDispose]()));
+    opened = [];
+}
+
+/** Each agent claims one address after the other, for some time or some number of them. */
+async function closedLoop({
+    seconds,
+    claims,
+}: {
+    readonly seconds?: number;
+    readonly claims?: number;
+}): Promise<WorkerRun> {
+    const end = performance.now() + (seconds ?? Infinity) * 1000;
+    let left = claims ?? Infinity;
+    return record(async (claim) => {
+        const loop = async (one: Opened): Promise<void> => {
+            while (performance.now() < end && left-- > 0) await claim(one, performance.now());
+        };
+        await Promise.all(opened.map(loop));
+    });
+}
+
+/** Claims begin when a schedule says so, whether earlier ones have ended or not; each is timed from its scheduled time. */
+async function openLoop(o: {
+    readonly perSecond: number;
+    readonly seconds: number;
+    readonly seed: number;
+}): Promise<WorkerRun> {
+    const random = seededRandom(o.seed);
+    const begin = performance.now();
+    return record(async (claim) => {
+        const running: Promise<void>[] = [];
+        for (const at of arrivals(o.perSecond, o.seconds, random)) {
+            const waitMs = begin + at - performance.now();
+            if (waitMs > 0) await sleep(waitMs);
+            const one = opened[Math.floor(random() * opened.length)];
+            if (one !== undefined) running.push(claim(one, begin + at));
+        }
+        await Promise.all(running);
+    });
+}
+
+/** Claims for the Pods of so many Nodes, of the addresses given, made as fast as the API server takes them. */
+async function fill(o: {
+    readonly kubeconfig: string;
+    readonly pool: string;
+    readonly nodes: number;
+    readonly addresses: readonly number[];
+    readonly parallel: number;
+}): Promise<void> {
+    using clients = createKubeClients({ kubeconfig: o.kubeconfig, userAgent: "bench-fill/0" });
+    const { addresses } = o;
+    let next = 0;
+    const loop = async (): Promise<void> => {
+        for (let value = addresses[next++]; value !== undefined; value = addresses[next++]) {
+            const node = value % o.nodes;
+            const pod = podOf({ agent: node, round: 0 }, value);
+            const claim = claimOf({ family: 4, value: BigInt(value) }, o.pool, nodeNameOf(node), pod);
+            await clients.api.create(ipAllocations, claim);
+        }
+    };
+    await Promise.all(Array.from({ length: o.parallel }, loop));
+}
+
+/** Opens the watches of agents that claim nothing: each its Node's claims and a block. What they tell is not decoded. */
+async function watch(o: {
+    readonly kubeconfig: string;
+    readonly agents: readonly number[];
+    readonly blocks: readonly string[];
+    readonly resourceVersion: string;
+}): Promise<void> {
+    await using stack = new AsyncDisposableStack();
+    const { api } = stack.use(createKubeClients({ kubeconfig: o.kubeconfig, userAgent: "bench-watch/0" }));
+    const stop = new AbortController();
+    stack.defer(() => stop.abort());
+    for (const agent of o.agents) {
+        const block = o.blocks[agent % o.blocks.length] ?? "";
+        const selectors = [`spec.pod.nodeName=${nodeNameOf(agent)}`, `spec.block=${block}`];
+        const options = { resourceVersion: o.resourceVersion, timeoutSeconds: 600, signal: stop.signal };
+        const responses = await Promise.all(
+            selectors.map((fieldSelector) => api.watch(ipAllocations, { ...options, fieldSelector })),
+        );
+        for (const response of responses) {
+            response.on("error", () => undefined); // ours, at the end
+            response.resume();
+        }
+    }
+    watching = stack.move();
+}
+
+async function unwatch(): Promise<void> {
+    await watching?.disposeAsync();
+    watching = undefined;
+}
+
+type Claim = (one: Opened, since: number) => Promise<void>;
+
+async function record(work: (claim: Claim) => Promise<void>): Promise<WorkerRun> {
+    const latencies: number[] = [];
+    const failures: unknown[] = [];
+    const before = await conflictsOfAll();
+    const cpuBefore = process.cpuUsage();
+    await work(async (one, since) => {
+        try {
+            await one.agent.claim(one.pods++);
+            latencies.push(performance.now() - since);
+        } catch (error) {
+            failures.push(error);
+        }
+    });
+    const { user, system } = process.cpuUsage(cpuBefore);
+    return {
+        latencies,
+        cpuMs: (user + system) / 1000,
+        failures: failures.length,
+        ...(failures.length > 0 && { failure: String(failures[0]) }),
+        conflicts: (await conflictsOfAll()) - before,
+    };
+}
+
+async function conflictsOfAll(): Promise<number> {
+    const counts = await Promise.all(opened.map(({ agent }) => agent.conflicts()));
+    return counts.reduce((sum, count) => sum + count, 0);
+}
+
+serveBench({ open, close, closedLoop, openLoop, fill, watch, unwatch });

@@ -1,0 +1,13 @@
+import { get } from "node:https";
+
+/** Whether a daemon on this machine says that it is ready. */
+export async function isReady(port: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    // Its certificate is its own.
+    const options = { host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false };
+    get(options, (response) => {
+        response.resume();
+        resolve(response.statusCode === 200);
+    }).on("error", () => resolve(false));
+    return promise;
+}

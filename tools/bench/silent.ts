@@ -1,0 +1,10 @@
+import { type Logger } from "@antrea/runtime";
+
+const silence = (): void => undefined;
+
+/** A logger for parts that run inside the benchmark's own processes. */
+export const silent: Logger = {
+    ...{ trace: silence, debug: silence, info: silence, warn: silence, error: silence },
+    child: () => silent,
+    enabled: () => false,
+};
