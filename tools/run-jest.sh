@@ -14,8 +14,8 @@ export TIER=$tier PROJECT_ROOT=$repo/$project
 export NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning ${NODE_OPTIONS:-}"
 # A test that leaves something open keeps jest from ending; that is a failure, not a reason to wait for ever.
 case $tier in
-    unit) limit=180 ;;
-    integration) limit=900 ;;
+    unit) limit=600 ;;
+    integration) limit=1500 ;;
     *) limit=2400 ;;
 esac
 exec timeout --kill-after=10 "$limit" node "$repo/node_modules/jest/bin/jest.js" --config "$repo/jest.config.mjs" \
