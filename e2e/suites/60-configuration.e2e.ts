@@ -7,7 +7,7 @@ const helm = (args: readonly string[], timeoutMs = 200_000): Promise<string> =>
 
 describe("configuration", () => {
     const rollBack = async (): Promise<void> => {
-        await helm(["rollback", "antrea", "1", "--wait"]);
+        await helm(["rollback", "antrea", "--wait"]);
         await waitForAgents();
     };
 
