@@ -22,10 +22,14 @@ const namespace = "default";
 const pool = { [poolsAnnotation]: "pool1" };
 const range = { cidr: "10.2.0.0/24", gateway: "10.2.0.1", prefixLength: 24 };
 
-/** A webhook that allows everything and writes down what it was asked. */
+/**
+ * A webhook that allows everything and writes down what it was asked. An API server may ask twice about one change, when
+ * it finds that it looked at an old state of the object: told once.
+ */
 class Recorder implements Disposable {
     readonly asked: string[] = [];
     readonly #server: Server;
+    #last = "";
 
     private constructor(server: Server) {
         this.#server = server;
@@ -44,11 +48,17 @@ class Recorder implements Disposable {
                         readonly operation: string;
                         readonly resource: { readonly resource: string };
                         readonly subResource?: string;
+                        readonly name?: string;
+                        readonly object?: KubeObject & { readonly spec?: unknown };
                     };
                 };
-                const { uid, operation, resource, subResource } = review.request;
+                const { uid, operation, resource, subResource, name, object } = review.request;
                 const what = [resource.resource, ...(subResource === undefined ? [] : [subResource])].join("/");
-                recorder.asked.push(`${request.url?.split("?")[0]} ${operation} ${what}`);
+                const asked = `${request.url?.split("?")[0]} ${operation} ${what}`;
+                const { annotations, labels } = object?.metadata ?? {};
+                const change = JSON.stringify([asked, name, annotations, labels, object?.spec]);
+                if (change !== recorder.#last) recorder.asked.push(asked);
+                recorder.#last = change;
                 response.end(JSON.stringify({ ...review, response: { uid, allowed: true } }));
             });
         });
