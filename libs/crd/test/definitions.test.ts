@@ -101,7 +101,7 @@ describe("@antrea/crd", () => {
             let loaded = false;
             registerHooks({ resolve: (name, context, next) => ((loaded ||= /^zod(\\/|$)/.test(name)), next(name, context)) });
             await import(${JSON.stringify(`@antrea/crd${entry.slice(1)}`)});
-            console.log(loaded);`;
+            console.log(String(loaded));`;
         const cwd = new URL("../", import.meta.url).pathname;
         const { stdout } = await promisify(execFile)("node", ["--input-type=module", "-e", script], { cwd });
         expect(stdout.trim()).toBe(String(loads));
