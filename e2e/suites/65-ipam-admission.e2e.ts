@@ -118,7 +118,7 @@ describe("admission of IPAM objects", () => {
             );
             expect(accepted).toBe(true);
             expect(text).toContain(`Warning: spec.ipRanges[0] ${ip} touches addresses of Nodes`);
-            expect(text).toContain("touches addresses of Nodes");
+        });
 
         it("in use may grow, but not shrink, move or go", async () => {
             const change = (ipRange: object): object => {

@@ -73,7 +73,7 @@ describe("addresses of pools outlive", () => {
     });
 
     it("an agent that is killed while many Pods come and go", async () => {
-        const names = Array.from({ length: 24 }, (_, n) => `burst-${n}`);
+        const names = Array.from({ length: 16 }, (_, n) => `burst-${n}`);
         const starts = names.map((name, n) =>
             manifest(namespace.name, { name, node: n % 2 === 0 ? node : other, annotations }),
         );
@@ -83,7 +83,7 @@ describe("addresses of pools outlive", () => {
         await killDaemon(other, "agent");
         const ips = (await namespace.ready(names)).map(({ ip4 }) => ip4);
         expect(new Set([...ips, one.ip4, two.ip4]).size).toBe(names.length + 2);
-        const removal = namespace.delete(...names.slice(0, 16));
+        const removal = namespace.delete(...names.slice(0, 10));
         await pause(1_000);
         await killDaemon(other, "agent");
         await removal;
@@ -92,7 +92,7 @@ describe("addresses of pools outlive", () => {
             "only who is there has addresses",
             async () => {
                 const holders = (await claimsOf("e2e-recovery")).map(({ spec }) => spec.pod?.name);
-                expect(holders.sort()).toEqual(["one", "two", ...names.slice(16)].sort());
+                expect(holders.sort()).toEqual(["one", "two", ...names.slice(10)].sort());
                 return true;
             },
             120_000,
