@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { allocationName, ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
-import { parseIp } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import fc from "fast-check";
@@ -186,7 +186,14 @@ describe("the definition of IPAllocation", () => {
                 }
                 const said = await judge(claim(text));
                 expect(allocationName(ip)).toMatch(/^[0-9.]+$|^([0-9a-f]+-){7}[0-9a-f]+$/);
-                expect(["ok", expect.stringContaining("must be an address in canonical text")]).toContainEqual(said);
+                if (text === formatIp(ip)) {
+                    expect(said).toBe("ok");
+                } else {
+                    // A text of more than 39 characters, such as 0000:…:0000:1.2.3.4, fails its length before its form.
+                    expect(said).toMatch(
+                        /must be an address in canonical text|Too long: may not be more than 39 bytes/,
+                    );
+                }
             }),
             { numRuns: 200 },
         );
