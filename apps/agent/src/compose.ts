@@ -39,6 +39,7 @@ import { Readiness } from "./readiness.ts";
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
 const claimsSoonMs = 3_000;
+const eventDelayMs = 500;
 /** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
 const patientMs = 24 * 3_600_000;
 
@@ -200,7 +201,7 @@ function buildBase(context: MainContext) {
     );
     const events = new EventRecorder(
         { api: kube.api, logger: logger.child("events") },
-        { reportingController: "antrea-agent", reportingInstance: environment.podName },
+        { reportingController: "antrea-agent", reportingInstance: environment.podName, delayMs: eventDelayMs },
     );
     const ipPools = gates.enabled("AntreaIPAM")
         ? new IpPools(

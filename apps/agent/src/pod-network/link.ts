@@ -15,8 +15,8 @@ export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN"> {}
 export type PodLinkDraft = Pick<PodRecord, "containerId" | "ifName" | "netns" | "hostIfName">;
 
 /**
- * Creates the veth pair of a record in one message; its Pod end is born inside the Pod's namespace. The pair of a draft
- * has other MAC addresses until `completePodLink` and `configurePodEnd`.
+ * Creates the veth pair of a record in one message; its Pod end is born inside the Pod's namespace. The Pod end of a
+ * draft has another MAC address until `configurePodEnd`, the host end keeps its own: it never sends a frame.
  */
 export async function createPodLink(
     netlink: Netlink,
@@ -46,12 +46,18 @@ export async function createPodLink(
     }
 }
 
-/** Writes the record onto the link of a draft, whose addresses are known now. */
+/** What of the Pod end can be set up before its addresses are known. */
+export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
+    if (options.disableTxChecksumOffload) setTxChecksumOffload(link.ifName, false, link.netns);
+}
+
+/**
+ * Writes the record onto the link of a draft, whose addresses are known now. Whatever changes on a host end makes
+ * ovs-vswitchd go through all of its ports once, so nothing else is, and it is done when OVS has nothing left to do.
+ */
 export async function completePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
-    if (link !== undefined) {
-        await netlink.setLink(link.index, { alias: toAlias(record), mac: hostMacOf(record.mac) });
-    }
+    if (link !== undefined) await netlink.setLink(link.index, { alias: toAlias(record) });
 }
 
 /**
@@ -65,7 +71,7 @@ export async function configurePodEnd(
     if (record.addresses.some((address) => address.ip.family === 6)) {
         setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
     }
-    if (options.disableTxChecksumOffload) setTxChecksumOffload(record.ifName, false, record.netns);
+    preparePodEnd(record, options);
     using pod = Netlink.openIn(record.netns);
     const link = await pod.link(record.ifName);
     if (link === undefined) {

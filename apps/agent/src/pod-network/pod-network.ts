@@ -9,6 +9,7 @@ import {
     configurePodEnd,
     createPodLink,
     deletePodLink,
+    preparePodEnd,
     raisePodLink,
     releasePodLink,
     type PodLinkOptions,
@@ -330,8 +331,8 @@ export class PodNetwork {
             const [grant] = await allDone([wish.claim(signal), this.#prepare(draft, ofPort, request, signal)]);
             record = recordOf(draft, grant);
             this.#checkpoint(request, signal);
-            await completePodLink(this.#components.netlink, record);
             await this.#wire(record, ofPort, request, signal);
+            await completePodLink(this.#components.netlink, record);
         } catch (error) {
             if (record === undefined) await this.#undoDraft(draft, ofPort);
             else await this.#rollBack(record, ofPort);
@@ -348,6 +349,7 @@ export class PodNetwork {
             { name: draft.hostIfName, type: "", ofPortRequest: ofPort, externalIds },
             signal,
         );
+        preparePodEnd(draft, this.#options);
     }
 
     /** Record, Pod end, flows, in this order of what others see. */

@@ -38,6 +38,8 @@ export interface EventRecorderOptions {
     readonly seriesWindowMs?: number;
     /** A growing series is written at most this often. Default 30 s. */
     readonly seriesWriteMs?: number;
+    /** How long the first of some events waits, so as not to compete with the work it tells of. Default 0. */
+    readonly delayMs?: number;
 }
 
 export interface EventRecorderComponents {
@@ -140,8 +142,14 @@ export class EventRecorder implements AsyncDisposable {
             );
             await Promise.race([this.#wake.promise, slept]);
             nap.abort();
+            await this.#delay(signal);
             this.#queueGrown(seriesWriteMs);
         }
+    }
+
+    async #delay(signal: AbortSignal): Promise<void> {
+        const { delayMs = 0 } = this.#options;
+        if (delayMs > 0 && this.#queue.size > 0) await sleep(delayMs, signal, this.#clock).catch(() => undefined);
     }
 
     #queueGrown(seriesWriteMs: number): void {

@@ -62,6 +62,21 @@ describe("EventRecorder", () => {
         await recorder.close();
     });
 
+    it("lets the first event wait for as long as it is told, and sends it at the end in any case", async () => {
+        const { recorder, clock, created } = make({ delayMs: 500 });
+        await clock.advance(1);
+        recorder.record(input);
+        await clock.advance(400);
+        recorder.record({ ...input, note: "another" });
+        expect(created).toEqual([]);
+        await clock.advance(100);
+        expect(created).toHaveLength(2);
+        recorder.record({ ...input, note: "last" });
+        await settle();
+        await recorder.close();
+        expect(created).toHaveLength(3);
+    });
+
     it("keeps events while the server is away, drops what the queue cannot hold and what is refused", async () => {
         const { recorder, clock, created, faults } = make({ maxQueued: 2 });
         faults.push(new KubeError("CONNECTION_FAILED", "down"), new KubeError("UNAVAILABLE", "down"));
