@@ -76,7 +76,7 @@ const readme = `# The Antrea chart
 A Kubernetes network plugin on Open vSwitch.
 
 \`\`\`
-helm upgrade --install antrea charts/antrea --namespace kube-system --set trafficEncapMode=noEncap
+helm upgrade --install antrea charts/antrea --namespace kube-system
 \`\`\`
 
 This page is generated from \`values.yaml\` by \`make generate\`.

@@ -1,6 +1,7 @@
 import {
     admissionPolicies,
     customResourceDefinitions,
+    nodePolicies,
     type CrdManifest,
     type PolicyManifest,
 } from "@antrea/crd/schema";
@@ -17,7 +18,12 @@ export function generatedTemplates(): readonly [path: string, content: string][]
     ]);
     const policies = admissionPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     const gated = `{{- if include "antrea.ipamEnabled" . }}\n${head}${policies.join("---\n")}{{- end }}\n`;
-    return [...definitions, ["templates/ipam/policies.yaml", gated]];
+    const ofNodes = nodePolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
+    return [
+        ...definitions,
+        ["templates/ipam/policies.yaml", gated],
+        ["templates/agent/policies.yaml", `${head}${ofNodes.join("---\n")}`],
+    ];
 }
 
 const head = "# Generated from libs/crd by make generate.\n";

@@ -1,3 +1,4 @@
+import { transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { daemonSets, isKubeError, pods, type ApiClient, type Node } from "@antrea/kube";
@@ -7,8 +8,14 @@ import type { KnownPod } from "./pod-network/index.ts";
 /** A Node without what nobody here reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion } = node.metadata ?? {};
+    const transport = node.metadata?.annotations?.[transportAnnotation];
     return {
-        metadata: { ...(name && { name }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+        metadata: {
+            ...(name && { name }),
+            ...(uid && { uid }),
+            ...(resourceVersion && { resourceVersion }),
+            ...(transport !== undefined && { annotations: { [transportAnnotation]: transport } }),
+        },
         spec: {
             ...(node.spec?.podCIDR && { podCIDR: node.spec.podCIDR }),
             ...(node.spec?.podCIDRs && { podCIDRs: node.spec.podCIDRs }),
@@ -19,7 +26,7 @@ export function slimNode(node: Node): Node {
 
 /** True when the change is about what other Nodes route by: podCIDRs or addresses, not a kubelet's heartbeat. */
 export function changesRoutes(node: Node, old: Node | undefined): boolean {
-    const parts = ({ spec, status }: Node): string => JSON.stringify([spec, status]);
+    const parts = ({ metadata, spec, status }: Node): string => JSON.stringify([metadata?.annotations, spec, status]);
     return old === undefined || old === node || parts(node) !== parts(old);
 }
 

@@ -1,19 +1,27 @@
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "@antrea/errors";
+import { AntreaError, messageOf } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import { createKubeClients, EventRecorder, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { HealthServer, Jobs, Lifecycle, Metrics, type MainContext } from "@antrea/runtime";
+import { HealthServer, Jobs, Lifecycle, Metrics, type Job, type MainContext } from "@antrea/runtime";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { changesRoutes, leavesForGood, podsOf, podUidOf, slimNode } from "./cluster.ts";
 import { createCniBackend } from "./cni-backend.ts";
 import { CniCalls, CniServer } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
+import {
+    checkTunnelType,
+    datapathCondition,
+    datapathOf,
+    DatapathProbe,
+    refusedTunnelPort,
+    Unixctl,
+} from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
 import { FlowTable } from "./flow-table/index.ts";
 import { Gateway } from "./gateway/index.ts";
@@ -30,11 +38,14 @@ import {
     parseRemembered,
     rememberedNodeKey,
 } from "./node-config/index.ts";
-import { allPodPrefixes, NodeRoutes } from "./node-routes/index.ts";
-import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
+import { formatRounds, monitoredColumns, OvsBridge, OvsBridgeError, roundsKey } from "./ovs-bridge/index.ts";
+import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
 import { claimProblem, poolWiring } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
+import { podMtu, Transport } from "./transport/index.ts";
+import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
+import { addWaysJobs, buildPeers, isTunnelFlow, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
@@ -112,12 +123,13 @@ export function compose(context: MainContext): Lifecycle {
             readiness.met("node");
             watchOwnNode(base, node);
             const built = await buildPodNetwork(base, node, signal);
-            await startFlows(base, built, signal, () => {
+            const forgetEarlier = await startFlows(base, built, signal, () => {
                 wiring = built;
             });
             backend.networkBuilt();
-            addOvsJobs(base, built);
-            addRoutingJobs(base, node);
+            const ovs = addOvsJobs(base, built);
+            addWaysJobs(base, { ...built, node, ovs, forgetEarlier });
+            addNodeJobs(base, node);
             addPoolJobs(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());
             declareMetrics(base.metrics, built.podNetwork, built.subnet, base.flowTable);
@@ -146,7 +158,7 @@ export function compose(context: MainContext): Lifecycle {
     return lifecycle;
 }
 
-type Base = ReturnType<typeof buildBase>;
+export type Base = ReturnType<typeof buildBase>;
 type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 
 /** What does not depend on the Node's podCIDRs. */
@@ -155,6 +167,8 @@ function buildBase(context: MainContext) {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
     const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
     for (const warning of warnings) logger.warn("configuration", { warning });
+    const datapath = datapathOf(config.ovsDatapathType);
+    const mode = modeOf(config);
     logger.info("feature gates", { gates: gates.list("agent").map(({ name, status }) => `${name}=${status}`) });
     const environment = readEnvironment(configPath, process.env);
     const kube = createKubeClients({
@@ -177,6 +191,8 @@ function buildBase(context: MainContext) {
             node: "the Node's podCIDRs are not known",
             openflow: "ovs-vswitchd is not connected",
             records: "the Pod interfaces of this Node are not rebuilt",
+            [datapathCondition]: "the datapath of OVS was not looked at",
+            ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
         },
         () => (openflow.state.kind === "connecting" ? "ovs-vswitchd is not connected" : undefined),
     );
@@ -214,7 +230,11 @@ function buildBase(context: MainContext) {
         : undefined;
     return {
         ...{ logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
-        ...{ nodeInformer, events, ipPools },
+        ...{ nodeInformer, events, ipPools, datapath, mode },
+        probe: new DatapathProbe(
+            { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
+            { bridge: config.ovsBridge, datapath },
+        ),
         netlink: Netlink.open(),
         bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
@@ -268,9 +288,11 @@ function watchOwnNode({ nodeInformer, fail }: Base, node: NodeConfig): void {
 
 /** Bridge and gateway, and the Pod network with the records of what is wired already. */
 async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal) {
-    const { config, environment, bridge, netlink, flowTable, kube, logger } = base;
-    const { mtu, podPrefixes, gatewayIps } = node;
-    const disableTxChecksumOffload = offloadMustBeOff(config);
+    const { config, environment, bridge, netlink, flowTable, kube, logger, probe } = base;
+    const { podPrefixes, gatewayIps } = node;
+    const disableTxChecksumOffload = config.disableTXChecksumOffload || base.datapath.mustComputeChecksums;
+    const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
+    const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
     const gateway = new Gateway(
         { ports: bridge, netlink, logger: logger.child("gateway") },
         {
@@ -284,6 +306,7 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
         },
     );
     await bridge.ensure(signal);
+    await probe.passed(signal);
     await bridge.datapathId(patientMs, signal);
     await gateway.ensurePort(signal);
     await gateway.ensureDevice(signal);
@@ -304,7 +327,12 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
             pools: base.ipPools,
             logger: logger.child("pod-network"),
         },
-        { mtu, disableTxChecksumOffload, gatewayMac: () => gateway.mac, bootId, now: () => performance.now() },
+        {
+            get mtu() {
+                return mtu();
+            },
+            ...{ disableTxChecksumOffload, gatewayMac: () => gateway.mac, bootId, now: () => performance.now() },
+        },
     );
     const reconciler = new PodReconciler(
         {
@@ -315,25 +343,56 @@ async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal
         { bootId, podPrefixes },
     );
     await reconciler.rebuild(signal);
+    const tunnel = buildTunnel(base);
     const pipeline = async (limit: AbortSignal) =>
         pipelineFlows({
             families: podPrefixes.map((prefix) => prefix.family),
-            mode: "noEncap",
             gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
             podPrefixes,
+            tunnel: await tunnel(limit),
         });
-    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline };
+    const peers = buildPeers(base, { transport, gatewayMac: () => gateway.mac });
+    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers };
 }
 
-/** Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones. */
+/** Puts the tunnel port in place, or removes one that a start in another mode left. */
+function buildTunnel(base: Base): (limit: AbortSignal) => Promise<{ readonly ofPort: number } | undefined> {
+    const { config, mode, bridge, database, datapath } = base;
+    const { tunnelType } = config;
+    if (mode === "noEncap") {
+        return async (limit) => {
+            await removeTunnelPorts(bridge, limit);
+            return undefined;
+        };
+    }
+    const port = new TunnelPort(
+        { ports: bridge },
+        { ofPort: OfPort.tunnel, type: tunnelType, destinationPort: config.tunnelPort, csum: config.tunnelCsum },
+    );
+    return async (limit) => {
+        await checkTunnelType(database, { datapath, tunnelType }, { timeoutMs: patientMs, signal: limit });
+        try {
+            return { ofPort: await port.ensure(limit) };
+        } catch (error) {
+            if (!(error instanceof OvsBridgeError) || error.code !== "PORT_REFUSED") throw error;
+            throw refusedTunnelPort(datapath, tunnelType, error);
+        }
+    };
+}
+
+/**
+ * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but the ways to
+ * other Nodes only when these are known. The returned function is to be called then.
+ */
 async function startFlows(
     base: Base,
-    { pipeline, reconciler }: PodWiring,
+    { pipeline, reconciler, peers }: PodWiring,
     signal: AbortSignal,
     replayed: () => void,
-): Promise<void> {
-    const { bridge, flowTable, openflow, readiness } = base;
+): Promise<(limit: AbortSignal) => Promise<void>> {
+    const { bridge, flowTable, nodeInformer, openflow, readiness } = base;
     flowTable.stage("pipeline", await pipeline(signal));
+    if (nodeInformer.hasSynced) peers.stage();
     const rounds = await bridge.beginRound(signal);
     flowTable.useRound(rounds.current);
     const firstReplay = Promise.withResolvers<void>();
@@ -346,18 +405,24 @@ async function startFlows(
     await firstReplay.promise;
     replayed();
     await reconciler.restoreAll(signal);
-    // Everything of this round is in: what earlier starts left can go.
-    await flowTable.deleteRounds(rounds.earlier);
-    await bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), signal);
+    await flowTable.deleteRounds(rounds.earlier, { except: isTunnelFlow });
+    let isDone = false;
+    return async (limit) => {
+        if (isDone) return;
+        await flowTable.deleteRounds(rounds.earlier);
+        await bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), limit);
+        isDone = true;
+    };
 }
 
 /** Keeps OVS as it must be, whatever happens to it, and the records in step with what lives. */
-function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): void {
-    const { bridge, database, flowTable, jobs, openflow, readiness, fail } = base;
+function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): Job {
+    const { bridge, database, flowTable, jobs, openflow, probe, readiness, fail } = base;
     const ovs = jobs.every("ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
         // The transaction was made, so there is a connection, and the lock is ours.
         readiness.met("ovsdb");
+        await probe.passed(limit);
         const flows = await pipeline(limit);
         await gateway.ensureDevice(limit);
         await flowTable.set("pipeline", flows, limit);
@@ -372,21 +437,14 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): v
     openflow.onReady(() => ovs.trigger());
     const guard = new LockGuard({ lockState: () => database.lockState, fail });
     jobs.every("ovsdb-lock", lockLookMs, () => guard.look());
+    return ovs;
 }
 
-/** Kernel routes to the other Nodes and masquerading follow the Node objects. */
-function addRoutingJobs(base: Base, node: NodeConfig): void {
-    const { bridge, config, environment, jobs, logger, netlink, nodeInformer } = base;
-    const routes = new NodeRoutes(
-        { netlink, logger: logger.child("node-routes"), nodes: () => nodeInformer.list() },
-        { nodeName: environment.nodeName, transportIndex: node.transport.index },
-    );
+/** Masquerading, and what is remembered of this Node, follow the Node objects. */
+function addNodeJobs(base: Base, node: NodeConfig): void {
+    const { bridge, config, environment, jobs, logger, mode, nodeInformer } = base;
     const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: runNft });
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
-    const routing = jobs.every("node-routes", resyncMs, async (limit) => {
-        await nodeInformer.synced(limit);
-        await routes.reconcile();
-    });
     const masquerading = jobs.every("masquerade", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
         await masquerade.reconcile({
@@ -397,6 +455,7 @@ function addRoutingJobs(base: Base, node: NodeConfig): void {
             noSnat: config.noSNAT,
             randomFully: config.snatFullyRandomPorts,
             poolPods: base.gates.enabled("AntreaIPAM"),
+            tunnelSources: mode === "noEncap" ? [] : node.gatewayIps,
         });
     });
     // For a start while the API server is away.
@@ -409,7 +468,6 @@ function addRoutingJobs(base: Base, node: NodeConfig): void {
     });
     nodeInformer.onChange((_type, _key, object, old) => {
         if (!changesRoutes(object, old)) return;
-        routing.trigger();
         masquerading.trigger();
         remembering.trigger();
     });
@@ -449,6 +507,8 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     ipPools.own.onGone(() => claims.trigger());
 }
 
-function offloadMustBeOff(config: AgentConfig): boolean {
-    return config.disableTXChecksumOffload || config.ovsDatapathType === "netdev";
+/** The mode, which the rules of the configuration have limited to these. */
+function modeOf({ trafficEncapMode }: AgentConfig): "encap" | "noEncap" | "hybrid" {
+    if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
+    throw new AntreaError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);
 }

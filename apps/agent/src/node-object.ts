@@ -1,9 +1,14 @@
+import { transportAnnotation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
 import { formatPrefix, parseIp, parsePrefix, prefixSize, type IpAddress, type Prefix } from "@antrea/ip";
 
 /** The parts of a Node object that the agent reads (core/v1 Node). */
 export interface NodeObject {
-    readonly metadata?: { readonly name?: string; readonly uid?: string };
+    readonly metadata?: {
+        readonly name?: string;
+        readonly uid?: string;
+        readonly annotations?: Readonly<Record<string, string>>;
+    };
     readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
     readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
 }
@@ -55,13 +60,22 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
 
 /** The InternalIPs of a Node; text that is no address is left out. */
 export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
-    return (node.status?.addresses ?? [])
-        .filter((address) => address.type === "InternalIP")
-        .flatMap((address) => {
-            try {
-                return [parseIp(address.address)];
-            } catch {
-                return [];
-            }
-        });
+    const addresses = (node.status?.addresses ?? []).filter((address) => address.type === "InternalIP");
+    return readableIps(addresses.map(({ address }) => address));
+}
+
+/** The addresses by which other Nodes reach a Node: those that it announces, else its InternalIPs. */
+export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
+    const announced = readableIps(node.metadata?.annotations?.[transportAnnotation]?.split(",") ?? []);
+    return announced.length > 0 ? announced : internalIpsOf(node);
+}
+
+function readableIps(texts: readonly string[]): readonly IpAddress[] {
+    return texts.flatMap((text) => {
+        try {
+            return [parseIp(text)];
+        } catch {
+            return [];
+        }
+    });
 }

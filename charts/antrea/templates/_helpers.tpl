@@ -46,8 +46,14 @@ antrea-controller.conf: |
 
 {{- /* What the schema cannot say: rules over more than one value, refused before anything is changed. */ -}}
 {{- define "antrea.validate" -}}
-{{- if ne .Values.trafficEncapMode "noEncap" }}
-{{- fail (printf "trafficEncapMode: %s is not available in this version; use --set trafficEncapMode=noEncap" .Values.trafficEncapMode) }}
+{{- if eq .Values.trafficEncapMode "networkPolicyOnly" }}
+{{- fail "trafficEncapMode: networkPolicyOnly is not available in this version; use encap, noEncap or hybrid" }}
+{{- end }}
+{{- if and .Values.noSNAT (ne .Values.trafficEncapMode "noEncap") }}
+{{- fail (printf "noSNAT: must be false with trafficEncapMode %s; the network knows Pods' addresses only with noEncap" .Values.trafficEncapMode) }}
+{{- end }}
+{{- if and .Values.tunnelPort (eq .Values.tunnelType "gre") }}
+{{- fail "tunnelPort: must be 0 with tunnelType gre, which has no ports" }}
 {{- end }}
 {{- if and .Values.nodeIPAM.enable (not .Values.nodeIPAM.clusterCIDRs) }}
 {{- fail "nodeIPAM.clusterCIDRs: at least one range is needed when nodeIPAM.enable is true" }}

@@ -7,6 +7,7 @@ export {
     forceDeleteAnnotation,
     podIpsAnnotation,
     poolsAnnotation,
+    transportAnnotation,
 } from "./names.ts";
 export { ipAllocations, ipPools } from "./resources.ts";
 export type {

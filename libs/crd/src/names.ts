@@ -44,3 +44,6 @@ export function blockOf(ip: IpAddress): Prefix {
 export function blockText(ip: IpAddress): string {
     return formatPrefix(blockOf(ip));
 }
+
+/** On a Node: the addresses by which other Nodes reach it, joined by commas, where these are not its InternalIPs. */
+export const transportAnnotation = "node.antrea.io/transport-addresses";

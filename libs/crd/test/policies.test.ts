@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { admissionPolicies } from "../src/schema/policies.ts";
+import { admissionPolicies, nodePolicies } from "../src/schema/policies.ts";
 
 const policies = admissionPolicies({ namespace: "antrea-system" });
 
@@ -19,6 +19,13 @@ describe("admission policies", () => {
             if (kind !== "ValidatingAdmissionPolicyBinding") continue;
             expect(spec).toEqual({ policyName: metadata.name, validationActions: ["Deny"] });
         }
+    });
+
+    it("one is about Nodes, whether IPPools are used or not", () => {
+        expect(nodePolicies({ namespace: "antrea-system" }).map(({ metadata }) => metadata.name)).toEqual([
+            "antrea-agent-nodes",
+            "antrea-agent-nodes",
+        ]);
     });
 
     it("name the accounts of their Namespace", () => {

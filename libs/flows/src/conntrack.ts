@@ -1,14 +1,14 @@
 import { type Flow, type Match } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
 import { ctStateIs, fieldsOf, IpProto } from "./fields.ts";
-import { CtMark, load, partsAre, Reg, Source } from "./registers.ts";
+import { CtMark, load, Reg, Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
 const synFlag = 0x002;
 
 /**
- * Packets that belong to a TCP connection which the switch does not know, sent by a Pod: connection tracking was lost
- * with the datapath (a restart of OVS in userspace). Whether the host translates the connection's addresses is not to
+ * Packets that belong to a TCP connection which the switch does not know, sent by a Pod, of this Node or of another:
+ * connection tracking was lost with the datapath (a restart of OVS in userspace). Whether the host translates the connection's addresses is not to
  * be seen from them, the host's own tracking knows it; so they, and what follows, pass the host.
  */
 export function midStream(family: Family): Match {
@@ -17,7 +17,7 @@ export function midStream(family: Family): Match {
         ip_proto: IpProto.tcp,
         tcp_flags: { value: 0, mask: synFlag },
         ...ctStateIs({ new: true, trk: true }),
-        ...partsAre([Reg.source, Source.pod]),
+        ...sourceIsEither(Source.pod, Source.tunnel),
     };
 }
 

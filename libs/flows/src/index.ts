@@ -10,8 +10,9 @@ export {
     type FlowSet,
 } from "./cookies.ts";
 export { FlowsError } from "./error.ts";
-export { type Gateway, type PeerNodeInput, type PipelineInput, type PodInput } from "./inputs.ts";
-export { peerNodeFlows, pipelineFlows, podFlows } from "./pipeline.ts";
+export { type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
+export { pipelineFlows, podFlows, tunnelPeerFlows } from "./pipeline.ts";
 export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";
 export { Priority, Table, tableName, type TableId, type TableName } from "./tables.ts";
+export { tunnelMac } from "./tunnel.ts";

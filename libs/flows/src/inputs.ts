@@ -15,8 +15,8 @@ export interface PipelineInput {
     readonly gateway: Gateway;
     /** The Node's own podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
-    /** How traffic to other Nodes travels. `noEncap`: through the gateway, by the host's routes. */
-    readonly mode: "noEncap";
+    /** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
+    readonly tunnel?: { readonly ofPort: number } | undefined;
 }
 
 export interface PodInput {
@@ -30,9 +30,13 @@ export interface PodInput {
     readonly foreignSubnet?: boolean | undefined;
 }
 
-export interface PeerNodeInput {
-    /** The podCIDRs of another Node. */
+/** Another Node that is reached by the tunnel. */
+export interface TunnelPeerInput {
+    /** Its podCIDRs, or those of them that are not reached by a route. */
     readonly podPrefixes: readonly Prefix[];
+    /** Where its end of the tunnel is. */
+    readonly remote: IpAddress;
+    /** Of our own gateway. */
     readonly gatewayMac: Uint8Array;
 }
 
@@ -53,6 +57,7 @@ export function checkPipeline(input: PipelineInput): void {
     }
     checkPort("gateway.ofPort", gateway.ofPort);
     checkMac("gateway.mac", gateway.mac);
+    if (input.tunnel !== undefined) checkPort("tunnel.ofPort", input.tunnel.ofPort);
 }
 
 /** Refuses a Pod whose flows would open its guard or hit another port. */
@@ -61,6 +66,16 @@ export function checkPod(input: PodInput): void {
     checkMac("mac", input.mac);
     checkMac("gatewayMac", input.gatewayMac);
     for (const ip of input.ips) if (ip.value === 0n) throw invalidInput("ips", formatIp(ip), "it is no Pod's address");
+}
+
+/** Refuses a peer whose flow would send to nobody. */
+export function checkPeer(input: TunnelPeerInput): void {
+    checkMac("gatewayMac", input.gatewayMac);
+    const { family, value } = input.remote;
+    const isMulticast = family === 4 ? value >> 28n === 0xen : value >> 120n === 0xffn;
+    if (value === 0n || isMulticast) {
+        throw invalidInput("remote", formatIp(input.remote), "it must be the address of one Node");
+    }
 }
 
 /** Refuses a MAC address that is no single station's. */

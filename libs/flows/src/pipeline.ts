@@ -3,13 +3,21 @@ import { missFlows, rootFlows } from "./base.ts";
 import { classifierFlow } from "./classifier.ts";
 import { conntrackFlows } from "./conntrack.ts";
 import { Category, type FlowSet } from "./cookies.ts";
-import { checkMac, checkPipeline, checkPod, type PeerNodeInput, type PipelineInput, type PodInput } from "./inputs.ts";
+import {
+    checkPeer,
+    checkPipeline,
+    checkPod,
+    type PipelineInput,
+    type PodInput,
+    type TunnelPeerInput,
+} from "./inputs.ts";
 import { l2Flow } from "./l2.ts";
-import { l3BaseFlows, peerL3Flows, podL3Flows } from "./l3.ts";
+import { l3BaseFlows, podL3Flows, tunnelPeerL3Flows } from "./l3.ts";
 import { gatewayNdFlows, linkLocalsOf, ndBaseFlows, podNdFlows } from "./nd.ts";
 import { outputFlow } from "./output.ts";
 import { Source } from "./registers.ts";
 import { gatewaySpoofGuard, podSpoofGuard } from "./spoof-guard.ts";
+import { tunnelGuard, tunnelMac } from "./tunnel.ts";
 
 /**
  * The flows that a Node has before its first Pod: the ways through the tables and the gateway. `INVALID_INPUT` when a
@@ -17,7 +25,7 @@ import { gatewaySpoofGuard, podSpoofGuard } from "./spoof-guard.ts";
  */
 export function pipelineFlows(input: PipelineInput): FlowSet {
     checkPipeline(input);
-    const { families, gateway } = input;
+    const { families, gateway, podPrefixes, tunnel } = input;
     const linkLocals = linkLocalsOf(gateway);
     const flows = [
         ...missFlows(),
@@ -29,6 +37,13 @@ export function pipelineFlows(input: PipelineInput): FlowSet {
         ...conntrackFlows(families),
         ...l3BaseFlows(input),
         l2Flow(gateway),
+        ...(tunnel === undefined
+            ? []
+            : [
+                  classifierFlow(tunnel.ofPort, Source.tunnel),
+                  ...tunnelGuard(tunnel.ofPort, families, podPrefixes),
+                  l2Flow({ ofPort: tunnel.ofPort, mac: tunnelMac }),
+              ]),
         outputFlow(),
     ];
     return { category: Category.default, flows };
@@ -53,8 +68,8 @@ export function podFlows(input: PodInput): FlowSet {
     return { category: Category.podConnectivity, flows };
 }
 
-/** The flows towards the Pods of another Node. */
-export function peerNodeFlows(input: PeerNodeInput): FlowSet {
-    checkMac("gatewayMac", input.gatewayMac);
-    return { category: Category.podConnectivity, flows: peerL3Flows(input) };
+/** The flows by tunnel to the Pods of another Node, one for each of its podCIDRs. */
+export function tunnelPeerFlows(input: TunnelPeerInput): FlowSet {
+    checkPeer(input);
+    return { category: Category.podConnectivity, flows: tunnelPeerL3Flows(input) };
 }

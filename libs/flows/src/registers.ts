@@ -34,6 +34,13 @@ export function load(part: SubField, value: number): Action {
     return { type: "set_field", field: part.field, value: Number(shifted), mask: Number(mask) };
 }
 
+/** The match of packets of either of two sources; their values differ in one bit. */
+export function sourceIsEither(one: Source, other: Source): Match {
+    const { field, offset } = Reg.source;
+    const mask = 0xf & ~(one ^ other);
+    return { [field]: { value: (one & mask) << offset, mask: mask << offset } };
+}
+
 /** The match of some parts of fields; parts of one field become one value and mask. */
 export function partsAre(...parts: readonly (readonly [SubField, number])[]): Match {
     const fields = new Map<FieldName, { value: bigint; mask: bigint }>();

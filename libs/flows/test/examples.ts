@@ -1,5 +1,5 @@
 import { parseIp, parseMac, parsePrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
-import { OfPort, type PeerNodeInput, type PipelineInput, type PodInput } from "../src/index.ts";
+import { OfPort, type PipelineInput, type PodInput, type TunnelPeerInput } from "../src/index.ts";
 
 const of = <T extends { readonly family: Family }>(families: readonly Family[], items: readonly T[]): T[] =>
     items.filter((item) => families.includes(item.family));
@@ -14,8 +14,12 @@ export function exampleNode(families: readonly Family[] = [4, 6]): PipelineInput
         families,
         gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: of(families, ips("10.10.0.1", "fd00:10::1")) },
         podPrefixes: of(families, prefixes("10.10.0.0/24", "fd00:10::/64")),
-        mode: "noEncap",
     };
+}
+
+/** The same Node with tunnels. */
+export function exampleTunnelNode(families: readonly Family[] = [4, 6]): PipelineInput {
+    return { ...exampleNode(families), tunnel: { ofPort: OfPort.tunnel } };
 }
 
 /** Pod number `index` from 1: port 32784 and on, MAC and addresses that end in the number + 1. */
@@ -28,6 +32,8 @@ export function examplePod(index: number, families: readonly Family[] = [4, 6]):
     };
 }
 
-export function examplePeer(families: readonly Family[] = [4, 6]): PeerNodeInput {
-    return { podPrefixes: of(families, prefixes("10.10.1.0/24", "fd00:10:0:1::/64")), gatewayMac };
+/** A Node that is reached by the tunnel, over IPv4 unless told otherwise. */
+export function examplePeer(families: readonly Family[] = [4, 6], remote = "192.0.2.11"): TunnelPeerInput {
+    const podPrefixes = of(families, prefixes("10.10.1.0/24", "fd00:10:0:1::/64"));
+    return { podPrefixes, remote: parseIp(remote), gatewayMac };
 }

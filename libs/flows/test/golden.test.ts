@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 import { formatFlow, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
-import { peerNodeFlows, pipelineFlows, podFlows, tableName } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod } from "./examples.ts";
+import { pipelineFlows, podFlows, tableName, tunnelPeerFlows } from "../src/index.ts";
+import { examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
 
 function section(title: string, flows: readonly Flow[]): string {
     const order = (flow: Flow): number => flow.table * 65536 - flow.priority;
@@ -16,6 +16,8 @@ function section(title: string, flows: readonly Flow[]): string {
     return `## ${title}\n\n${lines.join("")}`;
 }
 
+const remotes: Readonly<Record<string, string>> = { v6: "2001:db8::11" };
+
 // UPDATE_GOLDEN=1 writes the files anew: read the difference before it is committed.
 describe("the flows as ovs-ofctl shows them", () => {
     it.each<[string, readonly Family[]]>([
@@ -24,9 +26,9 @@ describe("the flows as ovs-ofctl shows them", () => {
         ["dual", [4, 6]],
     ])("%s", (name, families) => {
         const text = [
-            section("pipelineFlows", pipelineFlows(exampleNode(families)).flows),
+            section("pipelineFlows", pipelineFlows(exampleTunnelNode(families)).flows),
             section("podFlows", podFlows(examplePod(1, families)).flows),
-            section("peerNodeFlows", peerNodeFlows(examplePeer(families)).flows),
+            section("tunnelPeerFlows", tunnelPeerFlows(examplePeer(families, remotes[name])).flows),
         ].join("\n");
         const path = fileURLToPath(new URL(`golden/${name}.txt`, import.meta.url));
         if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { FlowsError, peerNodeFlows, pipelineFlows, podFlows } from "../src/index.ts";
+import { FlowsError, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
 import { exampleNode, examplePeer, examplePod } from "./examples.ts";
 
 const node = exampleNode();
@@ -31,9 +31,13 @@ describe("input that is refused", () => {
         ["the unspecified address", () => podFlows({ ...pod, ips: [parseIp("::")] }), "ips"],
         [
             "a peer's gateway MAC of zeros",
-            () => peerNodeFlows({ ...examplePeer(), gatewayMac: new Uint8Array(6) }),
+            () => tunnelPeerFlows({ ...examplePeer(), gatewayMac: new Uint8Array(6) }),
             "gatewayMac",
         ],
+        ["a peer at no address", () => tunnelPeerFlows(examplePeer([4], "0.0.0.0")), "remote"],
+        ["a peer at a group's address", () => tunnelPeerFlows(examplePeer([4], "224.0.0.1")), "remote"],
+        ["a peer at an IPv6 group's address", () => tunnelPeerFlows(examplePeer([4], "ff02::1")), "remote"],
+        ["a tunnel without a port", () => pipelineFlows({ ...node, tunnel: { ofPort: 0 } }), "tunnel.ofPort"],
     ])("%s", (_name, build, field) => {
         expect(build).toThrow(FlowsError);
         expect(build).toThrow(expect.objectContaining({ code: "INVALID_INPUT", details: { field } }));

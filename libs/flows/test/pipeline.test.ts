@@ -2,16 +2,16 @@ import { describe, expect, it } from "@jest/globals";
 import { flowKey, type Flow, type Match } from "@antrea/openflow";
 import { type IpAddress } from "@antrea/ip";
 import * as fc from "fast-check";
-import { peerNodeFlows, pipelineFlows, podFlows, tableName } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod } from "./examples.ts";
+import { pipelineFlows, podFlows, tableName, tunnelPeerFlows } from "../src/index.ts";
+import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
 
 const families = fc.constantFrom([4] as const, [6] as const, [4, 6] as const);
 const podIndexes = fc.uniqueArray(fc.integer({ min: 1, max: 250 }), { maxLength: 4 });
 const node = fc
     .tuple(families, podIndexes)
     .map(([used, indexes]) => [
-        { name: "pipeline", flows: pipelineFlows(exampleNode(used)).flows },
-        { name: "peer", flows: peerNodeFlows(examplePeer(used)).flows },
+        { name: "pipeline", flows: pipelineFlows(exampleTunnelNode(used)).flows },
+        { name: "peer", flows: tunnelPeerFlows(examplePeer(used)).flows },
         ...indexes.map((index) => ({ name: `pod ${index}`, flows: podFlows(examplePod(index, used)).flows })),
     ]);
 
@@ -68,7 +68,7 @@ describe("the pipeline", () => {
     });
 
     it("uses named tables only, goes only up, and into tables that have flows", () => {
-        const flows = pipelineFlows(exampleNode()).flows.concat(podFlows(examplePod(1)).flows);
+        const flows = pipelineFlows(exampleTunnelNode()).flows.concat(podFlows(examplePod(1)).flows);
         const used = new Set<number>(flows.map((flow) => flow.table));
         for (const flow of flows) {
             expect(tableName(flow.table)).toBeDefined();
@@ -85,6 +85,15 @@ describe("the pipeline", () => {
     it("is the same for the same input: a restart replaces every flow in place", () => {
         const keys = (): string[] => podFlows(examplePod(3)).flows.map(flowKey);
         expect(keys()).toEqual(keys());
+    });
+
+    it("has one flow for each podCIDR of a peer, and nothing of tunnels without them", () => {
+        expect(tunnelPeerFlows(examplePeer()).flows).toHaveLength(2);
+        const keys = (flows: readonly Flow[]): readonly string[] => flows.map(flowKey);
+        const without = keys(pipelineFlows(exampleNode()).flows);
+        const withTunnel = keys(pipelineFlows(exampleTunnelNode()).flows);
+        expect(withTunnel).toEqual(expect.arrayContaining([...without]));
+        expect(withTunnel.length - without.length).toBe(7);
     });
 
     it("builds nothing for a family that a Pod has not", () => {

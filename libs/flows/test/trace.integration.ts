@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { OfPort, peerNodeFlows, pipelineFlows, podFlows } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod } from "./examples.ts";
+import { OfPort, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
+import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
 import { TestSwitch } from "./switch.ts";
 
 // Pods a and b of this Node; c is a Pod whose address is of a podCIDR that the Node no longer has.
@@ -42,7 +42,6 @@ beforeAll(async () => {
         ...podFlows(examplePod(1)).flows,
         ...podFlows(examplePod(2)).flows,
         ...podFlows(c).flows,
-        ...peerNodeFlows(examplePeer()).flows,
     ]);
     for (const [name, ofport] of Object.entries(port)) await ovs.addPort(name, ofport);
 });
@@ -235,5 +234,65 @@ describe("neighbour discovery", () => {
             "drop",
         ],
         ["redirect", nd(from("gw"), 137, linkLocal.gw, ip6.a, "", "", mac.a), [], "drop"],
+    ])("%s", (...row) => check(row));
+});
+
+describe("tunnels", () => {
+    // The tunnel's port is an ordinary one here: what is in the outer header is OVS's own work.
+    const virtual = "aa:bb:cc:dd:ee:ff";
+    const fromTunnel = `in_port=${OfPort.tunnel},dl_src=0e:00:00:00:00:99`;
+
+    beforeAll(async () => {
+        await ovs.addFlows([...pipelineFlows(exampleTunnelNode()).flows, ...tunnelPeerFlows(examplePeer()).flows]);
+        await ovs.addPort("tun", OfPort.tunnel);
+    });
+
+    const ttl = (packet: string, value: number): string => packet.replace("nw_ttl=64", `nw_ttl=${value}`);
+    const toPeer = v4(from("a"), mac.gw, ip.a, ip.peer);
+    const fromPeer = v4(fromTunnel, virtual, ip.peer, ip.a);
+    const syn = "tcp,tp_dst=80,tcp_flags=syn";
+    it.each<Row>([
+        ["Pod to a peer's Pod: routed", toPeer, fresh, "tun", `src=${mac.gw},dst=${virtual}`],
+        ["and counted once", toPeer, fresh, "tun", "ttl=63"],
+        ["established: the same", toPeer, known, "tun", "ttl=63"],
+        ["IPv6", v6(from("a"), mac.gw, ip6.a, ip6.peer), fresh, "tun", "hlimit=63"],
+        ["with a wrong neighbour entry", v4(from("a"), mac.b, ip.a, ip.peer), fresh, "tun"],
+        ["the host to a peer's Pod", v4(from("gw"), virtual, ip.gw, ip.peer), fresh, "tun", "mark=0x2/0xf"],
+        ["what the host forwards is counted by it", v4(from("gw"), virtual, ip.a, ip.peer), fresh, "tun"],
+        ["a peer's Pod to a Pod: routed", fromPeer, fresh, "a", `src=${mac.gw},dst=${mac.a}`],
+        ["known as of the tunnel, counted once", fromPeer, fresh, "a", "ttl=63"],
+        ["committed as of the tunnel", fromPeer, fresh, "a", "mark=0x1/0xf"],
+        ["IPv6 from the tunnel", v6(fromTunnel, virtual, ip6.peer, ip6.a), fresh, "a", "hlimit=63"],
+        ["a peer's Pod to the gateway", v4(fromTunnel, virtual, ip.peer, ip.gw), fresh, "gw", `dst=${mac.gw}`],
+        ["answer of a Pod to a peer's Pod", v4(from("a"), mac.gw, ip.a, ip.peer, "tcp"), answer, "tun"],
+        [
+            "last hop but one: the host tells the sender",
+            ttl(v4(from("a"), mac.b, ip.a, ip.peer), 1),
+            fresh,
+            "gw",
+            `dst=${mac.gw}`,
+        ],
+        ["last hop at the receiver", ttl(fromPeer, 1), fresh, "gw"],
+        ["IPv6, last hop", ttl(v6(from("a"), mac.gw, ip6.a, ip6.peer), 1), fresh, "gw"],
+        ["two hops are enough to leave", ttl(toPeer, 2), fresh, "tun", "ttl=1"],
+        ["one hop from the host itself leaves", ttl(v4(from("gw"), virtual, ip.gw, ip.peer), 1), fresh, "tun"],
+        ["beside each other no hop is counted", ttl(v4(from("a"), mac.b, ip.a, ip.b), 1), fresh, "b"],
+        ["a peer's Pod to nobody here", v4(fromTunnel, virtual, ip.peer, "10.10.0.99"), fresh, "drop"],
+        ["no way to other Nodes", v4(fromTunnel, virtual, ip.peer, "10.10.1.9"), fresh, "drop"],
+        ["no way to the outside", v4(fromTunnel, virtual, ip.peer, ip.outside), fresh, "drop"],
+        ["a source of this Node is false", v4(fromTunnel, virtual, ip.b, ip.a), fresh, "drop"],
+        ["ARP", arp(fromTunnel, 1, ip.peer, mac.gw, ip.a), [], "drop"],
+        ["neighbour discovery", nd(fromTunnel, 135, ip6.peer, "ff02::1:ff00:2", ip6.a), [], "drop"],
+        ["a link-local source", v6(fromTunnel, virtual, "fe80::9", ip6.a), fresh, "drop"],
+        ["IPv6 multicast", v6(fromTunnel, "33:33:00:00:00:01", ip6.peer, "ff02::1"), fresh, "drop"],
+        ["ICMP redirect", v4(fromTunnel, virtual, ip.peer, ip.a, "icmp,icmp_type=5"), ["trk,rel"], "drop"],
+        [
+            "midst of an unknown TCP connection: by the host",
+            v4(fromTunnel, virtual, ip.peer, ip.a, "tcp,tcp_flags=ack"),
+            fresh,
+            "gw",
+            "mark=0x101/0x10f",
+        ],
+        ["outside, still by the gateway", v4(from("a"), mac.gw, ip.a, ip.outside, syn), fresh, "gw"],
     ])("%s", (...row) => check(row));
 });

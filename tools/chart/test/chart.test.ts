@@ -51,7 +51,17 @@ describe("chart antrea", () => {
     }, 120_000);
 
     it.each([
-        ["a mode that is not there", ["--set", "trafficEncapMode=encap"], "trafficEncapMode: encap is not available"],
+        [
+            "a mode that is not there",
+            ["--set", "trafficEncapMode=networkPolicyOnly"],
+            "trafficEncapMode: networkPolicyOnly is not available",
+        ],
+        [
+            "Pods' addresses on networks that do not know them",
+            ["--set", "trafficEncapMode=encap,noSNAT=true"],
+            "noSNAT",
+        ],
+        ["a port for a tunnel without ports", ["--set", "tunnelType=gre,tunnelPort=4754"], "tunnelPort"],
         ["a mode that does not exist", ["--set", "trafficEncapMode=none"], "trafficEncapMode"],
         ["nodeIPAM without a range", ["--set", "nodeIPAM.enable=true"], "nodeIPAM.clusterCIDRs"],
         ["a mask that is out of range", ["--set", "nodeIPAM.nodeCIDRMaskSizeIPv4=31"], "nodeCIDRMaskSizeIPv4"],
@@ -117,7 +127,7 @@ describe("chart antrea", () => {
         expect(kinds("ValidatingWebhookConfiguration")).toEqual(on ? ["antrea"] : []);
         expect(kinds("Deployment").sort()).toEqual(["antrea-controller", ...(on ? ["antrea-webhook"] : [])]);
         expect(kinds("Service")).toEqual(on ? ["antrea-webhook"] : []);
-        expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(on ? 4 : 0);
+        expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(on ? 5 : 1);
         expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
         for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
             expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
@@ -167,6 +177,7 @@ describe("chart antrea", () => {
         const read = ["get", "list", "watch"];
         // What programs may write, with the verbs that write.
         const off = [
+            "antrea-agent: nodes patch",
             "antrea-agent: events create,patch",
             "antrea-agent: tokenreviews create",
             "antrea-agent: subjectaccessreviews create",

@@ -119,10 +119,13 @@ export class FlowTable {
     }
 
     /** Deletes what earlier processes left: flows that carry one of the given rounds. */
-    async deleteRounds(rounds: readonly number[]): Promise<number> {
+    async deleteRounds(
+        rounds: readonly number[],
+        { except = () => false }: { readonly except?: (flow: FlowStats) => boolean } = {},
+    ): Promise<number> {
         let deleted = 0;
         for (const round of rounds) {
-            if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round);
+            if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round, except);
         }
         return deleted;
     }
@@ -137,12 +140,16 @@ export class FlowTable {
         return { missing: missing.length, superfluous };
     }
 
-    async #deleteUndesired(link: FlowLink, round: number): Promise<number> {
+    async #deleteUndesired(
+        link: FlowLink,
+        round: number,
+        except: (flow: FlowStats) => boolean = () => false,
+    ): Promise<number> {
         const stats = await this.#dumpRound(link, round);
         // Read after the dump: what became desired meanwhile must not be deleted.
         const desired = new Set(this.#all().map((flow) => flowKey(flow)));
         const current = round === this.#currentRound();
-        const stale = stats.filter((flow) => !(current && desired.has(flowKey(flow))));
+        const stale = stats.filter((flow) => !(current && desired.has(flowKey(flow))) && !except(flow));
         if (stale.length === 0) return 0;
         // Strict and bound to the cookie: a flow that was replaced in place meanwhile carries another round and stays.
         await link.bundle(

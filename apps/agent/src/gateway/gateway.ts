@@ -23,7 +23,8 @@ export interface GatewayPorts {
 export interface GatewayOptions {
     readonly name: string;
     readonly ofPort: number;
-    readonly mtu: number;
+    /** Asked each time. */
+    readonly mtu: () => number;
     readonly podPrefixes: readonly Prefix[];
     readonly gatewayIps: readonly IpAddress[];
     /** The interface that Pod traffic leaves the Node by. */
@@ -77,7 +78,7 @@ export class Gateway {
                 ofPortRequest: this.#options.ofPort,
                 externalIds: { "antrea-type": "gateway" },
                 mac: formatMac(this.#mac),
-                mtuRequest: this.#options.mtu,
+                mtuRequest: this.#options.mtu(),
             },
             signal,
         );
@@ -86,7 +87,8 @@ export class Gateway {
 
     /** Makes the device what it must be: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
     async ensureDevice(signal?: AbortSignal): Promise<void> {
-        const { name, podPrefixes, gatewayIps, mtu } = this.#options;
+        const { name, podPrefixes, gatewayIps } = this.#options;
+        const mtu = this.#options.mtu();
         const link = await this.#link(signal);
         setSysctl(undefined, "net/ipv4/ip_forward", "1");
         // The spoof guard takes ARP from the gateway only with its own address as sender.

@@ -1,4 +1,4 @@
-import { formatPrefix, type Family, type Prefix } from "@antrea/ip";
+import { formatIp, formatPrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 
 export interface MasqueradeInput {
     /** The podCIDRs of this Node: whose traffic is masqueraded. */
@@ -14,6 +14,11 @@ export interface MasqueradeInput {
      * masqueraded wherever it leaves to, whatever `noSnat` says.
      */
     readonly poolPods: boolean;
+    /**
+     * The addresses of the gateway when Pods of other Nodes are reached by tunnels, else none. What the Node itself sends
+     * into a tunnel must come from the gateway: answers to another of its addresses would not come back by the tunnel.
+     */
+    readonly tunnelSources: readonly IpAddress[];
 }
 
 /** The one table of ours (nft(8)); all chains and sets are inside, so that it can be replaced or removed whole. */
@@ -27,7 +32,7 @@ export const tableName = "antrea";
 export function ruleset(input: MasqueradeInput): string {
     // "add" before "delete": deleting a table that is not there would fail the transaction.
     const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`];
-    if (input.noSnat && !input.poolPods) return `${lines.join("\n")}\n`;
+    if (input.noSnat && !input.poolPods && input.tunnelSources.length === 0) return `${lines.join("\n")}\n`;
     lines.push(`table inet ${tableName} {`);
     for (const family of [4, 6] as const) lines.push(...clusterSet(family, input.clusterPrefixes));
     lines.push("  chain postrouting {", "    type nat hook postrouting priority srcnat; policy accept;");
@@ -35,6 +40,12 @@ export function ruleset(input: MasqueradeInput): string {
     for (const prefix of input.podPrefixes) {
         const { family } = prefix;
         const ip = family === 4 ? "ip" : "ip6";
+        for (const source of input.tunnelSources) {
+            if (source.family !== family) continue;
+            lines.push(
+                `    oifname "${input.gatewayName}" ${ip} daddr @${setName(family)} ${ip} daddr != ${formatPrefix(prefix)} ${ip} saddr != ${formatIp(source)} fib saddr type local masquerade`,
+            );
+        }
         if (input.poolPods) {
             lines.push(
                 `    iifname "${input.gatewayName}" ${ip} saddr != @${setName(family)} ${exceptions(family)}${masquerade}`,

@@ -9,8 +9,8 @@ export interface NodeConfig {
     readonly podPrefixes: readonly Prefix[];
     /** The first address of each of the podCIDRs, on the gateway interface. */
     readonly gatewayIps: readonly IpAddress[];
-    readonly transport: { readonly name: string; readonly index: number };
-    readonly mtu: number;
+    /** The interface to other Nodes, as it was at the start. */
+    readonly transport: Link;
 }
 
 export class NodeConfigError extends AntreaError<"NO_NODE" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"> {}

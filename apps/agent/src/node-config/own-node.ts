@@ -20,7 +20,7 @@ export interface OwnNodeComponents {
 
 export interface OwnNodeOptions {
     readonly nodeName: string;
-    readonly config: Pick<AgentConfig, "hostGateway" | "transportInterface" | "transportInterfaceCIDRs" | "defaultMTU">;
+    readonly config: Pick<AgentConfig, "hostGateway" | "transportInterface" | "transportInterfaceCIDRs">;
 }
 
 const lookIntervalMs = 500;
@@ -77,8 +77,7 @@ async function readOwnNode(components: OwnNodeComponents, options: OwnNodeOption
         name: nodeName,
         podPrefixes,
         gatewayIps: podPrefixes.map(gatewayIpOf),
-        transport: { name: transport.name, index: transport.index },
-        mtu: config.defaultMTU === 0 ? transport.mtu : config.defaultMTU,
+        transport,
     };
 }
 

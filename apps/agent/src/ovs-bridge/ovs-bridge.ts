@@ -32,26 +32,29 @@ export interface OvsBridgeOptions {
 
 /** Tables and columns that the agent reads, as the `monitor` option of the session. */
 export const monitoredColumns = {
-    Open_vSwitch: ["bridges", "ovs_version"],
+    Open_vSwitch: ["bridges", "ovs_version", "iface_types"],
     Bridge: ["name", "ports", "datapath_id", "datapath_type", "fail_mode", "protocols", "external_ids"],
     Port: ["name", "interfaces", "tag", "external_ids"],
-    Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "error"],
+    Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
 } as const;
 
 export interface PortSpec {
     readonly name: string;
-    /** `internal` for a port that OVS makes, "" for a link that exists. */
-    readonly type: "" | "internal";
+    /** `internal` for a port that OVS makes, "" for a link that exists, else a kind of tunnel. */
+    readonly type: "" | "internal" | "geneve" | "vxlan" | "gre" | "stt";
     readonly ofPortRequest: number;
     readonly externalIds: Readonly<Record<string, string>>;
     readonly mac?: string;
     readonly mtuRequest?: number;
+    /** All options of the interface; what is not named is removed. */
+    readonly options?: Readonly<Record<string, string>>;
 }
 
 /** A port of the bridge as the database has it. */
 export interface OvsPort {
     readonly uuid: string;
     readonly name: string;
+    readonly type: string;
     readonly externalIds: ReadonlyMap<string, string>;
     readonly interfaceUuid: string;
     /** The OpenFlow port number; undefined while OVS has given none, -1 when it could not open the link. */
@@ -177,6 +180,7 @@ export class OvsBridge {
             ofport_request: set(spec.ofPortRequest),
             ...(spec.mac === undefined ? {} : { mac: set(spec.mac) }),
             ...(spec.mtuRequest === undefined ? {} : { mtu_request: set(spec.mtuRequest) }),
+            ...(spec.options === undefined ? {} : { options: map(spec.options) }),
         };
         const existing = this.port(spec.name);
         if (existing !== undefined) {
@@ -260,6 +264,7 @@ export class OvsBridge {
             name: textOf(port, "name"),
             externalIds: textMapOf(port, "external_ids"),
             interfaceUuid,
+            type: row === undefined ? "" : textOf(row, "type"),
             ofPort: row && optionalNumberOf(row, "ofport"),
             mac: row && optionalTextOf(row, "mac"),
             error: row && optionalTextOf(row, "error"),

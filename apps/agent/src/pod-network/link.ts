@@ -106,6 +106,19 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
     if (link?.up === false) await netlink.setLink(link.index, { up: true });
 }
 
+/**
+ * Gives both ends of a running Pod's link the MTU that new links get. A Pod end that has not the MTU of its host end was
+ * set so by somebody else and stays.
+ */
+export async function adjustPodMtu(netlink: Netlink, record: PodRecord, { mtu }: PodLinkOptions): Promise<void> {
+    const link = await netlink.link(record.hostIfName);
+    if (link === undefined || link.mtu === mtu) return;
+    using pod = Netlink.openIn(record.netns);
+    const podEnd = await pod.link(record.ifName);
+    if (podEnd?.mtu === link.mtu) await pod.setLink(podEnd.index, { mtu });
+    await netlink.setLink(link.index, { mtu });
+}
+
 /** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */
 export async function releasePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);

@@ -5,6 +5,7 @@ import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import {
+    adjustPodMtu,
     completePodLink,
     configurePodEnd,
     createPodLink,
@@ -217,11 +218,17 @@ export class PodNetwork {
     /** Puts port and flows of a known interface in place again; for the start and after OVS lost them. */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         const { record } = known;
+        await this.#adjustMtu(record);
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
         await this.#wireFlows(record, ofPort, known.addedAt, signal);
         if (!this.#cutOff.has(keyOf(record))) await this.#components.hostRoutes.add(record);
         if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
+    }
+
+    /** The MTU that new interfaces get, and running ones with the next `restore`. */
+    get mtu(): number {
+        return this.#options.mtu;
     }
 
     /** Interfaces that are cut off. */
@@ -448,6 +455,15 @@ export class PodNetwork {
         const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
         const { bootId } = this.#options;
         return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId };
+    }
+
+    /** A namespace that just ended, or was never known, keeps no interface from being restored. */
+    async #adjustMtu(record: PodRecord): Promise<void> {
+        try {
+            await adjustPodMtu(this.#components.netlink, record, this.#options);
+        } catch (error) {
+            this.#logger.warn("the MTU of a Pod stays", { pod: podOf(record), reason: messageOf(error) });
+        }
     }
 
     /** The number of the port, once OVS has opened its link. */

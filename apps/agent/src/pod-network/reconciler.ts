@@ -170,7 +170,8 @@ export class PodReconciler {
                 if (network.isLeaving(known) || link === undefined) {
                     return this.#quietly(known, "could not remove a Pod interface", () => this.#removeIfEnded(known));
                 }
-                if (link.up && portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
+                const isRight = link.up && link.mtu === network.mtu;
+                if (isRight && portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
                 return this.#quietly(known, "could not restore a Pod interface", () =>
                     this.#current(known, (current) => network.restore(current, signal)),
                 );

@@ -14,4 +14,5 @@ export const dualInput: MasqueradeInput = {
     noSnat: false,
     randomFully: false,
     poolPods: false,
+    tunnelSources: [],
 };

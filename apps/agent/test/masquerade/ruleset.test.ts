@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { parsePrefix } from "@antrea/ip";
+import { parseIp, parsePrefix } from "@antrea/ip";
 import { ruleset } from "../../src/masquerade/index.ts";
 import { dualInput } from "./inputs.ts";
 
@@ -43,6 +43,17 @@ it("Pods of pools are masqueraded wherever they go, also with noSNAT", () => {
     iifname "antrea-gw0" ip6 saddr != @pods6 ip6 daddr != { fe80::/10, ff00::/8 } oifname != "antrea-gw0" masquerade
   }`);
     expect(ruleset({ ...dualInput, poolPods: true })).toContain("ip saddr 10.10.1.0/24 ip daddr != @pods4");
+});
+
+it("with tunnels the Node itself sends to Pods of other Nodes from the gateway", () => {
+    const tunnelSources = [parseIp("10.10.1.1"), parseIp("fd10:10:0:1::1")];
+    const rules = `
+    oifname "antrea-gw0" ip daddr @pods4 ip daddr != 10.10.1.0/24 ip saddr != 10.10.1.1 fib saddr type local masquerade`;
+    expect(ruleset({ ...dualInput, tunnelSources })).toContain(rules);
+    expect(ruleset({ ...dualInput, tunnelSources })).toContain(
+        "ip6 saddr != fd10:10:0:1::1 fib saddr type local masquerade",
+    );
+    expect(ruleset({ ...dualInput, tunnelSources, noSnat: true })).toContain(rules);
 });
 
 it("the order of the Nodes makes no difference: nothing is set again for it", () => {

@@ -6,8 +6,10 @@ const node: NodeConfig = {
     name: "worker",
     podPrefixes: [parsePrefix("10.10.1.0/24"), parsePrefix("fd00:10::/64")],
     gatewayIps: [],
-    transport: { name: "eth0", index: 2 },
-    mtu: 1500,
+    transport: {
+        ...{ name: "eth0", index: 2, type: 1, mac: "02:00:00:00:00:01", mtu: 1500 },
+        ...{ up: true, running: true, loopback: false, altNames: [] },
+    },
 };
 const object = (name: string, podCIDRs: readonly string[]) => ({ metadata: { name }, spec: { podCIDRs } });
 

@@ -143,7 +143,7 @@ export class TestAgent {
             {
                 name: node.gateway,
                 ofPort: gatewayOfPort,
-                mtu: 1400,
+                mtu: () => 1400,
                 podPrefixes,
                 gatewayIps: podPrefixes.map(gatewayIpOf),
                 transportName: "lo",
@@ -375,7 +375,6 @@ export class TestAgent {
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
         return pipelineFlows({
             families: podPrefixes.map((prefix) => prefix.family),
-            mode: "noEncap",
             gateway: { ofPort: gatewayOfPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
             podPrefixes,
         });

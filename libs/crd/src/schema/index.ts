@@ -2,4 +2,4 @@ export { condition } from "./condition.ts";
 export { customResourceDefinitions, type CrdManifest } from "./definitions.ts";
 export { allocationOwner, allocationPod, ipAllocationSpec } from "./ip-allocation.ts";
 export { ipPoolSpec, ipPoolStatus, ipPoolUsage, ipRange } from "./ip-pool.ts";
-export { admissionPolicies, type AdmissionPolicyOptions, type PolicyManifest } from "./policies.ts";
+export { admissionPolicies, nodePolicies, type AdmissionPolicyOptions, type PolicyManifest } from "./policies.ts";

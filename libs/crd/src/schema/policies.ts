@@ -1,4 +1,4 @@
-import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation } from "../names.ts";
+import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation, transportAnnotation } from "../names.ts";
 import { ipAllocations } from "../resources.ts";
 import { quoted } from "./cel.ts";
 
@@ -37,10 +37,10 @@ export interface AdmissionPolicyOptions {
     readonly namespace: string;
 }
 
-/** The policies that the API server itself applies, each followed by its binding. */
+/** The policies about IPPools that the API server itself applies, each followed by its binding. */
 export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
-    const user = (account: string): string => quoted(`system:serviceaccount:${namespace}:${account}`);
-    const policies: Readonly<Record<string, PolicySpec>> = {
+    const user = userIn(namespace);
+    return withBindings({
         "antrea-agent-ipallocations": agentClaims(user("antrea-agent")),
         "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
         "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", [""], ["pods"]),
@@ -50,7 +50,19 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
             ["apps"],
             ["deployments", "statefulsets"],
         ),
-    };
+    });
+}
+
+/** What the agent of a Node may do to Node objects, with its binding. */
+export function nodePolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
+    return withBindings({ "antrea-agent-nodes": agentNode(userIn(namespace)("antrea-agent")) });
+}
+
+function userIn(namespace: string): (account: string) => string {
+    return (account) => quoted(`system:serviceaccount:${namespace}:${account}`);
+}
+
+function withBindings(policies: Readonly<Record<string, PolicySpec>>): readonly PolicyManifest[] {
     return Object.entries(policies).flatMap(([name, spec]) => {
         const common = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } } as const;
         return [
@@ -70,13 +82,52 @@ const claims = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[]): Pol
     ],
 });
 
+const nodeName = quoted("authentication.kubernetes.io/node-name");
+/** The Node of the Pod that the token is bound to; "" for a token that is bound to none. */
+const ownNode = {
+    name: "node",
+    expression:
+        `has(request.userInfo.extra) && ${nodeName} in request.userInfo.extra ` +
+        `? request.userInfo.extra[${nodeName}][0] : ''`,
+};
+
+/** An agent announces by which addresses its own Node is reached, and changes nothing else of any Node. */
+function agentNode(agent: string): PolicySpec {
+    const annotations = (object: string): string => `${object}.metadata.?annotations.orValue({})`;
+    const kept = (one: string, other: string): string =>
+        `${annotations(one)}.all(key, key == ${quoted(transportAnnotation)} || ` +
+        `(key in ${annotations(other)} && ${annotations(one)}[key] == ${annotations(other)}[key]))`;
+    const same = (field: string): string => `object.${field} == oldObject.${field}`;
+    const unchanged = ["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"].map(same);
+    return {
+        failurePolicy: "Fail",
+        matchConstraints: {
+            resourceRules: [{ apiGroups: [""], apiVersions: ["*"], resources: ["nodes"], operations: ["UPDATE"] }],
+        },
+        matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
+        variables: [ownNode],
+        validations: [
+            {
+                expression: "variables.node == request.name",
+                messageExpression:
+                    "'the agent of Node ' + variables.node + ' cannot change Node ' + request.name + ': it is not its own'",
+                reason: "Forbidden",
+            },
+            {
+                expression: [...unchanged, kept("object", "oldObject"), kept("oldObject", "object")].join(" && "),
+                message: `an agent changes nothing of its Node but the annotation ${transportAnnotation}`,
+                reason: "Forbidden",
+            },
+        ],
+    };
+}
+
 /**
  * An agent writes claims of Pods on its own Node only: it creates them Allocated, changes its own, frees its own (a Pod's
  * by deletion, a StatefulSet's by making it Reserved), and takes up those reserved for a StatefulSet. That the Pod fits
  * the owner is a rule of the CRD, for everyone. Stored claims may lack any field, so all are read as optional.
  */
 function agentClaims(agent: string): PolicySpec {
-    const nodeName = quoted("authentication.kubernetes.io/node-name");
     const allocatedHere = (object: string): string =>
         `${object} != null && ${object}.?spec.?state.orValue('') == 'Allocated' && ` +
         `${object}.?spec.?pod.?nodeName.orValue('') == variables.node`;
@@ -90,12 +141,7 @@ function agentClaims(agent: string): PolicySpec {
         matchConstraints: claims("CREATE", "UPDATE", "DELETE"),
         matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
         variables: [
-            {
-                name: "node",
-                expression:
-                    `has(request.userInfo.extra) && ${nodeName} in request.userInfo.extra ` +
-                    `? request.userInfo.extra[${nodeName}][0] : ''`,
-            },
+            ownNode,
             { name: "verb", expression: "request.operation.lowerAscii()" },
             { name: "mine", expression: allocatedHere("object") },
             { name: "wasMine", expression: allocatedHere("oldObject") },

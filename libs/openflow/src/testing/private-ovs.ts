@@ -151,7 +151,7 @@ export class PrivateOvs implements AsyncDisposable {
 
     /** ovs-appctl to this ovs-vswitchd. */
     async appctl(...args: readonly string[]): Promise<string> {
-        return this.#tool("ovs-appctl", ["--timeout=20", "-t", this.#path("vswitchd.ctl"), ...args]);
+        return this.#tool("ovs-appctl", ["--timeout=20", "-t", "ovs-vswitchd", ...args]);
     }
 
     async startDatabase(): Promise<void> {
@@ -170,7 +170,8 @@ export class PrivateOvs implements AsyncDisposable {
             ...(this.#options.network === "own" ? ["unshare", "--net"] : []),
             "ovs-vswitchd",
             `unix:${this.dbSocket}`,
-            `--unixctl=${this.#path("vswitchd.ctl")}`,
+            // its control socket is where ovs-appctl and agents look for it: ovs-vswitchd.PID.ctl beside this file
+            `--pidfile=${this.#path("ovs-vswitchd.pid")}`,
             `--log-file=${this.#path("ovs-vswitchd.log")}`,
             "--disable-system",
             ...(this.#options.vswitchdArgs ?? []),

@@ -7,7 +7,16 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
     {
         keys: ["trafficEncapMode"],
         check: ({ trafficEncapMode }) =>
-            trafficEncapMode === "noEncap" ? undefined : { key: "trafficEncapMode", rule: `${here}; use noEncap` },
+            trafficEncapMode === "networkPolicyOnly"
+                ? { key: "trafficEncapMode", rule: `${here}; use encap, noEncap or hybrid` }
+                : undefined,
+    },
+    {
+        keys: ["tunnelPort", "tunnelType"],
+        check: ({ tunnelPort, tunnelType }) =>
+            tunnelPort !== 0 && tunnelType === "gre"
+                ? { key: "tunnelPort", rule: "must be 0 with tunnelType gre, which has no ports" }
+                : undefined,
     },
     {
         keys: ["noSNAT", "trafficEncapMode"],

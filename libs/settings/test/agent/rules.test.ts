@@ -8,24 +8,19 @@ const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
 describe("rules of antrea-agent.conf", () => {
     it.each<[name: string, file: Record<string, unknown>, findings: readonly string[]]>([
         [
-            "encap by default",
-            { trafficEncapMode: undefined },
-            [`trafficEncapMode: "encap" (default): ${later}; use noEncap`],
-        ],
-        ["encap", { trafficEncapMode: "encap" }, [`trafficEncapMode: "encap": ${later}; use noEncap`]],
-        ["hybrid", { trafficEncapMode: "hybrid" }, [`trafficEncapMode: "hybrid": ${later}; use noEncap`]],
-        [
             "policy only, with noSNAT",
             { trafficEncapMode: "networkPolicyOnly", noSNAT: true },
-            [`trafficEncapMode: "networkPolicyOnly": ${later}; use noEncap`],
+            [`trafficEncapMode: "networkPolicyOnly": ${later}; use encap, noEncap or hybrid`],
         ],
         [
             "noSNAT with encap",
             { trafficEncapMode: "encap", noSNAT: true },
-            [
-                `trafficEncapMode: "encap": ${later}; use noEncap`,
-                "noSNAT: true: must be false unless trafficEncapMode is noEncap or networkPolicyOnly",
-            ],
+            ["noSNAT: true: must be false unless trafficEncapMode is noEncap or networkPolicyOnly"],
+        ],
+        [
+            "a port for a tunnel without ports",
+            { trafficEncapMode: "encap", tunnelType: "gre", tunnelPort: 4754 },
+            ["tunnelPort: 4754: must be 0 with tunnelType gre, which has no ports"],
         ],
         [
             "noSNAT with a mode that is wrong by itself",
@@ -97,6 +92,14 @@ describe("rules of antrea-agent.conf", () => {
         expect(loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings).toEqual([
             `${key} has no effect: the feature is ${later}`,
         ]);
+    });
+
+    it.each([
+        ["encap by default", "", "encap"],
+        ["noEncap", "trafficEncapMode: noEncap", "noEncap"],
+        ["hybrid", "trafficEncapMode: hybrid", "hybrid"],
+    ])("takes %s", (_name, file, mode) => {
+        expect(loadAgentConfig(file).config.trafficEncapMode).toBe(mode);
     });
 
     it("noSNAT is allowed with noEncap", () => {

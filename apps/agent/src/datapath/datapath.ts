@@ -1,0 +1,47 @@
+import type { AgentConfig } from "@antrea/settings";
+
+export type DatapathType = AgentConfig["ovsDatapathType"];
+export type TunnelType = AgentConfig["tunnelType"];
+
+/** All that differs between the datapaths of Open vSwitch. docs/datapaths.md says what of it was proven where. */
+export interface Datapath {
+    /** As in `datapath_type` of the bridge. */
+    readonly type: DatapathType;
+    /** For messages. */
+    readonly title: string;
+    /** Checksums must be in the frame when it enters OVS: one that is left to the NIC is never filled in. */
+    readonly mustComputeChecksums: boolean;
+    /** Tunnels leave only through a NIC that is a port of a bridge of this type whose LOCAL port has the address. */
+    readonly tunnelsNeedBridge: boolean;
+    /** What it can send. OVS takes a tunnel port of any type it has a name for, and may drop all packets to it. */
+    readonly tunnelTypes: readonly TunnelType[];
+    /** What to do when it lacks a feature. */
+    readonly remedy: string;
+}
+
+/** Largest MTU of what is tunnelled: the tunnel devices that OVS makes in the kernel have this one. */
+export const maxTunnelMtu = 65_000;
+
+const datapaths: Readonly<Record<DatapathType, Datapath>> = {
+    system: {
+        type: "system",
+        title: "the kernel datapath (system)",
+        mustComputeChecksums: false,
+        tunnelsNeedBridge: false,
+        // Whether a kernel has STT shows when the port is added: it is in a module outside of Linux.
+        tunnelTypes: ["geneve", "vxlan", "gre", "stt"],
+        remedy: "the kernel's module openvswitch is too old: use a newer kernel, or set ovs.datapathType=netdev",
+    },
+    netdev: {
+        type: "netdev",
+        title: "the userspace datapath (netdev)",
+        mustComputeChecksums: true,
+        tunnelsNeedBridge: true,
+        tunnelTypes: ["geneve", "vxlan", "gre"],
+        remedy: "this Open vSwitch is too old: use a newer one",
+    },
+};
+
+export function datapathOf(type: DatapathType): Datapath {
+    return datapaths[type];
+}

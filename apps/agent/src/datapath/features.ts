@@ -1,0 +1,24 @@
+/** Features without which the flows of the agent cannot be, by the names that OVS prints. */
+export const requiredFeatures = [
+    "CT state",
+    "CT zone",
+    "CT mark",
+    "CT label",
+    "CT state NAT",
+    "CT orig tuple",
+] as const;
+
+/** What `dpif/show-dp-features` prints (ovs-vswitchd(8)): a feature a line, `NAME: Yes`, `NAME: No` or `NAME: NUMBER`. */
+export function parseFeatures(text: string): ReadonlyMap<string, string> {
+    const features = new Map<string, string>();
+    for (const line of text.split("\n")) {
+        const colon = line.indexOf(":");
+        if (colon > 0) features.set(line.slice(0, colon).trim(), line.slice(colon + 1).trim());
+    }
+    return features;
+}
+
+/** The required features that are not there. */
+export function missingFeatures(features: ReadonlyMap<string, string>): readonly string[] {
+    return requiredFeatures.filter((name) => features.get(name) !== "Yes");
+}

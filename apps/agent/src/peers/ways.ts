@@ -1,0 +1,121 @@
+import { AntreaError } from "@antrea/errors";
+import { formatPrefix, prefixContains, prefixesOverlap, type Family, type IpAddress, type Prefix } from "@antrea/ip";
+import type { AgentConfig } from "@antrea/settings";
+import { podPrefixesOf, transportIpsOf, type NodeObject } from "../node-object.ts";
+
+/** How Pods of another Node are reached: by a route of the kernel, or by a tunnel to the Node. */
+export interface PeerWay {
+    readonly kind: "route" | "tunnel";
+    readonly node: string;
+    /** One podCIDR of the Node. */
+    readonly dst: Prefix;
+    /** The address of the Node that the route goes via, or where its end of the tunnel is. */
+    readonly remote: IpAddress;
+}
+
+export interface PeerWays {
+    readonly ways: readonly PeerWay[];
+    /** What a user should know: Nodes whose Pods cannot be reached, and why. */
+    readonly problems: readonly { readonly node: string; readonly problem: string }[];
+}
+
+export interface Underlay {
+    readonly mode: Extract<AgentConfig["trafficEncapMode"], "encap" | "noEncap" | "hybrid">;
+    /** The networks of our transport interface: Nodes with an address in them are neighbours. */
+    readonly subnets: readonly Prefix[];
+    /** What tunnels are carried by. */
+    readonly family: Family;
+}
+
+/**
+ * The ways to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
+ * that are not on a subnet of ours; else by a route via the Node's address on that subnet. Without either the network
+ * between the Nodes must know the way (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
+ * for half of the Pods. Nor does one whose podCIDR overlaps ours: its way could take the traffic to our own Pods away.
+ */
+export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
+    const ways: PeerWay[] = [];
+    const problems: { node: string; problem: string }[] = [];
+    const holders = new Map<string, string[]>();
+    const known = nodes.map(peerOf);
+    for (const { name, prefixes } of known) {
+        for (const prefix of prefixes) {
+            const key = formatPrefix(prefix);
+            const names = holders.get(key);
+            if (names === undefined) holders.set(key, [name]);
+            else names.push(name);
+        }
+    }
+    const own = known.find(({ name }) => name === self)?.prefixes ?? [];
+    for (const peer of known) {
+        if (peer.name === self) continue;
+        if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
+        for (const dst of peer.prefixes) {
+            const others = (holders.get(formatPrefix(dst)) ?? []).filter((holder) => holder !== peer.name);
+            const way =
+                others.length > 0
+                    ? `its podCIDR is also that of Node ${others.join(", ")}`
+                    : own.some((prefix) => prefixesOverlap(prefix, dst))
+                      ? "its podCIDR overlaps that of this Node"
+                      : wayTo(peer, dst, underlay);
+            if (typeof way === "string") problems.push({ node: peer.name, problem: way });
+            else ways.push(way);
+        }
+    }
+    return { ways, problems };
+}
+
+/** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
+export function allPodPrefixes(nodes: readonly NodeObject[]): readonly Prefix[] {
+    return nodes.flatMap((node) => peerOf(node).prefixes);
+}
+
+interface Peer {
+    readonly name: string;
+    /** None when they cannot be read. */
+    readonly prefixes: readonly Prefix[];
+    readonly problem: string | undefined;
+    readonly ips: readonly IpAddress[];
+}
+
+/** The way to one podCIDR, or why there is none. */
+function wayTo({ name, ips }: Peer, dst: Prefix, { mode, subnets, family }: Underlay): PeerWay | string {
+    const neighbour = (wanted: Family): IpAddress | undefined =>
+        // A Node may have several addresses; one on a subnet of ours is its neighbour address.
+        ips.find((ip) => ip.family === wanted && subnets.some((subnet) => prefixContains(subnet, ip)));
+    const via = mode === "encap" ? undefined : neighbour(dst.family);
+    if (via !== undefined) return { kind: "route", node: name, dst, remote: via };
+    if (mode === "noEncap") {
+        return ips.some((ip) => ip.family === dst.family)
+            ? "it is on another subnet: the network must route its podCIDR"
+            : `it has no address of family IPv${dst.family}`;
+    }
+    const remote = neighbour(family) ?? ips.find((ip) => ip.family === family);
+    if (remote !== undefined) return { kind: "tunnel", node: name, dst, remote };
+    return `it has no address of family IPv${family}, which tunnels are carried by`;
+}
+
+// Node objects are never changed in place, and most stay as they are from one look to the next.
+const peers = new WeakMap<NodeObject, Peer>();
+
+function peerOf(node: NodeObject): Peer {
+    const seen = peers.get(node);
+    if (seen !== undefined) return seen;
+    const prefixes = prefixesOf(node);
+    const peer = {
+        name: node.metadata?.name ?? "",
+        ...(typeof prefixes === "string" ? { prefixes: [], problem: prefixes } : { prefixes, problem: undefined }),
+        ips: transportIpsOf(node),
+    };
+    peers.set(node, peer);
+    return peer;
+}
+
+function prefixesOf(node: NodeObject): readonly Prefix[] | string {
+    try {
+        return podPrefixesOf(node);
+    } catch (error) {
+        if (error instanceof AntreaError) return error.message;
+        throw error;
+    }
+}

@@ -1,0 +1,88 @@
+import { formatIp, parsePrefix, prefixContains, prefixOf, type Family, type IpAddress, type Prefix } from "@antrea/ip";
+import type { Link, Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+
+/** The interface to other Nodes, as it is now. */
+export interface TransportState {
+    readonly name: string;
+    readonly index: number;
+    readonly mtu: number;
+    /** All but link-local ones, in the order of the kernel, IPv4 first. */
+    readonly addresses: readonly IpAddress[];
+    /** The networks that its addresses are in. */
+    readonly subnets: readonly Prefix[];
+}
+
+export interface TransportComponents {
+    readonly netlink: Pick<Netlink, "link" | "addresses">;
+    readonly logger: Logger;
+}
+
+const linkLocals = [parsePrefix("169.254.0.0/16"), parsePrefix("fe80::/10")];
+
+/** Watches the interface to other Nodes: its addresses and its MTU may change while the agent runs. */
+export class Transport {
+    readonly #components: TransportComponents;
+    readonly #listeners = new Set<(state: TransportState) => void>();
+    #state: TransportState;
+
+    private constructor(components: TransportComponents, state: TransportState) {
+        this.#components = components;
+        this.#state = state;
+    }
+
+    static async of(components: TransportComponents, link: Link): Promise<Transport> {
+        return new Transport(components, await stateOf(components, link));
+    }
+
+    get state(): TransportState {
+        return this.#state;
+    }
+
+    /** What tunnels are carried by: IPv4 where the interface has it. All Nodes must agree. */
+    get underlay(): Family {
+        return underlayOf(this.#state.addresses);
+    }
+
+    onChange(listener: (state: TransportState) => void): void {
+        this.#listeners.add(listener);
+    }
+
+    /** Looks at the interface. One that is gone is taken for as it was: it may be on its way back. */
+    async look(): Promise<void> {
+        const { netlink, logger } = this.#components;
+        const link = await netlink.link(this.#state.name);
+        if (link === undefined) return;
+        const state = await stateOf(this.#components, link);
+        if (textOf(state) === textOf(this.#state)) return;
+        this.#state = state;
+        logger.info("transport interface changed", {
+            interface: state.name,
+            mtu: state.mtu,
+            addresses: state.addresses.map(formatIp),
+        });
+        for (const listener of this.#listeners) listener(state);
+    }
+}
+
+/** IPv4 where it is among the addresses of a transport interface. */
+export function underlayOf(addresses: readonly IpAddress[]): Family {
+    return addresses.length === 0 || addresses.some(({ family }) => family === 4) ? 4 : 6;
+}
+
+async function stateOf({ netlink }: TransportComponents, link: Link): Promise<TransportState> {
+    const { name, index, mtu } = link;
+    const found = (await netlink.addresses(index))
+        .filter(({ ip, tentative }) => !tentative && !linkLocals.some((prefix) => prefixContains(prefix, ip)))
+        .sort((one, other) => one.ip.family - other.ip.family);
+    return {
+        ...{ name, index, mtu },
+        addresses: found.map(({ ip }) => ip),
+        subnets: found.map(({ ip, prefixLength }) => prefixOf(ip, prefixLength)),
+    };
+}
+
+function textOf({ name, index, mtu, addresses, subnets }: TransportState): string {
+    const lengths = subnets.map(({ length }) => length);
+    return [name, index, mtu, ...addresses.map((ip, at) => `${formatIp(ip)}/${lengths[at]}`)].join(" ");
+}

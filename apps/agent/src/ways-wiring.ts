@@ -1,0 +1,104 @@
+import type { FlowStats } from "@antrea/openflow";
+import type { Informer, Node } from "@antrea/kube";
+import type { Job } from "@antrea/runtime";
+import { changesRoutes } from "./cluster.ts";
+import type { Base } from "./compose.ts";
+import { bridgeRows, tunnelBridgeProblem } from "./datapath/index.ts";
+import type { NodeConfig } from "./node-config/index.ts";
+import { Peers } from "./peers/index.ts";
+import { TransportAnnouncement, type Transport } from "./transport/index.ts";
+
+const resyncMs = 60_000;
+const transportLookMs = 2_000;
+
+/** The name of the condition that tunnels can leave the Node. */
+export const tunnelCondition = "tunnel";
+
+/** Whether a flow leads into a tunnel. */
+export function isTunnelFlow({ actions }: Pick<FlowStats, "actions">): boolean {
+    return actions.some(
+        (action) => action.type === "set_field" && (action.field === "tun_dst" || action.field === "tun_ipv6_dst"),
+    );
+}
+
+export function buildPeers(
+    { netlink, flowTable, logger, nodeInformer, environment, config, mode }: Base,
+    { transport, gatewayMac }: { readonly transport: Transport; readonly gatewayMac: () => Uint8Array },
+): Peers {
+    return new Peers(
+        {
+            ...{ netlink, flowTable, gatewayMac, logger: logger.child("peers") },
+            nodes: () => nodeInformer.list(),
+            underlay: () => ({ mode, subnets: transport.state.subnets, family: transport.underlay }),
+            transportIndex: () => transport.state.index,
+        },
+        { nodeName: environment.nodeName, gatewayName: config.hostGateway },
+    );
+}
+
+/** The ways to other Nodes follow the Node objects and the transport interface. */
+export function addWaysJobs(
+    base: Base,
+    parts: {
+        readonly node: NodeConfig;
+        readonly transport: Transport;
+        readonly peers: Peers;
+        /** Sets MTUs, among other things. */
+        readonly ovs: Job;
+        /** To be called when all ways are in place. */
+        readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
+    },
+): void {
+    const { config, datapath, database, environment, jobs, kube, logger, mode, nodeInformer, openflow, readiness } =
+        base;
+    const { transport, peers, ovs, forgetEarlier } = parts;
+    // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
+    let isSmall = false;
+    const ways = jobs.every("peers", resyncMs, async (limit) => {
+        await nodeInformer.synced(limit);
+        const onlyChanges = isSmall;
+        isSmall = false;
+        await (onlyChanges ? peers.update(limit) : peers.reconcile(limit));
+        await forgetEarlier(limit);
+    });
+    const announcement = new TransportAnnouncement(
+        {
+            api: kube.api,
+            node: () => nodeInformer.get(environment.nodeName),
+            logger: logger.child("transport"),
+        },
+        { nodeName: environment.nodeName },
+    );
+    const isChosen = config.transportInterface !== undefined || config.transportInterfaceCIDRs.length > 0;
+    const announcing = jobs.every("transport-addresses", resyncMs, async (limit) => {
+        await nodeInformer.synced(limit);
+        await announcement.reconcile(isChosen ? transport.state.addresses : undefined, limit);
+    });
+    jobs.every("transport", transportLookMs, async () => {
+        await transport.look();
+        if (mode === "noEncap") return;
+        const problem = datapath.tunnelsNeedBridge
+            ? tunnelBridgeProblem(bridgeRows(database), transport.state.name)
+            : undefined;
+        if (problem === undefined) readiness.met(tunnelCondition);
+        else readiness.unmet(tunnelCondition, problem);
+    });
+    transport.onChange(() => {
+        ways.trigger();
+        announcing.trigger();
+        ovs.trigger();
+    });
+    // The gateway may have come anew, and routes by it with it.
+    openflow.onReady(() => ways.trigger());
+    onNodeChange(nodeInformer, (name) => {
+        isSmall = true;
+        ways.trigger();
+        if (name === environment.nodeName) announcing.trigger();
+    });
+}
+
+function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): void {
+    nodes.onChange((_type, key, object, old) => {
+        if (changesRoutes(object, old)) listener(key);
+    });
+}

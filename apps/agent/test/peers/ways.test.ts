@@ -1,0 +1,169 @@
+import { describe, expect, it } from "@jest/globals";
+import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
+import { transportAnnotation } from "@antrea/crd";
+import { allPodPrefixes, waysToPeers, type PeerWays, type Underlay } from "../../src/peers/index.ts";
+import type { NodeObject } from "../../src/node-object.ts";
+
+const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];
+const routed: Underlay = { mode: "noEncap", subnets, family: 4 };
+const tunnelled: Underlay = { mode: "encap", subnets, family: 4 };
+const hybrid: Underlay = { mode: "hybrid", subnets, family: 4 };
+
+function node(name: string, podCIDRs: readonly string[], ips: readonly string[]): NodeObject {
+    return {
+        metadata: { name },
+        spec: { podCIDRs },
+        status: { addresses: ips.map((address) => ({ type: "InternalIP", address })) },
+    };
+}
+
+const self = node("self", ["10.1.0.0/24", "fd00:1::/64"], ["192.0.2.1", "2001:db8::1"]);
+
+function routesOf(found: PeerWays): readonly string[] {
+    const word = { route: "via", tunnel: "by" } as const;
+    return found.ways.map(
+        ({ node: name, dst, remote, kind }) => `${name} ${formatPrefix(dst)} ${word[kind]} ${formatIp(remote)}`,
+    );
+}
+
+function announcing(object: NodeObject, addresses: string): NodeObject {
+    return { ...object, metadata: { ...object.metadata, annotations: { [transportAnnotation]: addresses } } };
+}
+
+describe("routes to peers in mode noEncap", () => {
+    it("each family goes via the InternalIP of its family; none to ourselves", () => {
+        const found = waysToPeers(
+            "self",
+            [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"])],
+            routed,
+        );
+        expect(routesOf(found)).toEqual(["a 10.1.1.0/24 via 192.0.2.2", "a fd00:2::/64 via 2001:db8::2"]);
+        expect(found.problems).toEqual([]);
+    });
+
+    it("of several InternalIPs of a family the one on our subnet counts", () => {
+        const peer = node("a", ["10.1.1.0/24"], ["203.0.113.2", "192.0.2.2"]);
+        expect(routesOf(waysToPeers("self", [self, peer], routed))).toEqual(["a 10.1.1.0/24 via 192.0.2.2"]);
+    });
+
+    it("only ourselves, or nobody: none", () => {
+        expect(waysToPeers("self", [self], routed)).toEqual({ ways: [], problems: [] });
+        expect(waysToPeers("self", [], routed)).toEqual({ ways: [], problems: [] });
+    });
+
+    it.each([
+        ["on another subnet", node("a", ["10.1.1.0/24"], ["203.0.113.2"]), "another subnet"],
+        ["without an address of the family", node("a", ["10.1.1.0/24"], ["2001:db8::2"]), "no address of family IPv4"],
+        ["without podCIDRs", node("a", [], ["192.0.2.2"]), "has no spec.podCIDRs"],
+        ["with a broken podCIDR", node("a", ["10.1.1.0/99"], ["192.0.2.2"]), "10.1.1.0/99"],
+        ["with our podCIDR", node("a", ["10.1.0.0/24"], ["192.0.2.2"]), "also that of Node self"],
+    ])("a peer %s gets none, and it is said", (_, peer, words) => {
+        const found = waysToPeers("self", [self, peer], routed);
+        expect(found.ways).toEqual([]);
+        expect(found.problems).toEqual([{ node: "a", problem: expect.stringContaining(words) }]);
+    });
+
+    it("two peers with one podCIDR get none for it, the rest of them stays", () => {
+        const found = waysToPeers(
+            "self",
+            [
+                self,
+                node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"]),
+                node("b", ["10.1.1.0/24", "fd00:3::/64"], ["192.0.2.3", "2001:db8::3"]),
+            ],
+            routed,
+        );
+        expect(routesOf(found)).toEqual(["a fd00:2::/64 via 2001:db8::2", "b fd00:3::/64 via 2001:db8::3"]);
+        expect(found.problems.map(({ node: name, problem }) => `${name}: ${problem}`)).toEqual([
+            "a: its podCIDR is also that of Node b",
+            "b: its podCIDR is also that of Node a",
+        ]);
+    });
+
+    it("a podCIDR that overlaps ours gets none: its route would take our own Pods\' traffic", () => {
+        const found = waysToPeers(
+            "self",
+            [self, node("a", ["10.1.0.128/25"], ["192.0.2.2"]), node("b", ["10.0.0.0/8"], ["192.0.2.3"])],
+            routed,
+        );
+        expect(routesOf(found)).toEqual([]);
+        expect(found.problems.map(({ node: name }) => name)).toEqual(["a", "b"]);
+    });
+});
+
+describe("tunnels to peers", () => {
+    const near = node("near", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"]);
+    const far = node("far", ["10.1.2.0/24", "fd00:3::/64"], ["203.0.113.3", "2001:db8:3::3"]);
+
+    it("mode encap: to all, both families carried by IPv4", () => {
+        expect(routesOf(waysToPeers("self", [self, near, far], tunnelled))).toEqual([
+            "near 10.1.1.0/24 by 192.0.2.2",
+            "near fd00:2::/64 by 192.0.2.2",
+            "far 10.1.2.0/24 by 203.0.113.3",
+            "far fd00:3::/64 by 203.0.113.3",
+        ]);
+    });
+
+    it("mode encap where the transport interface has IPv6 only", () => {
+        expect(routesOf(waysToPeers("self", [self, near], { ...tunnelled, family: 6 }))).toEqual([
+            "near 10.1.1.0/24 by 2001:db8::2",
+            "near fd00:2::/64 by 2001:db8::2",
+        ]);
+    });
+
+    it("mode hybrid: routes to Nodes on our subnets, tunnels to the others", () => {
+        expect(routesOf(waysToPeers("self", [self, near, far], hybrid))).toEqual([
+            "near 10.1.1.0/24 via 192.0.2.2",
+            "near fd00:2::/64 via 2001:db8::2",
+            "far 10.1.2.0/24 by 203.0.113.3",
+            "far fd00:3::/64 by 203.0.113.3",
+        ]);
+    });
+
+    it("mode hybrid: a family whose address is on no subnet of ours goes by the tunnel", () => {
+        const half = node("half", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2"]);
+        expect(routesOf(waysToPeers("self", [self, half], hybrid))).toEqual([
+            "half 10.1.1.0/24 via 192.0.2.2",
+            "half fd00:2::/64 by 192.0.2.2",
+        ]);
+    });
+
+    it("what a Node announces counts before its InternalIPs; what cannot be read of it does not", () => {
+        const peers = [
+            announcing(far, "198.51.100.3,2001:db8:9::3"),
+            announcing(node("b", ["10.1.3.0/24"], ["192.0.2.4"]), "nonsense"),
+        ];
+        expect(routesOf(waysToPeers("self", [self, ...peers], tunnelled))).toEqual([
+            "far 10.1.2.0/24 by 198.51.100.3",
+            "far fd00:3::/64 by 198.51.100.3",
+            "b 10.1.3.0/24 by 192.0.2.4",
+        ]);
+    });
+
+    it("a Node without an address of the tunnels' family gets none, and that is said", () => {
+        const found = waysToPeers("self", [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
+        expect(found).toEqual({
+            ways: [],
+            problems: [{ node: "a", problem: "it has no address of family IPv4, which tunnels are carried by" }],
+        });
+    });
+
+    it("a thousand Nodes are looked through in no time, again and again", () => {
+        const many = Array.from({ length: 1000 }, (_, index) =>
+            node(
+                `n${index}`,
+                [`10.${10 + (index >> 8)}.${index & 255}.0/24`],
+                [`203.0.${113 + (index >> 8)}.${index & 255}`],
+            ),
+        );
+        expect(waysToPeers("self", [self, ...many], tunnelled).ways).toHaveLength(1000);
+    });
+});
+
+it("all podCIDRs are those that can be read", () => {
+    expect(
+        allPodPrefixes([self, node("a", ["nonsense"], []), node("b", [], []), node("c", ["10.1.3.0/24"], [])]).map(
+            formatPrefix,
+        ),
+    ).toEqual(["10.1.0.0/24", "fd00:1::/64", "10.1.3.0/24"]);
+});

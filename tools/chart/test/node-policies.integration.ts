@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { transportAnnotation } from "@antrea/crd";
+import { nodes, pods, type ApiClient, type Node } from "@antrea/kube";
+import { TestApiServer } from "@antrea/kube/testing";
+import { outcome } from "./outcome.ts";
+import { render } from "./render.ts";
+
+const namespace = "kube-system";
+const [here, there] = ["node1", "node2"];
+const kinds = [
+    ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding"],
+    ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+];
+
+describe("what an agent may change of Nodes", () => {
+    let server: TestApiServer;
+    let admin: ApiClient;
+    /** With the token of the agent's Pod on node1. */
+    let agent: ApiClient;
+
+    const change = (name: string, body: Readonly<Record<string, unknown>>): Promise<string> =>
+        outcome(agent.patch(nodes, { name }, { type: "merge", body }));
+    const annotated = (annotations: Readonly<Record<string, string | null>>): Record<string, unknown> => ({
+        metadata: { annotations },
+    });
+
+    beforeAll(async () => {
+        server = await TestApiServer.start({ authorization: "RBAC" });
+        admin = server.clients().api;
+        // the gate of the IPPools is off
+        await server.apply((await render()).filter(({ kind }) => kinds.includes(kind)));
+        for (const name of [here, there]) await server.addNode(name);
+        await admin.patch(nodes, { name: here }, { type: "merge", body: annotated({ theirs: "1" }) });
+        const spec = { serviceAccountName: "antrea-agent", nodeName: here, containers: [{ name: "a", image: "a" }] };
+        const { metadata } = await admin.create(pods, { metadata: { namespace, name: "agent" }, spec });
+        const account = { namespace, name: "antrea-agent" };
+        const user = await server.addServiceAccountUser(account, { name: "agent", uid: metadata?.uid });
+        agent = server.clients(user).api;
+    });
+    afterAll(() => server.stop());
+
+    it("the transport addresses of its own", async () => {
+        const of = async (): Promise<Node["metadata"]> => (await admin.get(nodes, { name: here })).metadata;
+        for (const value of ["192.0.2.7", "192.0.2.8,2001:db8::8"]) {
+            expect(await change(here, annotated({ [transportAnnotation]: value }))).toBe("ok");
+            expect((await of())?.annotations).toMatchObject({ [transportAnnotation]: value, theirs: "1" });
+        }
+        expect(await change(here, annotated({ [transportAnnotation]: null }))).toBe("ok");
+        expect((await of())?.annotations).not.toHaveProperty([transportAnnotation]);
+    });
+
+    it.each<[string, string, Readonly<Record<string, unknown>>, string]>([
+        ["another Node's addresses", there, annotated({ [transportAnnotation]: "192.0.2.7" }), "it is not its own"],
+        ["another annotation", here, annotated({ mine: "1" }), "nothing of its Node but the annotation"],
+        ["what others wrote", here, annotated({ theirs: "2" }), "nothing of its Node but the annotation"],
+        ["what others wrote, away", here, annotated({ theirs: null }), "nothing of its Node but the annotation"],
+        ["a label", here, { metadata: { labels: { a: "b" } } }, "nothing of its Node but the annotation"],
+        ["a taint", here, { spec: { taints: [{ key: "a", effect: "NoExecute" }] } }, "nothing of its Node but"],
+        ["a finalizer", here, { metadata: { finalizers: ["antrea.io/x"] } }, "nothing of its Node but the annotation"],
+    ])("not %s", async (_name, node, body, message) => {
+        expect(await change(node, body)).toContain(message);
+    });
+
+    it("others are not held up by it", async () => {
+        const label = { metadata: { labels: { a: "b" } } };
+        expect(await outcome(admin.patch(nodes, { name: there }, { type: "merge", body: label }))).toBe("ok");
+    });
+});
