@@ -1,7 +1,7 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family, type Prefix } from "@antrea/ip";
 import { midStream } from "./conntrack.ts";
-import { ctStateIs, fieldsOf, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
+import { ctStateIs, fieldsOf, fromIp, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
 import { type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
 import { CtMark, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
@@ -29,7 +29,7 @@ export function l3BaseFlows({ families, gateway, podPrefixes }: PipelineInput): 
         ...podPrefixes.filter((prefix) => families.includes(prefix.family)).map(unknownPod),
         ...families.map((family) =>
             l3(
-                Priority.lowest,
+                Priority.last,
                 { ...fieldsOf(family).any, ...fromPod, ...unicastFrame },
                 [toGateway],
                 Table.L2Forwarding,
@@ -54,6 +54,17 @@ export function podL3Flows(pod: PodInput): Flow[] {
     ]);
 }
 
+/**
+ * What a Pod of a foreign subnet sends off the Node passes the host, which gives it an address of the Node: the others do
+ * not know the way back to the Pod's.
+ */
+export function foreignPodFlows(pod: PodInput): Flow[] {
+    const toGateway = setDestination(pod.gatewayMac);
+    return pod.ips.map((ip) =>
+        l3(Priority.lower, { ...fromIp(ip), ...fromPod, ...unicastFrame }, [toGateway], Table.L2Forwarding),
+    );
+}
+
 /** A podCIDR of another Node leads into the tunnel to it. */
 export function tunnelPeerL3Flows({ podPrefixes, remote, gatewayMac }: TunnelPeerInput): Flow[] {
     const actions: Action[] = [
@@ -62,7 +73,7 @@ export function tunnelPeerL3Flows({ podPrefixes, remote, gatewayMac }: TunnelPee
         { type: "set_field", field: remote.family === 4 ? "tun_dst" : "tun_ipv6_dst", value: remote.value },
     ];
     return podPrefixes.map((prefix) =>
-        l3(Priority.low, { ...toPrefix(prefix), ...fromPodOrGateway }, actions, Table.L3DecTtl),
+        l3(Priority.lowest, { ...toPrefix(prefix), ...fromPodOrGateway }, actions, Table.L3DecTtl),
     );
 }
 

@@ -12,7 +12,7 @@ import {
     type TunnelPeerInput,
 } from "./inputs.ts";
 import { l2Flow } from "./l2.ts";
-import { l3BaseFlows, podL3Flows, tunnelPeerL3Flows } from "./l3.ts";
+import { foreignPodFlows, l3BaseFlows, podL3Flows, tunnelPeerL3Flows } from "./l3.ts";
 import { gatewayNdFlows, linkLocalsOf, ndBaseFlows, podNdFlows } from "./nd.ts";
 import { outputFlow } from "./output.ts";
 import { Source } from "./registers.ts";
@@ -60,7 +60,9 @@ export function podFlows(input: PodInput): FlowSet {
         classifierFlow(input.ofPort, Source.pod),
         ...podSpoofGuard(input),
         ...arpFlows(input),
-        ...(input.foreignSubnet === true ? [proxyArpFlow(input.ofPort, input.gatewayMac)] : []),
+        ...(input.foreignSubnet === true
+            ? [proxyArpFlow(input.ofPort, input.gatewayMac), ...foreignPodFlows(input)]
+            : []),
         ...podNdFlows(input),
         ...podL3Flows(input),
         l2Flow(input),

@@ -116,4 +116,13 @@ export const missActions: Readonly<Partial<Record<TableName, TableId | "drop">>>
 };
 
 /** Flow priorities by their meaning; network policies use numbers of their own in their own tables. */
-export const Priority = { top: 220, high: 210, normal: 200, low: 190, lowest: 180, miss: 0 } as const;
+export const Priority = {
+    top: 220,
+    high: 210,
+    normal: 200,
+    low: 190,
+    lower: 187,
+    lowest: 184,
+    last: 180,
+    miss: 0,
+} as const;

@@ -7,13 +7,14 @@ import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examp
 
 const families = fc.constantFrom([4] as const, [6] as const, [4, 6] as const);
 const podIndexes = fc.uniqueArray(fc.integer({ min: 1, max: 250 }), { maxLength: 4 });
-const node = fc
-    .tuple(families, podIndexes)
-    .map(([used, indexes]) => [
-        { name: "pipeline", flows: pipelineFlows(exampleTunnelNode(used)).flows },
-        { name: "peer", flows: tunnelPeerFlows(examplePeer(used)).flows },
-        ...indexes.map((index) => ({ name: `pod ${index}`, flows: podFlows(examplePod(index, used)).flows })),
-    ]);
+const node = fc.tuple(families, podIndexes).map(([used, indexes]) => [
+    { name: "pipeline", flows: pipelineFlows(exampleTunnelNode(used)).flows },
+    { name: "peer", flows: tunnelPeerFlows(examplePeer(used)).flows },
+    ...indexes.map((index) => {
+        const pod = { ...examplePod(index, used), foreignSubnet: index % 2 === 1 };
+        return { name: `pod ${index}`, flows: podFlows(pod).flows };
+    }),
+]);
 
 /** Whether some packet can match both. */
 function overlap(a: Match, b: Match): boolean {

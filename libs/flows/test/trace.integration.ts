@@ -293,6 +293,13 @@ describe("tunnels", () => {
             "gw",
             "mark=0x101/0x10f",
         ],
+        [
+            "a Pod of a foreign subnet: by the host, which gives it another address",
+            v4(from("c"), mac.gw, ip.c, ip.peer),
+            fresh,
+            "gw",
+        ],
+        ["and to a Pod beside it as ever", v4(from("c"), mac.gw, ip.c, ip.a), fresh, "a"],
         ["outside, still by the gateway", v4(from("a"), mac.gw, ip.a, ip.outside, syn), fresh, "gw"],
     ])("%s", (...row) => check(row));
 });

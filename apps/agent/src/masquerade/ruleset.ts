@@ -42,8 +42,14 @@ export function ruleset(input: MasqueradeInput): string {
         const ip = family === 4 ? "ip" : "ip6";
         for (const source of input.tunnelSources) {
             if (source.family !== family) continue;
+            const remote = `${ip} daddr @${setName(family)} ${ip} daddr != ${formatPrefix(prefix)}`;
+            if (input.poolPods) {
+                lines.push(
+                    `    iifname "${input.gatewayName}" oifname "${input.gatewayName}" ${ip} saddr != @${setName(family)} ${remote} masquerade`,
+                );
+            }
             lines.push(
-                `    oifname "${input.gatewayName}" ${ip} daddr @${setName(family)} ${ip} daddr != ${formatPrefix(prefix)} ${ip} saddr != ${formatIp(source)} fib saddr type local masquerade`,
+                `    oifname "${input.gatewayName}" ${remote} ${ip} saddr != ${formatIp(source)} fib saddr type local masquerade`,
             );
         }
         if (input.poolPods) {

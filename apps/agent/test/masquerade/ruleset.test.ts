@@ -56,6 +56,14 @@ it("with tunnels the Node itself sends to Pods of other Nodes from the gateway",
     expect(ruleset({ ...dualInput, tunnelSources, noSnat: true })).toContain(rules);
 });
 
+it("with tunnels Pods of pools reach Pods of other Nodes with the address of the gateway", () => {
+    const text = ruleset({ ...dualInput, poolPods: true, tunnelSources: [parseIp("10.10.1.1")] });
+    expect(text).toContain(
+        'iifname "antrea-gw0" oifname "antrea-gw0" ip saddr != @pods4 ip daddr @pods4 ip daddr != 10.10.1.0/24 masquerade',
+    );
+    expect(ruleset({ ...dualInput, poolPods: true })).not.toContain(' oifname "antrea-gw0"');
+});
+
 it("the order of the Nodes makes no difference: nothing is set again for it", () => {
     const turned = { ...dualInput, clusterPrefixes: [...dualInput.clusterPrefixes].reverse() };
     expect(ruleset(turned)).toBe(ruleset(dualInput));
