@@ -1,7 +1,7 @@
 import { transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { daemonSets, isKubeError, pods, type ApiClient, type Node } from "@antrea/kube";
+import { daemonSets, isKubeError, pods, type ApiClient, type ChangeType, type Node } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
 
@@ -24,10 +24,13 @@ export function slimNode(node: Node): Node {
     };
 }
 
-/** True when the change is about what other Nodes route by: podCIDRs or addresses, not a kubelet's heartbeat. */
-export function changesRoutes(node: Node, old: Node | undefined): boolean {
+/**
+ * True when the change is about what other Nodes route by: podCIDRs, addresses, or that the Node is gone; not a kubelet's
+ * heartbeat.
+ */
+export function changesRoutes(type: ChangeType, node: Node, old: Node | undefined): boolean {
     const parts = ({ metadata, spec, status }: Node): string => JSON.stringify([metadata?.annotations, spec, status]);
-    return old === undefined || old === node || parts(node) !== parts(old);
+    return type !== "updated" || old === undefined || old === node || parts(node) !== parts(old);
 }
 
 /** The Pods of a Node, read live. */

@@ -466,8 +466,8 @@ function addNodeJobs(base: Base, node: NodeConfig): void {
         const text = formatRemembered(own);
         if (bridge.externalId(rememberedNodeKey) !== text) await bridge.setExternalId(rememberedNodeKey, text, limit);
     });
-    nodeInformer.onChange((_type, _key, object, old) => {
-        if (!changesRoutes(object, old)) return;
+    nodeInformer.onChange((type, _key, object, old) => {
+        if (!changesRoutes(type, object, old)) return;
         masquerading.trigger();
         remembering.trigger();
     });

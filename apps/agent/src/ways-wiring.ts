@@ -98,7 +98,7 @@ export function addWaysJobs(
 }
 
 function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): void {
-    nodes.onChange((_type, key, object, old) => {
-        if (changesRoutes(object, old)) listener(key);
+    nodes.onChange((type, key, object, old) => {
+        if (changesRoutes(type, object, old)) listener(key);
     });
 }

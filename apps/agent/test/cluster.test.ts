@@ -26,10 +26,12 @@ describe("Nodes", () => {
     it("concern the routes when podCIDRs or addresses change, not with every heartbeat", () => {
         const slim = slimNode(node);
         const heartbeat = slimNode({ ...node, metadata: { ...node.metadata, resourceVersion: "6" } });
-        expect(changesRoutes(heartbeat, slim)).toBe(false);
-        expect(changesRoutes({ ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
-        expect(changesRoutes({ ...slim, status: { addresses: [] } }, slim)).toBe(true);
-        expect(changesRoutes(slim, undefined)).toBe(true);
+        expect(changesRoutes("updated", heartbeat, slim)).toBe(false);
+        expect(changesRoutes("updated", { ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
+        expect(changesRoutes("updated", { ...slim, status: { addresses: [] } }, slim)).toBe(true);
+        expect(changesRoutes("added", slim, undefined)).toBe(true);
+        // A deletion brings the object as it was last, often as it is known.
+        expect(changesRoutes("deleted", heartbeat, slim)).toBe(true);
     });
 });
 
