@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs the e2e suites on a cluster of their own, made fresh and removed after (KEEP=1 keeps it).
+# Runs the e2e suites on a cluster of their own, made fresh and removed after (KEEP=1 keeps it, REUSE=1 takes one that
+# was kept).
 #   e2e.sh [SUITE-PATTERN...]
+#   e2e.sh --kubernetes [NAME]     Kubernetes' own tests instead (see tools/kubernetes-e2e/run.sh)
 # On failure the state of the cluster is saved in a folder that the output names.
 . "$(dirname "$0")/lib.sh"
 cluster=antrea-e2e
@@ -21,8 +23,21 @@ if ! "$TOOLS/cluster/install-chart.sh" "$cluster"; then
     save_state
     exit 1
 fi
+run_suites() {
+    "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --runInBand --testTimeout 240000 \
+        "$@"
+}
+run_kubernetes() {
+    "$TOOLS/cluster/build-programs.sh" e2e.test && "$TOOLS/kubernetes-e2e/images.sh" "$cluster" &&
+        "$TOOLS/kubernetes-e2e/run.sh" "$@"
+}
+
 result=0
-"$TOOLS/run-jest.sh" e2e e2e --runInBand --testTimeout 240000 "$@" || result=$?
+if [ "${1:-}" = --kubernetes ]; then
+    run_kubernetes "${@:2}" || result=$?
+else
+    run_suites "$@" || result=$?
+fi
 if [ "$result" -ne 0 ]; then save_state; fi
 if [ -n "${KEEP:-}" ]; then
     say "KEEP is set: cluster $cluster stays; KUBECONFIG=$KUBECONFIG"

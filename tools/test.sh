@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Runs every suite, one failing or not, prints the time and the result of each, and one summary line at the end, which
 # counts what the runners reported: the tests of jest, and a lint, typecheck or build of a project as one check each.
-#   test.sh [SUITE...]      SUITE: build lint unit integration setup e2e (default: all)
+#   test.sh [SUITE...]      SUITE: build lint unit integration setup e2e kubernetes (default: all)
 #   KEEP=1                  keeps the e2e cluster
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 REPORTS=$REPO/.reports
 export NO_COLOR=1 FORCE_COLOR=0
-total_passed=0 total_failed=0 lines=''
-[ $# -gt 0 ] || set -- build lint unit integration setup e2e
+total_passed=0 total_failed=0 lines='' reuse='' later=''
+[ $# -gt 0 ] || set -- build lint unit integration setup e2e kubernetes
 
 nx() { npx --no-install nx run-many --outputStyle=static "$@"; }
 
@@ -107,14 +107,29 @@ suite_setup() {
     add_reports setup-
 }
 suite_e2e() {
+    local keep=${KEEP:-}
+    # the next suite takes the cluster over
+    [[ "$later" != *" kubernetes "* ]] || keep=1
     if "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh"; then
-        run_step test-e2e "$TOOLS/e2e.sh" || rc=1
+        if KEEP=$keep run_step test-e2e "$TOOLS/e2e.sh"; then reuse=$keep; else rc=1; fi
         # where it keeps the state of a cluster that failed
         grep 'saving the state' "$LOGS/test-e2e.log" || true
     else
         rc=1
     fi
     add_reports e2e-
+}
+# Kubernetes' own tests, counted in the report of their runner. A cluster on which ours failed is made afresh.
+suite_kubernetes() {
+    local sums
+    if "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh"; then
+        REUSE=$reuse run_step test-kubernetes "$TOOLS/e2e.sh" --kubernetes || rc=1
+        grep -E 'saving the state|^[0-9]+ tests chosen' "$LOGS/test-kubernetes.log" || true
+        sums=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$LOGS/test-kubernetes.log" | tail -n 1)
+        [ -z "$sums" ] || passed=$((passed + ${sums% *})) bad=$((bad + ${sums#* }))
+    else
+        rc=1
+    fi
 }
 
 # suite NAME
@@ -151,5 +166,9 @@ fi
 # the reports of this run only; those of unit tests that Nx need not repeat come back from its cache
 find "$REPORTS" -mindepth 1 -maxdepth 1 ! -name 'e2e-state-*' -exec rm -rf {} + 2>/dev/null || true
 mkdir -p "$REPORTS"
-for name in "$@"; do suite "$name"; done
+while [ $# -gt 0 ]; do
+    later=" ${*:2} "
+    suite "$1"
+    shift
+done
 summary

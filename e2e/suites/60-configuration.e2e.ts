@@ -58,6 +58,8 @@ describe("configuration", () => {
     });
 
     it("with a mode that is not there is refused by the chart with the next step", async () => {
-        await expect(helmUpgrade(["trafficEncapMode=encap"])).rejects.toThrow("use --set trafficEncapMode=noEncap");
+        await expect(helmUpgrade(["trafficEncapMode=networkPolicyOnly"])).rejects.toThrow(
+            "use encap, noEncap or hybrid",
+        );
     });
 });

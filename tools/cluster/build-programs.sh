@@ -3,6 +3,7 @@
 # static, one folder a program and version in the cache. What is there already is left alone.
 #   build-programs.sh [GROUP...]      GROUP: kubernetes etcd containerd cri-tools cni-plugins kind helm coredns pause
 #                                     or tools: what a cluster of ready images needs on this side
+#                                     or e2e.test: Kubernetes' own tests and the runner of Ginkgo that splits them
 . "$(dirname "$0")/../lib.sh"
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false" GOTOOLCHAIN=local
 HERE=$TOOLS/cluster
@@ -52,6 +53,15 @@ compile() {
 want() { case " $GROUPS_WANTED " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
 # program OUTPUT MODULE-FOLDER PACKAGE [LDFLAGS] [TAGS]
 program() { [ -x "$1" ] || step "compile $(basename "$1")" compile "$@"; }
+# compile_test OUTPUT MODULE-FOLDER PACKAGE [LDFLAGS]
+compile_test() {
+    mkdir -p "$(dirname "$1")"
+    (
+        cd "$MODULES/$2"
+        go test -c -trimpath -ldflags "-s -w ${4:-}" -o "$1.part" "$3"
+        mv "$1.part" "$1"
+    )
+}
 # fetch LABEL OUTPUT COMMAND...: only when the program it is for is missing
 fetch() {
     local label=$1 output=$2
@@ -59,17 +69,32 @@ fetch() {
     [ -x "$output" ] || step "fetch $label" "$@"
 }
 
-if want kubernetes || want tools; then
+if want kubernetes || want tools || want e2e.test; then
     fetch kubernetes "$KUBERNETES_BIN/agnhost" pin_kubernetes
     minor=${KUBERNETES_VERSION#v1.}
     version_package=k8s.io/component-base/version
     flags="-X $version_package.gitVersion=$KUBERNETES_VERSION -X $version_package.gitMajor=1 -X $version_package.gitMinor=${minor%%.*} -X k8s.io/client-go/pkg/version.gitVersion=$KUBERNETES_VERSION"
-    names='kubectl'
+    names='' module=kubernetes-$KUBERNETES_VERSION
+    ! want tools || names='kubectl'
     ! want kubernetes || names='kube-apiserver kubelet kubeadm kube-controller-manager kube-scheduler kube-proxy kubectl'
     for name in $names; do
-        program "$KUBERNETES_BIN/$name" "kubernetes-$KUBERNETES_VERSION" "k8s.io/kubernetes/cmd/$name" "$flags"
+        program "$KUBERNETES_BIN/$name" "$module" "k8s.io/kubernetes/cmd/$name" "$flags"
     done
-    program "$KUBERNETES_BIN/agnhost" "kubernetes-$KUBERNETES_VERSION" k8s.io/kubernetes/test/images/agnhost
+    [ -z "$names" ] || program "$KUBERNETES_BIN/agnhost" "$module" k8s.io/kubernetes/test/images/agnhost
+    if want e2e.test; then
+        [ -x "$KUBERNETES_BIN/e2e.test" ] ||
+            step "compile e2e.test" compile_test "$KUBERNETES_BIN/e2e.test" "$module" k8s.io/kubernetes/test/e2e "$flags"
+        # of the version that e2e.test was compiled with
+        program "$KUBERNETES_BIN/ginkgo" "$module" github.com/onsi/ginkgo/v2/ginkgo
+        # what the images of its tests have: the program of one of them, and the certificate that agnhost serves
+        program "$KUBERNETES_BIN/regression-issue-74839" "$module" k8s.io/kubernetes/test/images/regression-issue-74839
+        if [ ! -d "$KUBERNETES_BIN/agnhost-files" ]; then
+            source=$(cd "$MODULES/$module" && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+            rm -rf "$KUBERNETES_BIN/agnhost-files.part"
+            install -m 0644 -D -t "$KUBERNETES_BIN/agnhost-files.part" "$source"/test/images/agnhost/porter/localhost.{crt,key}
+            mv "$KUBERNETES_BIN/agnhost-files.part" "$KUBERNETES_BIN/agnhost-files"
+        fi
+    fi
 fi
 if want etcd; then
     fetch etcd "$ETCD_BIN/etcd" pin etcd "go.etcd.io/etcd/server/v3@$ETCD_VERSION"
@@ -116,6 +141,11 @@ if want coredns; then
         cp "$HERE/programs/coredns/main.go" "$MODULES/coredns-$COREDNS_VERSION/"
     fi
     program "$COREDNS_BIN/coredns" "coredns-$COREDNS_VERSION" .
+fi
+if want e2e.test; then
+    fetch coredns "$COREDNS_BIN/coredns-hosts" pin coredns "github.com/coredns/coredns@$COREDNS_VERSION"
+    install -D -t "$MODULES/coredns-$COREDNS_VERSION/hosts" "$TOOLS/kubernetes-e2e/coredns/main.go"
+    program "$COREDNS_BIN/coredns-hosts" "coredns-$COREDNS_VERSION" ./hosts
 fi
 if want pause; then
     mkdir -p "$MODULES/pause-1"

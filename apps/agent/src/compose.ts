@@ -139,6 +139,7 @@ export function compose(context: MainContext): Lifecycle {
                 await conflist.remove();
                 logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
             }
+            wiring?.transport[Symbol.dispose]();
             await openflow.close();
         },
     });

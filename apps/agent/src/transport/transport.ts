@@ -1,5 +1,5 @@
 import { formatIp, parsePrefix, prefixContains, prefixOf, type Family, type IpAddress, type Prefix } from "@antrea/ip";
-import type { Link, Netlink } from "@antrea/netlink";
+import type { Link, Netlink, NetlinkEvent } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 
 /** The interface to other Nodes, as it is now. */
@@ -14,21 +14,27 @@ export interface TransportState {
 }
 
 export interface TransportComponents {
-    readonly netlink: Pick<Netlink, "link" | "addresses">;
+    readonly netlink: Pick<Netlink, "link" | "addresses" | "subscribe">;
     readonly logger: Logger;
 }
 
 const linkLocals = [parsePrefix("169.254.0.0/16"), parsePrefix("fe80::/10")];
 
 /** Watches the interface to other Nodes: its addresses and its MTU may change while the agent runs. */
-export class Transport {
+export class Transport implements Disposable {
     readonly #components: TransportComponents;
     readonly #listeners = new Set<(state: TransportState) => void>();
+    readonly #events: Disposable;
     #state: TransportState;
+    /** Something happened to the interface since the last look, and may be undone by now. */
+    #isStirred = false;
 
     private constructor(components: TransportComponents, state: TransportState) {
         this.#components = components;
         this.#state = state;
+        this.#events = components.netlink.subscribe(["link", "address"], (event) => {
+            if (concerns(event, this.#state)) this.#isStirred = true;
+        });
     }
 
     static async of(components: TransportComponents, link: Link): Promise<Transport> {
@@ -44,17 +50,26 @@ export class Transport {
         return underlayOf(this.#state.addresses);
     }
 
+    /**
+     * Called with each change, and when there was one that is undone by now: the kernel takes routes away with an address
+     * and does not bring them back with it.
+     */
     onChange(listener: (state: TransportState) => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Looks at the interface. One that is gone is taken for as it was: it may be on its way back. */
+    /** Looks at the interface. One that is gone, or has no address, is taken for as it was: it may be on its way back. */
     async look(): Promise<void> {
         const { netlink, logger } = this.#components;
+        const isStirred = this.#isStirred;
+        this.#isStirred = false;
         const link = await netlink.link(this.#state.name);
-        if (link === undefined) return;
-        const state = await stateOf(this.#components, link);
-        if (textOf(state) === textOf(this.#state)) return;
+        const state = link && (await stateOf(this.#components, link));
+        if (state === undefined || (state.addresses.length === 0 && this.#state.addresses.length > 0)) return;
+        if (textOf(state) === textOf(this.#state)) {
+            if (isStirred) for (const listener of this.#listeners) listener(state);
+            return;
+        }
         this.#state = state;
         logger.info("transport interface changed", {
             interface: state.name,
@@ -62,6 +77,22 @@ export class Transport {
             addresses: state.addresses.map(formatIp),
         });
         for (const listener of this.#listeners) listener(state);
+    }
+
+    [Symbol.dispose](): void {
+        this.#events[Symbol.dispose]();
+    }
+}
+
+function concerns(event: NetlinkEvent, { index, name }: TransportState): boolean {
+    switch (event.type) {
+        case "link":
+            return event.link.index === index || event.link.name === name;
+        case "address":
+            return event.address.index === index;
+        default:
+            // events that were lost may have been about it
+            return true;
     }
 }
 

@@ -24,6 +24,17 @@ let netlink: Netlink;
 let transport: Transport;
 const told: string[] = [];
 
+async function eventually(look: () => Promise<void>): Promise<void> {
+    for (let tries = 0; ; tries += 1) {
+        try {
+            return await look();
+        } catch (error) {
+            if (tries === 50) throw error;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+}
+
 beforeEach(async () => {
     namespace = OwnNamespace.enter();
     addUplink();
@@ -38,6 +49,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => {
+    transport[Symbol.dispose]();
     netlink[Symbol.dispose]();
     namespace[Symbol.dispose]();
 });
@@ -55,6 +67,23 @@ it("knows its addresses, IPv4 first and without link-local ones, and tells of ch
     await transport.look();
     await transport.look();
     expect(told).toEqual(["1400 192.0.3.1 2001:db8::1 192.0.3.0/25 2001:db8::/64"]);
+});
+
+it("tells of an address that was away for a moment: routes went with it", async () => {
+    ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
+    ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
+    await eventually(async () => {
+        await transport.look();
+        expect(told).toEqual([first]);
+    });
+    await transport.look();
+    expect(told).toEqual([first]);
+});
+
+it("keeps the last addresses while it has none", async () => {
+    ip("addr", "flush", "dev", "uplink");
+    await transport.look();
+    expect(shown(transport.state)).toBe(first);
 });
 
 it("carries tunnels by IPv6 when that is all it has", async () => {
