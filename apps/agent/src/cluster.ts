@@ -33,6 +33,11 @@ export function changesRoutes(type: ChangeType, node: Node, old: Node | undefine
     return type !== "updated" || old === undefined || old === node || parts(node) !== parts(old);
 }
 
+/** True when the change is about the podCIDRs of the cluster. */
+export function changesPodCidrs(type: ChangeType, node: Node, old: Node | undefined): boolean {
+    return type !== "updated" || old === undefined || JSON.stringify(node.spec) !== JSON.stringify(old.spec);
+}
+
 /** The Pods of a Node, read live. */
 export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSignal): Promise<readonly KnownPod[]> {
     const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });

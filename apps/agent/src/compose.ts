@@ -10,7 +10,7 @@ import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { HealthServer, Jobs, Lifecycle, Metrics, type Job, type MainContext } from "@antrea/runtime";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
-import { changesRoutes, leavesForGood, podsOf, podUidOf, slimNode } from "./cluster.ts";
+import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, podUidOf, slimNode } from "./cluster.ts";
 import { createCniBackend } from "./cni-backend.ts";
 import { CniCalls, CniServer } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
@@ -25,10 +25,11 @@ import {
 import { readEnvironment } from "./environment.ts";
 import { FlowTable } from "./flow-table/index.ts";
 import { Gateway } from "./gateway/index.ts";
+import { HostGuard } from "./host-guard/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { LockGuard } from "./lock-guard.ts";
-import { Masquerade, runNft } from "./masquerade/index.ts";
+import { Masquerade } from "./masquerade/index.ts";
 import { declareMetrics, observeCalls } from "./metrics.ts";
 import {
     awaitOwnNode,
@@ -38,9 +39,18 @@ import {
     parseRemembered,
     rememberedNodeKey,
 } from "./node-config/index.ts";
+import { runNft } from "./nft.ts";
 import { formatRounds, monitoredColumns, OvsBridge, OvsBridgeError, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
-import { checkInterface, flowOwner, HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
+import {
+    checkInterface,
+    flowOwner,
+    HostRoutes,
+    NodeSubnet,
+    podLinkGroup,
+    PodNetwork,
+    PodReconciler,
+} from "./pod-network/index.ts";
 import { claimProblem, poolWiring } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
 import { podMtu, Transport } from "./transport/index.ts";
@@ -122,6 +132,7 @@ export function compose(context: MainContext): Lifecycle {
             );
             readiness.met("node");
             watchOwnNode(base, node);
+            await guardHost(base);
             const built = await buildPodNetwork(base, node, signal);
             const forgetEarlier = await startFlows(base, built, signal, () => {
                 wiring = built;
@@ -285,6 +296,18 @@ function watchOwnNode({ nodeInformer, fail }: Base, node: NodeConfig): void {
             fail(error);
         }
     });
+}
+
+/** Before the first Pod is wired: what it sends must not get an answer that is not from the switch. */
+async function guardHost({ datapath, jobs, logger }: Base): Promise<void> {
+    if (!datapath.copiesFrames) return;
+    const guard = new HostGuard({ logger: logger.child("host-guard"), nft: runNft }, { linkGroup: podLinkGroup });
+    try {
+        await guard.ensure();
+    } catch (error) {
+        logger.warn("what Pods send cannot be kept from the Node's stack yet", { reason: messageOf(error) });
+    }
+    jobs.every("host-guard", resyncMs, () => guard.ensure());
 }
 
 /** Bridge and gateway, and the Pod network with the records of what is wired already. */
@@ -467,10 +490,9 @@ function addNodeJobs(base: Base, node: NodeConfig): void {
         const text = formatRemembered(own);
         if (bridge.externalId(rememberedNodeKey) !== text) await bridge.setExternalId(rememberedNodeKey, text, limit);
     });
-    nodeInformer.onChange((type, _key, object, old) => {
-        if (!changesRoutes(type, object, old)) return;
-        masquerading.trigger();
-        remembering.trigger();
+    nodeInformer.onChange((type, key, object, old) => {
+        if (changesPodCidrs(type, object, old)) masquerading.trigger();
+        if (key === environment.nodeName && changesRoutes(type, object, old)) remembering.trigger();
     });
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp } from "@antrea/ip";
 import { KubeError, type ApiClient, type Node } from "@antrea/kube";
-import { changesRoutes, leavesForGood, podsOf, slimNode } from "../src/cluster.ts";
+import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, slimNode } from "../src/cluster.ts";
 import { silentLogger } from "./support/logger.ts";
 
 const node: Node = {
@@ -30,6 +30,9 @@ describe("Nodes", () => {
         expect(changesRoutes("updated", { ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
         expect(changesRoutes("updated", { ...slim, status: { addresses: [] } }, slim)).toBe(true);
         expect(changesRoutes("added", slim, undefined)).toBe(true);
+        expect(changesPodCidrs("updated", { ...slim, status: { addresses: [] } }, slim)).toBe(false);
+        expect(changesPodCidrs("updated", { ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
+        expect(changesPodCidrs("deleted", heartbeat, slim)).toBe(true);
         // A deletion brings the object as it was last, often as it is known.
         expect(changesRoutes("deleted", heartbeat, slim)).toBe(true);
     });

@@ -27,6 +27,8 @@ export interface Link {
     readonly peerNetnsId?: number;
     /** IFLA_IFALIAS, at most 255 bytes. */
     readonly alias?: string;
+    /** IFLA_GROUP: 0 unless somebody set one. */
+    readonly group: number;
     readonly altNames: readonly string[];
 }
 
@@ -44,6 +46,8 @@ export interface VethOptions {
     readonly mtu: number;
     /** At most 255 bytes of UTF-8. */
     readonly alias?: string | undefined;
+    /** Of this end; default 0. */
+    readonly group?: number | undefined;
     /** Switch this end on at birth; default no. */
     readonly up?: boolean | undefined;
     /**
@@ -62,6 +66,7 @@ export interface LinkChanges {
     readonly name?: string | undefined;
     /** "" removes it. */
     readonly alias?: string | undefined;
+    readonly group?: number | undefined;
     /** Index of the bridge to join, 0 to leave it. */
     readonly master?: number | undefined;
     /** Move the link into this namespace. */

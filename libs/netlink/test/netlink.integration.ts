@@ -67,6 +67,19 @@ describe("links", () => {
         expect(ipJson(podPath, "link", "show", "eth0")).toMatchObject([one]);
     });
 
+    it("the host end has its group from birth, and another one later", async () => {
+        await host.createVeth(veth({ group: 178 }));
+        const groups = async (): Promise<unknown> => [
+            (await host.link("veth-a"))?.group,
+            (await pod.link("eth0"))?.group,
+            ipJson(hostPath, "link", "show", "veth-a")[0]?.["group"],
+        ];
+        expect(await groups()).toEqual([178, 0, "178"]);
+        await host.setLink((await host.link("veth-a"))?.index ?? 0, { group: 0 });
+        expect(await groups()).toEqual([0, 0, "default"]);
+        await expect(host.setLink(1, { group: -1 })).rejects.toMatchObject({ code: "BAD_ARGUMENT" });
+    });
+
     it("all links are those of ip", async () => {
         await host.createVeth(veth());
         const links = await pod.links();

@@ -11,6 +11,8 @@ export interface Datapath {
     readonly title: string;
     /** Checksums must be in the frame when it enters OVS: one that is left to the NIC is never filled in. */
     readonly mustComputeChecksums: boolean;
+    /** It reads copies of frames: the Node's own stack gets what Pods send too, unless it is kept from it. */
+    readonly copiesFrames: boolean;
     /** Tunnels leave only through a NIC that is a port of a bridge of this type whose LOCAL port has the address. */
     readonly tunnelsNeedBridge: boolean;
     /** What it can send. OVS takes a tunnel port of any type it has a name for, and may drop all packets to it. */
@@ -27,6 +29,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         type: "system",
         title: "the kernel datapath (system)",
         mustComputeChecksums: false,
+        copiesFrames: false,
         tunnelsNeedBridge: false,
         // Whether a kernel has STT shows when the port is added: it is in a module outside of Linux.
         tunnelTypes: ["geneve", "vxlan", "gre", "stt"],
@@ -36,6 +39,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         type: "netdev",
         title: "the userspace datapath (netdev)",
         mustComputeChecksums: true,
+        copiesFrames: true,
         tunnelsNeedBridge: true,
         tunnelTypes: ["geneve", "vxlan", "gre"],
         remedy: "this Open vSwitch is too old: use a newer one",

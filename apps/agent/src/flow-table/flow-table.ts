@@ -233,6 +233,7 @@ export class FlowTable {
 
 /** The messages that turn one list of flows into another; additions first, so that nothing is missing in between. */
 function difference(before: readonly Flow[], after: readonly Flow[]): FlowMod[] {
+    if (before.length === 0) return after.map((flow) => ({ command: "add", flow }));
     const kept = new Set(after.map((flow) => flowKey(flow)));
     return [
         ...after.map((flow): FlowMod => ({ command: "add", flow })),

@@ -1,2 +1,2 @@
-export { Masquerade, NftError, runNft, type MasqueradeComponents, type RunNft } from "./masquerade.ts";
+export { Masquerade, type MasqueradeComponents } from "./masquerade.ts";
 export { ruleset, tableName, type MasqueradeInput } from "./ruleset.ts";

@@ -140,16 +140,16 @@ export class Peers {
         problems: ReturnType<typeof waysToPeers>["problems"],
     ): void {
         const { logger } = this.#components;
-        for (const { node, dst, kind, remote } of set) {
+        for (const { node, podCidr, kind, remote } of set) {
             logger.info("way to the Pods of a Node set", {
                 node,
-                podCIDR: formatPrefix(dst),
+                podCIDR: podCidr,
                 kind,
                 via: formatIp(remote),
             });
         }
-        for (const { node, dst } of gone)
-            logger.info("way to the Pods of a Node removed", { node, podCIDR: formatPrefix(dst) });
+        for (const { node, podCidr } of gone)
+            logger.info("way to the Pods of a Node removed", { node, podCIDR: podCidr });
         const text = problems.map(({ node, problem }) => `${node}: ${problem}`).join("; ");
         if (text !== "" && text !== this.#problems)
             logger.warn("Nodes whose Pods cannot be reached", { problems: text });
@@ -162,7 +162,7 @@ function ownerOf(node: string): string {
 }
 
 function byPodCidr(ways: readonly PeerWay[]): Map<string, PeerWay> {
-    return new Map(ways.map((way) => [formatPrefix(way.dst), way]));
+    return new Map(ways.map((way) => [way.podCidr, way]));
 }
 
 /** All tunnels of one Node end at one address. */
@@ -178,7 +178,7 @@ function tunnelsByNode(ways: readonly PeerWay[]): Map<string, [PeerWay, ...PeerW
 }
 
 function textOf(tunnels: readonly PeerWay[]): string {
-    return tunnels.map(({ dst, remote }) => `${formatPrefix(dst)} ${formatIp(remote)}`).join();
+    return tunnels.map(({ podCidr, remote }) => `${podCidr} ${remote.value}`).join();
 }
 
 function sameLinks(one: Links, other: Links): boolean {

@@ -9,6 +9,8 @@ export interface PeerWay {
     readonly node: string;
     /** One podCIDR of the Node. */
     readonly dst: Prefix;
+    /** The same as text. */
+    readonly podCidr: string;
     /** The address of the Node that the route goes via, or where its end of the tunnel is. */
     readonly remote: IpAddress;
 }
@@ -38,26 +40,25 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
     const problems: { node: string; problem: string }[] = [];
     const holders = new Map<string, string[]>();
     const known = nodes.map(peerOf);
-    for (const { name, prefixes } of known) {
-        for (const prefix of prefixes) {
-            const key = formatPrefix(prefix);
-            const names = holders.get(key);
-            if (names === undefined) holders.set(key, [name]);
+    for (const { name, podCidrs } of known) {
+        for (const { text } of podCidrs) {
+            const names = holders.get(text);
+            if (names === undefined) holders.set(text, [name]);
             else names.push(name);
         }
     }
-    const own = known.find(({ name }) => name === self)?.prefixes ?? [];
+    const own = known.find(({ name }) => name === self)?.podCidrs ?? [];
     for (const peer of known) {
         if (peer.name === self) continue;
         if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
-        for (const dst of peer.prefixes) {
-            const others = (holders.get(formatPrefix(dst)) ?? []).filter((holder) => holder !== peer.name);
+        for (const podCidr of peer.podCidrs) {
+            const others = (holders.get(podCidr.text) ?? []).filter((holder) => holder !== peer.name);
             const way =
                 others.length > 0
                     ? `its podCIDR is also that of Node ${others.join(", ")}`
-                    : own.some((prefix) => prefixesOverlap(prefix, dst))
+                    : own.some(({ prefix }) => prefixesOverlap(prefix, podCidr.prefix))
                       ? "its podCIDR overlaps that of this Node"
-                      : wayTo(peer, dst, underlay);
+                      : wayTo(peer, podCidr, underlay);
             if (typeof way === "string") problems.push({ node: peer.name, problem: way });
             else ways.push(way);
         }
@@ -67,31 +68,37 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
 
 /** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
 export function allPodPrefixes(nodes: readonly NodeObject[]): readonly Prefix[] {
-    return nodes.flatMap((node) => peerOf(node).prefixes);
+    return nodes.flatMap((node) => peerOf(node).podCidrs.map(({ prefix }) => prefix));
+}
+
+interface PodCidr {
+    readonly prefix: Prefix;
+    readonly text: string;
 }
 
 interface Peer {
     readonly name: string;
     /** None when they cannot be read. */
-    readonly prefixes: readonly Prefix[];
+    readonly podCidrs: readonly PodCidr[];
     readonly problem: string | undefined;
     readonly ips: readonly IpAddress[];
 }
 
 /** The way to one podCIDR, or why there is none. */
-function wayTo({ name, ips }: Peer, dst: Prefix, { mode, subnets, family }: Underlay): PeerWay | string {
+function wayTo({ name, ips }: Peer, podCidr: PodCidr, { mode, subnets, family }: Underlay): PeerWay | string {
+    const { prefix: dst, text } = podCidr;
     const neighbour = (wanted: Family): IpAddress | undefined =>
         // A Node may have several addresses; one on a subnet of ours is its neighbour address.
         ips.find((ip) => ip.family === wanted && subnets.some((subnet) => prefixContains(subnet, ip)));
     const via = mode === "encap" ? undefined : neighbour(dst.family);
-    if (via !== undefined) return { kind: "route", node: name, dst, remote: via };
+    if (via !== undefined) return { kind: "route", node: name, dst, podCidr: text, remote: via };
     if (mode === "noEncap") {
         return ips.some((ip) => ip.family === dst.family)
             ? "it is on another subnet: the network must route its podCIDR"
             : `it has no address of family IPv${dst.family}`;
     }
     const remote = neighbour(family) ?? ips.find((ip) => ip.family === family);
-    if (remote !== undefined) return { kind: "tunnel", node: name, dst, remote };
+    if (remote !== undefined) return { kind: "tunnel", node: name, dst, podCidr: text, remote };
     return `it has no address of family IPv${family}, which tunnels are carried by`;
 }
 
@@ -104,7 +111,9 @@ function peerOf(node: NodeObject): Peer {
     const prefixes = prefixesOf(node);
     const peer = {
         name: node.metadata?.name ?? "",
-        ...(typeof prefixes === "string" ? { prefixes: [], problem: prefixes } : { prefixes, problem: undefined }),
+        ...(typeof prefixes === "string"
+            ? { podCidrs: [], problem: prefixes }
+            : { podCidrs: prefixes.map((prefix) => ({ prefix, text: formatPrefix(prefix) })), problem: undefined }),
         ips: transportIpsOf(node),
     };
     peers.set(node, peer);

@@ -9,6 +9,9 @@ export interface PodLinkOptions {
     readonly disableTxChecksumOffload: boolean;
 }
 
+/** The group of all host ends (ip-link(8)): by it rules find them, whatever their names. */
+export const podLinkGroup = 178;
+
 export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN"> {}
 
 /** A link before its addresses are known. */
@@ -33,6 +36,7 @@ export async function createPodLink(
             mtu,
             alias,
             up: true,
+            group: podLinkGroup,
             // one queue pair: the kernel would make one a CPU, with files in sysfs for each
             queues: 1,
             peer: { name: link.ifName, mac, mtu, netnsPath: link.netns },
@@ -107,12 +111,14 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
 }
 
 /**
- * Gives both ends of a running Pod's link the MTU that new links get. A Pod end that has not the MTU of its host end was
- * set so by somebody else and stays.
+ * Gives both ends of a running Pod's link the MTU that new links get, and the host end its group. A Pod end that has not
+ * the MTU of its host end was set so by somebody else and stays.
  */
-export async function adjustPodMtu(netlink: Netlink, record: PodRecord, { mtu }: PodLinkOptions): Promise<void> {
+export async function adjustPodLink(netlink: Netlink, record: PodRecord, { mtu }: PodLinkOptions): Promise<void> {
     const link = await netlink.link(record.hostIfName);
-    if (link === undefined || link.mtu === mtu) return;
+    if (link === undefined) return;
+    if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
+    if (link.mtu === mtu) return;
     using pod = Netlink.openIn(record.netns);
     const podEnd = await pod.link(record.ifName);
     if (podEnd?.mtu === link.mtu) await pod.setLink(podEnd.index, { mtu });

@@ -5,7 +5,7 @@ import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import {
-    adjustPodMtu,
+    adjustPodLink,
     completePodLink,
     configurePodEnd,
     createPodLink,
@@ -218,7 +218,7 @@ export class PodNetwork {
     /** Puts port and flows of a known interface in place again; for the start and after OVS lost them. */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         const { record } = known;
-        await this.#adjustMtu(record);
+        await this.#adjustLink(record);
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
         await this.#wireFlows(record, ofPort, known.addedAt, signal);
@@ -458,11 +458,11 @@ export class PodNetwork {
     }
 
     /** A namespace that just ended, or was never known, keeps no interface from being restored. */
-    async #adjustMtu(record: PodRecord): Promise<void> {
+    async #adjustLink(record: PodRecord): Promise<void> {
         try {
-            await adjustPodMtu(this.#components.netlink, record, this.#options);
+            await adjustPodLink(this.#components.netlink, record, this.#options);
         } catch (error) {
-            this.#logger.warn("the MTU of a Pod stays", { pod: podOf(record), reason: messageOf(error) });
+            this.#logger.warn("the link of a Pod stays as it was", { pod: podOf(record), reason: messageOf(error) });
         }
     }
 

@@ -3,6 +3,7 @@ import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
+import { podLinkGroup } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodInterface, PodNetwork } from "./pod-network.ts";
 import { containerOfAlias, recordKey } from "./record.ts";
@@ -170,7 +171,7 @@ export class PodReconciler {
                 if (network.isLeaving(known) || link === undefined) {
                     return this.#quietly(known, "could not remove a Pod interface", () => this.#removeIfEnded(known));
                 }
-                const isRight = link.up && link.mtu === network.mtu;
+                const isRight = link.up && link.mtu === network.mtu && link.group === podLinkGroup;
                 if (isRight && portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
                 return this.#quietly(known, "could not restore a Pod interface", () =>
                     this.#current(known, (current) => network.restore(current, signal)),

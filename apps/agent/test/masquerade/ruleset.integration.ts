@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { parsePrefix } from "@antrea/ip";
-import { Masquerade, ruleset, runNft } from "../../src/masquerade/index.ts";
+import { Masquerade, ruleset } from "../../src/masquerade/index.ts";
+import { runNft } from "../../src/nft.ts";
 import { silentLogger } from "../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../support/namespace.ts";
 import { dualInput } from "./inputs.ts";

@@ -62,6 +62,7 @@ describe("the transport interface", () => {
         up: true,
         running: true,
         loopback: false,
+        group: 0,
         altNames: [],
     });
     const input: TransportInput = {

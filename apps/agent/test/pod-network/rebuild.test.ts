@@ -26,6 +26,7 @@ function linkOf(record: Pick<PodRecord, "hostIfName">, alias?: string): Link {
         up: true,
         running: true,
         loopback: false,
+        group: 0,
         altNames: [],
         ...(alias === undefined ? {} : { alias }),
     };

@@ -82,6 +82,7 @@ export const LinkAttribute = {
     MASTER: 10,
     LINKINFO: 18,
     IFALIAS: 20,
+    GROUP: 27,
     NET_NS_FD: 28,
     EXT_MASK: 29,
     NUM_TX_QUEUES: 31,

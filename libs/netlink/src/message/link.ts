@@ -43,6 +43,7 @@ export function decodeLink(payload: Uint8Array): Link | undefined {
     const peerIndex = attributes.u32(LinkAttribute.LINK);
     const peerNetnsId = attributes.i32(LinkAttribute.LINK_NETNSID);
     const alias = attributes.text(LinkAttribute.IFALIAS);
+    const group = attributes.u32(LinkAttribute.GROUP) ?? 0;
     return {
         index,
         name: attributes.text(LinkAttribute.IFNAME) ?? "",
@@ -57,6 +58,7 @@ export function decodeLink(payload: Uint8Array): Link | undefined {
         ...(peerIndex !== undefined && { peerIndex }),
         ...(peerNetnsId !== undefined && { peerNetnsId }),
         ...(alias !== undefined && { alias }),
+        group,
         altNames: altNames(attributes.bytes(LinkAttribute.PROP_LIST), index),
     };
 }
@@ -88,6 +90,7 @@ export function createVeth(options: VethOptions, netnsFd: number): Request {
     const { peer } = options;
     const body = ifinfomsg(new Writer(), options.up === true ? { up: true } : {});
     endOfVeth(body, options, options.queues);
+    if (options.group !== undefined) body.attributeU32(LinkAttribute.GROUP, checkedGroup(options.group));
     body.nest(LinkAttribute.LINKINFO, () => {
         body.attributeText(LinkInfoAttribute.KIND, "veth");
         body.nest(LinkInfoAttribute.DATA, () => {
@@ -128,6 +131,7 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
     if (changes.mac !== undefined) body.attribute(LinkAttribute.ADDRESS, parseMac(changes.mac));
     if (changes.name !== undefined) body.attributeText(LinkAttribute.IFNAME, checkedName(changes.name));
     if (changes.alias !== undefined) body.attribute(LinkAttribute.IFALIAS, aliasBytes(changes.alias));
+    if (changes.group !== undefined) body.attributeU32(LinkAttribute.GROUP, checkedGroup(changes.group));
     if (changes.master !== undefined) body.attributeU32(LinkAttribute.MASTER, changes.master);
     if (netnsFd !== undefined) body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
     const what = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : `${field} ${value}`));
@@ -181,6 +185,11 @@ export function checkedName(name: string): string {
 function checkedMtu(mtu: number): number {
     if (Number.isInteger(mtu) && mtu >= 68 && mtu <= 65_535) return mtu;
     throw badArgument("MTU of a link", mtu, "68 to 65535 allowed");
+}
+
+function checkedGroup(group: number): number {
+    if (Number.isInteger(group) && group >= 0 && group <= 0x7fffffff) return group;
+    throw badArgument("group of a link", group, "0 to 2147483647 allowed");
 }
 
 function aliasBytes(alias: string): Uint8Array {

@@ -43,6 +43,7 @@ describe("captured messages", () => {
             peerIndex: 2,
             peerNetnsId: 0,
             alias: "ns/pod c0ffee",
+            group: 0,
             altNames: ["a-name-longer-than-fifteen"],
         });
     });

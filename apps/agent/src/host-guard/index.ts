@@ -1,0 +1,2 @@
+/** The Node's own stack and what Pods send, on the userspace datapath. */
+export { HostGuard, type HostGuardComponents, type HostGuardOptions } from "./host-guard.ts";
