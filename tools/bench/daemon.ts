@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "./error.ts";
+import { within } from "./netns.ts";
 import { bundlePath, extraNodeOptions, nodeOptionsOf, type Bundled } from "./paths.ts";
 
 const stopLimitMs = 15_000;
@@ -24,18 +25,16 @@ export class Daemon implements AsyncDisposable {
         readonly args: readonly string[];
         readonly env: NodeJS.ProcessEnv;
         readonly logPath: string;
+        /** The network namespace that it runs in. Default: ours. */
+        readonly netnsPath?: string;
     }) {
         this.#name = `antrea-${options.app}`;
         this.#logPath = options.logPath;
         const log = openSync(options.logPath, "a");
-        this.#child = spawn(
-            process.execPath,
-            [...nodeOptionsOf(options.app), ...extraNodeOptions(), bundlePath(options.app), ...options.args],
-            {
-                env: options.env,
-                stdio: ["ignore", log, log],
-            },
-        );
+        const { app } = options;
+        const node = [process.execPath, ...nodeOptionsOf(app), ...extraNodeOptions(), bundlePath(app), ...options.args];
+        const [program, args] = within(options.netnsPath, node);
+        this.#child = spawn(program, args, { env: options.env, stdio: ["ignore", log, log] });
         closeSync(log);
         this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     }

@@ -1,19 +1,29 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { BenchError } from "./error.ts";
+import { within } from "./netns.ts";
 
 interface Answer {
     readonly value?: unknown;
     readonly error?: string;
 }
 
+export interface HelperOptions {
+    /** The network namespace that it runs in. Default: ours. */
+    readonly netnsPath?: string;
+    /** More options of Node.js. */
+    readonly nodeOptions?: readonly string[];
+}
+
 /** The other end of `serveBench`: a script beside this one in a process of its own, asked one thing at a time. */
 export class Helper implements AsyncDisposable {
     readonly #child: ChildProcess;
 
-    constructor(script: string) {
+    constructor(script: string, { netnsPath, nodeOptions = [] }: HelperOptions = {}) {
+        const node = [process.execPath, "--disable-warning=ExperimentalWarning", ...nodeOptions];
+        const [execPath, execArgv] = within(netnsPath, node);
         this.#child = fork(new URL(script, import.meta.url), [], {
-            execArgv: ["--disable-warning=ExperimentalWarning"],
+            ...{ execPath, execArgv: [...execArgv] },
             stdio: ["ignore", "inherit", "inherit", "ipc"],
         });
     }

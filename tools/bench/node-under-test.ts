@@ -1,17 +1,14 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { namespaces, pods, type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { PrivateOvs } from "@antrea/openflow/testing";
-import { CniClient, podCall } from "./cni-client.ts";
-import { startController, type Gates } from "./controller.ts";
-import { Daemon, type Memory } from "./daemon.ts";
-import { workPath } from "./paths.ts";
+import { AgentUnderTest } from "./agent.ts";
+import { type CniClient } from "./cni-client.ts";
+import { startController } from "./controller.ts";
+import { type Daemon, type Memory } from "./daemon.ts";
 
 const nodeName = "bench-node";
 const podNamespace = "bench";
-const readyLimitMs = 60_000;
 
 export interface NodeUnderTestOptions {
     /** Whether the gate of the IPPools is on. Default false. */
@@ -30,21 +27,19 @@ export class NodeUnderTest implements AsyncDisposable {
     readonly cni: CniClient;
     readonly api: ApiClient;
     readonly #parts: AsyncDisposableStack;
-    readonly #agent: Daemon;
+    readonly #agent: AgentUnderTest;
     readonly #controller: Daemon;
 
     private constructor(parts: {
         readonly ovs: PrivateOvs;
-        readonly cniSocket: string;
-        readonly cni: CniClient;
-        readonly agent: Daemon;
+        readonly agent: AgentUnderTest;
         readonly controller: Daemon;
         readonly api: ApiClient;
         readonly stack: AsyncDisposableStack;
     }) {
         this.ovs = parts.ovs;
-        this.cniSocket = parts.cniSocket;
-        this.cni = parts.cni;
+        this.cniSocket = parts.agent.cniSocket;
+        this.cni = parts.agent.cni;
         this.#agent = parts.agent;
         this.#controller = parts.controller;
         this.api = parts.api;
@@ -62,18 +57,12 @@ export class NodeUnderTest implements AsyncDisposable {
             internalIps: ["192.0.2.10", "2001:db8::10"],
         });
         const { api } = server.clients();
-        const gates = { AntreaIPAM: options.pools ?? false };
-        const controller = stack.use(await startController("controller", server, gates));
-        const cniSocket = workPath("cni.sock");
-        const agent = stack.use(startAgent(server.kubeconfig(), ovs.runDir, cniSocket, gates));
-        const cni = stack.use(new CniClient(cniSocket));
-        const serves = async (): Promise<boolean> =>
-            cni.call("CmdStatus", podCall(0, "")).then(
-                () => true,
-                () => false,
-            );
-        await agent.ready(serves, readyLimitMs);
-        return new NodeUnderTest({ ovs, cniSocket, cni, agent, controller, api, stack: stack.move() });
+        const featureGates = { AntreaIPAM: options.pools ?? false };
+        const controller = stack.use(await startController("controller", server, featureGates));
+        const kubeconfig = server.kubeconfig();
+        const agent = stack.use(new AgentUnderTest({ nodeName, kubeconfig, ovsRunDir: ovs.runDir, featureGates }));
+        await agent.ready();
+        return new NodeUnderTest({ ovs, agent, controller, api, stack: stack.move() });
     }
 
     memory(): { readonly agent: Memory; readonly controller: Memory } {
@@ -102,25 +91,4 @@ export class NodeUnderTest implements AsyncDisposable {
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#parts.disposeAsync();
     }
-}
-
-function startAgent(kubeconfig: string, ovsRunDir: string, cniSocket: string, featureGates: Gates): Daemon {
-    const confFolder = workPath("net.d");
-    mkdirSync(confFolder, { recursive: true });
-    const configPath = join(workPath(""), "antrea-agent.conf");
-    const config = {
-        ovsRunDir,
-        cniSocket,
-        ovsDatapathType: "netdev",
-        trafficEncapMode: "noEncap",
-        clientConnection: { kubeconfig },
-        featureGates,
-    };
-    writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
-    return new Daemon({
-        app: "agent",
-        args: ["--config", configPath],
-        env: { PATH: process.env.PATH, NODE_NAME: nodeName, POD_NAMESPACE: "kube-system", CNI_CONF_DIR: confFolder },
-        logPath: workPath("antrea-agent.log"),
-    });
 }

@@ -53,7 +53,7 @@ export function fact(input: {
     return { ...input, value: rounded(input.value), against: null, ratio: null };
 }
 
-/** A figure and that of a peer. `minRatio` is for figures of which more is better. */
+/** A figure and that of a peer. `minRatio` is for figures of which more is better; `max` is a limit of the value itself. */
 export function compared(input: {
     readonly id: string;
     readonly what: string;
@@ -62,8 +62,9 @@ export function compared(input: {
     readonly peer: { readonly what: string; readonly value: number };
     readonly minRatio?: number;
     readonly maxRatio?: number;
+    readonly max?: number;
 }): Result {
-    const { id, what, value, unit, peer, minRatio, maxRatio } = input;
+    const { id, what, value, unit, peer, minRatio, maxRatio, max } = input;
     const ratio = value / peer.value;
     const common = {
         ...{ id, what, value: rounded(value), unit },
@@ -72,6 +73,7 @@ export function compared(input: {
     };
     if (minRatio !== undefined) return { ...common, goal: `≥ ${rounded(minRatio)}×`, holds: ratio >= minRatio };
     if (maxRatio !== undefined) return { ...common, goal: `≤ ${rounded(maxRatio)}×`, holds: ratio <= maxRatio };
+    if (max !== undefined) return { ...common, goal: `≤ ${max} ${unit}`, holds: value <= max };
     return { ...common, goal: null, holds: null };
 }
 
@@ -85,6 +87,7 @@ export function comparison(input: {
     readonly unit?: string;
     readonly minRatio?: number;
     readonly maxRatio?: number;
+    readonly max?: number;
 }): Result {
     const { pairs, peer, share = 0.5, unit = "ms", ...rest } = input;
     const value = quantile(pairs.ours, share);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs all benchmarks and writes docs/benchmarks/README.md and latest.json.
-#   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes claims pool-add
-#                             claims-at-rest webhook; of claims also claims-{1,10,100,open,full,watched} alone
+#   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes flows peers data-plane
+#                             claims pool-add claims-at-rest webhook; of claims also
+#                             claims-{1,10,100,open,full,watched} alone
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
 #
 # Builds what is missing, then goes on in network, mount and process namespaces of its own: nothing of the machine's
@@ -9,7 +10,7 @@
 . "$(dirname "$0")/../lib.sh"
 cd "$REPO"
 [ "$(id -u)" = 0 ] || fail "the benchmarks make network namespaces, which needs root" "run this as root"
-need_packages time iproute2 nftables openvswitch-switch
+need_packages time iproute2 nftables ethtool iperf3 openvswitch-switch
 
 "$TOOLS/cluster/build-programs.sh" etcd cni-plugins
 [ -x "$KUBERNETES_BIN/kube-apiserver" ] || "$TOOLS/cluster/build-programs.sh" kubernetes

@@ -26,6 +26,12 @@ export async function inTurn(index: number, ours: () => Promise<void>, peer: () 
     await second();
 }
 
+/** The items in their order, begun at another one each time: of several sides none always goes first. */
+export function rotated<T>(items: readonly T[], by: number): readonly T[] {
+    const first = by % items.length;
+    return [...items.slice(first), ...items.slice(0, first)];
+}
+
 /** Numbers from 0 to below 1 that are the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
     let state = seed >>> 0;

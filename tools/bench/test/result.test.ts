@@ -35,6 +35,8 @@ describe("results", () => {
         ["more is better and it is too little", { minRatio: 0.9 }, 89.9, "≥ 0.9×", false],
         ["less is better and it is enough", { maxRatio: 1.25 }, 125, "≤ 1.25×", true],
         ["less is better and it is too much", { maxRatio: 1.25 }, 125.1, "≤ 1.25×", false],
+        ["the value itself is limited and holds, whatever the peer has", { max: 50 }, 50, "≤ 50 /s", true],
+        ["the value itself is limited and does not hold", { max: 50 }, 50.1, "≤ 50 /s", false],
         ["there is no goal", {}, 1, null, null],
     ])("judges a ratio where %s", (_name, goals, value, goal, holds) => {
         const result = compared({ id: "x", what: "x", value, unit: "/s", peer: { what: "y", value: 100 }, ...goals });

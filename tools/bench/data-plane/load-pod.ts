@@ -1,0 +1,88 @@
+import { execFile, spawn } from "node:child_process";
+import { promisify } from "node:util";
+import { BenchError } from "../error.ts";
+import { Helper } from "../helper.ts";
+import { runWithin, within } from "../netns.ts";
+
+/** What is measured between two Pods. */
+export const loads = ["throughput", "requests", "connections"] as const;
+export type Load = (typeof loads)[number];
+
+const port = 5_001;
+const iperfPort = 5_201;
+const throughputSeconds = 1;
+const runMs = 600;
+const readyLimitMs = 5_000;
+
+/** A Pod's network namespace with both ends of every load in it. */
+export class LoadPod implements AsyncDisposable {
+    readonly netnsPath: string;
+    readonly ip: string;
+    readonly #helper: Helper;
+    readonly #stack: AsyncDisposableStack;
+
+    private constructor(netnsPath: string, ip: string, helper: Helper, stack: AsyncDisposableStack) {
+        this.netnsPath = netnsPath;
+        this.ip = ip;
+        this.#helper = helper;
+        this.#stack = stack;
+    }
+
+    /** The namespace has its address already. */
+    static async start(netnsPath: string, ip: string): Promise<LoadPod> {
+        await using stack = new AsyncDisposableStack();
+        // Thousands of connections to one port in a minute.
+        runWithin(netnsPath, "sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65535", "net.ipv4.tcp_tw_reuse=1");
+        const helper = stack.use(new Helper("data-plane/load.ts", { netnsPath }));
+        await helper.ask("listen", { port });
+        const [program, args] = within(netnsPath, ["iperf3", "--server", "--port", String(iperfPort)]);
+        const iperf = spawn(program, args, { stdio: ["ignore", "ignore", "ignore"] });
+        stack.defer(() => void iperf.kill());
+        return new LoadPod(netnsPath, ip, helper, stack.move());
+    }
+
+    /** Waits until a Pod answers. */
+    async reaches(other: LoadPod): Promise<void> {
+        const end = performance.now() + readyLimitMs;
+        for (;;) {
+            try {
+                runWithin(this.netnsPath, "ping", "-n", "-q", "-c", "1", "-W", "1", other.ip);
+                return;
+            } catch (cause) {
+                if (performance.now() < end) continue;
+                const what = `${this.netnsPath} does not reach ${other.ip}`;
+                throw new BenchError("NOT_READY", "environment", what, { cause });
+            }
+        }
+    }
+
+    /** Puts a load on the way to another Pod for about a second; Mbit/s of TCP, else a second. */
+    async measure(load: Load, other: LoadPod): Promise<number> {
+        if (load === "throughput") return this.#throughput(other);
+        const answered = other.#helper.ask<number>("answer");
+        const rate = await this.#helper.ask<number>(load, { ip: other.ip, port, ms: runMs });
+        await answered;
+        return rate;
+    }
+
+    async #throughput({ ip }: LoadPod): Promise<number> {
+        const options = ["--client", ip, "--port", String(iperfPort), "--time", String(throughputSeconds), "--json"];
+        const [program, args] = within(this.netnsPath, ["iperf3", ...options]);
+        const { stdout } = await promisify(execFile)(program, [...args]);
+        return receivedMbits(stdout);
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.#stack.disposeAsync();
+    }
+}
+
+/** Megabits a second that the far end received, from the JSON of iperf3. */
+export function receivedMbits(json: string): number {
+    const answer = JSON.parse(json) as {
+        readonly end?: { readonly sum_received?: { readonly bits_per_second: number } };
+    };
+    const bits = answer.end?.sum_received?.bits_per_second;
+    if (bits === undefined) throw new BenchError("WRONG_RESULT", "environment", `iperf3 told no result: ${json}`);
+    return bits / 1e6;
+}

@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PrivateOvs } from "@antrea/openflow/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { AgentUnderTest } from "../agent.ts";
+import { BenchError } from "../error.ts";
+import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";
+import { RouteArrivals } from "./route-arrivals.ts";
+import { ownAddresses, prefixLengths } from "./simulated-peers.ts";
+
+export type Mode = "encap" | "noEncap";
+
+export const ownNode = "bench-peers";
+export const ownPodCidrs = ["10.10.0.0/24", "fd00:10:0:1::/64"] as const;
+export const bridge = "br-int";
+
+const nic = "bench-nic";
+const limitMs = 120_000;
+const pollMs = 5;
+
+/** The Node with the agent, whose peers are objects only; fresh at each start, as after the Node's installation. */
+export class PeerNode implements AsyncDisposable {
+    readonly ovs: PrivateOvs;
+    readonly agent: AgentUnderTest;
+    readonly #mode: Mode;
+    readonly #routes: RouteArrivals;
+    readonly #stack: AsyncDisposableStack;
+
+    private constructor(
+        mode: Mode,
+        parts: { readonly ovs: PrivateOvs; readonly agent: AgentUnderTest; readonly routes: RouteArrivals },
+        stack: AsyncDisposableStack,
+    ) {
+        this.ovs = parts.ovs;
+        this.agent = parts.agent;
+        this.#routes = parts.routes;
+        this.#mode = mode;
+        this.#stack = stack;
+    }
+
+    /** The agent's process is just started when this resolves. The Node's object must exist. */
+    static async start(mode: Mode, server: TestApiServer): Promise<PeerNode> {
+        await using stack = new AsyncDisposableStack();
+        stack.defer(removeDevices);
+        const ovs = stack.use(await PrivateOvs.start());
+        execFileSync("ip", ["link", "add", nic, "type", "veth", "peer", "name", `${nic}-far`]);
+        execFileSync("ip", ["link", "set", `${nic}-far`, "up"]);
+        execFileSync("ip", ["link", "set", nic, "up"]);
+        const addresses = ownAddresses.map((address, at) => `${address}/${prefixLengths[at]}`);
+        if (mode === "encap") await addPhyBridge(ovs, { nic, mac: "02:00:ac:14:00:01", addresses });
+        else addAddresses(nic, addresses);
+        const transportInterface = mode === "encap" ? phyBridge : nic;
+        const routes = stack.use(new RouteArrivals());
+        const agent = stack.use(
+            new AgentUnderTest({
+                nodeName: ownNode,
+                kubeconfig: server.kubeconfig(),
+                ovsRunDir: ovs.runDir,
+                config: { trafficEncapMode: mode, transportInterface },
+            }),
+        );
+        return new PeerNode(mode, { ovs, agent, routes }, stack.move());
+    }
+
+    /** Waits until all ways to so many dual-stack peers are in place; gives the seconds from the agent's start. */
+    async allWays(peers: number): Promise<number> {
+        // Routes come last: the flows that they need are there before.
+        let end = await this.#routes.all(2 * peers, limitMs);
+        const wanted = this.#mode === "encap" ? 2 * peers : 0;
+        const limit = performance.now() + limitMs;
+        while ((await this.#tunnelFlows()) !== wanted) {
+            end = performance.now();
+            if (end > limit) throw new BenchError("NOT_READY", "environment", "not all flows to peers came");
+            await sleep(pollMs);
+        }
+        return (end - this.agent.startedAt) / 1000;
+    }
+
+    /** How many OpenFlow messages ovs-vswitchd got since its start. */
+    async messages(): Promise<number> {
+        return Number(await this.ovs.appctl("coverage/read-counter", "vconn_received"));
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.#stack.disposeAsync();
+    }
+
+    async #tunnelFlows(): Promise<number> {
+        const text = await this.ovs.ofctl("--no-stats", "dump-flows", bridge);
+        return text.split("\n").filter((line) => line.includes("->tun_dst")).length;
+    }
+}
+
+/** Tap devices outlive ovs-vswitchd, and routes go with their link. */
+function removeDevices(): void {
+    for (const device of [nic, "antrea-gw0", bridge, phyBridge]) {
+        try {
+            execFileSync("ip", ["link", "delete", device], { stdio: "ignore" });
+        } catch {
+            // was not made
+        }
+    }
+    execFileSync("nft", ["flush", "ruleset"]);
+}

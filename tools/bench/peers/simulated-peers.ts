@@ -1,0 +1,46 @@
+import { nodes, type ApiClient } from "@antrea/kube";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { inParallel } from "../in-parallel.ts";
+
+/** Another Node of the cluster: an object, and no machine behind it. */
+export interface SimulatedPeer {
+    readonly name: string;
+    /** One of each family. */
+    readonly podCidrs: readonly [ipv4: string, ipv6: string];
+    readonly addresses: readonly [ipv4: string, ipv6: string];
+}
+
+/** The networks that all Nodes are in, and our own addresses in them. */
+export const ownAddresses = ["172.20.0.1", "fd00:20::1"] as const;
+export const prefixLengths = [16, 64] as const;
+
+const maxPeers = 10_000;
+
+/** Peer number `index`, from 0 to below 10,000; after `moves` changes of its addresses. */
+export function peerAt(index: number, moves = 0): SimulatedPeer {
+    const [high, low] = [index >> 8, index & 255];
+    const place = 10 + high + 40 * moves;
+    return {
+        name: `peer-${String(index).padStart(4, "0")}`,
+        podCidrs: [`10.${20 + high}.${low}.0/24`, `fd00:10:0:${(0x1000 + index).toString(16)}::/64`],
+        addresses: [`172.20.${place}.${low}`, `fd00:20::${(0x1000 + index + maxPeers * moves).toString(16)}`],
+    };
+}
+
+export async function createPeers(server: TestApiServer, count: number): Promise<void> {
+    await inParallel(count, 32, (index) => {
+        const { name, podCidrs, addresses } = peerAt(index);
+        return server.addNode(name, { podCidrs, internalIps: addresses });
+    });
+}
+
+/** Changes both addresses of a peer, as its kubelet would. */
+export async function move(api: ApiClient, peer: SimulatedPeer): Promise<void> {
+    const addresses = peer.addresses.map((address) => ({ type: "InternalIP", address }));
+    await api.patch(
+        nodes,
+        { name: peer.name },
+        { type: "merge", body: { status: { addresses } } },
+        { subresource: "status" },
+    );
+}
