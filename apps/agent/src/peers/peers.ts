@@ -2,6 +2,7 @@ import { tunnelPeerFlows, type FlowSet } from "@antrea/flows";
 import { formatIp, formatPrefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
+import { allDone } from "../all-done.ts";
 import type { NodeObject } from "../node-object.ts";
 import { KernelWays, sameWay, type Links } from "./kernel-ways.ts";
 import { waysToPeers, type PeerWay, type Underlay } from "./ways.ts";
@@ -69,7 +70,7 @@ export class Peers {
             const before = this.#ways.get(key);
             return sameWay(before, way) ? [] : [{ way, before }];
         });
-        const gone = [...this.#ways].flatMap(([key, way]) => (wanted.has(key) ? [] : [way]));
+        const gone = this.#goneFrom(wanted);
         await this.#setFlows(ways, signal);
         const refused = await this.#kernel.set(changed, links);
         await this.#kernel.remove(gone, links);
@@ -93,7 +94,7 @@ export class Peers {
         await this.#kernel.removeStale(superfluous, staleNeighbours, links.gateway);
         const added = missing.map((way) => ({ way, before: undefined }));
         const refused = await this.#kernel.set(added, links);
-        const gone = [...this.#ways].flatMap(([key, way]) => (wanted.has(key) ? [] : [way]));
+        const gone = this.#goneFrom(wanted);
         this.#ways = wanted;
         this.#links = links;
         this.#tell(missing, gone, [...problems, ...refused]);
@@ -102,6 +103,11 @@ export class Peers {
     #wanted(): ReturnType<typeof waysToPeers> {
         const { nodes, underlay } = this.#components;
         return waysToPeers(this.#options.nodeName, nodes(), underlay());
+    }
+
+    /** The ways in place that are not wanted any more. */
+    #goneFrom(wanted: ReadonlyMap<string, PeerWay>): readonly PeerWay[] {
+        return [...this.#ways].flatMap(([key, way]) => (wanted.has(key) ? [] : [way]));
     }
 
     async #currentLinks(): Promise<Links> {
@@ -124,8 +130,7 @@ export class Peers {
             if (tunnels.has(node)) continue;
             work.push(flowTable.remove(ownerOf(node), signal).then(() => void this.#flows.delete(node)));
         }
-        const failed = (await Promise.allSettled(work)).find((one) => one.status === "rejected");
-        if (failed !== undefined) throw failed.reason;
+        await allDone(work);
     }
 
     #flowsOf(tunnels: readonly [PeerWay, ...PeerWay[]]): FlowSet {

@@ -3,6 +3,7 @@ import { podFlows } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
+import { allDone } from "../all-done.ts";
 import type { HostRoutes } from "./host-routes.ts";
 import {
     adjustPodLink,
@@ -557,15 +558,6 @@ function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts
 
 function keyOf(record: PodRecord): string {
     return recordKey(record.containerId, record.ifName);
-}
-
-/** Waits for all, then rejects with the first failure: what is rolled back after it must not be under way. */
-async function allDone<const T extends readonly Promise<unknown>[]>(
-    work: T,
-): Promise<{ readonly [Index in keyof T]: Awaited<T[Index]> }> {
-    const failed = (await Promise.allSettled(work)).find((one) => one.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
-    return (await Promise.all(work)) as { readonly [Index in keyof T]: Awaited<T[Index]> };
 }
 
 /** A record without what follows from the addresses. */
