@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Runs every suite, one failing or not, prints the time and the result of each, and one summary line at the end, which
 # counts what the runners reported: the tests of jest, and a lint, typecheck or build of a project as one check each.
-#   test.sh [SUITE...]      SUITE: build lint unit integration setup e2e kubernetes (default: all but the last)
+#   test.sh [SUITE...]      SUITE: build lint unit integration setup e2e kubernetes (default: all)
 #   KEEP=1                  keeps the e2e cluster
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 REPORTS=$REPO/.reports
 export NO_COLOR=1 FORCE_COLOR=0
 total_passed=0 total_failed=0 lines='' reuse='' later=''
-[ $# -gt 0 ] || set -- build lint unit integration setup e2e
+[ $# -gt 0 ] || set -- build lint unit integration setup e2e kubernetes
 
 nx() { npx --no-install nx run-many --outputStyle=static "$@"; }
 

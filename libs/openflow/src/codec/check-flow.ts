@@ -1,6 +1,6 @@
 import { type Action, type LearnAction, type Nat } from "./action.ts";
 import { callerError } from "./errors.ts";
-import { CtState, fieldSpec, type FieldName } from "./fields.ts";
+import { CtState, fieldList, fieldSpec, type FieldName } from "./fields.ts";
 import { type Flow, type FlowLike } from "./flow.ts";
 import { type SubField } from "./match.ts";
 import { canonicalMatch, ones, type MatchEntry } from "./match/canonical.ts";
@@ -162,7 +162,7 @@ class Known {
     /** In words, what the field needs and the match does not have. */
     missing(field: FieldName): string | undefined {
         if (!this.#etherTypeFits(field)) return etherTypeWords(field);
-        const protocol = protocols.find(([prefix]) => field.startsWith(prefix))?.[1];
+        const protocol = protocolOf.get(field);
         if (protocol !== undefined && !this.is("ip_proto", protocol)) return `ip_proto ${protocol}`;
         if (field.startsWith("nd_")) return this.#missingNd(field);
         if (field === "vlan_pcp" && this.tags === 0) return "a vlan_vid that says that there is a tag";
@@ -171,7 +171,7 @@ class Known {
     }
 
     #etherTypeFits(field: FieldName): boolean {
-        const types = etherTypesOf(field);
+        const types = etherTypesOf.get(field);
         return types === undefined || this.is("eth_type", ...types);
     }
 
@@ -186,7 +186,7 @@ class Known {
         if (entry === undefined) return false;
         const { new: isNew, est, rel, rpl, snat, dnat, trk, inv } = CtState;
         const value = Number(entry.value);
-        const mask = Number(entry.mask ?? ones(32));
+        const mask = Number(entry.mask ?? entry.field.all);
         if ((value & (isNew | est | rel | rpl | snat | dnat)) !== 0) return true;
         return (value & trk) !== 0 && (mask & inv) !== 0 && (value & inv) === 0;
     }
@@ -244,19 +244,19 @@ const ctTuple: ReadonlySet<FieldName> = new Set([
     "ct_tp_dst",
 ]);
 
-const protocols = [
+const protocolOf = byField([
     ["tcp_", 6],
     ["udp_", 17],
     ["sctp_", 132],
     ["icmpv4_", 1],
     ["icmpv6_", 58],
     ["nd_", 58],
-] as const;
+]);
 
 const ipv4 = [0x0800];
 const ipv6 = [0x86dd];
 const anyIp = [0x0800, 0x86dd];
-const etherTypes: readonly (readonly [prefix: string, types: readonly number[]])[] = [
+const etherTypesOf = byField<readonly number[]>([
     ["ipv4_", ipv4],
     ["icmpv4_", ipv4],
     ["ipv6_", ipv6],
@@ -268,12 +268,18 @@ const etherTypes: readonly (readonly [prefix: string, types: readonly number[]])
     ["sctp_", anyIp],
     ["arp_", [0x0806, 0x8035]],
     ["mpls_", [0x8847, 0x8848]],
-];
+]);
 
-function etherTypesOf(field: FieldName): readonly number[] | undefined {
-    return etherTypes.find(([prefix]) => field.startsWith(prefix))?.[1];
+/** What is said of the beginnings of names, for each field; of two that fit, the first. */
+function byField<T>(prefixes: readonly (readonly [prefix: string, value: T])[]): ReadonlyMap<FieldName, T> {
+    return new Map(
+        fieldList.flatMap(({ name }) => {
+            const found = prefixes.find(([prefix]) => name.startsWith(prefix));
+            return found === undefined ? [] : [[name, found[1]] as const];
+        }),
+    );
 }
 
 function etherTypeWords(field: FieldName): string {
-    return `eth_type ${(etherTypesOf(field) ?? []).map((type) => `0x${type.toString(16).padStart(4, "0")}`).join(" or ")}`;
+    return `eth_type ${(etherTypesOf.get(field) ?? []).map((type) => `0x${type.toString(16).padStart(4, "0")}`).join(" or ")}`;
 }

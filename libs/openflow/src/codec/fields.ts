@@ -21,6 +21,8 @@ export interface FieldSpec {
     readonly order: number;
     /** Significant bits. */
     readonly bits: number;
+    /** The mask of all these bits. */
+    readonly all: bigint;
     /** Bytes on the wire. */
     readonly bytes: number;
     readonly maskable: boolean;
@@ -148,7 +150,8 @@ export type FieldName = keyof typeof table;
 function spec(name: FieldName, order: number): FieldSpec {
     const row: Row = table[name];
     const [ofctl, nxm, oxmClass, oxmField, bits, format, maskable, nicira = [oxmClass, oxmField] as const] = row;
-    return { name, ofctl, nxm, oxmClass, oxmField, nicira, order, bits, bytes: bytesFor(bits), maskable, format };
+    const all = (1n << BigInt(bits)) - 1n;
+    return { name, ofctl, nxm, oxmClass, oxmField, nicira, order, bits, all, bytes: bytesFor(bits), maskable, format };
 }
 
 function bytesFor(bits: number): number {

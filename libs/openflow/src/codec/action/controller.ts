@@ -17,9 +17,11 @@ export function writeController(writer: Writer, action: ControllerAction): void 
     const maxLength = checkUint(action.maxLength ?? wholePacket, 16, "controller.maxLength");
     const id = checkUint(action.id ?? 0, 16, "controller.id");
     const reason = reasons.indexOf(action.reason ?? "action");
-    const { userdata, pause, meter } = action;
+    const { pause, meter } = action;
+    // Empty data is not written, so it asks for no larger action.
+    const userdata = action.userdata?.length === 0 ? undefined : action.userdata;
     if (userdata !== undefined || pause === true || meter !== undefined) {
-        return writeProperties(writer, action, { maxLength, id, reason });
+        return writeProperties(writer, { userdata, pause, meter }, { maxLength, id, reason });
     }
     if (id === 0 && reason === defaultReason) {
         const start = beginAction(writer, ActionType.OUTPUT);
@@ -37,7 +39,7 @@ export function writeController(writer: Writer, action: ControllerAction): void 
 
 function writeProperties(
     writer: Writer,
-    { userdata, pause, meter }: ControllerAction,
+    { userdata, pause, meter }: { readonly [Key in "userdata" | "pause" | "meter"]: ControllerAction[Key] | undefined },
     { maxLength, id, reason }: { readonly maxLength: number; readonly id: number; readonly reason: number },
 ): void {
     const start = beginNicira(writer, NiciraAction.CONTROLLER2);
@@ -53,7 +55,7 @@ function writeProperties(
     if (maxLength !== wholePacket) property(Property.MAX_LENGTH, 4, () => writer.u32((maxLength << 16) >>> 0));
     if (id !== 0) property(Property.CONTROLLER_ID, 4, () => writer.u32((id << 16) >>> 0));
     if (reason !== defaultReason) property(Property.REASON, 1, () => writer.u8(reason));
-    if (userdata !== undefined && userdata.length > 0) {
+    if (userdata !== undefined) {
         property(Property.USERDATA, checkUint(userdata.length, 16, "controller.userdata.length"), () =>
             writer.bytes(userdata),
         );

@@ -1,7 +1,7 @@
 import { assertNever } from "@antrea/errors";
 import { type Action, type MoveAction, type OutputAction, type SetFieldAction } from "../action.ts";
 import { callerError } from "../errors.ts";
-import { checkedEntry, ones } from "../match/canonical.ts";
+import { checkedEntry } from "../match/canonical.ts";
 import { fieldSpec } from "../fields.ts";
 import { writeOxm } from "../match/oxm.ts";
 import { checkedSubField, writeOxmHeader } from "../match/sub-field.ts";
@@ -82,7 +82,6 @@ function writeOutput(writer: Writer, { port, maxLength }: OutputAction): void {
 
 function writeSetField(writer: Writer, action: SetFieldAction): void {
     const field = fieldSpec(action.field);
-    const all = ones(field.bits);
     const { value, mask } = checkedEntry(
         action.field,
         action.mask === undefined ? action.value : { value: action.value, mask: action.mask },
@@ -90,7 +89,7 @@ function writeSetField(writer: Writer, action: SetFieldAction): void {
     if (mask === 0n)
         throw callerError("BAD_VALUE", `set_field ${action.field}: its mask is 0, so it would write nothing`);
     const start = beginAction(writer, ActionType.SET_FIELD);
-    writeOxm(writer, { field, value, mask: mask === all ? undefined : mask });
+    writeOxm(writer, { field, value, mask: mask === field.all ? undefined : mask });
     endAction(writer, start, "set_field");
 }
 

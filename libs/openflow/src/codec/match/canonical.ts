@@ -1,5 +1,5 @@
 import { callerError } from "../errors.ts";
-import { fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
+import { fieldList, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
 import { type FieldValue, type Match } from "../match.ts";
 
 /** One field of a match with its value; without a mask every bit counts. */
@@ -17,22 +17,32 @@ const vlanPresent = 0x1000n;
  * these are.
  */
 export function canonicalMatch(match: Match): readonly MatchEntry[] {
-    const entries = new Map<FieldName, MatchEntry>();
-    for (const [name, given] of Object.entries(match) as [FieldName, FieldValue | undefined][]) {
+    const entries: MatchEntry[] = [];
+    for (const name of Object.keys(match) as FieldName[]) {
+        const given = match[name];
         if (given === undefined) continue;
-        for (const entry of parts(checkedEntry(name, given))) {
-            if (entry.mask === 0n) continue;
-            const known = entries.get(entry.field.name);
-            if (known !== undefined) {
-                throw callerError(
-                    "BAD_FIELD",
-                    `match: ${name} covers ${entry.field.name}, which is given a second time`,
-                );
-            }
-            entries.set(entry.field.name, entry);
-        }
+        const entry = checkedEntry(name, given);
+        const split = splitters.get(name);
+        if (split === undefined) insert(entries, entry, name);
+        else for (const part of split(entry)) insert(entries, part, name);
     }
-    return [...entries.values()].sort((a, b) => a.field.order - b.field.order);
+    return entries;
+}
+
+/** Keeps the entries in the order of the wire, in which most matches are written already. */
+function insert(entries: MatchEntry[], entry: MatchEntry, name: FieldName): void {
+    if (entry.mask === 0n) return;
+    let at = entries.length;
+    while (at > 0 && orderAt(entries, at - 1) >= entry.field.order) at -= 1;
+    if (orderAt(entries, at) === entry.field.order) {
+        throw callerError("BAD_FIELD", `match: ${name} covers ${entry.field.name}, which is given a second time`);
+    }
+    if (at === entries.length) entries.push(entry);
+    else entries.splice(at, 0, entry);
+}
+
+function orderAt(entries: readonly MatchEntry[], index: number): number {
+    return entries[index]?.field.order ?? -1;
 }
 
 /** Canonical text of a match: the same for two matches exactly when a switch takes them for the same. */
@@ -53,17 +63,16 @@ export function ones(bits: number): bigint {
 /** A value and mask checked against the width of their field; a mask of all bits becomes none. */
 export function checkedEntry(name: FieldName, given: FieldValue): MatchEntry {
     const field = fieldSpec(name);
-    const all = ones(field.bits);
-    const masked = typeof given === "object";
-    const value = toBits(masked ? given.value : given, field);
-    const mask = masked ? toBits(given.mask, field) : all;
+    if (typeof given !== "object") return { field, value: toBits(given, field), mask: undefined };
+    const value = toBits(given.value, field);
+    const mask = toBits(given.mask, field);
     if ((value & ~mask) !== 0n) {
         throw callerError(
             "BAD_VALUE",
             `${name}: value 0x${value.toString(16)} has bits outside its mask 0x${mask.toString(16)}`,
         );
     }
-    if (mask === all) return { field, value, mask: undefined };
+    if (mask === field.all) return { field, value, mask: undefined };
     if (!field.maskable && mask !== 0n) {
         throw callerError("BAD_VALUE", `${name} takes no mask, got 0x${mask.toString(16)}; give the exact value`);
     }
@@ -75,22 +84,25 @@ function toBits(value: number | bigint, field: FieldSpec): bigint {
         throw callerError("BAD_VALUE", `${field.name}: ${value} is no integer; above 2^53 use a bigint`);
     }
     const bits = BigInt(value);
-    if (bits < 0n || bits > ones(field.bits)) {
+    if (bits < 0n || bits > field.all) {
         throw callerError("BAD_VALUE", `${field.name}: ${value} does not fit into ${field.bits} bits`);
     }
     return bits;
 }
 
-function parts(entry: MatchEntry): readonly MatchEntry[] {
-    const { name } = entry.field;
-    if (name.startsWith("xxreg")) return registers(entry, Number(name.slice(5)) * 4, 4);
-    if (name.startsWith("xreg")) return registers(entry, Number(name.slice(4)) * 2, 2);
-    if (name === "vlan_tci") return vlanParts(entry);
-    return [entry];
-}
+/** Fields that stand for others. */
+const splitters: ReadonlyMap<FieldName, (entry: MatchEntry) => readonly MatchEntry[]> = new Map([
+    ...fieldList.flatMap(({ name }) => {
+        const wide = /^(x+)reg(\d+)$/.exec(name);
+        if (wide === null) return [];
+        const count = wide[1] === "xx" ? 4 : 2;
+        return [[name, (entry: MatchEntry) => registers(entry, Number(wide[2]) * count, count)] as const];
+    }),
+    ["vlan_tci", vlanParts] as const,
+]);
 
 function registers(entry: MatchEntry, first: number, count: number): readonly MatchEntry[] {
-    const mask = entry.mask ?? ones(entry.field.bits);
+    const mask = entry.mask ?? entry.field.all;
     return Array.from({ length: count }, (_, index) => {
         const shift = BigInt((count - 1 - index) * 32);
         const part = (bits: bigint): bigint => (bits >> shift) & 0xffffffffn;

@@ -3,7 +3,7 @@ import { fieldByHeader, fieldSpec, type FieldName, type FieldSpec } from "../fie
 import { type FieldValue, type Match } from "../match.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
-import { canonicalMatch, ones, type MatchEntry } from "./canonical.ts";
+import { canonicalMatch, type MatchEntry } from "./canonical.ts";
 
 const oxmMatchType = 1;
 const experimenterClass = 0xffff;
@@ -84,7 +84,7 @@ export function readOxm(reader: Reader): MatchEntry | Uint8Array {
 }
 
 function checkWire(reader: Reader, field: FieldSpec, value: bigint, mask: bigint | undefined): MatchEntry {
-    const all = ones(field.bits);
+    const { all } = field;
     if (value > all) reader.fail(`${field.name}: 0x${value.toString(16)} does not fit into ${field.bits} bits`);
     if (mask === undefined) return { field, value, mask };
     // Bits of the mask above the field are written by some senders; they say nothing.
@@ -119,7 +119,7 @@ function pairRegisters(entries: readonly MatchEntry[]): readonly MatchEntry[] {
     }
     for (const [index, { value, mask, at }] of pairs) {
         const field = fieldSpec(`xreg${index}` as FieldName);
-        out[at] = { field, value, mask: mask === ones(64) ? undefined : mask };
+        out[at] = { field, value, mask: mask === field.all ? undefined : mask };
     }
     return out;
 }

@@ -38,9 +38,20 @@ export class Writer {
 
     /** The low `length` bytes of `value`. */
     uint(value: bigint, length: number): void {
-        let left = length;
-        for (; left % 4 !== 0; left -= 1) this.u8(Number((value >> BigInt((left - 1) * 8)) & 0xffn));
-        for (; left > 0; left -= 4) this.u32(Number((value >> BigInt((left - 4) * 8)) & 0xffffffffn));
+        if (length > 8) {
+            this.uint(value >> 64n, length - 8);
+            return this.u64(value);
+        }
+        if (length === 8) return this.u64(value);
+        const low = Number(BigInt.asUintN(length * 8, value));
+        if (length > 4) this.#low(Math.floor(low / 0x1_0000_0000), length - 4);
+        this.#low(low % 0x1_0000_0000, Math.min(length, 4));
+    }
+
+    #low(value: number, length: number): void {
+        if (length === 4) return this.u32(value);
+        if (length === 2) return this.u16(value);
+        for (let left = length - 1; left >= 0; left -= 1) this.u8((value >>> (left * 8)) & 0xff);
     }
 
     bytes(value: Uint8Array): void {
