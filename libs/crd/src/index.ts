@@ -5,9 +5,11 @@ export {
     blockOf,
     blockText,
     forceDeleteAnnotation,
+    macAnnotation,
     podIpsAnnotation,
     poolsAnnotation,
     transportAnnotation,
+    uplinkCondition,
 } from "./names.ts";
 export { ipAllocations, ipPools } from "./resources.ts";
 export type {

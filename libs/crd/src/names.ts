@@ -47,3 +47,9 @@ export function blockText(ip: IpAddress): string {
 
 /** On a Node: the addresses by which other Nodes reach it, joined by commas, where these are not its InternalIPs. */
 export const transportAnnotation = "node.antrea.io/transport-addresses";
+
+/** On a Node in bridging mode: the MAC address of its interface, to which Pods of IPPools on other Nodes send. */
+export const macAnnotation = "node.antrea.io/mac-address";
+
+/** The condition of a Node whose interface bridging mode has connected to OVS, or should have. */
+export const uplinkCondition = "antrea.io/UplinkBridged";

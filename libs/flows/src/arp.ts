@@ -1,8 +1,9 @@
-import { Port, type Action, type FieldName, type Flow } from "@antrea/openflow";
+import { Port, type Action, type FieldName, type Flow, type SubField } from "@antrea/openflow";
 import { macToBigint, type IpAddress } from "@antrea/ip";
 import { anyArp, ArpOp } from "./fields.ts";
-import { Reg } from "./registers.ts";
-import { Priority, Table } from "./tables.ts";
+import { load, move, Reg, Source } from "./registers.ts";
+import { Priority, Table, type TableId } from "./tables.ts";
+import { markBridged } from "./vlan.ts";
 
 /** A port with what it may say of itself. */
 export interface Station {
@@ -21,6 +22,13 @@ export function arpFlows(station: Station): Flow[] {
     return ips.flatMap((ip) => [guard(station, ip), silence(station, ip), answer(station, ip)]);
 }
 
+/** ARP of a bridged Pod: it may speak for its own addresses too, and is heard by a whole VLAN, which answers itself. */
+export function bridgedArpFlows(station: Station, vlan: number): Flow[] {
+    const ips = station.ips.filter((ip) => ip.family === 4);
+    const mark = [load(Reg.source, Source.pod), ...markBridged(vlan)];
+    return ips.map((ip) => guard(station, ip, mark, Table.UnderlaySwitch));
+}
+
 /**
  * Answers every other question of one Pod with the gateway's MAC address (proxy ARP, RFC 1027): the Pod's subnet is not
  * on this switch, so all that is not a station here is behind the gateway.
@@ -34,14 +42,19 @@ export function proxyArpFlow(ofPort: number, gatewayMac: Uint8Array): Flow {
     };
 }
 
-function guard({ ofPort, mac }: Station, ip: IpAddress): Flow {
+function guard(
+    { ofPort, mac }: Station,
+    ip: IpAddress,
+    actions: readonly Action[] = [],
+    gotoTable: TableId = Table.ArpResponder,
+): Flow {
     const hardware = macToBigint(mac);
     return {
         table: Table.ArpSpoofGuard,
         priority: Priority.normal,
         match: { ...anyArp, in_port: ofPort, eth_src: hardware, arp_spa: ip.value, arp_sha: hardware },
-        actions: [],
-        gotoTable: Table.ArpResponder,
+        actions,
+        gotoTable,
     };
 }
 
@@ -66,24 +79,24 @@ function answer({ mac }: Station, ip: IpAddress): Flow {
 
 /** The answer in the name of `ip`, or of whatever address was asked for. */
 function reply(hardware: bigint, ip: IpAddress | undefined): Action[] {
-    const asked: Action[] = ip === undefined ? [move("arp_tpa", Reg.askedFor.field, 32)] : [];
+    const asked: Action[] = ip === undefined ? [move(whole("arp_tpa", 32), Reg.askedFor)] : [];
     const sender: Action =
         ip === undefined
-            ? move(Reg.askedFor.field, "arp_spa", 32)
+            ? move(Reg.askedFor, whole("arp_spa", 32))
             : { type: "set_field", field: "arp_spa", value: ip.value };
     return [
         ...asked,
-        move("eth_src", "eth_dst", 48),
+        move(whole("eth_src", 48), whole("eth_dst", 48)),
         { type: "set_field", field: "eth_src", value: hardware },
         { type: "set_field", field: "arp_op", value: ArpOp.reply },
-        move("arp_sha", "arp_tha", 48),
+        move(whole("arp_sha", 48), whole("arp_tha", 48)),
         { type: "set_field", field: "arp_sha", value: hardware },
-        move("arp_spa", "arp_tpa", 32),
+        move(whole("arp_spa", 32), whole("arp_tpa", 32)),
         sender,
         { type: "output", port: Port.IN_PORT },
     ];
 }
 
-function move(from: FieldName, to: FieldName, bits: number): Action {
-    return { type: "move", from: { field: from, offset: 0, bits }, to: { field: to, offset: 0, bits } };
+function whole(field: FieldName, bits: number): SubField {
+    return { field, offset: 0, bits };
 }

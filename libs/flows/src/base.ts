@@ -1,10 +1,10 @@
 import { type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
 import { anyArp, fieldsOf } from "./fields.ts";
-import { missActions, Priority, Table, type TableName } from "./tables.ts";
+import { Priority, Table, type MissActions, type TableName } from "./tables.ts";
 
 /** The flow that every table has for what nothing else in it matches. */
-export function missFlows(): Flow[] {
+export function missFlows(missActions: MissActions): Flow[] {
     return (Object.keys(missActions) as TableName[]).map((name) => {
         const next = missActions[name];
         const common = { table: Table[name], priority: Priority.miss, match: {}, actions: [] };

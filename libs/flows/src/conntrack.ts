@@ -1,15 +1,21 @@
-import { type Flow, type Match } from "@antrea/openflow";
+import { type Action, type CtAction, type Flow, type Match } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
 import { ctStateIs, fieldsOf, IpProto } from "./fields.ts";
-import { CtMark, load, Reg, Source, sourceIsEither } from "./registers.ts";
+import { type BridgingInput } from "./inputs.ts";
+import { CtMark, load, move, partsAre, Reg, Source, sourceIsEither, vlanZone } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
 const synFlag = 0x002;
 
+/** The match of what no bridged Pod sent. */
+export const notBridged: Match = partsAre([Reg.bridged, 0]);
+
 /**
  * Packets that belong to a TCP connection which the switch does not know, sent by a Pod, of this Node or of another:
- * connection tracking was lost with the datapath (a restart of OVS in userspace). Whether the host translates the connection's addresses is not to
- * be seen from them, the host's own tracking knows it; so they, and what follows, pass the host.
+ * connection tracking was lost with the datapath (a restart of OVS in userspace). Whether the host translates the
+ * connection's addresses is not to be seen from them, the host's own tracking knows it; so they, and what follows, pass
+ * the host. What bridged Pods send does so only when it is for Pods of the Node's subnet, which may have reached them
+ * by a Service.
  */
 export function midStream(family: Family): Match {
     return {
@@ -25,19 +31,33 @@ export function midStream(family: Family): Match {
  * Every IP packet is looked up in the zone of its family. Invalid ones are dropped where invalid has a meaning: the
  * userspace datapath calls all protocols so that it does not track. Connections are committed with the mark of who
  * began them, after every table that could refuse them.
+ *
+ * In bridging mode each VLAN has a zone for each family: a packet that the underlay routes from one VLAN to another
+ * passes this switch twice.
  */
-export function conntrackFlows(families: readonly Family[]): Flow[] {
-    return families.flatMap((family) => [lookUp(family), ...invalid(family), established(family), ...commit(family)]);
+export function conntrackFlows(families: readonly Family[], bridging: BridgingInput | undefined): Flow[] {
+    const isBridging = bridging !== undefined;
+    return families.flatMap((family) => [
+        lookUp(family, isBridging),
+        ...invalid(family),
+        established(family, isBridging),
+        ...commit(family, bridging),
+    ]);
 }
 
-function lookUp(family: Family): Flow {
-    const { any, zone } = fieldsOf(family);
+function lookUp(family: Family, bridging: boolean): Flow {
+    const { any, zoneType } = fieldsOf(family);
+    const setZone: Action[] = bridging ? [load(Reg.zoneType, zoneType)] : [];
     return {
         table: Table.ConntrackZone,
         priority: Priority.normal,
         match: any,
-        actions: [{ type: "ct", zone, table: Table.ConntrackState }],
+        actions: [...setZone, { type: "ct", zone: zoneOf(family, bridging), table: Table.ConntrackState }],
     };
+}
+
+function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {
+    return bridging ? vlanZone : fieldsOf(family).zone;
 }
 
 function invalid(family: Family): Flow[] {
@@ -51,34 +71,39 @@ function invalid(family: Family): Flow[] {
     }));
 }
 
-function established(family: Family): Flow {
+function established(family: Family, bridging: boolean): Flow {
     return {
         table: Table.ConntrackState,
         priority: Priority.normal,
         match: { ...fieldsOf(family).any, ...ctStateIs({ new: false, inv: false, trk: true }) },
         actions: [],
-        gotoTable: Table.L3Forwarding,
+        gotoTable: bridging ? Table.BridgedForwarding : Table.L3Forwarding,
     };
 }
 
 // Without `table` the packet goes on at once: the commit costs no second pass through the datapath.
-function commit(family: Family): Flow[] {
-    const { any, zone } = fieldsOf(family);
-    const source = { type: "move", from: Reg.source, to: CtMark.source } as const;
+function commit(family: Family, bridging: BridgingInput | undefined): Flow[] {
+    const zone = zoneOf(family, bridging !== undefined);
+    const source = move(Reg.source, CtMark.source);
+    const gotoTable = bridging === undefined ? Table.Output : Table.ServiceSnat;
+    const viaHost =
+        bridging === undefined
+            ? [{}]
+            : [notBridged, partsAre([Reg.bridged, 1], [Reg.outputPort, bridging.host.ofPort])];
     return [
-        {
+        ...viaHost.map((match) => ({
             table: Table.ConntrackCommit,
             priority: Priority.high,
-            match: midStream(family),
-            actions: [{ type: "ct", commit: true, zone, exec: [source, load(CtMark.viaHost, 1)] }],
-            gotoTable: Table.Output,
-        },
+            match: { ...midStream(family), ...match },
+            actions: [{ type: "ct", commit: true, zone, exec: [source, load(CtMark.viaHost, 1)] } as const],
+            gotoTable,
+        })),
         {
             table: Table.ConntrackCommit,
             priority: Priority.normal,
-            match: { ...any, ...ctStateIs({ new: true, trk: true }) },
+            match: { ...fieldsOf(family).any, ...ctStateIs({ new: true, trk: true }) },
             actions: [{ type: "ct", commit: true, zone, exec: [source] }],
-            gotoTable: Table.Output,
+            gotoTable,
         },
     ];
 }

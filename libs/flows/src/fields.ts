@@ -10,14 +10,27 @@ export interface FamilyFields {
     readonly icmp: Match;
     /** The conntrack zone: own connections of the main zone. */
     readonly zone: number;
+    /** The value of `Reg.zoneType`: own connections of a VLAN's zone. */
+    readonly zoneType: number;
+    /** The conntrack zone of source addresses that the switch translates. */
+    readonly snatZone: number;
 }
 
-const v4: FamilyFields = { family: 4, any: { eth_type: 0x0800 }, icmp: { eth_type: 0x0800, ip_proto: 1 }, zone: 65520 };
+const v4: FamilyFields = {
+    family: 4,
+    any: { eth_type: 0x0800 },
+    icmp: { eth_type: 0x0800, ip_proto: 1 },
+    zone: 65520,
+    zoneType: 1,
+    snatZone: 65521,
+};
 const v6: FamilyFields = {
     family: 6,
     any: { eth_type: 0x86dd },
     icmp: { eth_type: 0x86dd, ip_proto: 58 },
     zone: 65510,
+    zoneType: 3,
+    snatZone: 65511,
 };
 
 /** The fields of a family. */
@@ -27,6 +40,9 @@ export function fieldsOf(family: Family): FamilyFields {
 
 /** IP protocol numbers. */
 export const IpProto = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
+
+/** The ICMP message type of redirects: RFC 792. */
+export const icmpRedirect = 5;
 
 /** ICMPv6 message types of neighbour discovery: RFC 4861 section 4. */
 export const NdType = {
@@ -45,9 +61,14 @@ export const ArpOp = { request: 1, reply: 2 } as const;
 export const linkLocal: Prefix = { family: 6, base: 0xfe80n << 112n, length: 10 };
 export const multicastIpv6: Prefix = { family: 6, base: 0xffn << 120n, length: 8 };
 export const unspecifiedIpv6: IpAddress = { family: 6, value: 0n };
+export const allNodes: IpAddress = { family: 6, value: (0xff02n << 112n) | 1n };
 
 /** The match of a frame to one station, not to a group: IEEE 802, the lowest bit of the first byte. */
 export const unicastFrame: Match = { eth_dst: { value: 0n, mask: 1n << 40n } };
+/** The match of a frame to a group of stations. */
+export const groupFrame: Match = { eth_dst: { value: 1n << 40n, mask: 1n << 40n } };
+/** The match of a frame to all stations. */
+export const broadcastFrame: Match = { eth_dst: 0xffffffffffffn };
 
 /** The match of packets from an address. */
 export function fromIp(ip: IpAddress): Match {

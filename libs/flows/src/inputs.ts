@@ -17,6 +17,23 @@ export interface PipelineInput {
     readonly podPrefixes: readonly Prefix[];
     /** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
     readonly tunnel?: { readonly ofPort: number } | undefined;
+    /** The Node's NIC is a port of the bridge. Not together with tunnels. */
+    readonly bridging?: BridgingInput | undefined;
+}
+
+/** Bridging mode: the Node's way to the underlay network goes through the bridge. */
+export interface BridgingInput {
+    /** The NIC. */
+    readonly uplink: { readonly ofPort: number };
+    /** The internal port that has the NIC's name, MAC and addresses. */
+    readonly host: {
+        readonly ofPort: number;
+        readonly mac: Uint8Array;
+        /** The Node's addresses on it, without link-local ones. */
+        readonly ips: readonly IpAddress[];
+    };
+    /** What bridged Pods reach by the host's address translation. */
+    readonly serviceCidrs: readonly Prefix[];
 }
 
 export interface PodInput {
@@ -28,6 +45,34 @@ export interface PodInput {
     readonly gatewayMac: Uint8Array;
     /** Its addresses are of a subnet that is not this Node's: the gateway stands for everybody else in it. */
     readonly foreignSubnet?: boolean | undefined;
+    /** It is a station of the underlay network. Needs a pipeline in bridging mode; not together with `foreignSubnet`. */
+    readonly bridged?: BridgedPod | undefined;
+}
+
+/** What a bridged Pod has besides. */
+export interface BridgedPod {
+    /** 0 to 4094; 0 is the untagged network, which is the Node's own. */
+    readonly vlan: number;
+    /** Of the host port. */
+    readonly hostMac: Uint8Array;
+}
+
+/** A VLAN of the underlay in which this Node has bridged Pods. */
+export interface VlanInput {
+    /** 0 to 4094, 0 the untagged one. */
+    readonly vlan: number;
+    /** The ports of the bridged Pods in it. */
+    readonly podPorts: readonly number[];
+    readonly uplink: { readonly ofPort: number };
+    readonly host: { readonly ofPort: number };
+}
+
+/** Another Node in the underlay's subnet of this one. */
+export interface BridgedPeerInput {
+    /** Its podCIDRs. */
+    readonly podPrefixes: readonly Prefix[];
+    /** Of its address in the underlay. */
+    readonly mac: Uint8Array;
 }
 
 /** Another Node that is reached by the tunnel. */
@@ -42,6 +87,8 @@ export interface TunnelPeerInput {
 
 // OpenFlow's own port numbers begin after it: OFPP_MAX of OpenFlow 1.0, which OVS keeps to.
 const maxOfPort = 0xfeff;
+// IEEE 802.1Q keeps 4095 to itself.
+const maxVlan = 4094;
 
 /** Refuses a pipeline that would lose traffic without a word. */
 export function checkPipeline(input: PipelineInput): void {
@@ -58,6 +105,17 @@ export function checkPipeline(input: PipelineInput): void {
     checkPort("gateway.ofPort", gateway.ofPort);
     checkMac("gateway.mac", gateway.mac);
     if (input.tunnel !== undefined) checkPort("tunnel.ofPort", input.tunnel.ofPort);
+    if (input.bridging !== undefined) checkBridging(input, input.bridging);
+}
+
+function checkBridging({ tunnel }: PipelineInput, { uplink, host }: BridgingInput): void {
+    if (tunnel !== undefined) throw invalidInput("bridging", "set", "it cannot stand beside tunnel; leave one out");
+    checkPort("bridging.uplink.ofPort", uplink.ofPort);
+    checkPort("bridging.host.ofPort", host.ofPort);
+    checkMac("bridging.host.mac", host.mac);
+    for (const ip of host.ips) {
+        if (ip.value === 0n) throw invalidInput("bridging.host.ips", formatIp(ip), "it is no Node's address");
+    }
 }
 
 /** Refuses a Pod whose flows would open its guard or hit another port. */
@@ -66,6 +124,26 @@ export function checkPod(input: PodInput): void {
     checkMac("mac", input.mac);
     checkMac("gatewayMac", input.gatewayMac);
     for (const ip of input.ips) if (ip.value === 0n) throw invalidInput("ips", formatIp(ip), "it is no Pod's address");
+    if (input.bridged === undefined) return;
+    if (input.foreignSubnet === true) {
+        throw invalidInput("bridged", "set", "a Pod on the underlay has no foreignSubnet; leave one out");
+    }
+    checkVlanId("bridged.vlan", input.bridged.vlan);
+    checkMac("bridged.hostMac", input.bridged.hostMac);
+}
+
+/** Refuses a VLAN that no tag can name, and ports that are none. */
+export function checkVlan(input: VlanInput): void {
+    checkVlanId("vlan", input.vlan);
+    checkPort("uplink.ofPort", input.uplink.ofPort);
+    checkPort("host.ofPort", input.host.ofPort);
+    for (const port of input.podPorts) checkPort("podPorts", port);
+}
+
+function checkVlanId(field: string, vlan: number): void {
+    if (!Number.isInteger(vlan) || vlan < 0 || vlan > maxVlan) {
+        throw invalidInput(field, vlan, `it must be a whole number from 0 to ${maxVlan}`);
+    }
 }
 
 /** Refuses a peer whose flow would send to nobody. */

@@ -1,9 +1,10 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family, type Prefix } from "@antrea/ip";
-import { midStream } from "./conntrack.ts";
+import { midStream, notBridged } from "./conntrack.ts";
 import { ctStateIs, fieldsOf, fromIp, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
-import { type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
-import { CtMark, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
+import { type BridgedPod, type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
+import { choosePort } from "./output.ts";
+import { CtMark, load, OutputKind, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 import { tunnelMac } from "./tunnel.ts";
 
@@ -11,6 +12,7 @@ const fromPod = partsAre([Reg.source, Source.pod]);
 const fromGateway = partsAre([Reg.source, Source.gateway]);
 const fromTunnel = partsAre([Reg.source, Source.tunnel]);
 const fromPodOrTunnel = sourceIsEither(Source.pod, Source.tunnel);
+const fromUnderlay = sourceIsEither(Source.uplink, Source.host);
 const fromPodOrGateway = sourceIsEither(Source.pod, Source.gateway);
 
 /**
@@ -18,10 +20,11 @@ const fromPodOrGateway = sourceIsEither(Source.pod, Source.gateway);
  * set each time, so a Pod's stale or false neighbour entry does no harm. Nothing that the gateway sent goes back to it,
  * and what comes by a tunnel is for Pods of this Node and the gateway only: no Node is a way to others.
  */
-export function l3BaseFlows({ families, gateway, podPrefixes }: PipelineInput): Flow[] {
+export function l3BaseFlows({ families, gateway, podPrefixes, bridging }: PipelineInput): Flow[] {
     const toGateway = setDestination(gateway.mac);
+    const isBridging = bridging !== undefined;
     return [
-        ...families.flatMap((family) => hostPath(family, toGateway)),
+        ...families.flatMap((family) => hostPath(family, toGateway, isBridging)),
         ...gateway.ips
             .filter((ip) => families.includes(ip.family))
             .map((ip) => l3(Priority.normal, toIp(ip), [toGateway], Table.L2Forwarding)),
@@ -35,7 +38,8 @@ export function l3BaseFlows({ families, gateway, podPrefixes }: PipelineInput): 
                 Table.L2Forwarding,
             ),
         ),
-        ...families.flatMap((family) => decTtl(family, toGateway)),
+        ...families.flatMap((family) => decTtl(family, toGateway, isBridging)),
+        ...(isBridging ? families.flatMap(bridgingBase) : []),
     ];
 }
 
@@ -65,6 +69,24 @@ export function foreignPodFlows(pod: PodInput): Flow[] {
     );
 }
 
+/**
+ * The way to a bridged Pod of what is routed to it here: answers of Services by the gateway, which are in the Pod's VLAN
+ * again, and what other Pods of this Node send to one without a tag. From the underlay it comes with its port chosen.
+ */
+export function bridgedPodL3Flows(pod: PodInput, { vlan, hostMac }: BridgedPod): Flow[] {
+    const deliver = [setDestination(pod.mac), ...choosePort(pod.ofPort)];
+    const asHost: Action = { type: "set_field", field: "eth_src", value: macToBigint(hostMac) };
+    return pod.ips.flatMap((ip) => [
+        l3(
+            Priority.high,
+            { ...toIp(ip), ...partsAre([Reg.source, Source.gateway], [Reg.vlan, vlan]) },
+            deliver,
+            Table.L2Forwarding,
+        ),
+        ...(vlan === 0 ? [l3(Priority.high, { ...toIp(ip), ...fromPod }, [asHost, ...deliver], Table.L3DecTtl)] : []),
+    ]);
+}
+
 /** A podCIDR of another Node leads into the tunnel to it. */
 export function tunnelPeerL3Flows({ podPrefixes, remote, gatewayMac }: TunnelPeerInput): Flow[] {
     const actions: Action[] = [
@@ -79,13 +101,13 @@ export function tunnelPeerL3Flows({ podPrefixes, remote, gatewayMac }: TunnelPee
 
 // A Service's packet comes from the gateway with the endpoint's address, which the host put there. The answer has to
 // pass the host to get the Service's address back, even if it is for a Pod beside the endpoint, or comes by a tunnel.
-function hostPath(family: Family, toGateway: Action): Flow[] {
-    const { any } = fieldsOf(family);
+function hostPath(family: Family, toGateway: Action, bridging: boolean): Flow[] {
+    const any = { ...fieldsOf(family).any, ...(bridging ? notBridged : {}) };
     const reply = ctStateIs({ rpl: true, trk: true });
     const matches: Match[] = [
         { ...any, ...fromPodOrTunnel, ...reply, ...partsAre([CtMark.source, Source.gateway]) },
         { ...any, ...fromPodOrTunnel, ...ctStateIs({ trk: true }), ...partsAre([CtMark.viaHost, 1]) },
-        midStream(family),
+        { ...midStream(family), ...(bridging ? notBridged : {}) },
     ];
     return matches.map((match) => l3(Priority.top, match, [toGateway], Table.L2Forwarding));
 }
@@ -107,22 +129,39 @@ function unknownPod(prefix: Prefix): Flow {
 
 // Only for what the switch itself routes. Towards the gateway the host's stack counts, and bridging is no hop. A packet
 // at the end of its time goes to the host, which tells the sender (RFC 792, RFC 4443 section 3.3). The host has counted
-// already what comes from it.
-function decTtl(family: Family, toGateway: Action): Flow[] {
+// already what comes from it. In bridging mode the port of a Pod may be chosen already.
+function decTtl(family: Family, toGateway: Action, bridging: boolean): Flow[] {
     const flow = { table: Table.L3DecTtl, match: fieldsOf(family).any, gotoTable: Table.L2Forwarding };
     return [
         ...[0, 1].map((ip_ttl) => ({
             ...flow,
             priority: Priority.high,
             match: { ...flow.match, ip_ttl },
-            actions: [toGateway],
+            actions: bridging ? [toGateway, load(Reg.outputKind, OutputKind.none)] : [toGateway],
         })),
         { ...flow, priority: Priority.top, match: { ...flow.match, ...fromGateway }, actions: [] },
         { ...flow, priority: Priority.normal, actions: [{ type: "dec_ttl" }] },
     ];
 }
 
-function setDestination(mac: Uint8Array): Action {
+// For bridged Pods the switch takes a short cut past the underlay's router: no reason to refuse a packet. What the
+// underlay sends to a bridged Pod is not routed at all.
+function bridgingBase(family: Family): Flow[] {
+    const { any } = fieldsOf(family);
+    return [
+        ...[0, 1].map((ip_ttl) => ({
+            table: Table.L3DecTtl,
+            priority: Priority.top,
+            match: { ...any, ...partsAre([Reg.bridged, 1]), ip_ttl },
+            actions: [],
+            gotoTable: Table.L2Forwarding,
+        })),
+        l3(Priority.top, { ...any, ...fromUnderlay }, [], Table.L2Forwarding),
+    ];
+}
+
+/** The action that sends to a station of the link. */
+export function setDestination(mac: Uint8Array): Action {
     return { type: "set_field", field: "eth_dst", value: macToBigint(mac) };
 }
 

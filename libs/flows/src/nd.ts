@@ -1,20 +1,26 @@
-import { type Flow, type Match } from "@antrea/openflow";
+import { type FieldValue, type Flow, type Match } from "@antrea/openflow";
 import { linkLocalFromMac, macToBigint, prefixContains, prefixMask, sameIp, type IpAddress } from "@antrea/ip";
 import { type Station } from "./arp.ts";
-import { fieldsOf, linkLocal, multicastIpv6, NdType, toIp, toPrefix, unicastFrame } from "./fields.ts";
+import { allNodes, fieldsOf, linkLocal, multicastIpv6, NdType, toIp, toPrefix, unicastFrame } from "./fields.ts";
 import { type Gateway } from "./inputs.ts";
 import { sendTo } from "./output.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
-import { Priority, Table } from "./tables.ts";
+import { Priority, Table, type TableId } from "./tables.ts";
 
 // OVS reads a link-layer option that is not there as zero.
 const noOption = 0n;
-const allNodes: IpAddress = { family: 6, value: (0xff02n << 112n) | 1n };
 
 /** The link-local addresses by which a station is known: those among its addresses, and the one its MAC gives. */
 export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const own = linkLocalFromMac(station.mac);
     return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
+}
+
+/** All IPv6 addresses of a station: those that it was given, and the link-local ones; none without IPv6. */
+export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
+    const ips = station.ips.filter((ip) => ip.family === 6);
+    if (ips.length === 0) return [];
+    return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
 }
 
 /**
@@ -66,7 +72,7 @@ export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpA
         ...gateway.ips.filter((ip) => ip.family === 6 && !prefixContains(linkLocal, ip)),
         ...gatewayLinkLocals,
     ];
-    return [...said.map(allow), ...ips.map((ip) => delivery(gateway.ofPort, ip))];
+    return [...said.map((match) => allow(match)), ...ips.map((ip) => delivery(gateway.ofPort, ip))];
 }
 
 /**
@@ -77,12 +83,29 @@ export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpA
 export function podNdFlows(pod: Station): Flow[] {
     const ips = pod.ips.filter((ip) => ip.family === 6);
     if (ips.length === 0) return [];
-    const hardware = macToBigint(pod.mac);
-    const own = { in_port: pod.ofPort };
     const linkLocalTarget = { value: linkLocal.base, mask: prefixMask(linkLocal) };
-    const targets = [...ips.map((ip) => ip.value), linkLocalTarget];
     const said = [
-        { ...nd(NdType.routerSolicitation), ...own },
+        { ...nd(NdType.routerSolicitation), in_port: pod.ofPort },
+        ...saidBy(pod, [...ips.map((ip) => ip.value), linkLocalTarget]),
+    ];
+    return [...said.map((match) => allow(match)), ...ipv6AddressesOf(pod).map((ip) => delivery(pod.ofPort, ip))];
+}
+
+/**
+ * A bridged Pod is no guest of the gateway's: it says the same to the underlay, of its own link-local address only, since
+ * there others have theirs, and asks for no routers.
+ */
+export function bridgedPodNdFlows(pod: Station): Flow[] {
+    const targets = ipv6AddressesOf(pod).map((ip) => ip.value);
+    if (targets.length === 0) return [];
+    return saidBy(pod, targets).map((match) => allow(match, Table.UnderlaySwitch));
+}
+
+/** Questions and advertisements with the Pod's own hardware address; advertisements of these targets only. */
+function saidBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match[] {
+    const hardware = macToBigint(mac);
+    const own = { in_port: ofPort };
+    return [
         ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborSolicitation), ...own, nd_sll: option })),
         ...[hardware, noOption].flatMap((option) =>
             targets.map((target) => ({
@@ -93,16 +116,15 @@ export function podNdFlows(pod: Station): Flow[] {
             })),
         ),
     ];
-    const heard = [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(pod)];
-    return [...said.map(allow), ...heard.map((ip) => delivery(pod.ofPort, ip))];
 }
 
-function nd(type: number): Match {
+/** The match of a message of neighbour discovery. */
+export function nd(type: number): Match {
     return { ...fieldsOf(6).icmp, icmpv6_type: type, icmpv6_code: 0 };
 }
 
-function allow(match: Match): Flow {
-    return { ...flow("NdGuard", Priority.normal, match), gotoTable: Table.NdForward };
+function allow(match: Match, gotoTable: TableId = Table.NdForward): Flow {
+    return { ...flow("NdGuard", Priority.normal, match), gotoTable };
 }
 
 // A station's question whether its own address is free comes back to its own port, which OVS does not send to.

@@ -1,4 +1,4 @@
-import { type Flow } from "@antrea/openflow";
+import { type Action, type Flow } from "@antrea/openflow";
 import { load, OutputKind, partsAre, Reg } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
@@ -12,10 +12,12 @@ export function outputFlow(): Flow {
     };
 }
 
+/** The actions that choose the port which the table Output sends to. */
+export function choosePort(ofPort: number): Action[] {
+    return [load(Reg.outputPort, ofPort), load(Reg.outputKind, OutputKind.port)];
+}
+
 /** The rest of a flow that has chosen the port and is done with the packet. */
 export function sendTo(ofPort: number): Pick<Flow, "actions"> & { readonly gotoTable: number } {
-    return {
-        actions: [load(Reg.outputPort, ofPort), load(Reg.outputKind, OutputKind.port)],
-        gotoTable: Table.Output,
-    };
+    return { actions: choosePort(ofPort), gotoTable: Table.Output };
 }

@@ -10,7 +10,22 @@ export const Reg = {
     outputPort: { field: "reg1", offset: 0, bits: 32 },
     /** The address that an ARP question asks for, while the answer is written over it. */
     askedFor: { field: "reg2", offset: 0, bits: 32 },
+    /** A bridged Pod sent it. */
+    bridged: { field: "reg4", offset: 20, bits: 1 },
+    /** A bridged Pod sent it to a Service: it leaves with a virtual source address. */
+    toService: { field: "reg4", offset: 21, bits: 1 },
+    /** The VLAN that the frame belongs to, 0 the untagged one. */
+    vlan: { field: "reg8", offset: 0, bits: 12 },
+    /** The upper part of the conntrack zone of that VLAN. */
+    zoneType: { field: "reg8", offset: 12, bits: 4 },
+    /** On the underlay the frame carries a tag. */
+    tagged: { field: "reg8", offset: 16, bits: 1 },
+    /** The priority in the tag that the frame came with: IEEE 802.1Q. */
+    tagPriority: { field: "reg8", offset: 17, bits: 3 },
 } as const satisfies Readonly<Record<string, SubField>>;
+
+/** `Reg.vlan` and `Reg.zoneType` in one: the conntrack zone in bridging mode. */
+export const vlanZone = { field: "reg8", offset: 0, bits: 16 } as const satisfies SubField;
 
 /** Parts of the connection mark. Bits 4 to 7 are kept free for Services, SNAT, hairpin and layer 7. */
 export const CtMark = {
@@ -18,6 +33,8 @@ export const CtMark = {
     source: { field: "ct_mark", offset: 0, bits: 4 },
     /** Whatever Pods send of this connection passes the host's stack, even to a Pod beside them. */
     viaHost: { field: "ct_mark", offset: 8, bits: 1 },
+    /** In the zone of Services: the VLAN of the bridged Pod that began the connection. */
+    vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;
 
 /** Values of `Reg.source` and `CtMark.source`. */
@@ -25,13 +42,18 @@ export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as c
 export type Source = (typeof Source)[keyof typeof Source];
 
 /** Values of `Reg.outputKind`. */
-export const OutputKind = { port: 1, controller: 2 } as const;
+export const OutputKind = { none: 0, port: 1, controller: 2 } as const;
 
 /** The action that writes a part of a field and leaves its other bits. */
 export function load(part: SubField, value: number): Action {
     const mask = maskOf(part);
     const shifted = BigInt(value) << BigInt(part.offset);
     return { type: "set_field", field: part.field, value: Number(shifted), mask: Number(mask) };
+}
+
+/** The action that copies a part of a field to another. */
+export function move(from: SubField, to: SubField): Action {
+    return { type: "move", from, to };
 }
 
 /** The match of packets of either of two sources; their values differ in one bit. */

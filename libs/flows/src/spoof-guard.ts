@@ -1,11 +1,9 @@
 import { type Flow, type Match } from "@antrea/openflow";
-import { macToBigint, type Family, type IpAddress } from "@antrea/ip";
-import { fieldsOf, fromIp, fromPrefix, linkLocal, NdType, unspecifiedIpv6 } from "./fields.ts";
+import { linkLocalFromMac, macToBigint, sameIp, type Family, type IpAddress } from "@antrea/ip";
+import { fieldsOf, fromIp, fromPrefix, icmpRedirect, linkLocal, NdType, unspecifiedIpv6 } from "./fields.ts";
 import { type Gateway, type PodInput } from "./inputs.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
-
-const icmpRedirect = 5;
 
 /**
  * The gateway may send from any address (it forwards for others), but only with its MAC address. Pods may not take the
@@ -30,7 +28,8 @@ export function gatewaySpoofGuard(
 
 /**
  * A Pod sends with its MAC address and from its addresses. With IPv6 also from a link-local address, and from the
- * unspecified address when it asks whether an address is free (RFC 4862 section 5.4.2).
+ * unspecified address when it asks whether an address is free (RFC 4862 section 5.4.2). A bridged Pod has only the
+ * link-local address that its MAC gives: other ones on the underlay are other stations'.
  */
 export function podSpoofGuard(pod: PodInput): Flow[] {
     const station: Match = { in_port: pod.ofPort, eth_src: macToBigint(pod.mac) };
@@ -39,9 +38,15 @@ export function podSpoofGuard(pod: PodInput): Flow[] {
     const question = { ...fieldsOf(6).icmp, icmpv6_type: NdType.neighborSolicitation, icmpv6_code: 0 };
     return [
         ...flows,
-        pass({ ...station, ...fromPrefix(linkLocal) }, next(6)),
+        ...linkLocalSources(pod).map((match) => pass({ ...station, ...match }, next(6))),
         pass({ ...station, ...question, ...fromIp(unspecifiedIpv6) }, next(6)),
     ];
+}
+
+function linkLocalSources(pod: PodInput): Match[] {
+    if (pod.bridged === undefined) return [fromPrefix(linkLocal)];
+    const own = linkLocalFromMac(pod.mac);
+    return pod.ips.some((ip) => sameIp(ip, own)) ? [] : [fromIp(own)];
 }
 
 function next(family: Family): TableId {

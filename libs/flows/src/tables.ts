@@ -6,6 +6,8 @@
 export const Table = {
     /** Splits ARP, IPv4, IPv6; everything else, and tagged frames, end here. */
     Root: 0,
+    /** Bridging mode, frames of the underlay: which VLAN, and whether any Pod here is in it. */
+    Underlay: 2,
     /** ARP: the sender's IP, MAC and port belong together. */
     ArpSpoofGuard: 4,
     /** ARP: every request is answered here or dropped. */
@@ -22,10 +24,17 @@ export const Table = {
     /** Reserved: IPv4 multicast leaves for its own tables. */
     IpClassifier: 20,
 
+    /** Bridging mode: a switch between the uplink, the host port and the bridged Pods. */
+    UnderlaySwitch: 22,
+    /** Bridging mode: frames for all ports of a VLAN. */
+    UnderlayFlood: 23,
+
     /** Reserved: replies to SNATed connections get their address back. */
     UnSnat: 24,
     /** Looks up the connection. */
     ConntrackZone: 28,
+    /** Bridging mode: answers of Services find back into the VLAN of the Pod. */
+    ServiceReply: 30,
     /** Drops the invalid, lets the established pass by the policies. */
     ConntrackState: 32,
 
@@ -44,6 +53,8 @@ export const Table = {
     EgressDefaultRule: 66,
     EgressMetric: 68,
 
+    /** Bridging mode: chooses the way of what bridged Pods send. */
+    BridgedForwarding: 78,
     /** Chooses the next hop by IP address and sets its MAC address. */
     L3Forwarding: 80,
     /** Reserved: Egress. */
@@ -67,7 +78,9 @@ export const Table = {
     IngressMetric: 118,
     /** Makes the connection known, with the mark of who began it. */
     ConntrackCommit: 130,
-    /** Reserved: VLAN tags of bridged Pods. */
+    /** Bridging mode: what bridged Pods send to Services gets a virtual source address. */
+    ServiceSnat: 136,
+    /** Bridging mode: tags what goes to the underlay. */
     Vlan: 140,
     /** Sends the packet out. */
     Output: 150,
@@ -98,7 +111,9 @@ export function tableName(table: number): TableName | undefined {
 }
 
 /** What becomes of a packet that no flow of a table matches. A table that is not listed has no flows and drops. */
-export const missActions: Readonly<Partial<Record<TableName, TableId | "drop">>> = {
+export type MissActions = Readonly<Partial<Record<TableName, TableId | "drop">>>;
+
+export const missActions: MissActions = {
     Root: "drop",
     ArpSpoofGuard: "drop",
     ArpResponder: "drop",
@@ -113,6 +128,20 @@ export const missActions: Readonly<Partial<Record<TableName, TableId | "drop">>>
     L2Forwarding: "drop",
     ConntrackCommit: Table.Output,
     Output: "drop",
+};
+
+/** The same in bridging mode, which puts tables of its own on the way. */
+export const bridgingMissActions: MissActions = {
+    ...missActions,
+    Underlay: "drop",
+    UnderlaySwitch: "drop",
+    UnderlayFlood: "drop",
+    ServiceReply: "drop",
+    ConntrackState: Table.BridgedForwarding,
+    BridgedForwarding: Table.L3Forwarding,
+    ConntrackCommit: Table.ServiceSnat,
+    ServiceSnat: Table.Vlan,
+    Vlan: Table.Output,
 };
 
 /** Flow priorities by their meaning; network policies use numbers of their own in their own tables. */

@@ -1,5 +1,12 @@
 import { parseIp, parseMac, parsePrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
-import { OfPort, type PipelineInput, type PodInput, type TunnelPeerInput } from "../src/index.ts";
+import {
+    OfPort,
+    type BridgedPeerInput,
+    type PipelineInput,
+    type PodInput,
+    type TunnelPeerInput,
+    type VlanInput,
+} from "../src/index.ts";
 
 const of = <T extends { readonly family: Family }>(families: readonly Family[], items: readonly T[]): T[] =>
     items.filter((item) => families.includes(item.family));
@@ -22,6 +29,20 @@ export function exampleTunnelNode(families: readonly Family[] = [4, 6]): Pipelin
     return { ...exampleNode(families), tunnel: { ofPort: OfPort.tunnel } };
 }
 
+export const hostMac = parseMac("52:54:00:00:00:01");
+
+/** The same Node in bridging mode, in the underlay networks 172.18.0.0/24 and fd00:18::/64. */
+export function exampleBridgingNode(families: readonly Family[] = [4, 6]): PipelineInput {
+    return {
+        ...exampleNode(families),
+        bridging: {
+            uplink: { ofPort: OfPort.uplink },
+            host: { ofPort: OfPort.host, mac: hostMac, ips: of(families, ips("172.18.0.100", "fd00:18::100")) },
+            serviceCidrs: of(families, prefixes("10.96.0.0/16", "fd00:96::/112")),
+        },
+    };
+}
+
 /** Pod number `index` from 1: port 32784 and on, MAC and addresses that end in the number + 1. */
 export function examplePod(index: number, families: readonly Family[] = [4, 6]): PodInput {
     return {
@@ -36,4 +57,22 @@ export function examplePod(index: number, families: readonly Family[] = [4, 6]):
 export function examplePeer(families: readonly Family[] = [4, 6], remote = "192.0.2.11"): TunnelPeerInput {
     const podPrefixes = of(families, prefixes("10.10.1.0/24", "fd00:10:0:1::/64"));
     return { podPrefixes, remote: parseIp(remote), gatewayMac };
+}
+
+/** The same Pod on the underlay: 172.18.VLAN.X and fd00:18:0:VLAN::X in place of its addresses. */
+export function exampleBridgedPod(index: number, vlan: number, families: readonly Family[] = [4, 6]): PodInput {
+    const last = index + 1;
+    const own = ips(`172.18.${vlan}.${last}`, `fd00:18:0:${vlan.toString(16)}::${last.toString(16)}`);
+    return { ...examplePod(index), ips: of(families, own), bridged: { vlan, hostMac } };
+}
+
+/** A VLAN with Pods of these numbers. */
+export function exampleVlan(vlan: number, ...indexes: readonly number[]): VlanInput {
+    const podPorts = indexes.map((index) => examplePod(index).ofPort);
+    return { vlan, podPorts, uplink: { ofPort: OfPort.uplink }, host: { ofPort: OfPort.host } };
+}
+
+/** The Pods of another Node in the underlay's subnet. */
+export function exampleBridgedPeer(families: readonly Family[] = [4, 6]): BridgedPeerInput {
+    return { podPrefixes: examplePeer(families).podPrefixes, mac: parseMac("52:54:00:00:00:02") };
 }

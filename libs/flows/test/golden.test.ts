@@ -3,8 +3,16 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 import { formatFlow, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
-import { pipelineFlows, podFlows, tableName, tunnelPeerFlows } from "../src/index.ts";
-import { examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
+import { bridgedPeerFlows, pipelineFlows, podFlows, tableName, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import {
+    exampleBridgedPeer,
+    exampleBridgedPod,
+    exampleBridgingNode,
+    examplePeer,
+    examplePod,
+    exampleTunnelNode,
+    exampleVlan,
+} from "./examples.ts";
 
 function section(title: string, flows: readonly Flow[]): string {
     const order = (flow: Flow): number => flow.table * 65536 - flow.priority;
@@ -30,8 +38,24 @@ describe("the flows as ovs-ofctl shows them", () => {
             section("podFlows", podFlows(examplePod(1, families)).flows),
             section("tunnelPeerFlows", tunnelPeerFlows(examplePeer(families, remotes[name])).flows),
         ].join("\n");
-        const path = fileURLToPath(new URL(`golden/${name}.txt`, import.meta.url));
-        if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text);
-        expect(text).toBe(readFileSync(path, "utf8"));
+        expectGolden(name, text);
+    });
+
+    it("bridging", () => {
+        const text = [
+            section("pipelineFlows", pipelineFlows(exampleBridgingNode()).flows),
+            section("podFlows, VLAN 0", podFlows(exampleBridgedPod(3, 0)).flows),
+            section("podFlows, VLAN 2", podFlows(exampleBridgedPod(5, 2)).flows),
+            section("vlanFlows, VLAN 0", vlanFlows(exampleVlan(0, 3, 4)).flows),
+            section("vlanFlows, VLAN 2", vlanFlows(exampleVlan(2, 5)).flows),
+            section("bridgedPeerFlows", bridgedPeerFlows(exampleBridgedPeer()).flows),
+        ].join("\n");
+        expectGolden("bridging", text);
     });
 });
+
+function expectGolden(name: string, text: string): void {
+    const path = fileURLToPath(new URL(`golden/${name}.txt`, import.meta.url));
+    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text);
+    expect(text).toBe(readFileSync(path, "utf8"));
+}

@@ -1,10 +1,24 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { FlowsError, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod } from "./examples.ts";
+import { bridgedPeerFlows, FlowsError, pipelineFlows, podFlows, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import {
+    exampleBridgedPeer,
+    exampleBridgedPod,
+    exampleNode,
+    examplePeer,
+    examplePod,
+    exampleVlan,
+    hostMac,
+} from "./examples.ts";
 
 const node = exampleNode();
 const pod = examplePod(1);
+const bridged = exampleBridgedPod(1, 2);
+const bridging = {
+    uplink: { ofPort: 32770 },
+    host: { ofPort: 32771, mac: hostMac, ips: [] },
+    serviceCidrs: [],
+};
 
 describe("input that is refused", () => {
     it.each([
@@ -38,6 +52,57 @@ describe("input that is refused", () => {
         ["a peer at a group's address", () => tunnelPeerFlows(examplePeer([4], "224.0.0.1")), "remote"],
         ["a peer at an IPv6 group's address", () => tunnelPeerFlows(examplePeer([4], "ff02::1")), "remote"],
         ["a tunnel without a port", () => pipelineFlows({ ...node, tunnel: { ofPort: 0 } }), "tunnel.ofPort"],
+        [
+            "bridging together with tunnels",
+            () => pipelineFlows({ ...node, bridging, tunnel: { ofPort: 32768 } }),
+            "bridging",
+        ],
+        [
+            "an uplink without a port",
+            () => pipelineFlows({ ...node, bridging: { ...bridging, uplink: { ofPort: 0 } } }),
+            "bridging.uplink.ofPort",
+        ],
+        [
+            "a host port without a port",
+            () => pipelineFlows({ ...node, bridging: { ...bridging, host: { ...bridging.host, ofPort: -1 } } }),
+            "bridging.host.ofPort",
+        ],
+        [
+            "a host port with a group's MAC address",
+            () =>
+                pipelineFlows({
+                    ...node,
+                    bridging: { ...bridging, host: { ...bridging.host, mac: Uint8Array.of(1, 0, 0, 0, 0, 1) } },
+                }),
+            "bridging.host.mac",
+        ],
+        [
+            "a host port at no address",
+            () =>
+                pipelineFlows({
+                    ...node,
+                    bridging: { ...bridging, host: { ...bridging.host, ips: [parseIp("0.0.0.0")] } },
+                }),
+            "bridging.host.ips",
+        ],
+        ["a bridged Pod of a foreign subnet", () => podFlows({ ...bridged, foreignSubnet: true }), "bridged"],
+        ["VLAN 4095", () => podFlows({ ...bridged, bridged: { vlan: 4095, hostMac } }), "bridged.vlan"],
+        ["VLAN -1", () => podFlows({ ...bridged, bridged: { vlan: -1, hostMac } }), "bridged.vlan"],
+        ["half a VLAN", () => podFlows({ ...bridged, bridged: { vlan: 0.5, hostMac } }), "bridged.vlan"],
+        [
+            "a host's MAC address of zeros",
+            () => podFlows({ ...bridged, bridged: { vlan: 0, hostMac: new Uint8Array(6) } }),
+            "bridged.hostMac",
+        ],
+        ["a VLAN that no tag can name", () => vlanFlows(exampleVlan(4095)), "vlan"],
+        ["a Pod's port 0 in a VLAN", () => vlanFlows({ ...exampleVlan(2), podPorts: [0] }), "podPorts"],
+        ["a VLAN without an uplink", () => vlanFlows({ ...exampleVlan(2), uplink: { ofPort: 0 } }), "uplink.ofPort"],
+        ["a VLAN without a host port", () => vlanFlows({ ...exampleVlan(2), host: { ofPort: 0 } }), "host.ofPort"],
+        [
+            "a bridged peer's MAC of zeros",
+            () => bridgedPeerFlows({ ...exampleBridgedPeer(), mac: new Uint8Array(6) }),
+            "mac",
+        ],
     ])("%s", (_name, build, field) => {
         expect(build).toThrow(FlowsError);
         expect(build).toThrow(expect.objectContaining({ code: "INVALID_INPUT", details: { field } }));

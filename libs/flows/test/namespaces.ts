@@ -5,7 +5,7 @@ import { formatIp, formatMac, type IpAddress } from "@antrea/ip";
 
 const run = promisify(execFile);
 
-/** A network namespace with one interface `eth0`, whose packets carry whole checksums. */
+/** A network namespace with the interface `eth0`, or others besides, whose packets carry whole checksums. */
 export class Namespace implements AsyncDisposable {
     readonly name: string;
     readonly #children: ChildProcess[] = [];
@@ -31,19 +31,19 @@ export class Namespace implements AsyncDisposable {
         return outside;
     }
 
-    /** Takes an existing device in as `eth0`. */
-    async take(device: string, mac: Uint8Array): Promise<void> {
-        await run("ip", ["link", "set", device, "netns", this.name, "name", "eth0", "address", formatMac(mac)]);
+    /** Takes an existing device in. */
+    async take(device: string, mac: Uint8Array, name = "eth0"): Promise<void> {
+        await run("ip", ["link", "set", device, "netns", this.name, "name", name, "address", formatMac(mac)]);
     }
 
-    /** Brings `eth0` up with its addresses, and the default routes. */
-    async configure(ips: readonly IpAddress[], gateways: readonly IpAddress[] = []): Promise<void> {
-        await this.exec("ethtool", "-K", "eth0", "tx", "off");
-        await this.exec("ip", "link", "set", "eth0", "up");
+    /** Brings an interface up with its addresses, and the default routes. */
+    async configure(ips: readonly IpAddress[], gateways: readonly IpAddress[] = [], name = "eth0"): Promise<void> {
+        await this.exec("ethtool", "-K", name, "tx", "off");
+        await this.exec("ip", "link", "set", name, "up");
         for (const ip of ips) {
             const length = ip.family === 4 ? 24 : 64;
             const noDad = ip.family === 4 ? [] : ["nodad"];
-            await this.exec("ip", "address", "add", `${formatIp(ip)}/${length}`, "dev", "eth0", ...noDad);
+            await this.exec("ip", "address", "add", `${formatIp(ip)}/${length}`, "dev", name, ...noDad);
         }
         for (const gateway of gateways) {
             await this.exec("ip", `-${gateway.family}`, "route", "add", "default", "via", formatIp(gateway));

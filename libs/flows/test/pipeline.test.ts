@@ -2,12 +2,21 @@ import { describe, expect, it } from "@jest/globals";
 import { flowKey, type Flow, type Match } from "@antrea/openflow";
 import { type IpAddress } from "@antrea/ip";
 import * as fc from "fast-check";
-import { pipelineFlows, podFlows, tableName, tunnelPeerFlows } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
+import { bridgedPeerFlows, pipelineFlows, podFlows, tableName, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import {
+    exampleBridgedPeer,
+    exampleBridgedPod,
+    exampleBridgingNode,
+    exampleNode,
+    examplePeer,
+    examplePod,
+    exampleTunnelNode,
+    exampleVlan,
+} from "./examples.ts";
 
 const families = fc.constantFrom([4] as const, [6] as const, [4, 6] as const);
 const podIndexes = fc.uniqueArray(fc.integer({ min: 1, max: 250 }), { maxLength: 4 });
-const node = fc.tuple(families, podIndexes).map(([used, indexes]) => [
+const tunnelNode = fc.tuple(families, podIndexes).map(([used, indexes]) => [
     { name: "pipeline", flows: pipelineFlows(exampleTunnelNode(used)).flows },
     { name: "peer", flows: tunnelPeerFlows(examplePeer(used)).flows },
     ...indexes.map((index) => {
@@ -15,6 +24,25 @@ const node = fc.tuple(families, podIndexes).map(([used, indexes]) => [
         return { name: `pod ${index}`, flows: podFlows(pod).flows };
     }),
 ]);
+
+// Pods on the underlay are in the VLANs 0, 2 and 4; odd ones have addresses of the Node's subnet.
+const bridgingNode = fc.tuple(families, podIndexes).map(([used, indexes]) => {
+    const vlanOf = (index: number): number | undefined => (index % 2 === 1 ? undefined : index % 6);
+    return [
+        { name: "pipeline", flows: pipelineFlows(exampleBridgingNode(used)).flows },
+        { name: "peer", flows: bridgedPeerFlows(exampleBridgedPeer(used)).flows },
+        ...[0, 2, 4].map((vlan) => {
+            const inside = indexes.filter((index) => vlanOf(index) === vlan);
+            return { name: `VLAN ${vlan}`, flows: vlanFlows(exampleVlan(vlan, ...inside)).flows };
+        }),
+        ...indexes.map((index) => {
+            const vlan = vlanOf(index);
+            const pod = vlan === undefined ? examplePod(index, used) : exampleBridgedPod(index, vlan, used);
+            return { name: `pod ${index}`, flows: podFlows(pod).flows };
+        }),
+    ];
+});
+const node = fc.oneof(tunnelNode, bridgingNode);
 
 /** Whether some packet can match both. */
 function overlap(a: Match, b: Match): boolean {
@@ -48,7 +76,7 @@ describe("the pipeline", () => {
                     }
                 }
             }),
-            { numRuns: 30 },
+            { numRuns: 60 },
         );
     });
 
@@ -64,12 +92,24 @@ describe("the pipeline", () => {
                     }
                 }
             }),
-            { numRuns: 30 },
+            { numRuns: 60 },
         );
     });
 
-    it("uses named tables only, goes only up, and into tables that have flows", () => {
-        const flows = pipelineFlows(exampleTunnelNode()).flows.concat(podFlows(examplePod(1)).flows);
+    it.each([
+        ["with tunnels", [pipelineFlows(exampleTunnelNode()), podFlows(examplePod(1))]],
+        [
+            "in bridging mode",
+            [
+                pipelineFlows(exampleBridgingNode()),
+                podFlows(examplePod(1)),
+                podFlows(exampleBridgedPod(2, 2)),
+                vlanFlows(exampleVlan(2, 2)),
+                bridgedPeerFlows(exampleBridgedPeer()),
+            ],
+        ],
+    ])("uses named tables only, goes only up, and into tables that have flows: %s", (_name, sets) => {
+        const flows = sets.flatMap((set) => set.flows);
         const used = new Set<number>(flows.map((flow) => flow.table));
         for (const flow of flows) {
             expect(tableName(flow.table)).toBeDefined();

@@ -44,7 +44,20 @@ export class TestSwitch implements AsyncDisposable {
         const outputs = withoutParentheses(actions)
             .split(",")
             .flatMap((item) => this.#devices.get(item) ?? []);
-        return { outputs, actions, text };
+        return { outputs, frames: this.#frames(packet, passes), actions, text };
+    }
+
+    /** Follows the tag through the actions of all passes. */
+    #frames(packet: string, passes: readonly string[]): string[] {
+        let tag = /dl_vlan=(\d+)/.exec(packet)?.[1];
+        const frames: string[] = [];
+        for (const item of passes.join(",").matchAll(/push_vlan\(vid=(\d+)[^)]*\)|pop_vlan|[\w-]+(?=,|$)/g)) {
+            const device = this.#devices.get(item[0]);
+            if (device !== undefined) frames.push(tag === undefined ? device : `${device}@${tag}`);
+            else if (item[0] === "pop_vlan") tag = undefined;
+            else tag = item[1] ?? tag;
+        }
+        return frames;
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -55,6 +68,8 @@ export class TestSwitch implements AsyncDisposable {
 export interface Trace {
     /** Names of the ports that the packet leaves by, as given to `addPort`. */
     readonly outputs: readonly string[];
+    /** The same with the VLAN of each frame: "name" without a tag, "name@2". */
+    readonly frames: readonly string[];
     /** Datapath actions of the last pass. */
     readonly actions: string;
     readonly text: string;

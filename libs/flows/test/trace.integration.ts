@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
 import { OfPort, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
 import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
+import { arp, nd, v4, v6 } from "./packets.ts";
 import { TestSwitch } from "./switch.ts";
+import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";
 
 // Pods a and b of this Node; c is a Pod whose address is of a podCIDR that the Node no longer has.
 const port = { a: 32784, b: 32785, c: 32786, gw: OfPort.gateway, stranger: 7 };
@@ -14,24 +16,6 @@ const linkLocal = { gw: "fe80::c00:ff:fe00:1", a: "fe80::800:ff:fe00:2", b: "fe8
 type Host = keyof typeof mac;
 const from = (host: keyof typeof port, source: Host = host as Host): string =>
     `in_port=${port[host]},dl_src=${mac[source]}`;
-
-const v4 = (start: string, dstMac: string, src: string, dst: string, rest = "tcp,tp_dst=80,tcp_flags=syn"): string =>
-    `${start},dl_dst=${dstMac},${rest},nw_src=${src},nw_dst=${dst},nw_ttl=64`;
-const v6 = (start: string, dstMac: string, src: string, dst: string, rest = "tcp6,tp_dst=80,tcp_flags=syn"): string =>
-    `${start},dl_dst=${dstMac},${rest},ipv6_src=${src},ipv6_dst=${dst},nw_ttl=64`;
-const arp = (start: string, op: number, sender: string, hardware: string, target: string): string =>
-    `${start},dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=${op},arp_spa=${sender},arp_sha=${hardware},arp_tpa=${target}`;
-const nd = (
-    start: string,
-    type: number,
-    src: string,
-    dst: string,
-    target: string,
-    rest = "",
-    dstMac?: string,
-): string =>
-    `${start},dl_dst=${dstMac ?? "33:33:00:00:00:01"},icmp6,icmpv6_type=${type},icmpv6_code=0,ipv6_src=${src},` +
-    `ipv6_dst=${dst},nw_ttl=255${type === 135 || type === 136 ? `,nd_target=${target}` : ""}${rest}`;
 
 let ovs: TestSwitch;
 
@@ -47,20 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => ovs[Symbol.asyncDispose]());
 
-/** name, packet, conntrack's answers, the port it leaves by (or "drop"), a part of the datapath actions. */
-type Row = readonly [name: string, packet: string, ct: readonly string[], expected: string, actions?: string];
-
-async function check([, packet, ct, expected, actions = ""]: Row): Promise<void> {
-    const trace = await ovs.trace(packet, ct);
-    const seen = trace.outputs.length === 0 ? "drop" : trace.outputs.join(" ");
-    if (seen !== expected || !trace.actions.includes(actions)) process.stderr.write(`${trace.text}\n`);
-    expect(seen).toBe(expected);
-    expect(trace.actions).toContain(actions);
-}
-
-const fresh = ["trk,new"];
-const known = ["trk,est"];
-const answer = ["trk,est,rpl"];
+const check = (row: Row): Promise<void> => checkRow(ovs, row);
 
 describe("IPv4", () => {
     const commit = (mark: string): string => `ct(commit,zone=65520,mark=${mark}`;

@@ -21,7 +21,7 @@ export interface KubeClients extends Disposable {
     readonly namespace: string | undefined;
     /** Address and credentials, for a connection that `api` has no call for. Ask again for each. */
     connection(): Promise<Connection>;
-    /** Closes all connections. */
+    /** Closes all connections; what is asked after it opens new ones. */
     close(): void;
 }
 

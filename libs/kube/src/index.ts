@@ -10,6 +10,7 @@ export {
 } from "./api/client.ts";
 export { type Connection } from "./api/credentials.ts";
 export { kubeconfigContexts } from "./api/kubeconfig.ts";
+export { socketAddress } from "./api/transport.ts";
 export { annotationsPatch, onlyIf, pointer, type JsonPatchOperation, type Patch } from "./api/patches.ts";
 export {
     apiVersionOf,

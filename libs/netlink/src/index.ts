@@ -6,15 +6,25 @@
 export { type Batch } from "./batch.ts";
 export { isNetlinkError, NetlinkError, type NetlinkErrorCode } from "./errors.ts";
 export { gratuitousArp, unsolicitedNa } from "./frames.ts";
-export { NeighbourState, RouteProtocol, RouteScope, RouteTable, RouteType } from "./message/constants.ts";
+export {
+    AddressFlag,
+    NeighbourFlag,
+    NeighbourState,
+    RouteProtocol,
+    RouteScope,
+    RouteTable,
+    RouteType,
+} from "./message/constants.ts";
 export { Netlink } from "./netlink.ts";
-export { setTxChecksumOffload, txChecksumOffload } from "./system/ethtool.ts";
+export { addAdvertisedRoute, type AdvertisedRoute } from "./system/advertised-route.ts";
+export { receiveMerging, setReceiveMerging, setTxChecksumOffload, txChecksumOffload } from "./system/ethtool.ts";
 export { inNetns, netnsIdentity } from "./system/namespace.ts";
 export { sendFrames } from "./system/packet.ts";
 export { getSysctl, setSysctl } from "./system/sysctl.ts";
 export {
     type Address,
     type AddressKey,
+    type AddressLifetime,
     type AddressOptions,
     type EventGroup,
     type Link,
@@ -27,6 +37,7 @@ export {
     type NextHop,
     type Route,
     type RouteFilter,
+    type RouteMetrics,
     type RouteOptions,
     type SubscribeOptions,
     type VethOptions,

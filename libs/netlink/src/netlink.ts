@@ -103,12 +103,21 @@ export class Netlink implements Disposable {
         return this.#run(() => this.#exchange.dump(queryAddresses(index), decodeAddress));
     }
 
+    /** Rejects with `EEXIST` if a link has the name, as name or as alternative name. */
+    addAltName(index: number, name: string): Promise<void> {
+        return this.batch((batch) => batch.addAltName(index, name));
+    }
+
+    deleteAltName(index: number, name: string): Promise<boolean> {
+        return this.#one((batch) => batch.deleteAltName(index, name));
+    }
+
     /** Rejects with `EEXIST` if the address is there. An IPv4 address below /31 gets its broadcast address too. */
     addAddress(options: AddressOptions): Promise<void> {
         return this.batch((batch) => batch.addAddress(options));
     }
 
-    /** Adds the address unless it is there. */
+    /** Adds the address, or gives the one that is there this lifetime and metric. */
     replaceAddress(options: AddressOptions): Promise<void> {
         return this.batch((batch) => batch.replaceAddress(options));
     }
@@ -133,6 +142,11 @@ export class Netlink implements Disposable {
         return this.batch((batch) => batch.replaceRoute(options));
     }
 
+    /** Makes a route beside others of the same destination, table and metric. */
+    appendRoute(options: RouteOptions): Promise<void> {
+        return this.batch((batch) => batch.appendRoute(options));
+    }
+
     /** Deletes the first route that fits all that is given; what is not given fits anything. */
     deleteRoute(options: RouteOptions): Promise<boolean> {
         return this.#one((batch) => batch.deleteRoute(options));
@@ -145,6 +159,11 @@ export class Netlink implements Disposable {
 
     replaceNeighbour(options: NeighbourOptions): Promise<void> {
         return this.batch((batch) => batch.replaceNeighbour(options));
+    }
+
+    /** Has the kernel ask for a neighbour, the one of `mac` if given; see `neighbours` for what came of it. */
+    probeNeighbour(key: NeighbourKey & { readonly mac?: string | undefined }): Promise<void> {
+        return this.batch((batch) => batch.probeNeighbour(key));
     }
 
     deleteNeighbour(key: NeighbourKey): Promise<boolean> {

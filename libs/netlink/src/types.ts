@@ -19,6 +19,8 @@ export interface Link {
     /** IFF_RUNNING: carrier is there too. */
     readonly running: boolean;
     readonly loopback: boolean;
+    /** IFF_PROMISC: somebody set the flag; a program with a socket that asks for it does not show here. */
+    readonly promiscuous: boolean;
     /** Index of the bridge or bond it is a port of. */
     readonly master?: number;
     /** IFLA_LINK: index of the other end of a veth (in the namespace `peerNetnsId`), or of the device below. */
@@ -61,6 +63,7 @@ export interface VethOptions {
 /** What to change of a link; what is left out stays. */
 export interface LinkChanges {
     readonly up?: boolean | undefined;
+    readonly promiscuous?: boolean | undefined;
     readonly mtu?: number | undefined;
     readonly mac?: MacText | undefined;
     readonly name?: string | undefined;
@@ -88,6 +91,22 @@ export interface Address {
     /** Duplicate address detection is not done yet (IPv6). */
     readonly tentative: boolean;
     readonly dadFailed: boolean;
+    /** All bits of AddressFlag and those the kernel adds. */
+    readonly flags: number;
+    /** IPv4. */
+    readonly broadcast?: IpAddress;
+    /** How long it is valid from now on; not there when for ever. */
+    readonly lifetime?: AddressLifetime;
+    /** IFA_RT_PRIORITY: of the route to its prefix; not there for the kernel's default. */
+    readonly metric?: number;
+    /** IFA_PROTO: who made it (2: the kernel, from a router advertisement; 3: the kernel, link-local). */
+    readonly protocol?: number;
+}
+
+/** In seconds, Infinity for "for ever". An address that is no longer preferred is not used for new connections. */
+export interface AddressLifetime {
+    readonly preferredSeconds: number;
+    readonly validSeconds: number;
 }
 
 export interface AddressOptions {
@@ -100,10 +119,22 @@ export interface AddressOptions {
     readonly scope?: number | undefined;
     /** IFA_F_NOPREFIXROUTE: no route to the prefix is made with it. */
     readonly noPrefixRoute?: boolean | undefined;
+    /** More bits of AddressFlag. */
+    readonly flags?: number | undefined;
+    /** The other end of a point-to-point link; `prefixLength` is then that of the peer. */
+    readonly peer?: IpAddress | undefined;
+    /** IPv4: default the last address of the prefix; "none" for none. */
+    readonly broadcast?: IpAddress | "none" | undefined;
+    /** IPv4: begins with the name of the link. Default: that name. */
+    readonly label?: string | undefined;
+    /** Default: for ever. */
+    readonly lifetime?: AddressLifetime | undefined;
+    readonly metric?: number | undefined;
+    readonly protocol?: number | undefined;
 }
 
 /** Which address to delete. */
-export type AddressKey = Pick<AddressOptions, "index" | "ip" | "prefixLength">;
+export type AddressKey = Pick<AddressOptions, "index" | "ip" | "prefixLength" | "peer">;
 
 /** One way of a route with several (RTA_MULTIPATH). */
 export interface NextHop {
@@ -137,7 +168,26 @@ export interface Route {
     readonly cloned: boolean;
     /** Empty unless the route has several ways. */
     readonly nextHops: readonly NextHop[];
+    /** All of RTA_METRICS by number (RTAX_*), `mtu` too; not there when empty. Text is the congestion control. */
+    readonly metrics?: RouteMetrics;
+    /** IPv4: type of service. */
+    readonly tos?: number;
+    /** IPv6: packets from here only. */
+    readonly from?: Prefix;
+    /** IPv6: seconds until it goes by itself. */
+    readonly expiresSeconds?: number;
+    /** IPv6, RTA_PREF of RFC 4191: 1 high, 3 low; not there for medium. */
+    readonly preference?: number;
+    /** IPv4: realms, RTA_FLOW. */
+    readonly realms?: number;
+    /** RTA_ENCAP_TYPE: it leads into a light-weight tunnel. */
+    readonly encapType?: number;
+    /** RTA_NH_ID: it uses a next hop object. */
+    readonly nextHopId?: number;
 }
+
+/** RTAX_* numbers with their values. */
+export type RouteMetrics = Readonly<Record<number, number | string>>;
 
 export interface RouteOptions {
     /** "default" takes its family from `family`, else from `via`, else from `src`. */
@@ -161,6 +211,13 @@ export interface RouteOptions {
     /** Take `via` as reachable on `dev` although no route says so. */
     readonly onlink?: boolean | undefined;
     readonly mtu?: number | undefined;
+    readonly metrics?: RouteMetrics | undefined;
+    readonly tos?: number | undefined;
+    readonly from?: Prefix | undefined;
+    /** IPv6. */
+    readonly expiresSeconds?: number | undefined;
+    readonly preference?: number | undefined;
+    readonly realms?: number | undefined;
 }
 
 /** Which of the routes to list; left out means all. */
@@ -190,6 +247,8 @@ export interface NeighbourOptions {
     readonly mac: MacText;
     /** NeighbourState value; default permanent. */
     readonly state?: number | undefined;
+    /** Bits of NeighbourFlag. */
+    readonly flags?: number | undefined;
 }
 
 /** Which neighbour to delete. */

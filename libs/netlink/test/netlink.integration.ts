@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
-import { Netlink, RouteProtocol, RouteScope, type NetlinkEvent, type VethOptions } from "../src/index.ts";
+import {
+    addAdvertisedRoute,
+    Netlink,
+    NeighbourState,
+    RouteProtocol,
+    RouteScope,
+    type NetlinkEvent,
+    type VethOptions,
+} from "../src/index.ts";
 import { ipJson, runIn, TestNamespaces, uniqueName } from "./netns.ts";
 
 const HOST_MAC = "02:00:00:00:01:01";
@@ -112,7 +121,9 @@ describe("links", () => {
         await host.createVeth(veth());
         const index = (await host.link("veth-a"))?.index ?? 0;
         await host.setLink(index, { name: "veth-b", mtu: 1400, mac: "02:00:00:00:01:03", alias: "a", up: true });
-        runIn(hostPath, "ip", "link", "property", "add", "dev", "veth-b", "altname", "a-name-longer-than-fifteen");
+        await host.addAltName(index, "a-name-longer-than-fifteen");
+        await expect(host.addAltName(index, "a-name-longer-than-fifteen")).rejects.toMatchObject({ code: "EEXIST" });
+        expect(ipJson(hostPath, "link", "show", "veth-b")[0]?.["altnames"]).toEqual(["a-name-longer-than-fifteen"]);
         await expect(host.link("a-name-longer-than-fifteen")).resolves.toMatchObject({
             index,
             name: "veth-b",
@@ -126,6 +137,11 @@ describe("links", () => {
         const link = await host.link(index);
         expect(link).toMatchObject({ up: false });
         expect(link).not.toHaveProperty("alias");
+        await expect(host.deleteAltName(index, "a-name-longer-than-fifteen")).resolves.toBe(true);
+        await expect(host.deleteAltName(index, "a-name-longer-than-fifteen")).resolves.toBe(false);
+        await host.setLink(index, { promiscuous: true });
+        await expect(host.link(index)).resolves.toMatchObject({ promiscuous: true, up: false, altNames: [] });
+        await host.setLink(index, { promiscuous: false });
         await host.setLink(index, { netnsPath: podPath });
         await expect(pod.link("veth-b")).resolves.toMatchObject({ kind: "veth" });
         await expect(host.link("veth-b")).resolves.toBeUndefined();
@@ -202,6 +218,119 @@ describe("addresses and routes", () => {
         await expect(pod.addresses(index)).resolves.toContainEqual(
             expect.objectContaining({ ip: parseIp("10.1.2.3") }),
         );
+    });
+
+    it("an address keeps its lifetime, label, metric and peer, as ip shows them", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        const lifetime = { preferredSeconds: 300, validSeconds: 600 };
+        const key = { index, ip: parseIp("10.1.2.3"), prefixLength: 32, peer: parseIp("10.1.2.4") };
+        await pod.addAddress({ ...key, broadcast: "none", label: "eth0:a", metric: 50, lifetime, protocol: 9 });
+        await pod.addAddress({ index, ip: parseIp("fd00::3"), prefixLength: 64, noDad: true, lifetime });
+        // Replaced without the flag it stays usable, and the flag is gone.
+        await pod.replaceAddress({ index, ip: parseIp("fd00::3"), prefixLength: 64, lifetime });
+        const shown = ipJson(podPath, "address", "show", "eth0")[0]?.["addr_info"] as Record<string, unknown>[];
+        expect(shown).toEqual(
+            expect.arrayContaining([
+                expect.objectContaining({ local: "10.1.2.3", address: "10.1.2.4", label: "eth0:a", metric: 50 }),
+                expect.objectContaining({ local: "fd00::3", dynamic: true }),
+            ]),
+        );
+        const six = shown.find(({ local }) => local === "fd00::3");
+        expect(six).not.toHaveProperty("nodad");
+        expect(six).not.toHaveProperty("tentative");
+        const read = (await pod.addresses(index)).find(({ ip }) => ip.family === 4);
+        expect(read).toMatchObject({ ...key, label: "eth0:a", metric: 50, permanent: false, protocol: 9 });
+        expect(read).not.toHaveProperty("broadcast");
+        expect(read?.lifetime?.validSeconds).toBeGreaterThan(590);
+        expect(read?.lifetime?.preferredSeconds).toBeLessThanOrEqual(300);
+        await expect(pod.deleteAddress(key)).resolves.toBe(true);
+    });
+
+    it("routes are appended, with metrics, type of service, preference and expiry, as ip shows them", async () => {
+        const index = await podLink();
+        await pod.batch((batch) =>
+            batch
+                .setLink(index, { up: true })
+                .addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 })
+                .addAddress({ index, ip: parseIp("fd00::3"), prefixLength: 64, noDad: true }),
+        );
+        const dst = parsePrefix("198.51.100.0/24");
+        const metrics = { 1: 4, 2: 1300, 8: 1200, 16: "cubic" };
+        const four = { dst, dev: index, via: parseIp("10.1.2.1"), protocol: 99, tos: 0x10, metrics };
+        await pod.appendRoute(four);
+        await expect(pod.appendRoute(four)).rejects.toMatchObject({ code: "EEXIST" });
+        await pod.appendRoute({ ...four, via: parseIp("10.1.2.2") });
+        const routes = await pod.routes({ protocol: 99 });
+        expect(routes.map(({ via }) => via && formatIp(via))).toEqual(["10.1.2.1", "10.1.2.2"]);
+        expect(routes[0]).toMatchObject(four);
+        expect(runIn(podPath, "ip", "route", "show", "198.51.100.0/24")).toContain(
+            "mtu lock 1300 advmss 1200 congctl cubic",
+        );
+        const six = { dst: parsePrefix("2001:db8::/32"), dev: index, via: parseIp("fd00::1"), protocol: 9, metric: 7 };
+        await pod.replaceRoute({ ...six, expiresSeconds: 300, preference: 3 });
+        const [read] = await pod.routes({ protocol: 9 });
+        expect(read).toMatchObject({ ...six, preference: 3 });
+        expect(read?.expiresSeconds).toBeGreaterThan(295);
+    });
+
+    it("a default route is taken for one that a router advertised", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        const route = { index, via: parseIp("fe80::1"), metric: 1025, expiresSeconds: 300, preference: 3 };
+        addAdvertisedRoute(route, podPath);
+        expect(() => addAdvertisedRoute(route, podPath)).toThrow(expect.objectContaining({ code: "EEXIST" }));
+        const [read] = (await pod.routes({ family: 6, dev: index })).filter(({ dst }) => dst.length === 0);
+        expect(read).toMatchObject({ via: route.via, metric: 1025, preference: 3, protocol: RouteProtocol.BOOT });
+        expect(read?.expiresSeconds).toBeGreaterThan(295);
+        // RTF_ADDRCONF and RTF_DEFAULT, by which the kernel knows its own.
+        const flags = runIn(podPath, "cat", "/proc/net/ipv6_route").match(/ 00000401 .* ([0-9a-f]{8}) +eth0$/m)?.[1];
+        expect(Number(`0x${flags}`) & 0x5_0000).toBe(0x5_0000);
+    });
+
+    it("of routes it is told that they use a next hop object or a tunnel", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        await pod.addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 });
+        runIn(podPath, "ip", "nexthop", "add", "id", "77", "via", "10.1.2.1", "dev", "eth0");
+        runIn(podPath, "ip", "route", "add", "198.18.1.0/24", "nhid", "77");
+        const encap = ["encap", "ip", "id", "5", "dst", "10.1.2.9", "via", "10.1.2.1", "dev", "eth0"];
+        runIn(podPath, "ip", "route", "add", "198.18.2.0/24", ...encap);
+        const routes = await pod.routes({ family: 4, dev: index, table: 254 });
+        const found = routes.map(({ dst, nextHopId, encapType }) => [
+            formatPrefix(dst),
+            nextHopId,
+            encapType !== undefined,
+        ]);
+        expect(found).toEqual([
+            ["10.1.2.0/24", undefined, false],
+            ["198.18.1.0/24", 77, false],
+            ["198.18.2.0/24", undefined, true],
+        ]);
+    });
+
+    it("a neighbour that is probed becomes reachable or fails", async () => {
+        const index = await podLink();
+        await pod.setLink(index, { up: true });
+        await pod.addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 });
+        const hostIndex = (await host.link("veth-a"))?.index ?? 0;
+        await host.addAddress({ index: hostIndex, ip: parseIp("10.1.2.1"), prefixLength: 24 });
+        const there = { index, ip: parseIp("10.1.2.1") };
+        const stateOf = async (text: string): Promise<number> => {
+            for (;;) {
+                const entry = (await pod.neighbours(index)).find(({ ip }) => formatIp(ip) === text);
+                const state = entry?.state ?? 0;
+                if ((state & (NeighbourState.REACHABLE | NeighbourState.FAILED)) !== 0) return state;
+                await sleep(10);
+            }
+        };
+        await pod.probeNeighbour(there);
+        expect(await stateOf("10.1.2.1")).toBe(NeighbourState.REACHABLE);
+        await pod.replaceNeighbour({ ...there, mac: HOST_MAC, state: NeighbourState.STALE });
+        await pod.probeNeighbour({ ...there, mac: HOST_MAC });
+        expect(await stateOf("10.1.2.1")).toBe(NeighbourState.REACHABLE);
+        await pod.probeNeighbour({ index, ip: parseIp("10.1.2.200") });
+        expect(await stateOf("10.1.2.200")).toBe(NeighbourState.FAILED);
     });
 
     it("routes are replaced in place and deleted once", async () => {

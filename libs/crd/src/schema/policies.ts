@@ -1,4 +1,11 @@
-import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation, transportAnnotation } from "../names.ts";
+import {
+    forceDeleteAnnotation,
+    macAnnotation,
+    podIpsAnnotation,
+    poolsAnnotation,
+    transportAnnotation,
+    uplinkCondition,
+} from "../names.ts";
 import { ipAllocations } from "../resources.ts";
 import { quoted } from "./cel.ts";
 
@@ -91,18 +98,48 @@ const ownNode = {
         `? request.userInfo.extra[${nodeName}][0] : ''`,
 };
 
-/** An agent announces by which addresses its own Node is reached, and changes nothing else of any Node. */
+/** What a kubelet, or the controllers of Kubernetes, write into the status of a Node. */
+const nodeStatus = [
+    "addresses",
+    "allocatable",
+    "capacity",
+    "daemonEndpoints",
+    "images",
+    "nodeInfo",
+    "phase",
+    "volumesAttached",
+    "volumesInUse",
+];
+
+/** An agent announces how its own Node is reached and whether its interface is bridged, and changes nothing else. */
 function agentNode(agent: string): PolicySpec {
+    const announced = [transportAnnotation, macAnnotation];
     const annotations = (object: string): string => `${object}.metadata.?annotations.orValue({})`;
     const kept = (one: string, other: string): string =>
-        `${annotations(one)}.all(key, key == ${quoted(transportAnnotation)} || ` +
+        `${annotations(one)}.all(key, key in [${announced.map(quoted).join(", ")}] || ` +
         `(key in ${annotations(other)} && ${annotations(one)}[key] == ${annotations(other)}[key]))`;
     const same = (field: string): string => `object.${field} == oldObject.${field}`;
-    const unchanged = ["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"].map(same);
+    const unchanged = [
+        ...["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"],
+        ...nodeStatus.map((field) => `?status.?${field}`),
+    ].map(same);
+    const otherConditions = (object: string): string =>
+        `${object}.?status.?conditions.orValue([]).filter(one, one.type != ${quoted(uplinkCondition)})`;
+    const rules = [
+        ...unchanged,
+        kept("object", "oldObject"),
+        kept("oldObject", "object"),
+        `${otherConditions("object")} == ${otherConditions("oldObject")}`,
+    ];
     return {
         failurePolicy: "Fail",
         matchConstraints: {
-            resourceRules: [{ apiGroups: [""], apiVersions: ["*"], resources: ["nodes"], operations: ["UPDATE"] }],
+            resourceRules: [
+                {
+                    ...{ apiGroups: [""], apiVersions: ["*"] },
+                    ...{ resources: ["nodes", "nodes/status"], operations: ["UPDATE"] },
+                },
+            ],
         },
         matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
         variables: [ownNode],
@@ -114,8 +151,8 @@ function agentNode(agent: string): PolicySpec {
                 reason: "Forbidden",
             },
             {
-                expression: [...unchanged, kept("object", "oldObject"), kept("oldObject", "object")].join(" && "),
-                message: `an agent changes nothing of its Node but the annotation ${transportAnnotation}`,
+                expression: rules.join(" && "),
+                message: `an agent changes nothing of its Node but the annotations ${announced.join(", ")} and the condition ${uplinkCondition}`,
                 reason: "Forbidden",
             },
         ],

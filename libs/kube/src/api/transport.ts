@@ -17,6 +17,15 @@ export interface HttpRequest {
     readonly stream?: boolean;
 }
 
+/** Where the server of a URL listens. */
+export function socketAddress(server: URL): { readonly host: string; readonly port: number } {
+    const defaultPort = server.protocol === "https:" ? 443 : 80;
+    return {
+        host: server.hostname.replace(/^\[|\]$/g, ""),
+        port: server.port === "" ? defaultPort : Number(server.port),
+    };
+}
+
 /** Sends one request; resolves with the headers, the body still to be read. The signal also ends the body. */
 export async function send(connection: Connection, request: HttpRequest): Promise<IncomingMessage> {
     const what = `${request.method} ${request.path}`;
@@ -24,10 +33,11 @@ export async function send(connection: Connection, request: HttpRequest): Promis
     const write = request.method !== "GET";
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const secure = connection.server.protocol === "https:";
+    const { host, port } = socketAddress(connection.server);
     const base = connection.server.pathname.replace(/\/$/, "");
     const outgoing = (secure ? httpsRequest : httpRequest)({
-        host: connection.server.hostname.replace(/^\[|\]$/g, ""),
-        port: connection.server.port === "" ? (secure ? 443 : 80) : Number(connection.server.port),
+        host,
+        port,
         method: request.method,
         path: base + request.path,
         agent: request.stream === true ? connection.streamAgent : connection.agent,

@@ -1,11 +1,14 @@
 import { familyBits, formatIp, ipToBytes, type Family, type IpAddress } from "@antrea/ip";
 import { badArgument, NetlinkError } from "../errors.ts";
-import { type Address, type AddressKey, type AddressOptions } from "../types.ts";
+import { type Address, type AddressKey, type AddressLifetime, type AddressOptions } from "../types.ts";
 import { Attributes } from "./attributes.ts";
 import { Reader, Writer } from "./bytes.ts";
 import { AddressAttribute, AddressFamily, AddressFlag, MessageFlag, MessageType, RouteScope } from "./constants.ts";
 import { linkIndex } from "./link.ts";
 import { CREATE, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+
+/** INFINITY_LIFE_TIME of struct ifa_cacheinfo. */
+const FOR_EVER = 0xffffffff;
 
 /** AF_INET or AF_INET6. */
 export function familyNumber(family: Family): number {
@@ -46,6 +49,10 @@ export function decodeAddress(payload: Uint8Array): Address | undefined {
     // IFA_FLAGS has the bits that do not fit into the 8 of the header, and those too.
     const flags = attributes.u32(AddressAttribute.FLAGS) ?? shortFlags;
     const hasPeer = local !== undefined && address !== undefined && local.value !== address.value;
+    const broadcast = family === 4 ? attributes.ip(AddressAttribute.BROADCAST, family) : undefined;
+    const lifetime = lifetimeOf(attributes.bytes(AddressAttribute.CACHEINFO));
+    const metric = attributes.u32(AddressAttribute.RT_PRIORITY);
+    const protocol = attributes.bytes(AddressAttribute.PROTO)?.[0];
     return {
         index,
         ip,
@@ -57,7 +64,23 @@ export function decodeAddress(payload: Uint8Array): Address | undefined {
         secondary: family === 4 && (flags & AddressFlag.SECONDARY) !== 0,
         tentative: (flags & AddressFlag.TENTATIVE) !== 0,
         dadFailed: (flags & AddressFlag.DADFAILED) !== 0,
+        flags,
+        ...(broadcast !== undefined && { broadcast }),
+        ...(lifetime !== undefined && { lifetime }),
+        ...(metric !== undefined && { metric }),
+        ...(protocol !== undefined && { protocol }),
     };
+}
+
+/** The first two numbers of struct ifa_cacheinfo. */
+function lifetimeOf(cacheInfo: Uint8Array | undefined): AddressLifetime | undefined {
+    if (cacheInfo === undefined) return undefined;
+    const reader = new Reader(cacheInfo, "address, lifetime");
+    const preferred = reader.u32();
+    const valid = reader.u32();
+    if (valid === FOR_EVER && preferred === FOR_EVER) return undefined;
+    const seconds = (value: number): number => (value === FOR_EVER ? Infinity : value);
+    return { preferredSeconds: seconds(preferred), validSeconds: seconds(valid) };
 }
 
 /** Asks for the addresses of one link or of all. */
@@ -80,6 +103,7 @@ export function replaceAddress(options: AddressOptions): Request {
 /** Deletes an address. */
 export function deleteAddress(key: AddressKey): Request {
     const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE).attribute(AddressAttribute.LOCAL, ipToBytes(key.ip));
+    if (key.peer !== undefined) body.attribute(AddressAttribute.ADDRESS, ipToBytes(key.peer));
     return {
         type: MessageType.DELADDR,
         flags: 0,
@@ -92,14 +116,24 @@ export function deleteAddress(key: AddressKey): Request {
 function newAddress(options: AddressOptions): Pick<Request, "type" | "body"> {
     const { ip, prefixLength } = options;
     const flags =
+        (options.flags ?? 0) |
         (options.noDad === true && ip.family === 6 ? AddressFlag.NODAD : 0) |
         (options.noPrefixRoute === true ? AddressFlag.NOPREFIXROUTE : 0);
     const body = ifaddrmsg(options, flags, options.scope ?? scopeOf(ip))
         .attribute(AddressAttribute.LOCAL, ipToBytes(ip))
-        .attribute(AddressAttribute.ADDRESS, ipToBytes(ip))
+        .attribute(AddressAttribute.ADDRESS, ipToBytes(options.peer ?? ip))
         .attributeU32(AddressAttribute.FLAGS, flags);
-    if (ip.family === 4 && prefixLength < 31 && scopeOf(ip) === RouteScope.UNIVERSE) {
-        body.attribute(AddressAttribute.BROADCAST, ipToBytes(broadcastOf(ip, prefixLength)));
+    const broadcast = options.broadcast ?? usualBroadcast(ip, prefixLength);
+    if (broadcast !== "none") body.attribute(AddressAttribute.BROADCAST, ipToBytes(broadcast));
+    if (options.label !== undefined) body.attributeText(AddressAttribute.LABEL, options.label);
+    if (options.metric !== undefined) body.attributeU32(AddressAttribute.RT_PRIORITY, options.metric);
+    if (options.protocol !== undefined) body.attribute(AddressAttribute.PROTO, Uint8Array.of(options.protocol));
+    const { lifetime } = options;
+    if (lifetime !== undefined) {
+        const { preferredSeconds, validSeconds } = lifetime;
+        body.nest(AddressAttribute.CACHEINFO, () =>
+            body.u32(wireSeconds(preferredSeconds)).u32(wireSeconds(validSeconds)).u32(0).u32(0),
+        );
     }
     return { type: MessageType.NEWADDR, body: body.finish() };
 }
@@ -121,8 +155,15 @@ function scopeOf(ip: IpAddress): number {
     return ip.family === 4 && ip.value >> 24n === 127n ? RouteScope.HOST : RouteScope.UNIVERSE;
 }
 
-function broadcastOf(ip: IpAddress, prefixLength: number): IpAddress {
+function usualBroadcast(ip: IpAddress, prefixLength: number): IpAddress | "none" {
+    if (ip.family !== 4 || prefixLength >= 31 || scopeOf(ip) !== RouteScope.UNIVERSE) return "none";
     return { family: 4, value: ip.value | ((1n << BigInt(32 - prefixLength)) - 1n) };
+}
+
+function wireSeconds(seconds: number): number {
+    if (seconds === Infinity) return FOR_EVER;
+    if (Number.isInteger(seconds) && seconds >= 0 && seconds < FOR_EVER) return seconds;
+    throw badArgument("lifetime of an address", seconds, "whole seconds or Infinity expected");
 }
 
 function textOf(key: AddressKey): string {

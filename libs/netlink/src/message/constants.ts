@@ -51,6 +51,8 @@ export const MessageType = {
     NEWNEIGH: 28,
     DELNEIGH: 29,
     GETNEIGH: 30,
+    NEWLINKPROP: 108,
+    DELLINKPROP: 109,
 } as const;
 
 /** nlmsg_flags. EXCL, REPLACE, CREATE belong to requests that make something, DUMP to those that ask. */
@@ -65,13 +67,17 @@ export const MessageFlag = {
     REPLACE: 0x100,
     EXCL: 0x200,
     CREATE: 0x400,
+    APPEND: 0x800,
 } as const;
 
 /** AF_* as rtnetlink uses them. */
 export const AddressFamily = { UNSPEC: 0, INET: 2, NETLINK: 16, PACKET: 17, INET6: 10 } as const;
 
 /** IFF_*. */
-export const LinkFlag = { UP: 0x1, LOOPBACK: 0x8, RUNNING: 0x40 } as const;
+export const LinkFlag = { UP: 0x1, LOOPBACK: 0x8, RUNNING: 0x40, PROMISCUOUS: 0x100 } as const;
+
+/** NLA_F_NESTED: the kernel wants it said of attributes that came late. */
+export const NESTED = 0x8000;
 
 /** IFLA_* of an interface. */
 export const LinkAttribute = {
@@ -99,34 +105,58 @@ export const LinkInfoAttribute = { KIND: 1, DATA: 2, VETH_PEER: 1 } as const;
 export const SKIP_STATS = 8;
 
 /** IFA_*. */
-export const AddressAttribute = { ADDRESS: 1, LOCAL: 2, LABEL: 3, BROADCAST: 4, FLAGS: 8 } as const;
+export const AddressAttribute = {
+    ADDRESS: 1,
+    LOCAL: 2,
+    LABEL: 3,
+    BROADCAST: 4,
+    CACHEINFO: 6,
+    FLAGS: 8,
+    RT_PRIORITY: 9,
+    PROTO: 11,
+} as const;
 
-/** IFA_F_*. */
+/** Bits of the flags of an address (IFA_F_*). Of IPv6, SECONDARY marks a temporary one. */
 export const AddressFlag = {
     SECONDARY: 0x01,
     NODAD: 0x02,
+    OPTIMISTIC: 0x04,
     DADFAILED: 0x08,
+    HOMEADDRESS: 0x10,
     TENTATIVE: 0x40,
     PERMANENT: 0x80,
+    MANAGETEMPADDR: 0x100,
     NOPREFIXROUTE: 0x200,
+    MCAUTOJOIN: 0x400,
 } as const;
 
-/** RTA_*, and RTAX_MTU within RTA_METRICS. */
+/** RTA_*, and RTAX_MTU and RTAX_CC_ALGO within RTA_METRICS. */
 export const RouteAttribute = {
     DST: 1,
+    SRC: 2,
     OIF: 4,
     GATEWAY: 5,
     PRIORITY: 6,
     PREFSRC: 7,
     METRICS: 8,
     MULTIPATH: 9,
+    FLOW: 11,
+    CACHEINFO: 12,
     TABLE: 15,
     VIA: 18,
+    PREF: 20,
+    ENCAP_TYPE: 21,
+    EXPIRES: 23,
+    NH_ID: 30,
     METRIC_MTU: 2,
+    METRIC_CC_ALGO: 16,
 } as const;
 
 /** RTNH_F_ONLINK and RTM_F_CLONED of rtm_flags. */
 export const RouteFlag = { ONLINK: 0x4, CLONED: 0x200 } as const;
+
+/** Bits of the flags of a neighbour (NTF_*). USE asks the kernel to look for it as if a packet went there. */
+export const NeighbourFlag = { USE: 0x01, PROXY: 0x08, EXT_LEARNED: 0x10, ROUTER: 0x80 } as const;
 
 /** NDA_*. */
 export const NeighbourAttribute = { DST: 1, LLADDR: 2, IFINDEX: 8 } as const;

@@ -10,6 +10,7 @@ import {
     LinkInfoAttribute,
     MessageFlag,
     MessageType,
+    NESTED,
     SKIP_STATS,
 } from "./constants.ts";
 import { CREATE, type Query, type Request } from "./request.ts";
@@ -54,6 +55,7 @@ export function decodeLink(payload: Uint8Array): Link | undefined {
         up: (flags & LinkFlag.UP) !== 0,
         running: (flags & LinkFlag.RUNNING) !== 0,
         loopback: (flags & LinkFlag.LOOPBACK) !== 0,
+        promiscuous: (flags & LinkFlag.PROMISCUOUS) !== 0,
         ...(master !== undefined && { master }),
         ...(peerIndex !== undefined && { peerIndex }),
         ...(peerNetnsId !== undefined && { peerNetnsId }),
@@ -126,7 +128,7 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
     if (changes.name !== undefined && typeof key === "string") {
         throw badArgument(`new name of link ${key}`, changes.name, "a link is renamed by its index, not by its name");
     }
-    const body = linkKey(new Writer(), key, changes.up);
+    const body = linkKey(new Writer(), key, changes);
     if (changes.mtu !== undefined) body.attributeU32(LinkAttribute.MTU, checkedMtu(changes.mtu));
     if (changes.mac !== undefined) body.attribute(LinkAttribute.ADDRESS, parseMac(changes.mac));
     if (changes.name !== undefined) body.attributeText(LinkAttribute.IFNAME, checkedName(changes.name));
@@ -136,6 +138,37 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
     if (netnsFd !== undefined) body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
     const what = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : `${field} ${value}`));
     return { type: MessageType.SETLINK, flags: 0, body: body.finish(), label: `set link ${key}: ${what.join(", ")}` };
+}
+
+/** Gives a link one more name, of up to 127 bytes. EEXIST if a link has it. */
+export function addAltName(index: number, name: string): Request {
+    return {
+        type: MessageType.NEWLINKPROP,
+        flags: CREATE | MessageFlag.APPEND,
+        body: properties(index, name),
+        label: `add alternative name ${name} to link ${index}`,
+    };
+}
+
+/** Takes an alternative name from a link. */
+export function deleteAltName(index: number, name: string): Request {
+    return {
+        type: MessageType.DELLINKPROP,
+        flags: 0,
+        body: properties(index, name),
+        label: `delete alternative name ${name} of link ${index}`,
+        absentCodes: ["ENOENT", "ENODEV"],
+    };
+}
+
+function properties(index: number, name: string): Uint8Array {
+    const length = new TextEncoder().encode(name).length;
+    if (length === 0 || length > MAX_ALTERNATIVE_NAME_BYTES) {
+        throw badArgument("alternative name of a link", name, `1 to ${MAX_ALTERNATIVE_NAME_BYTES} bytes allowed`);
+    }
+    const body = ifinfomsg(new Writer(), { index: linkIndex(index) });
+    body.nest(LinkAttribute.PROP_LIST | NESTED, () => body.attributeText(LinkAttribute.ALT_IFNAME, name));
+    return body.finish();
 }
 
 /** Deletes a link; of a veth pair both ends go. */
@@ -149,18 +182,23 @@ export function deleteLink(key: LinkKey): Request {
     };
 }
 
-function ifinfomsg(writer: Writer, fields: { readonly index?: number; readonly up?: boolean | undefined }): Writer {
-    const change = fields.up === undefined ? 0 : LinkFlag.UP;
+type SettableFlags = Pick<LinkChanges, "up" | "promiscuous">;
+
+function ifinfomsg(writer: Writer, fields: { readonly index?: number } & SettableFlags): Writer {
+    const bit = (value: boolean | undefined, flag: number): readonly [number, number] =>
+        value === undefined ? [0, 0] : [value ? flag : 0, flag];
+    const [up, changeUp] = bit(fields.up, LinkFlag.UP);
+    const [promiscuous, changePromiscuous] = bit(fields.promiscuous, LinkFlag.PROMISCUOUS);
     return writer
         .u32(AddressFamily.UNSPEC) // family, padding, type
         .u32(fields.index ?? 0)
-        .u32(fields.up === true ? LinkFlag.UP : 0)
-        .u32(change);
+        .u32(up | promiscuous)
+        .u32(changeUp | changePromiscuous);
 }
 
-function linkKey(writer: Writer, key: LinkKey, up?: boolean): Writer {
-    if (typeof key === "number") return ifinfomsg(writer, { index: linkIndex(key), up });
-    ifinfomsg(writer, { up });
+function linkKey(writer: Writer, key: LinkKey, { up, promiscuous }: SettableFlags = {}): Writer {
+    if (typeof key === "number") return ifinfomsg(writer, { index: linkIndex(key), up, promiscuous });
+    ifinfomsg(writer, { up, promiscuous });
     const length = new TextEncoder().encode(key).length;
     if (length === 0 || length > MAX_ALTERNATIVE_NAME_BYTES) {
         throw badArgument("name of a link", key, `1 to ${MAX_ALTERNATIVE_NAME_BYTES} bytes allowed`);

@@ -3,7 +3,14 @@ import { type Neighbour, type NeighbourKey, type NeighbourOptions } from "../typ
 import { familyNumber, familyOf } from "./address.ts";
 import { Attributes } from "./attributes.ts";
 import { Reader, Writer } from "./bytes.ts";
-import { AddressFamily, MessageFlag, MessageType, NeighbourAttribute, NeighbourState } from "./constants.ts";
+import {
+    AddressFamily,
+    MessageFlag,
+    MessageType,
+    NeighbourAttribute,
+    NeighbourFlag,
+    NeighbourState,
+} from "./constants.ts";
 import { linkIndex } from "./link.ts";
 import { CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
 
@@ -36,7 +43,7 @@ export function queryNeighbours(index?: number): Query {
 /** Makes a neighbour entry, in place of one for the same address. */
 export function replaceNeighbour(options: NeighbourOptions): Request {
     const { index, ip, mac, state = NeighbourState.PERMANENT } = options;
-    const body = ndmsg(familyNumber(ip.family), linkIndex(index), state)
+    const body = ndmsg(familyNumber(ip.family), linkIndex(index), state, options.flags)
         .attribute(NeighbourAttribute.DST, ipToBytes(ip))
         .attribute(NeighbourAttribute.LLADDR, parseMac(mac));
     return {
@@ -44,6 +51,25 @@ export function replaceNeighbour(options: NeighbourOptions): Request {
         flags: CREATE_OR_REPLACE,
         body: body.finish(),
         label: `replace neighbour ${formatIp(ip)} (${mac}) on link ${index}`,
+    };
+}
+
+/**
+ * Makes the kernel ask for a neighbour (ARP, ND) as if a packet went there: its entry becomes reachable or failed. With
+ * the MAC address that is known so far, that one is asked, and the entry is of use meanwhile.
+ */
+export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac?: string | undefined }): Request {
+    const body =
+        mac === undefined
+            ? ndmsg(familyNumber(ip.family), linkIndex(index), 0, NeighbourFlag.USE)
+            : ndmsg(familyNumber(ip.family), linkIndex(index), NeighbourState.PROBE);
+    body.attribute(NeighbourAttribute.DST, ipToBytes(ip));
+    if (mac !== undefined) body.attribute(NeighbourAttribute.LLADDR, parseMac(mac));
+    return {
+        type: MessageType.NEWNEIGH,
+        flags: CREATE_OR_REPLACE,
+        body: body.finish(),
+        label: `probe neighbour ${formatIp(ip)} on link ${index}`,
     };
 }
 
@@ -59,6 +85,6 @@ export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
     };
 }
 
-function ndmsg(family: number, index: number, state: number): Writer {
-    return new Writer().u8(family).u8(0).u16(0).u32(index).u16(state).u8(0).u8(0);
+function ndmsg(family: number, index: number, state: number, flags = 0): Writer {
+    return new Writer().u8(family).u8(0).u16(0).u32(index).u16(state).u8(flags).u8(0);
 }

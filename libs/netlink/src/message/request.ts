@@ -17,3 +17,5 @@ export type Query = Omit<Request, "absentCodes">;
 
 export const CREATE: number = MessageFlag.CREATE | MessageFlag.EXCL;
 export const CREATE_OR_REPLACE: number = MessageFlag.CREATE | MessageFlag.REPLACE;
+/** Beside what is there, after it. */
+export const APPEND: number = MessageFlag.CREATE | MessageFlag.APPEND;

@@ -9,9 +9,9 @@ import {
     type IpAddress,
 } from "@antrea/ip";
 import { badArgument, NetlinkError } from "../errors.ts";
-import { type NextHop, type Route, type RouteFilter, type RouteOptions } from "../types.ts";
+import { type NextHop, type Route, type RouteFilter, type RouteMetrics, type RouteOptions } from "../types.ts";
 import { checkedLength, familyNumber, familyOf } from "./address.ts";
-import { Attributes } from "./attributes.ts";
+import { Attributes, listAttributes, textOf as attributeText } from "./attributes.ts";
 import { Reader, Writer } from "./bytes.ts";
 import {
     MessageFlag,
@@ -24,7 +24,7 @@ import {
     RouteType,
 } from "./constants.ts";
 import { linkIndex } from "./link.ts";
-import { CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+import { APPEND, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
 
 const TYPES_WITHOUT_LINK: readonly number[] = [
     RouteType.BLACKHOLE,
@@ -32,6 +32,9 @@ const TYPES_WITHOUT_LINK: readonly number[] = [
     RouteType.PROHIBIT,
     RouteType.THROW,
 ];
+
+/** USER_HZ: what the kernel counts the rest of a route's life in. */
+const TICKS_A_SECOND = 100;
 
 /** sizeof(struct rtnexthop). */
 const NEXT_HOP_BYTES = 8;
@@ -41,7 +44,8 @@ export function decodeRoute(payload: Uint8Array): Route | undefined {
     const reader = new Reader(payload, "route");
     const family = familyOf(reader.u8());
     const length = reader.u8();
-    reader.skip(2); // rtm_src_len, rtm_tos
+    const fromLength = reader.u8();
+    const tos = reader.u8();
     const shortTable = reader.u8();
     const protocol = reader.u8();
     const scope = reader.u8();
@@ -54,6 +58,13 @@ export function decodeRoute(payload: Uint8Array): Route | undefined {
     const dev = attributes.u32(RouteAttribute.OIF);
     const src = attributes.ip(RouteAttribute.PREFSRC, family);
     const mtu = attributes.nested(RouteAttribute.METRICS)?.u32(RouteAttribute.METRIC_MTU);
+    const metrics = metricsOf(attributes.bytes(RouteAttribute.METRICS));
+    const from = attributes.ip(RouteAttribute.SRC, family);
+    const expiresSeconds = expiryOf(attributes.bytes(RouteAttribute.CACHEINFO));
+    const preference = attributes.bytes(RouteAttribute.PREF)?.[0] ?? 0;
+    const realms = attributes.u32(RouteAttribute.FLOW);
+    const encapType = encapTypeOf(attributes.bytes(RouteAttribute.ENCAP_TYPE));
+    const nextHopId = attributes.u32(RouteAttribute.NH_ID);
     return {
         family,
         dst: prefixOf(dst, checkedLength(length, family, "route")),
@@ -69,7 +80,41 @@ export function decodeRoute(payload: Uint8Array): Route | undefined {
         onlink: (flags & RouteFlag.ONLINK) !== 0,
         cloned: (flags & RouteFlag.CLONED) !== 0,
         nextHops: nextHops(attributes.bytes(RouteAttribute.MULTIPATH), family),
+        ...(metrics !== undefined && { metrics }),
+        ...(tos !== 0 && { tos }),
+        ...(from !== undefined && { from: prefixOf(from, checkedLength(fromLength, family, "route, source")) }),
+        ...(expiresSeconds !== undefined && { expiresSeconds }),
+        ...(preference !== 0 && { preference }),
+        ...(realms !== undefined && { realms }),
+        ...(encapType !== undefined && { encapType }),
+        ...(nextHopId !== undefined && { nextHopId }),
     };
+}
+
+function metricsOf(list: Uint8Array | undefined): RouteMetrics | undefined {
+    if (list === undefined || list.length === 0) return undefined;
+    return Object.fromEntries(
+        listAttributes(list, "route, metrics").map(([type, payload]) => [
+            type,
+            type === RouteAttribute.METRIC_CC_ALGO
+                ? attributeText(payload)
+                : new Reader(payload, "route, metric").u32(),
+        ]),
+    );
+}
+
+/** rta_expires, the third number of struct rta_cacheinfo: 0 for ever. An IPv4 route has none. */
+function expiryOf(cacheInfo: Uint8Array | undefined): number | undefined {
+    if (cacheInfo === undefined) return undefined;
+    const reader = new Reader(cacheInfo, "route, expiry");
+    reader.skip(8);
+    const ticks = reader.i32();
+    return ticks === 0 ? undefined : Math.max(0, Math.round(ticks / TICKS_A_SECOND));
+}
+
+function encapTypeOf(payload: Uint8Array | undefined): number | undefined {
+    const type = payload === undefined ? 0 : new Reader(payload, "route, encapsulation").u16();
+    return type === 0 ? undefined : type;
 }
 
 /** RTA_GATEWAY, or RTA_VIA where the gateway is of the other family: its family number, then the address. */
@@ -132,6 +177,15 @@ export function queryRoutes(family: Family, filter: RouteFilter): Query {
 
 /** Makes a route, in place of one with the same destination, table and metric. */
 export function replaceRoute(options: RouteOptions): Request {
+    return { ...newRoute(options), flags: CREATE_OR_REPLACE, label: `replace ${textOf(options)}` };
+}
+
+/** Makes a route beside others with the same destination, table and metric; EEXIST if this very route is there. */
+export function appendRoute(options: RouteOptions): Request {
+    return { ...newRoute(options), flags: APPEND, label: `append ${textOf(options)}` };
+}
+
+function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
     const type = options.type ?? RouteType.UNICAST;
     if (options.dev === undefined && !TYPES_WITHOUT_LINK.includes(type)) {
         throw badArgument(
@@ -142,15 +196,22 @@ export function replaceRoute(options: RouteOptions): Request {
     }
     const body = rtmsg(options, { type, protocol: options.protocol ?? RouteProtocol.STATIC, scope: scopeOf(options) });
     const { mtu } = options;
-    if (mtu !== undefined) {
-        body.nest(RouteAttribute.METRICS, () => body.attributeU32(RouteAttribute.METRIC_MTU, mtu));
+    const metrics = Object.entries({
+        ...options.metrics,
+        ...(mtu === undefined ? {} : { [RouteAttribute.METRIC_MTU]: mtu }),
+    });
+    if (metrics.length > 0) {
+        body.nest(RouteAttribute.METRICS, () => {
+            for (const [number, value] of metrics) {
+                if (typeof value === "number") body.attributeU32(Number(number), value);
+                else body.attributeText(Number(number), value);
+            }
+        });
     }
-    return {
-        type: MessageType.NEWROUTE,
-        flags: CREATE_OR_REPLACE,
-        body: body.finish(),
-        label: `replace ${textOf(options)}`,
-    };
+    if (options.realms !== undefined) body.attributeU32(RouteAttribute.FLOW, options.realms);
+    if (options.expiresSeconds !== undefined) body.attributeU32(RouteAttribute.EXPIRES, options.expiresSeconds);
+    if (options.preference !== undefined) body.attribute(RouteAttribute.PREF, Uint8Array.of(options.preference));
+    return { type: MessageType.NEWROUTE, body: body.finish() };
 }
 
 /** Deletes the first route that fits all that is given. */
@@ -180,8 +241,8 @@ function rtmsg(
     const body = new Writer()
         .u8(familyNumber(family))
         .u8(length)
-        .u8(0)
-        .u8(0)
+        .u8(options.from?.length ?? 0)
+        .u8(options.tos ?? 0)
         .u8(shortTable(table))
         .u8(fields.protocol)
         .u8(fields.scope)
@@ -189,6 +250,9 @@ function rtmsg(
         .u32(options.onlink === true ? RouteFlag.ONLINK : 0);
     if (dst !== "default" && length > 0) {
         body.attribute(RouteAttribute.DST, ipToBytes({ family, value: dst.base }));
+    }
+    if (options.from !== undefined) {
+        body.attribute(RouteAttribute.SRC, ipToBytes({ family, value: options.from.base }));
     }
     if (via !== undefined) gatewayAttribute(body, family, via);
     if (dev !== undefined) body.attributeU32(RouteAttribute.OIF, linkIndex(dev));

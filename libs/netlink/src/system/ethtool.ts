@@ -13,6 +13,7 @@ const SIOCETHTOOL = 0x8946;
 const Checksum = { GET: 0x16, SET: 0x17 } as const;
 const TcpSegmentation = { GET: 0x1e, SET: 0x1f } as const;
 const GenericSegmentation = { GET: 0x23, SET: 0x24 } as const;
+const GenericReceive = { GET: 0x2b, SET: 0x2c } as const;
 
 /**
  * Switches transmit checksum offload of a link on or off, and with it the segmentation offloads, which need it. On the
@@ -35,6 +36,21 @@ export function setTxChecksumOffload(name: string, enabled: boolean, netnsPath?:
 /** Whether transmit checksum offload of a link is on. */
 export function txChecksumOffload(name: string, netnsPath?: string): boolean {
     return withEthtool(netnsPath, (call) => call(name, Checksum.GET, 0)) !== 0;
+}
+
+/** Whether the kernel merges packets that a link receives into larger ones (generic receive offload). */
+export function receiveMerging(name: string, netnsPath?: string): boolean {
+    return withEthtool(netnsPath, (call) => call(name, GenericReceive.GET, 0)) !== 0;
+}
+
+/**
+ * Switches generic receive offload of a link on or off. The userspace datapath of OVS takes no frame that is larger than
+ * the MTU, so what was merged before it sees it is lost. Idempotent. Throws `ENODEV` if there is no such link.
+ */
+export function setReceiveMerging(name: string, enabled: boolean, netnsPath?: string): void {
+    withEthtool(netnsPath, (call) => {
+        if ((call(name, GenericReceive.GET, 0) !== 0) !== enabled) call(name, GenericReceive.SET, enabled ? 1 : 0);
+    });
 }
 
 /** Runs one ethtool command on a link and gives back the number of its struct ethtool_value. */

@@ -40,6 +40,7 @@ describe("captured messages", () => {
             up: false,
             running: false,
             loopback: false,
+            promiscuous: false,
             peerIndex: 2,
             peerNetnsId: 0,
             alias: "ns/pod c0ffee",
@@ -50,21 +51,23 @@ describe("captured messages", () => {
 
     it("addresses of both families, one with a peer", () => {
         const decoded = payloads(captured.addresses, 20).map(decodeAddress);
-        const common = { permanent: true, secondary: false, tentative: false, dadFailed: false };
+        const common = { permanent: true, secondary: false, tentative: false, dadFailed: false, flags: 0x80 };
+        const broadcast = { family: 4, value: 0x0a0102ffn };
         expect(decoded.map((address) => address && { ...address, ip: formatIp(address.ip) })).toEqual([
             { ...common, index: 1, ip: "127.0.0.1", prefixLength: 8, scope: 254, label: "lo" },
-            { ...common, index: 2, ip: "10.1.2.3", prefixLength: 24, scope: 0, label: "eth0" },
+            { ...common, index: 2, ip: "10.1.2.3", prefixLength: 24, scope: 0, label: "eth0", broadcast },
             {
                 ...common,
                 index: 2,
                 ip: "192.0.2.1",
                 peer: { family: 4, value: 0xc0000202n },
+                flags: 0x280,
                 prefixLength: 32,
                 scope: 0,
                 label: "eth0",
             },
-            { ...common, index: 1, ip: "::1", prefixLength: 128, scope: 254 },
-            { ...common, index: 2, ip: "fd00::3", prefixLength: 64, scope: 0, tentative: true },
+            { ...common, index: 1, ip: "::1", prefixLength: 128, scope: 254, protocol: 1 },
+            { ...common, index: 2, ip: "fd00::3", prefixLength: 64, scope: 0, tentative: true, flags: 0xc0 },
         ]);
     });
 
@@ -103,6 +106,7 @@ describe("captured messages", () => {
                 protocol: 42,
                 metric: 7,
                 mtu: 1400,
+                metrics: { 2: 1400 },
                 nextHops: [],
             },
             { ...common, dst: "10.1.2.0/24", dev: 2, src: "10.1.2.3", protocol: 2, scope: 253, nextHops: [] },
@@ -118,6 +122,16 @@ describe("captured messages", () => {
             },
             { ...common, family: 6, dst: "::/0", via: "fe80::1", dev: 2, metric: 1024, nextHops: [] },
         ]);
+    });
+
+    it("of a route that leads into a tunnel, uses a next hop object or expires, that it does", () => {
+        const route = (attributes: string): string => "0a40000000090001" + "00000000" + attributes;
+        expect(decodeRoute(fromHex(route("06001500" + "0100" + "0000" + "08001e00" + "4d000000")))).toMatchObject({
+            encapType: 1,
+            nextHopId: 77,
+        });
+        const expiry = "24000c00" + "00".repeat(8) + "30750000" + "00".repeat(20);
+        expect(decodeRoute(fromHex(route(expiry)))).toMatchObject({ expiresSeconds: 300 });
     });
 
     it("neighbours, one without a MAC address", () => {

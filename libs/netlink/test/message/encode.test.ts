@@ -2,9 +2,17 @@ import { describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import fc from "fast-check";
 import { addAddress, decodeAddress, deleteAddress } from "../../src/message/address.ts";
-import { createVeth, decodeLink, deleteLink, queryLink, setLink } from "../../src/message/link.ts";
-import { decodeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
-import { decodeRoute, deleteRoute, replaceRoute } from "../../src/message/route.ts";
+import {
+    addAltName,
+    createVeth,
+    decodeLink,
+    deleteAltName,
+    deleteLink,
+    queryLink,
+    setLink,
+} from "../../src/message/link.ts";
+import { decodeNeighbour, probeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
+import { appendRoute, decodeRoute, deleteRoute, replaceRoute } from "../../src/message/route.ts";
 import { type VethOptions } from "../../src/types.ts";
 import { fromHex } from "./captured.ts";
 
@@ -80,6 +88,19 @@ describe("requests", () => {
         );
     });
 
+    it("addresses read back with peer, lifetime, label, metric, flags and maker", () => {
+        const whole = {
+            ...{ index: 2, ip: parseIp("10.1.2.3"), prefixLength: 32, peer: parseIp("10.1.2.4"), scope: 253 },
+            ...{ label: "eth0:a", metric: 7, protocol: 3, flags: 0x200, broadcast: parseIp("10.1.2.9") },
+            lifetime: { preferredSeconds: 0, validSeconds: Infinity },
+        };
+        expect(decodeAddress(addAddress(whole).body)).toMatchObject(whole);
+        expect(decodeAddress(deleteAddress(whole).body)).toMatchObject({ ip: whole.ip, peer: whole.peer });
+        const none = addAddress({ ...whole, broadcast: "none", lifetime: undefined }).body;
+        expect(decodeAddress(none)).not.toHaveProperty("broadcast");
+        expect(decodeAddress(none)).not.toHaveProperty("lifetime");
+    });
+
     it.each([
         ["broadcast address", "10.1.2.3", 24, "080004000a0102ff"],
         ["none for a point-to-point prefix", "10.1.2.3", 31, ""],
@@ -126,6 +147,60 @@ describe("requests", () => {
         });
     });
 
+    it("routes read back with all that can be said of them", () => {
+        const four = {
+            ...{
+                dst: parsePrefix("10.0.0.0/8"),
+                dev: 2,
+                via: parseIp("10.1.2.1"),
+                src: parseIp("10.1.2.3"),
+                tos: 0x10,
+            },
+            ...{
+                table: 1000,
+                metric: 5,
+                realms: 0x10002,
+                protocol: 99,
+                metrics: { 1: 4, 2: 1400, 8: 1200, 16: "cubic" },
+            },
+        };
+        expect(decodeRoute(appendRoute(four).body)).toMatchObject({ ...four, mtu: 1400 });
+        const six = { dst: parsePrefix("fd00::/64"), from: parsePrefix("fd01::/48"), dev: 2, preference: 3 };
+        expect(decodeRoute(appendRoute(six).body)).toMatchObject(six);
+        expect(Buffer.from(replaceRoute({ ...six, expiresSeconds: 300 }).body).toString("hex")).toContain(
+            "080017002c010000",
+        );
+        expect(decodeRoute(replaceRoute({ ...six, mtu: 1300, metrics: { 2: 1400 } }).body)).toMatchObject({
+            mtu: 1300,
+        });
+    });
+
+    it("a neighbour is probed by its MAC address if that is known, else as a packet would", () => {
+        const key = { index: 2, ip: parseIp("10.1.2.9") };
+        expect(decodeNeighbour(probeNeighbour(key).body)).toEqual({ ...key, state: 0, flags: 1 });
+        const mac = "02:00:00:00:00:09";
+        expect(decodeNeighbour(probeNeighbour({ ...key, mac }).body)).toEqual({ ...key, mac, state: 0x10, flags: 0 });
+    });
+
+    it("alternative names are properties, nested as the kernel wants it", () => {
+        const { type, flags, body } = addAltName(5, "ab");
+        expect({ type, flags, hex: Buffer.from(body.subarray(16)).toString("hex") }).toEqual({
+            type: 108,
+            flags: 0xe00,
+            hex: "0c00348007003500" + "61620000",
+        });
+        expect(decodeLink(deleteAltName(5, "ab").body)).toMatchObject({ index: 5, altNames: ["ab"] });
+    });
+
+    it("a link is told to be promiscuous without a word on whether it is up", () => {
+        expect(Buffer.from(setLink(5, { promiscuous: true }).body.subarray(8)).toString("hex")).toBe(
+            "0001000000010000",
+        );
+        expect(Buffer.from(setLink(5, { promiscuous: false, up: true }).body.subarray(8)).toString("hex")).toBe(
+            "0100000001010000",
+        );
+    });
+
     it("neighbours read back as they were", () => {
         fc.assert(
             fc.property(ip, (address) => {
@@ -150,6 +225,16 @@ describe("arguments that cannot be sent", () => {
         ["alias of 256 bytes", () => setLink(2, { alias: "ä".repeat(128) }), "at most 255 bytes"],
         ["alias with NUL", () => setLink(2, { alias: "a\0b" }), "NUL"],
         ["renaming by name", () => setLink("a", { name: "b" }), "by its index"],
+        ["alternative name of 128 bytes", () => addAltName(1, "a".repeat(128)), "1 to 127"],
+        [
+            "lifetime",
+            () =>
+                addAddress({
+                    ...{ index: 1, ip: ip4, prefixLength: 24 },
+                    lifetime: { preferredSeconds: 0.5, validSeconds: 1 },
+                }),
+            "whole seconds",
+        ],
         ["index 0", () => deleteLink(0), "positive"],
         ["index that is no number", () => addAddress({ index: 1.5, ip: ip4, prefixLength: 24 }), "positive"],
         ["key of 128 bytes", () => queryLink("a".repeat(128)), "1 to 127"],

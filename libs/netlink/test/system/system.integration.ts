@@ -9,7 +9,9 @@ import {
     inNetns,
     Netlink,
     netnsIdentity,
+    receiveMerging,
     sendFrames,
+    setReceiveMerging,
     setSysctl,
     setTxChecksumOffload,
     txChecksumOffload,
@@ -113,6 +115,16 @@ describe("setTxChecksumOffload", () => {
         expect(txChecksumOffload("eth1", path)).toBe(true);
         setTxChecksumOffload("eth0", true, path);
         expect(features()).toEqual(before);
+    });
+
+    it("switches the merging of received packets on and off", async () => {
+        await addPair();
+        for (const wanted of [true, true, false, false]) {
+            setReceiveMerging("eth0", wanted, path);
+            expect(receiveMerging("eth0", path)).toBe(wanted);
+            expect(features()["generic-receive-offload"]).toBe(wanted ? "on" : "off");
+        }
+        expect(() => receiveMerging("nothing", path)).toThrow(expect.objectContaining({ code: "ENODEV" }));
     });
 
     it("switches it off on a tap device, as OVS has them in userspace", () => {

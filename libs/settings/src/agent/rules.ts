@@ -2,6 +2,7 @@ import { type Notice, type Rule } from "../load.ts";
 import { type AgentConfig } from "./schema.ts";
 
 const here = "not available in this version";
+const bridging = "with enableBridgingMode";
 
 export const agentRules: readonly Rule<AgentConfig>[] = [
     {
@@ -31,9 +32,25 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             trafficEncryptionMode === "none" ? undefined : { key: "trafficEncryptionMode", rule: `${here}; use none` },
     },
     {
-        keys: ["enableBridgingMode"],
-        check: ({ enableBridgingMode }) =>
-            enableBridgingMode ? { key: "enableBridgingMode", rule: `${here}; use false` } : undefined,
+        keys: ["enableBridgingMode", "featureGates"],
+        check: ({ enableBridgingMode }, gates) =>
+            enableBridgingMode && !gates.enabled("AntreaIPAM")
+                ? { key: "featureGates.AntreaIPAM", rule: `must be true ${bridging}, which is for Pods of IPPools` }
+                : undefined,
+    },
+    {
+        keys: ["enableBridgingMode", "trafficEncapMode"],
+        check: ({ enableBridgingMode, trafficEncapMode }) =>
+            enableBridgingMode && trafficEncapMode !== "noEncap"
+                ? { key: "trafficEncapMode", rule: `must be noEncap ${bridging}: bridged Pods are not in tunnels` }
+                : undefined,
+    },
+    {
+        keys: ["enableBridgingMode", "noSNAT"],
+        check: ({ enableBridgingMode, noSNAT }) =>
+            enableBridgingMode && !noSNAT
+                ? { key: "noSNAT", rule: `must be true ${bridging}: the network must know the podCIDRs` }
+                : undefined,
     },
     {
         keys: ["nodeType"],
@@ -81,6 +98,14 @@ const withoutEffect: readonly [key: string, isOn: (config: AgentConfig) => boole
     ["secondaryNetwork.ovsBridges", ({ secondaryNetwork }) => secondaryNetwork.ovsBridges.length > 0],
 ];
 
-export const agentNotices: readonly Notice<AgentConfig>[] = withoutEffect.map(([key, isOn]) => ({
-    check: (config) => (isOn(config) ? `${key} has no effect: the feature is ${here}` : undefined),
-}));
+export const agentNotices: readonly Notice<AgentConfig>[] = [
+    ...withoutEffect.map(([key, isOn]) => ({
+        check: (config: AgentConfig) => (isOn(config) ? `${key} has no effect: the feature is ${here}` : undefined),
+    })),
+    {
+        check: ({ enableBridgingMode, ovsDatapathType }) =>
+            enableBridgingMode && ovsDatapathType === "netdev"
+                ? "enableBridgingMode with ovsDatapathType netdev is for trials: all traffic of the Node passes a process in userspace; use system in production"
+                : undefined,
+    },
+];

@@ -73,7 +73,12 @@ export const agentSchema = member({
     serviceCIDRv6: cidrOrEmpty(6).prefault(""),
     trafficEncryptionMode: oneOfAnyCase("none", "ipsec", "wireGuard").default("none"),
     wireGuard: group({ port: port.default(51_820) }),
+    /** Pods of IPPools live in the network behind the Node's interface, which becomes a port of the OVS bridge. */
     enableBridgingMode: flag.default(false),
+    uplink: group({
+        /** How long gateway and API server may both be away after the interface was moved, before it is moved back. */
+        checkTimeout: duration().default(15_000),
+    }),
     /** Addresses from IPPools (gate AntreaIPAM). */
     ipam: group({
         /** How long an address that was freed stays unused, unless nothing else is left. */

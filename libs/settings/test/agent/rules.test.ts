@@ -32,7 +32,15 @@ describe("rules of antrea-agent.conf", () => {
             { trafficEncryptionMode: "WireGuard" },
             [`trafficEncryptionMode: "WireGuard": ${later}; use none`],
         ],
-        ["bridging", { enableBridgingMode: true }, [`enableBridgingMode: true: ${later}; use false`]],
+        [
+            "bridging without anything that it needs",
+            { enableBridgingMode: true, trafficEncapMode: "encap" },
+            [
+                'trafficEncapMode: "encap": must be noEncap with enableBridgingMode: bridged Pods are not in tunnels',
+                "featureGates.AntreaIPAM: nothing (default): must be true with enableBridgingMode, which is for Pods of IPPools",
+                "noSNAT: false (default): must be true with enableBridgingMode: the network must know the podCIDRs",
+            ],
+        ],
         ["external Node", { nodeType: "externalNode" }, [`nodeType: "externalNode": ${later}; use k8sNode`]],
         [
             "gateway called as the bridge",

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
+import { OpenFlowConnection } from "@antrea/openflow/connection";
+import { PrivateOvs } from "@antrea/openflow/testing";
+import { bridgedPeerFlows, pipelineFlows, podFlows, tunnelPeerFlows, vlanFlows, type FlowSet } from "../src/index.ts";
+import {
+    exampleBridgedPeer,
+    exampleBridgedPod,
+    exampleBridgingNode,
+    examplePeer,
+    examplePod,
+    exampleTunnelNode,
+    exampleVlan,
+} from "./examples.ts";
+
+const ignore = (): void => undefined;
+const keys = (flows: readonly Flow[]): string[] => flows.map((flow) => `${flowKey(flow)} ${flowBodyKey(flow)}`).sort();
+
+// The agent compares what it wants with what the switch says it has: a flow that came back in other words would be sent
+// again and again.
+describe("flows by OpenFlow", () => {
+    let ovs: PrivateOvs;
+    let connection: OpenFlowConnection;
+
+    beforeAll(async () => {
+        ovs = await PrivateOvs.start({ network: "own" });
+        const bridge = PrivateOvs.deviceName("wire");
+        await ovs.addBridge(bridge);
+        const logger = { debug: ignore, info: ignore, warn: ignore };
+        connection = new OpenFlowConnection({ logger }, { socketPath: ovs.mgmtSocket(bridge) });
+        connection.start(new AbortController().signal);
+    });
+
+    afterAll(async () => {
+        await connection.close();
+        await ovs[Symbol.asyncDispose]();
+    });
+
+    beforeEach(() => connection.bundle([{ command: "delete", flow: { match: {} } }]));
+
+    it.each<[name: string, sets: readonly FlowSet[]]>([
+        ["with tunnels", [pipelineFlows(exampleTunnelNode()), podFlows(examplePod(1)), tunnelPeerFlows(examplePeer())]],
+        [
+            "in bridging mode",
+            [
+                pipelineFlows(exampleBridgingNode()),
+                podFlows(examplePod(1)),
+                podFlows(exampleBridgedPod(3, 0)),
+                podFlows(exampleBridgedPod(5, 2)),
+                vlanFlows(exampleVlan(0, 3)),
+                vlanFlows(exampleVlan(2, 5)),
+                bridgedPeerFlows(exampleBridgedPeer()),
+            ],
+        ],
+    ])("come back from the switch as they were sent: %s", async (_name, sets) => {
+        const flows = sets.flatMap((set) => set.flows);
+        await connection.bundle(flows.map((flow) => ({ command: "add", flow })));
+        expect(keys(await connection.dumpFlows())).toEqual(keys(flows));
+    });
+});

@@ -1,0 +1,58 @@
+import { closeSync } from "node:fs";
+import { ipToBytes, type IpAddress } from "@antrea/ip";
+import { badArgument } from "../errors.ts";
+import { LITTLE_ENDIAN } from "../message/bytes.ts";
+import { AddressFamily } from "../message/constants.ts";
+import { linkIndex } from "../message/link.ts";
+import { SocketType } from "../socket/constants.ts";
+import { checked } from "./errno.ts";
+import { libc } from "./libc.ts";
+import { inNetns } from "./namespace.ts";
+
+const SIOCADDRT = 0x890b;
+const TICKS_A_SECOND = 100n;
+
+/** RTF_* of linux/ipv6_route.h: what the kernel gives a default route that a router advertised. */
+const Flag = { UP: 0x1, GATEWAY: 0x2, DEFAULT: 0x1_0000, ADDRCONF: 0x4_0000, EXPIRES: 0x40_0000 } as const;
+const PREFERENCE_SHIFT = 27;
+
+export interface AdvertisedRoute {
+    readonly index: number;
+    /** The router's link-local address. */
+    readonly via: IpAddress;
+    readonly metric: number;
+    readonly expiresSeconds: number;
+    /** As in Route. */
+    readonly preference?: number | undefined;
+}
+
+/**
+ * Makes an IPv6 default route that the kernel takes for one that it learned from a router advertisement: the next one of
+ * that router prolongs, replaces (if it has another metric) or ends it. One made by netlink it would not know, and it
+ * passes over the rest of an advertisement whose route it cannot add. Shown as made by "boot". Throws `EEXIST` if there
+ * is one with this gateway and metric.
+ */
+export function addAdvertisedRoute(route: AdvertisedRoute, netnsPath?: string): void {
+    const { index, via, metric, expiresSeconds, preference = 0 } = route;
+    if (via.family !== 6) throw badArgument("gateway of an advertised route", via.family, "an IPv6 address expected");
+    const request = new Uint8Array(80); // struct in6_rtmsg: destination and source stay ::/0
+    const view = new DataView(request.buffer);
+    request.set(ipToBytes(via), 32);
+    view.setUint32(56, metric, LITTLE_ENDIAN);
+    view.setBigUint64(64, BigInt(expiresSeconds) * TICKS_A_SECOND, LITTLE_ENDIAN);
+    const flags = Flag.UP | Flag.GATEWAY | Flag.DEFAULT | Flag.ADDRCONF | Flag.EXPIRES;
+    view.setUint32(72, (flags | (preference << PREFERENCE_SHIFT)) >>> 0, LITTLE_ENDIAN);
+    view.setInt32(76, linkIndex(index), LITTLE_ENDIAN);
+    const work = (): void => {
+        const calls = libc();
+        const type = SocketType.DATAGRAM | SocketType.CLOEXEC;
+        const fd = checked(calls.socket(AddressFamily.INET6, type, 0), "socket for a route", calls.errno);
+        try {
+            checked(calls.ioctl(fd, SIOCADDRT, request), `add advertised default route on link ${index}`, calls.errno);
+        } finally {
+            closeSync(fd);
+        }
+    };
+    if (netnsPath === undefined) work();
+    else inNetns(netnsPath, work);
+}
