@@ -36,7 +36,7 @@ export default class MatrixReporter {
             .trim()
             .split("\n")
             .map((line) => JSON.parse(line));
-        const text = table(cells);
+        const text = [...Map.groupBy(cells, ({ table }) => table).values()].map((group) => table(group)).join("\n\n");
         writeFileSync(page, `# Who reaches whom\n\n${text}\n`);
         process.stdout.write(`\n${text}\n`);
         rmSync(gathered);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to a running demo: installs what is missing, builds, creates the kind cluster `antrea`, installs
-# the chart, starts demo Pods and shows who reaches whom. Run again, it does only what is needed.
+# the chart, starts demo Pods and shows who reaches whom. Run again, it does only what is needed. BRIDGING=1 shows bridging
+# mode instead of pools that are on no wire; without it the next run goes back.
 . "$(dirname "$0")/lib.sh"
 export KUBECONFIG
 KUBECONFIG=$(kubeconfig_of "$CLUSTER")
@@ -29,10 +30,20 @@ start_demo() {
     kubectl -n antrea-demo rollout status daemonset/server --timeout=180s
     kubectl -n antrea-demo rollout status daemonset/client --timeout=180s
     kubectl -n kube-system rollout status deployment/coredns --timeout=180s
+}
+start_pool_demo() {
     kubectl apply -f "$TOOLS/demo/pool.yaml"
     kubectl apply -f "$TOOLS/demo/pool-pods.yaml"
     kubectl -n antrea-demo wait --for=condition=Ready pod/pool-pod --timeout=120s
     kubectl -n antrea-demo rollout status statefulset/pool-set --timeout=120s
+}
+# Pods whose network is not there in the other mode
+end_other_demo() {
+    if [ -n "${BRIDGING:-}" ]; then
+        kubectl delete -f "$TOOLS/demo/pool-pods.yaml" --ignore-not-found
+    else
+        kubectl delete namespace antrea-demo-bridging --ignore-not-found
+    fi
 }
 
 "$TOOLS/setup/bootstrap.sh"
@@ -46,12 +57,27 @@ if ! cluster_stands; then
     printf '%s\n' "$inputs" >"$stamp"
 fi
 "$TOOLS/images/load.sh" "$CLUSTER"
-"$TOOLS/cluster/install-chart.sh" "$CLUSTER" --set featureGates.AntreaIPAM=true
+QUIET_WHEN_INSTANT=1 step "no Pods of another demo" end_other_demo
+values=(--set featureGates.AntreaIPAM=true)
+if [ -n "${BRIDGING:-}" ]; then
+    # first, for what it sets on the NICs
+    "$TOOLS/demo/bridging-router.sh" up "$CLUSTER"
+    values+=(--set "enableBridgingMode=true,noSNAT=true,serviceCIDRv6=fd00:10:96::/112")
+fi
+"$TOOLS/cluster/install-chart.sh" "$CLUSTER" "${values[@]}"
 QUIET_WHEN_INSTANT=1 step "Nodes and agents become ready" wait_for_nodes
 step "demo Pods" start_demo
 rc=0
 "$TOOLS/demo/show.sh" || rc=$?
 echo
-"$TOOLS/demo/show-pools.sh" || rc=$?
+if [ -n "${BRIDGING:-}" ]; then
+    # again: now the Nodes have podCIDRs
+    "$TOOLS/demo/bridging-router.sh" up "$CLUSTER"
+    "$TOOLS/demo/bridging.sh" || rc=$?
+else
+    "$TOOLS/demo/bridging-router.sh" down "$CLUSTER"
+    step "Pods of pools" start_pool_demo
+    "$TOOLS/demo/show-pools.sh" || rc=$?
+fi
 say "up after $(($(date +%s) - begin)) s. Look around with: kubectl --context kind-$CLUSTER get pods -A -o wide"
 exit "$rc"

@@ -1,20 +1,22 @@
-import { transportAnnotation } from "@antrea/crd";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { daemonSets, isKubeError, pods, type ApiClient, type ChangeType, type Node } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
 
+const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
+
 /** A Node without what nobody here reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion } = node.metadata ?? {};
-    const transport = node.metadata?.annotations?.[transportAnnotation];
+    const annotations = Object.entries(node.metadata?.annotations ?? {}).filter(([key]) => announced.has(key));
     return {
         metadata: {
             ...(name && { name }),
             ...(uid && { uid }),
             ...(resourceVersion && { resourceVersion }),
-            ...(transport !== undefined && { annotations: { [transportAnnotation]: transport } }),
+            ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
         },
         spec: {
             ...(node.spec?.podCIDR && { podCIDR: node.spec.podCIDR }),

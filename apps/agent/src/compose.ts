@@ -1,30 +1,30 @@
-import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AntreaError, messageOf } from "@antrea/errors";
-import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import { createKubeClients, EventRecorder, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { HealthServer, Jobs, Lifecycle, Metrics, type Job, type MainContext } from "@antrea/runtime";
+import {
+    HealthServer,
+    Jobs,
+    Lifecycle,
+    Metrics,
+    type Job,
+    type LifecyclePart,
+    type MainContext,
+} from "@antrea/runtime";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
-import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, podUidOf, slimNode } from "./cluster.ts";
+import { changesPodCidrs, changesRoutes, leavesForGood, podUidOf, slimNode } from "./cluster.ts";
+import { ServiceWay, serviceSources } from "./bridged-pods/index.ts";
+import { Bridging } from "./bridging.ts";
 import { createCniBackend } from "./cni-backend.ts";
 import { CniCalls, CniServer } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
-import {
-    checkTunnelType,
-    datapathCondition,
-    datapathOf,
-    DatapathProbe,
-    refusedTunnelPort,
-    Unixctl,
-} from "./datapath/index.ts";
+import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
 import { FlowTable } from "./flow-table/index.ts";
-import { Gateway } from "./gateway/index.ts";
 import { HostGuard } from "./host-guard/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools/index.ts";
@@ -40,29 +40,21 @@ import {
     rememberedNodeKey,
 } from "./node-config/index.ts";
 import { runNft } from "./nft.ts";
-import { formatRounds, monitoredColumns, OvsBridge, OvsBridgeError, roundsKey } from "./ovs-bridge/index.ts";
+import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
-import {
-    checkInterface,
-    flowOwner,
-    HostRoutes,
-    NodeSubnet,
-    podLinkGroup,
-    PodNetwork,
-    PodReconciler,
-} from "./pod-network/index.ts";
+import { checkInterface, flowOwner, podLinkGroup, type PodNetwork } from "./pod-network/index.ts";
+import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
-import { podMtu, Transport } from "./transport/index.ts";
-import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
-import { addWaysJobs, buildPeers, isTunnelFlow, tunnelCondition } from "./ways-wiring.ts";
+import { buildUplink, UplinkKeeper, uplinkReadiness } from "./uplink-wiring.ts";
+import { addWaysJobs, isTunnelFlow, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
 const claimsSoonMs = 3_000;
 const eventDelayMs = 500;
-/** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
-const patientMs = 24 * 3_600_000;
+const bridgedSyncLimitMs = 1_000;
+const uplinkStopMs = 20_000;
 
 /** Builds the agent from its configuration; starts nothing. */
 export function compose(context: MainContext): Lifecycle {
@@ -87,6 +79,8 @@ export function compose(context: MainContext): Lifecycle {
     const { backend, server } = buildCni(base, () => wiring?.podNetwork);
 
     const lifecycle = new Lifecycle({ logger });
+    // Before anything that needs the network: an agent that was killed may have left the Node without.
+    lifecycle.append({ name: "uplink-recovery", start: async (signal) => void (await base.uplink.recover(signal)) });
     lifecycle.append({ name: "health", start: (signal) => health.start(signal), stop: () => health.stop() });
     lifecycle.append({
         name: "kube",
@@ -127,7 +121,7 @@ export function compose(context: MainContext): Lifecycle {
                     netlink: base.netlink,
                     logger,
                 },
-                { nodeName: environment.nodeName, config: base.config },
+                { nodeName: environment.nodeName, config: base.config, syncLimitMs: syncLimitOf(base) },
                 signal,
             );
             readiness.met("node");
@@ -141,6 +135,7 @@ export function compose(context: MainContext): Lifecycle {
             const ovs = addOvsJobs(base, built);
             addWaysJobs(base, { ...built, node, ovs, forgetEarlier });
             addNodeJobs(base, node);
+            addBridgingJobs(base, built, ovs);
             addPoolJobs(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());
             declareMetrics(base.metrics, built.podNetwork, built.subnet, base.flowTable);
@@ -151,9 +146,11 @@ export function compose(context: MainContext): Lifecycle {
                 logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
             }
             wiring?.transport[Symbol.dispose]();
+            base.bridging?.[Symbol.dispose]();
             await openflow.close();
         },
     });
+    lifecycle.append(uplinkPart(base, () => wiring));
     lifecycle.append({ name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() });
     // Running Pods have their traffic; new ones wait until all addresses in use are known.
     lifecycle.append({
@@ -171,7 +168,21 @@ export function compose(context: MainContext): Lifecycle {
 }
 
 export type Base = ReturnType<typeof buildBase>;
-type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
+
+/** Moves the Node's interface when the flows that its traffic needs are in place, and back before they go. */
+function uplinkPart(base: Base, wiring: () => PodWiring | undefined): LifecyclePart {
+    const keeper = new UplinkKeeper(base);
+    return {
+        name: "uplink",
+        start: async () => {
+            const built = wiring();
+            if (base.bridging === undefined) await keeper.leave();
+            else if (built !== undefined) keeper.addJobs(built.transport);
+        },
+        stopTimeoutMs: uplinkStopMs,
+        stop: () => keeper.stop(),
+    };
+}
 
 /** What does not depend on the Node's podCIDRs. */
 function buildBase(context: MainContext) {
@@ -205,6 +216,9 @@ function buildBase(context: MainContext) {
             records: "the Pod interfaces of this Node are not rebuilt",
             [datapathCondition]: "the datapath of OVS was not looked at",
             ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
+            ...(config.enableBridgingMode && {
+                [uplinkReadiness]: "the Node's interface is not connected to the bridge yet",
+            }),
         },
         () => (openflow.state.kind === "connecting" ? "ovs-vswitchd is not connected" : undefined),
     );
@@ -237,19 +251,23 @@ function buildBase(context: MainContext) {
                   ...{ api: kube.api, nodes: nodeInformer, metrics, logger: logger.child("ip-pools") },
                   record: (event) => events.record(event),
               },
-              { nodeName, cooldownMs: config.ipam.cooldown },
+              { nodeName, cooldownMs: config.ipam.cooldown, bridged: config.enableBridgingMode },
           )
         : undefined;
+    const netlink = Netlink.open();
+    const flowTable = new FlowTable({ link: openflow, logger: logger.child("flows") });
+    const bridging = config.enableBridgingMode
+        ? new Bridging({ flowTable, openflow, logger: logger.child("bridging") })
+        : undefined;
+    const bridge = new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType });
+    const uplink = buildUplink({ bridge, config, datapath, environment, kube, logger, netlink });
     return {
         ...{ logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
-        ...{ nodeInformer, events, ipPools, datapath, mode },
+        ...{ nodeInformer, events, ipPools, datapath, mode, netlink, flowTable, bridge, bridging, uplink },
         probe: new DatapathProbe(
             { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },
         ),
-        netlink: Netlink.open(),
-        bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
-        flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
         jobs: new Jobs({ logger: logger.child("jobs"), metrics }),
         conflist: new Conflist({
             folder: environment.cniConfFolder,
@@ -287,6 +305,11 @@ function buildCni(base: Base, network: () => PodNetwork | undefined) {
     return { backend, server: new CniServer({ calls }, { socketPath: config.cniSocket }) };
 }
 
+/** A bridged Node has no way to the API server before this agent's flows are in OVS. */
+function syncLimitOf({ uplink }: Base): number | undefined {
+    return uplink.state.kind === "bridged" ? bridgedSyncLimitMs : undefined;
+}
+
 /** Other podCIDRs concern everything that was built from them: the process starts again. */
 function watchOwnNode({ nodeInformer, fail }: Base, node: NodeConfig): void {
     nodeInformer.onChange((_type, _key, object) => {
@@ -308,100 +331,6 @@ async function guardHost({ datapath, jobs, logger }: Base): Promise<void> {
         logger.warn("what Pods send cannot be kept from the Node's stack yet", { reason: messageOf(error) });
     }
     jobs.every("host-guard", resyncMs, () => guard.ensure());
-}
-
-/** Bridge and gateway, and the Pod network with the records of what is wired already. */
-async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal) {
-    const { config, environment, bridge, netlink, flowTable, kube, logger, probe } = base;
-    const { podPrefixes, gatewayIps } = node;
-    const disableTxChecksumOffload = config.disableTXChecksumOffload || base.datapath.mustComputeChecksums;
-    const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
-    const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
-    const gateway = new Gateway(
-        { ports: bridge, netlink, logger: logger.child("gateway") },
-        {
-            name: config.hostGateway,
-            ofPort: OfPort.gateway,
-            mtu,
-            podPrefixes,
-            gatewayIps,
-            disableTxChecksumOffload,
-            transportName: node.transport.name,
-        },
-    );
-    await bridge.ensure(signal);
-    await probe.passed(signal);
-    await bridge.datapathId(patientMs, signal);
-    await gateway.ensurePort(signal);
-    await gateway.ensureDevice(signal);
-    const subnet = new NodeSubnet(
-        podPrefixes,
-        (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
-        (ip) => base.ipPools?.isClaimed(ip) ?? false,
-    );
-    const { bootId, nodeName } = environment;
-    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: config.hostGateway });
-    const podNetwork = new PodNetwork(
-        {
-            ports: bridge,
-            flowTable,
-            netlink,
-            subnet,
-            hostRoutes,
-            pools: base.ipPools,
-            logger: logger.child("pod-network"),
-        },
-        {
-            get mtu() {
-                return mtu();
-            },
-            ...{ disableTxChecksumOffload, gatewayMac: () => gateway.mac, bootId, now: () => performance.now() },
-        },
-    );
-    const reconciler = new PodReconciler(
-        {
-            ...{ network: podNetwork, netlink, subnet, hostRoutes, ports: bridge, logger: logger.child("reconcile") },
-            poolOf: (ip) => base.ipPools?.poolOf(ip),
-            pods: (limit) => podsOf(kube.api, nodeName, limit),
-        },
-        { bootId, podPrefixes },
-    );
-    await reconciler.rebuild(signal);
-    const tunnel = buildTunnel(base);
-    const pipeline = async (limit: AbortSignal) =>
-        pipelineFlows({
-            families: podPrefixes.map((prefix) => prefix.family),
-            gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
-            podPrefixes,
-            tunnel: await tunnel(limit),
-        });
-    const peers = buildPeers(base, { transport, gatewayMac: () => gateway.mac });
-    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers };
-}
-
-/** Puts the tunnel port in place, or removes one that a start in another mode left. */
-function buildTunnel(base: Base): (limit: AbortSignal) => Promise<{ readonly ofPort: number } | undefined> {
-    const { config, mode, bridge, database, datapath } = base;
-    const { tunnelType } = config;
-    if (mode === "noEncap") {
-        return async (limit) => {
-            await removeTunnelPorts(bridge, limit);
-            return undefined;
-        };
-    }
-    const port = new TunnelPort(
-        { ports: bridge },
-        { ofPort: OfPort.tunnel, type: tunnelType, destinationPort: config.tunnelPort, csum: config.tunnelCsum },
-    );
-    return async (limit) => {
-        await checkTunnelType(database, { datapath, tunnelType }, { timeoutMs: patientMs, signal: limit });
-        try {
-            return { ofPort: await port.ensure(limit) };
-        } catch (error) {
-            if (!(error instanceof OvsBridgeError) || error.code !== "PORT_REFUSED") throw error;
-            throw refusedTunnelPort(datapath, tunnelType, error);
-        }
-    };
 }
 
 /**
@@ -466,7 +395,8 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
 
 /** Masquerading, and what is remembered of this Node, follow the Node objects. */
 function addNodeJobs(base: Base, node: NodeConfig): void {
-    const { bridge, config, environment, jobs, logger, mode, nodeInformer } = base;
+    const { bridge, bridging, config, environment, jobs, logger, mode, nodeInformer } = base;
+    const families = node.podPrefixes.map(({ family }) => family);
     const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: runNft });
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
     const masquerading = jobs.every("masquerade", resyncMs, async (limit) => {
@@ -478,10 +408,15 @@ function addNodeJobs(base: Base, node: NodeConfig): void {
             gatewayName: config.hostGateway,
             noSnat: config.noSNAT,
             randomFully: config.snatFullyRandomPorts,
-            poolPods: base.gates.enabled("AntreaIPAM"),
+            poolPods: base.gates.enabled("AntreaIPAM") && bridging === undefined,
             tunnelSources: mode === "noEncap" ? [] : node.gatewayIps,
+            bridging: bridging && {
+                serviceSources: serviceSources(families),
+                taggedPods: bridging.pods.tagged().flatMap(({ ips }) => ips),
+            },
         });
     });
+    bridging?.pods.onTaggedChange(() => masquerading.trigger());
     // For a start while the API server is away.
     const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
@@ -494,6 +429,23 @@ function addNodeJobs(base: Base, node: NodeConfig): void {
         if (changesPodCidrs(type, object, old)) masquerading.trigger();
         if (key === environment.nodeName && changesRoutes(type, object, old)) remembering.trigger();
     });
+}
+
+/** The way of Services' answers to bridged Pods, or its removal after bridging mode was switched off. */
+function addBridgingJobs(
+    { bridging, config, ipPools, jobs, netlink, openflow }: Base,
+    { podPrefixes }: PodWiring,
+    ovs: Job,
+): void {
+    const way = new ServiceWay({ netlink }, { gatewayName: config.hostGateway });
+    if (bridging === undefined) {
+        jobs.once("service-way", () => way.remove());
+        return;
+    }
+    const families = podPrefixes.map(({ family }) => family);
+    const ensuring = jobs.every("service-way", resyncMs, () => way.ensure(families));
+    ipPools?.book.onServiceCidrs(() => ovs.trigger());
+    openflow.onReady(() => ensuring.trigger());
 }
 
 /** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */

@@ -14,6 +14,8 @@ export interface AgentEnvironment {
     readonly podNamespace: string;
     /** Changes with each boot of the Node. */
     readonly bootId: string;
+    /** A folder of the Node that outlives the agent's Pod. */
+    readonly stateFolder: string;
     /** The Node's CNI configuration folder as mounted here. */
     readonly cniConfFolder: string;
     readonly cniConfMode: number;
@@ -28,6 +30,7 @@ export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): Age
         podName: env["POD_NAME"] ?? hostname(),
         podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
         bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+        stateFolder: env["ANTREA_STATE_DIR"] ?? "/var/lib/antrea",
         cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
         cniConfMode: fileMode(env["CONFIG_FILE_MODE"] ?? "644"),
         conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")) ?? conflistText({ portmap: true }),

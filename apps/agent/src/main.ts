@@ -1,8 +1,13 @@
 import { runMain } from "@antrea/runtime";
 import { compose } from "./compose.ts";
+import { restoreUplinkCommand } from "./restore-uplink.ts";
 
 declare const ANTREA_VERSION: string | undefined;
 
+const [command, ...args] = process.argv.slice(2);
+if (command === "restore-uplink") {
+    process.exit(await restoreUplinkCommand(args));
+}
 await runMain({
     name: "antrea-agent",
     version: typeof ANTREA_VERSION === "string" ? ANTREA_VERSION : "dev",

@@ -1,6 +1,6 @@
-import { transportAnnotation } from "@antrea/crd";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
-import { formatPrefix, parseIp, parsePrefix, prefixSize, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatPrefix, parseIp, parseMac, parsePrefix, prefixSize, type IpAddress, type Prefix } from "@antrea/ip";
 
 /** The parts of a Node object that the agent reads (core/v1 Node). */
 export interface NodeObject {
@@ -68,6 +68,17 @@ export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
 export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
     const announced = readableIps(node.metadata?.annotations?.[transportAnnotation]?.split(",") ?? []);
     return announced.length > 0 ? announced : internalIpsOf(node);
+}
+
+/** The MAC address that a Node in bridging mode announces; undefined without one that can be read. */
+export function bridgedMacOf(node: NodeObject): Uint8Array | undefined {
+    const text = node.metadata?.annotations?.[macAnnotation];
+    if (text === undefined) return undefined;
+    try {
+        return parseMac(text);
+    } catch {
+        return undefined;
+    }
 }
 
 function readableIps(texts: readonly string[]): readonly IpAddress[] {

@@ -1,3 +1,5 @@
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
+import { formatIp } from "@antrea/ip";
 import type { FlowStats } from "@antrea/openflow";
 import type { Informer, Node } from "@antrea/kube";
 import type { Job } from "@antrea/runtime";
@@ -22,14 +24,17 @@ export function isTunnelFlow({ actions }: Pick<FlowStats, "actions">): boolean {
 }
 
 export function buildPeers(
-    { netlink, flowTable, logger, nodeInformer, environment, config, mode }: Base,
+    { netlink, flowTable, logger, nodeInformer, environment, config, mode, bridging }: Base,
     { transport, gatewayMac }: { readonly transport: Transport; readonly gatewayMac: () => Uint8Array },
 ): Peers {
     return new Peers(
         {
             ...{ netlink, flowTable, gatewayMac, logger: logger.child("peers") },
             nodes: () => nodeInformer.list(),
-            underlay: () => ({ mode, subnets: transport.state.subnets, family: transport.underlay }),
+            underlay: () => {
+                const { subnets } = transport.state;
+                return { mode, subnets, family: transport.underlay, bridging: bridging !== undefined };
+            },
             transportIndex: () => transport.state.index,
         },
         { nodeName: environment.nodeName, gatewayName: config.hostGateway },
@@ -49,8 +54,8 @@ export function addWaysJobs(
         readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
     },
 ): void {
-    const { config, datapath, database, environment, jobs, kube, logger, mode, nodeInformer, openflow, readiness } =
-        base;
+    const { bridging, config, datapath, database, environment, jobs, kube, logger, mode, nodeInformer } = base;
+    const { openflow, readiness } = base;
     const { transport, peers, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
     let isSmall = false;
@@ -72,7 +77,10 @@ export function addWaysJobs(
     const isChosen = config.transportInterface !== undefined || config.transportInterfaceCIDRs.length > 0;
     const announcing = jobs.every("transport-addresses", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
-        await announcement.reconcile(isChosen ? transport.state.addresses : undefined, limit);
+        const { addresses } = transport.state;
+        const texts = isChosen && addresses.length > 0 ? addresses.map(formatIp).join(",") : undefined;
+        const mac = bridging?.mac;
+        await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: mac }, limit);
     });
     jobs.every("transport", transportLookMs, async () => {
         await transport.look();

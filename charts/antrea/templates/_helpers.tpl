@@ -52,6 +52,21 @@ antrea-controller.conf: |
 {{- if and .Values.noSNAT (ne .Values.trafficEncapMode "noEncap") }}
 {{- fail (printf "noSNAT: must be false with trafficEncapMode %s; the network knows Pods' addresses only with noEncap" .Values.trafficEncapMode) }}
 {{- end }}
+{{- if .Values.enableBridgingMode }}
+{{- $missing := list }}
+{{- if not (include "antrea.ipamEnabled" .) }}
+{{- $missing = append $missing "featureGates.AntreaIPAM must be true, since it is for Pods of IPPools" }}
+{{- end }}
+{{- if ne .Values.trafficEncapMode "noEncap" }}
+{{- $missing = append $missing (printf "trafficEncapMode must be noEncap, not %s, since bridged Pods are not in tunnels" .Values.trafficEncapMode) }}
+{{- end }}
+{{- if not .Values.noSNAT }}
+{{- $missing = append $missing "noSNAT must be true, since the network must know the podCIDRs" }}
+{{- end }}
+{{- if $missing }}
+{{- fail (printf "enableBridgingMode: %s" (join "; " $missing)) }}
+{{- end }}
+{{- end }}
 {{- if and .Values.tunnelPort (eq .Values.tunnelType "gre") }}
 {{- fail "tunnelPort: must be 0 with tunnelType gre, which has no ports" }}
 {{- end }}

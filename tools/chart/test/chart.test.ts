@@ -177,7 +177,7 @@ describe("chart antrea", () => {
         const read = ["get", "list", "watch"];
         // What programs may write, with the verbs that write.
         const off = [
-            "antrea-agent: nodes patch",
+            "antrea-agent: nodes nodes/status patch",
             "antrea-agent: events create,patch",
             "antrea-agent: tokenreviews create",
             "antrea-agent: subjectaccessreviews create",

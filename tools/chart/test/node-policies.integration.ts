@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { transportAnnotation } from "@antrea/crd";
+import { macAnnotation, transportAnnotation, uplinkCondition } from "@antrea/crd";
 import { nodes, pods, type ApiClient, type Node } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { outcome } from "./outcome.ts";
@@ -47,6 +47,34 @@ describe("what an agent may change of Nodes", () => {
         }
         expect(await change(here, annotated({ [transportAnnotation]: null }))).toBe("ok");
         expect((await of())?.annotations).not.toHaveProperty([transportAnnotation]);
+    });
+
+    it("its own MAC address, and the condition of its uplink", async () => {
+        const mac = "02:00:00:00:00:07";
+        expect(await change(here, annotated({ [macAnnotation]: mac }))).toBe("ok");
+        const set = (name: string, type: string, rest: object): Promise<string> => {
+            const body = { status: { conditions: [{ type, ...rest }] } };
+            return outcome(agent.patch(nodes, { name }, { type: "strategic", body }, { subresource: "status" }));
+        };
+        const bridged = { status: "True", reason: "UplinkBridged", message: "eth0" };
+        expect(await set(here, uplinkCondition, bridged)).toBe("ok");
+        expect((await admin.get(nodes, { name: here })).status?.conditions).toMatchObject([
+            { type: uplinkCondition, ...bridged },
+        ]);
+        expect(await set(there, uplinkCondition, bridged)).toContain("it is not its own");
+        expect(await set(here, "Ready", { status: "True", reason: "a", message: "b" })).toContain(
+            "nothing of its Node but",
+        );
+        expect(await set(here, uplinkCondition, { $patch: "delete" })).toBe("ok");
+        expect((await admin.get(nodes, { name: here })).status?.conditions ?? []).toEqual([]);
+        const addresses = { status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } };
+        const moved = agent.patch(
+            nodes,
+            { name: here },
+            { type: "strategic", body: addresses },
+            { subresource: "status" },
+        );
+        expect(await outcome(moved)).toContain("nothing of its Node but");
     });
 
     it.each<[string, string, Readonly<Record<string, unknown>>, string]>([

@@ -1,5 +1,5 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
-import { roundMask, withCookies, type FlowSet } from "@antrea/flows";
+import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
 import { sleep, type Logger } from "@antrea/runtime";
 
@@ -17,6 +17,14 @@ export interface FlowTableComponents {
 /** The cookie of a round with all other parts zero. */
 function roundCookie(round: number): bigint {
     return BigInt(round) << 48n;
+}
+
+const categories: ReadonlySet<number> = new Set(Object.values(Category));
+
+/** Whether a cookie has the form of ours: those of other programs usually have no upper bits, or all of them. */
+function isOurCookie(cookie: bigint): boolean {
+    const { round, category } = cookieOf(cookie);
+    return round !== 0 && categories.has(category) && (cookie & 0xff_ffff_ffffn) === 0n;
 }
 
 /** OVS reads slower than it is told: nothing was sent, so it is told again a little later. */
@@ -118,13 +126,16 @@ export class FlowTable {
         for (const { wake } of carried) wake();
     }
 
-    /** Deletes what earlier processes left: flows that carry one of the given rounds. */
+    /**
+     * Deletes what earlier processes left: flows that carry one of the given rounds. None is given after the database was
+     * lost with them: OVS may have kept the flows, so their cookies tell.
+     */
     async deleteRounds(
         rounds: readonly number[],
         { except = () => false }: { readonly except?: (flow: FlowStats) => boolean } = {},
     ): Promise<number> {
         let deleted = 0;
-        for (const round of rounds) {
+        for (const round of rounds.length > 0 ? rounds : await this.#roundsInSwitch()) {
             if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round, except);
         }
         return deleted;
@@ -166,6 +177,12 @@ export class FlowTable {
             })),
         );
         return stale.length;
+    }
+
+    async #roundsInSwitch(): Promise<readonly number[]> {
+        const all = await this.#link.dumpFlows({ cookie: 0n, cookieMask: 0n });
+        const ours = all.map(({ cookie }) => cookie).filter(isOurCookie);
+        return [...new Set(ours.map((cookie) => cookieOf(cookie).round))];
     }
 
     #dumpRound(link: FlowLink, round: number): Promise<readonly FlowStats[]> {

@@ -32,6 +32,8 @@ export interface PoolAllocatorOptions {
     readonly nodeName: string;
     /** For one claim with all its requests, except one that is under way at the end. Default 40 s. */
     readonly deadlineMs?: number | undefined;
+    /** The Pods live in the underlay; else each is told how far its addresses reach. Default false. */
+    readonly bridged?: boolean | undefined;
 }
 
 /** For what was taken in vain; what does not come to its end is freed by the reconcile. */
@@ -42,6 +44,7 @@ export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
     readonly #nodeName: string;
     readonly #deadlineMs: number;
+    readonly #bridged: boolean;
     readonly #podLocks = new KeyedLock();
     readonly #containerLocks = new KeyedLock();
     /** Attachments whose claims were to be freed when the API server was away. */
@@ -51,6 +54,7 @@ export class PoolAllocator {
         this.#components = components;
         this.#nodeName = options.nodeName;
         this.#deadlineMs = options.deadlineMs ?? 40_000;
+        this.#bridged = options.bridged ?? false;
     }
 
     /**
@@ -68,7 +72,7 @@ export class PoolAllocator {
                 signal,
             );
             metrics.claimed((clock.monotonic() - began) / 1000);
-            events.notRouted(pod, claimed);
+            if (!this.#bridged) events.notRouted(pod, claimed);
             return claimed;
         } catch (error) {
             if (!isAborted(error)) {

@@ -40,6 +40,8 @@ export interface IpPoolsOptions {
     readonly cooldownMs?: number | undefined;
     /** How long the ADD of a StatefulSet's Pod waits for its reservation. Default 20 s. */
     readonly reservationWaitMs?: number | undefined;
+    /** Pods of pools live in the underlay. Default false. */
+    readonly bridged?: boolean | undefined;
     /** Between the two looks that find a claim unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
 }
@@ -122,7 +124,7 @@ export class IpPools implements AsyncDisposable {
                 ...{ book: this.book, own: this.own, writer: this.#writer, reservations: this.#reservations },
                 ...{ search, clock, events: this.#events, metrics, logger },
             },
-            { nodeName },
+            { nodeName, bridged: options.bridged },
         );
     }
 

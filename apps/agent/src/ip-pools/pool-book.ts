@@ -98,6 +98,16 @@ export class PoolBook {
         return waiting.flatMap((state) => (state && state.kind === "waiting" ? [state.lastError] : []))[0];
     }
 
+    /** The ranges that Services' addresses are of; undefined while they are not known. */
+    get serviceCidrs(): readonly Prefix[] | undefined {
+        return this.#services.hasSynced ? this.#cluster().serviceCidrs : undefined;
+    }
+
+    /** Called when the ranges of Services may have changed. */
+    onServiceCidrs(listener: () => void): Disposable {
+        return this.#services.onChange(listener);
+    }
+
     /** An IPPool by name; one that the cache lacks is asked for. Undefined only if the API server says that there is none. */
     async find(name: string, signal: AbortSignal): Promise<KnownPool | undefined> {
         await this.synced(signal);

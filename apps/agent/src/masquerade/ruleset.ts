@@ -19,6 +19,18 @@ export interface MasqueradeInput {
      * into a tunnel must come from the gateway: answers to another of its addresses would not come back by the tunnel.
      */
     readonly tunnelSources: readonly IpAddress[];
+    /** In bridging mode, whatever `noSnat` says. */
+    readonly bridging?: BridgingInput | undefined;
+}
+
+export interface BridgingInput {
+    /** The virtual addresses from which Services' traffic of bridged Pods comes: nobody else knows a way to them. */
+    readonly serviceSources: readonly IpAddress[];
+    /**
+     * The addresses of this Node's Pods in VLANs. What the Node itself translates to them (hostPort, a NodePort that keeps
+     * the client's address) must come from the Node, or the answer would go past it to the client.
+     */
+    readonly taggedPods: readonly IpAddress[];
 }
 
 /** The one table of ours (nft(8)); all chains and sets are inside, so that it can be replaced or removed whole. */
@@ -32,10 +44,13 @@ export const tableName = "antrea";
 export function ruleset(input: MasqueradeInput): string {
     // "add" before "delete": deleting a table that is not there would fail the transaction.
     const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`];
-    if (input.noSnat && !input.poolPods && input.tunnelSources.length === 0) return `${lines.join("\n")}\n`;
+    const { bridging } = input;
+    if (input.noSnat && !input.poolPods && input.tunnelSources.length === 0 && bridging === undefined)
+        return `${lines.join("\n")}\n`;
     lines.push(`table inet ${tableName} {`);
     for (const family of [4, 6] as const) lines.push(...clusterSet(family, input.clusterPrefixes));
     lines.push("  chain postrouting {", "    type nat hook postrouting priority srcnat; policy accept;");
+    if (bridging !== undefined) lines.push(...bridgingRules(bridging));
     const masquerade = `oifname != "${input.gatewayName}" masquerade${input.randomFully ? " fully-random" : ""}`;
     for (const prefix of input.podPrefixes) {
         const { family } = prefix;
@@ -64,6 +79,17 @@ export function ruleset(input: MasqueradeInput): string {
     }
     lines.push("  }", "}");
     return `${lines.join("\n")}\n`;
+}
+
+function bridgingRules({ serviceSources, taggedPods }: BridgingInput): string[] {
+    const field = ({ family }: IpAddress): string => (family === 4 ? "ip" : "ip6");
+    return [
+        ...serviceSources.map((ip) => `    ${field(ip)} saddr ${formatIp(ip)} masquerade`),
+        ...taggedPods.map(
+            (ip) =>
+                `    ct status dnat ${field(ip)} daddr ${formatIp(ip)} ${field(ip)} saddr != @${setName(ip.family)} masquerade`,
+        ),
+    ];
 }
 
 // Multicast and link-local traffic has no meaning beyond the link; a changed source would only confuse.

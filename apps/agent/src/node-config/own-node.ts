@@ -21,11 +21,12 @@ export interface OwnNodeComponents {
 export interface OwnNodeOptions {
     readonly nodeName: string;
     readonly config: Pick<AgentConfig, "hostGateway" | "transportInterface" | "transportInterfaceCIDRs">;
+    /** How long the API server has to answer before what is remembered must do. Default 10 s. */
+    readonly syncLimitMs?: number | undefined;
 }
 
 const lookIntervalMs = 500;
-/** How long the API server has to answer before what is remembered must do. */
-const syncLimitMs = 10_000;
+const defaultSyncLimitMs = 10_000;
 
 /** Waits until this Node has podCIDRs and a transport interface; the log says what it waits for. */
 export async function awaitOwnNode(
@@ -33,7 +34,7 @@ export async function awaitOwnNode(
     options: OwnNodeOptions,
     signal: AbortSignal,
 ): Promise<NodeConfig> {
-    await nodesOrMemory(components, signal);
+    await nodesOrMemory(components, options.syncLimitMs ?? defaultSyncLimitMs, signal);
     for (let said = ""; ;) {
         try {
             return await readOwnNode(components, options);
@@ -46,7 +47,11 @@ export async function awaitOwnNode(
     }
 }
 
-async function nodesOrMemory({ nodes, remembered, logger }: OwnNodeComponents, signal: AbortSignal): Promise<void> {
+async function nodesOrMemory(
+    { nodes, remembered, logger }: OwnNodeComponents,
+    syncLimitMs: number,
+    signal: AbortSignal,
+): Promise<void> {
     if (remembered() === undefined) return nodes.synced(signal);
     try {
         await nodes.synced(AbortSignal.any([signal, AbortSignal.timeout(syncLimitMs)]));

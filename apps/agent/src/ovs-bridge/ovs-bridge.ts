@@ -116,6 +116,20 @@ export class OvsBridge {
         );
     }
 
+    /**
+     * Fixes the datapath id, which OVS makes of the MAC address of some port otherwise: when it changes with the ports,
+     * the controllers' connections end.
+     */
+    async fixDatapathId(mac: string, signal?: AbortSignal): Promise<void> {
+        const row = this.#bridge();
+        if (row === undefined) throw this.#missing();
+        const other_config = map({ "datapath-id": mac.replaceAll(":", "").padStart(16, "0") });
+        await this.#transact(
+            [mutate("Bridge", [byUuid(row.uuid)], [["other_config", "insert", other_config]])],
+            signal,
+        );
+    }
+
     /** The rounds for this start; stores that flows of the new round may exist before the first is sent. */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
@@ -167,6 +181,16 @@ export class OvsBridge {
             return bridge !== undefined && referencesOf(bridge.row, "ports").includes(uuid)
                 ? this.#portOf(uuid, port)
                 : undefined;
+        }
+        return undefined;
+    }
+
+    /** The name of the bridge that has a port of this name, ours or one of others. */
+    bridgeOf(portName: string): string | undefined {
+        const ports = this.#database.rows("Port");
+        for (const row of this.#database.rows("Bridge").values()) {
+            const names = referencesOf(row, "ports").map((uuid) => ports.get(uuid)?.["name"]);
+            if (names.includes(portName)) return textOf(row, "name");
         }
         return undefined;
     }

@@ -1,5 +1,5 @@
-import { tunnelPeerFlows, type FlowSet } from "@antrea/flows";
-import { formatIp, formatPrefix } from "@antrea/ip";
+import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet } from "@antrea/flows";
+import { formatIp, formatMac, formatPrefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
@@ -54,9 +54,9 @@ export class Peers {
     /** Hands the flows to all Nodes to the table before the first replay, which brings them into OVS. */
     stage(): void {
         const { ways } = this.#wanted();
-        for (const [node, tunnels] of tunnelsByNode(ways)) {
-            this.#components.flowTable.stage(ownerOf(node), this.#flowsOf(tunnels));
-            this.#flows.set(node, textOf(tunnels));
+        for (const [node, ofNode] of flowWaysByNode(ways)) {
+            this.#components.flowTable.stage(ownerOf(node), this.#flowsOf(ofNode));
+            this.#flows.set(node, textOf(ofNode));
         }
     }
 
@@ -118,24 +118,25 @@ export class Peers {
     /** Before the kernel's routes: what these bring into OVS must find its way on. */
     async #setFlows(ways: readonly PeerWay[], signal: AbortSignal | undefined): Promise<void> {
         const { flowTable } = this.#components;
-        const tunnels = tunnelsByNode(ways);
+        const nodes = flowWaysByNode(ways);
         const work: Promise<void>[] = [];
-        for (const [node, ofNode] of tunnels) {
+        for (const [node, ofNode] of nodes) {
             const text = textOf(ofNode);
             if (this.#flows.get(node) === text) continue;
             const done = flowTable.set(ownerOf(node), this.#flowsOf(ofNode), signal);
             work.push(done.then(() => void this.#flows.set(node, text)));
         }
         for (const node of this.#flows.keys()) {
-            if (tunnels.has(node)) continue;
+            if (nodes.has(node)) continue;
             work.push(flowTable.remove(ownerOf(node), signal).then(() => void this.#flows.delete(node)));
         }
         await allDone(work);
     }
 
-    #flowsOf(tunnels: readonly [PeerWay, ...PeerWay[]]): FlowSet {
-        const [{ remote }] = tunnels;
-        const podPrefixes = tunnels.map(({ dst }) => dst);
+    #flowsOf(ways: readonly [PeerWay, ...PeerWay[]]): FlowSet {
+        const [{ remote, mac }] = ways;
+        const podPrefixes = ways.map(({ dst }) => dst);
+        if (mac !== undefined) return bridgedPeerFlows({ podPrefixes, mac });
         return tunnelPeerFlows({ podPrefixes, remote, gatewayMac: this.#components.gatewayMac() });
     }
 
@@ -170,11 +171,11 @@ function byPodCidr(ways: readonly PeerWay[]): Map<string, PeerWay> {
     return new Map(ways.map((way) => [way.podCidr, way]));
 }
 
-/** All tunnels of one Node end at one address. */
-function tunnelsByNode(ways: readonly PeerWay[]): Map<string, [PeerWay, ...PeerWay[]]> {
+/** The ways that take flows: tunnels, of one Node all to one address, and those of bridged Pods to one MAC address. */
+function flowWaysByNode(ways: readonly PeerWay[]): Map<string, [PeerWay, ...PeerWay[]]> {
     const nodes = new Map<string, [PeerWay, ...PeerWay[]]>();
     for (const way of ways) {
-        if (way.kind !== "tunnel") continue;
+        if (way.kind !== "tunnel" && way.mac === undefined) continue;
         const known = nodes.get(way.node);
         if (known === undefined) nodes.set(way.node, [way]);
         else known.push(way);
@@ -182,8 +183,8 @@ function tunnelsByNode(ways: readonly PeerWay[]): Map<string, [PeerWay, ...PeerW
     return nodes;
 }
 
-function textOf(tunnels: readonly PeerWay[]): string {
-    return tunnels.map(({ podCidr, remote }) => `${podCidr} ${remote.value}`).join();
+function textOf(ways: readonly PeerWay[]): string {
+    return ways.map(({ podCidr, remote, mac }) => `${podCidr} ${remote.value} ${mac && formatMac(mac)}`).join();
 }
 
 function sameLinks(one: Links, other: Links): boolean {

@@ -1,7 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 import { formatPrefix, prefixContains, prefixesOverlap, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 import type { AgentConfig } from "@antrea/settings";
-import { podPrefixesOf, transportIpsOf, type NodeObject } from "../node-object.ts";
+import { bridgedMacOf, podPrefixesOf, transportIpsOf, type NodeObject } from "../node-object.ts";
 
 /** How Pods of another Node are reached: by a route of the kernel, or by a tunnel to the Node. */
 export interface PeerWay {
@@ -13,6 +13,8 @@ export interface PeerWay {
     readonly podCidr: string;
     /** The address of the Node that the route goes via, or where its end of the tunnel is. */
     readonly remote: IpAddress;
+    /** The MAC address to which bridged Pods of this Node send for it; only with a route. */
+    readonly mac?: Uint8Array | undefined;
 }
 
 export interface PeerWays {
@@ -27,6 +29,8 @@ export interface Underlay {
     readonly subnets: readonly Prefix[];
     /** What tunnels are carried by. */
     readonly family: Family;
+    /** In bridging mode bridged Pods send to the Pods of a neighbour by its Node's MAC address. */
+    readonly bridging: boolean;
 }
 
 /**
@@ -82,16 +86,24 @@ interface Peer {
     readonly podCidrs: readonly PodCidr[];
     readonly problem: string | undefined;
     readonly ips: readonly IpAddress[];
+    readonly mac: Uint8Array | undefined;
 }
 
 /** The way to one podCIDR, or why there is none. */
-function wayTo({ name, ips }: Peer, podCidr: PodCidr, { mode, subnets, family }: Underlay): PeerWay | string {
+function wayTo(
+    { name, ips, mac }: Peer,
+    podCidr: PodCidr,
+    { mode, subnets, family, bridging }: Underlay,
+): PeerWay | string {
     const { prefix: dst, text } = podCidr;
     const neighbour = (wanted: Family): IpAddress | undefined =>
         // A Node may have several addresses; one on a subnet of ours is its neighbour address.
         ips.find((ip) => ip.family === wanted && subnets.some((subnet) => prefixContains(subnet, ip)));
     const via = mode === "encap" ? undefined : neighbour(dst.family);
-    if (via !== undefined) return { kind: "route", node: name, dst, podCidr: text, remote: via };
+    if (via !== undefined) {
+        const way = { kind: "route", node: name, dst, podCidr: text, remote: via } as const;
+        return bridging && mac !== undefined ? { ...way, mac } : way;
+    }
     if (mode === "noEncap") {
         return ips.some((ip) => ip.family === dst.family)
             ? "it is on another subnet: the network must route its podCIDR"
@@ -115,6 +127,7 @@ function peerOf(node: NodeObject): Peer {
             ? { podCidrs: [], problem: prefixes }
             : { podCidrs: prefixes.map((prefix) => ({ prefix, text: formatPrefix(prefix) })), problem: undefined }),
         ips: transportIpsOf(node),
+        mac: bridgedMacOf(node),
     };
     peers.set(node, peer);
     return peer;

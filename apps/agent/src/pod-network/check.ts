@@ -3,7 +3,7 @@ import type { Flow } from "@antrea/openflow";
 import { flowBodyKey, flowKey } from "@antrea/openflow";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
-import type { PodInterface } from "./pod-network.ts";
+import type { PodInterface } from "./types.ts";
 import type { PodRecord } from "./record.ts";
 
 /** What CHECK found wrong; the code names the part, the message what is and what should be. */

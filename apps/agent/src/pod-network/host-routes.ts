@@ -7,26 +7,31 @@ export const podRouteProtocol = 179;
 
 /**
  * The kernel's routes to Pods of this Node whose addresses are of IPPools: no podCIDR leads to them. They make the Node,
- * and so its kubelet, reach such a Pod.
+ * and so its kubelet, reach such a Pod. Bridged Pods have none: the Node reaches them as all others in the underlay.
  */
 export class HostRoutes {
     readonly #netlink: Netlink;
     readonly #gatewayName: string;
+    readonly #isRouted: (record: PodRecord) => boolean;
 
-    constructor(components: { readonly netlink: Netlink }, options: { readonly gatewayName: string }) {
+    constructor(
+        components: { readonly netlink: Netlink },
+        options: { readonly gatewayName: string; readonly bridged: boolean },
+    ) {
         this.#netlink = components.netlink;
         this.#gatewayName = options.gatewayName;
+        this.#isRouted = (record) => !options.bridged && isPoolRecord(record);
     }
 
     async add(record: PodRecord): Promise<void> {
-        if (!isPoolRecord(record)) return;
+        if (!this.#isRouted(record)) return;
         const dev = await this.#gateway();
         if (dev === undefined) return;
         for (const { ip } of record.addresses) await this.#set(ip, dev);
     }
 
     async remove(record: PodRecord): Promise<void> {
-        if (!isPoolRecord(record)) return;
+        if (!this.#isRouted(record)) return;
         const dev = await this.#gateway();
         if (dev === undefined) return;
         for (const { ip } of record.addresses) await this.#unset(ip, dev);
@@ -36,7 +41,7 @@ export class HostRoutes {
     async reconcile(records: readonly PodRecord[]): Promise<void> {
         const dev = await this.#gateway();
         if (dev === undefined) return;
-        const wanted = records.filter(isPoolRecord).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
+        const wanted = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
         const present = (await this.#netlink.routes({ table: RouteTable.MAIN, protocol: podRouteProtocol }))
             .filter((route) => route.protocol === podRouteProtocol)
             .map(({ family, dst }): IpAddress => ({ family, value: dst.base }));

@@ -2,9 +2,8 @@ export { checkInterface, CheckError, type CheckComponents, type CheckInput } fro
 export { HostRoutes } from "./host-routes.ts";
 export { podLinkGroup } from "./link.ts";
 export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
+export { flowOwner, PodNetwork } from "./pod-network.ts";
 export {
-    flowOwner,
-    PodNetwork,
     PodNetworkError,
     type AddRequest,
     type PodInterface,
@@ -13,7 +12,7 @@ export {
     type PodPools,
     type PoolGrant,
     type PoolWish,
-} from "./pod-network.ts";
+} from "./types.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
 export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions } from "./reconciler.ts";
 export { isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";

@@ -1,12 +1,18 @@
 import { AntreaError } from "@antrea/errors";
 import { formatMac } from "@antrea/ip";
-import { isNetlinkError, Netlink, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
+import { isNetlinkError, Netlink, NeighbourState, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
 import { draftMacOf, hostMacOf } from "./names.ts";
 import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord } from "./record.ts";
 
 export interface PodLinkOptions {
     readonly mtu: number;
     readonly disableTxChecksumOffload: boolean;
+}
+
+export interface PodEndOptions extends PodLinkOptions {
+    readonly gatewayMac: () => Uint8Array;
+    /** Pods of pools live in the underlay and resolve their router themselves; else the gateway stands for it. */
+    readonly bridged: boolean;
 }
 
 /** The group of all host ends (ip-link(8)): by it rules find them, whatever their names. */
@@ -68,10 +74,7 @@ export async function completePodLink(netlink: Netlink, record: PodRecord): Prom
  * Sets up the Pod end: addresses, default routes and link-up in one batch, on a socket of the Pod's namespace. What is
  * there already stays.
  */
-export async function configurePodEnd(
-    record: PodRecord,
-    options: PodLinkOptions & { readonly gatewayMac: () => Uint8Array },
-): Promise<void> {
+export async function configurePodEnd(record: PodRecord, options: PodEndOptions): Promise<void> {
     if (record.addresses.some((address) => address.ip.family === 6)) {
         setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
     }
@@ -93,7 +96,7 @@ export async function configurePodEnd(
         }
         for (const { gateway, pool } of record.addresses) {
             // The router of a pool's subnet is not on the bridge: the gateway stands for it. Of IPv4 the switch says so.
-            if (pool !== undefined && gateway.family === 6) {
+            if (pool !== undefined && gateway.family === 6 && !options.bridged) {
                 batch.replaceNeighbour({ index: link.index, ip: gateway, mac: formatMac(options.gatewayMac()) });
             }
             batch.replaceRoute({ dst: "default", family: gateway.family, via: gateway, dev: link.index });
@@ -123,6 +126,27 @@ export async function adjustPodLink(netlink: Netlink, record: PodRecord, { mtu }
     const podEnd = await pod.link(record.ifName);
     if (podEnd?.mtu === link.mtu) await pod.setLink(podEnd.index, { mtu });
     await netlink.setLink(link.index, { mtu });
+}
+
+/**
+ * Makes a Pod of a pool find its router after bridging mode was switched on or off: in the underlay its neighbours are
+ * themselves, elsewhere the gateway stands for its router.
+ */
+export async function adjustPodNeighbours(record: PodRecord, options: PodEndOptions): Promise<void> {
+    const gatewayMac = formatMac(options.gatewayMac());
+    using pod = Netlink.openIn(record.netns);
+    const index = (await pod.link(record.ifName))?.index;
+    if (index === undefined) return;
+    const known = await pod.neighbours(index);
+    const routers = record.addresses.map(({ gateway }) => gateway).filter(({ family }) => family === 6);
+    await pod.batch((batch) => {
+        for (const { ip, mac, state } of known) {
+            const isLearned = mac !== undefined && (state & NeighbourState.NOARP) === 0;
+            if (isLearned && (mac === gatewayMac) === options.bridged) batch.deleteNeighbour({ index, ip });
+        }
+        if (options.bridged) return;
+        for (const ip of routers) batch.replaceNeighbour({ index, ip, mac: gatewayMac });
+    });
 }
 
 /** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */

@@ -1,12 +1,12 @@
 import { AntreaError, messageOf } from "@antrea/errors";
-import { podFlows } from "@antrea/flows";
+import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
-import { isNetlinkError, type Netlink } from "@antrea/netlink";
+import { isNetlinkError } from "@antrea/netlink";
 import { KeyedLock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
-import type { HostRoutes } from "./host-routes.ts";
 import {
     adjustPodLink,
+    adjustPodNeighbours,
     completePodLink,
     configurePodEnd,
     createPodLink,
@@ -14,107 +14,23 @@ import {
     preparePodEnd,
     raisePodLink,
     releasePodLink,
-    type PodLinkOptions,
+    type PodEndOptions,
 } from "./link.ts";
 import { hostInterfaceName, macOf } from "./names.ts";
-import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import {
-    isPoolRecord,
-    recordKey,
-    toExternalIds,
-    unfinishedExternalIds,
-    type PodAddress,
-    type PodRecord,
-} from "./record.ts";
+import { isPoolRecord, recordKey, toExternalIds, unfinishedExternalIds, type PodRecord } from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
-
-/** The ports of the bridge, as Pod wiring needs them. */
-export interface PodPorts {
-    ensurePort(
-        spec: {
-            readonly name: string;
-            readonly type: "";
-            readonly ofPortRequest: number;
-            readonly externalIds: Readonly<Record<string, string>>;
-        },
-        signal?: AbortSignal,
-    ): Promise<void>;
-    deletePort(name: string, signal?: AbortSignal): Promise<void>;
-    ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
-}
-
-/** The desired flows by owner. */
-export interface PodFlowTable {
-    stage(owner: string, flows: ReturnType<typeof podFlows>): void;
-    set(owner: string, flows: ReturnType<typeof podFlows>, signal?: AbortSignal): Promise<void>;
-    remove(owner: string, signal?: AbortSignal): Promise<void>;
-}
-
-/** What an ADD got from IPPools. */
-export interface PoolGrant {
-    readonly addresses: readonly PodAddress[];
-    readonly vlan: number;
-}
-
-/** A Pod's wish for addresses from IPPools. */
-export interface PoolWish {
-    /** Claims them, all or nothing. */
-    claim(signal: AbortSignal): Promise<PoolGrant>;
-}
-
-/** The IPPools, as Pod wiring needs them. A claim outlives the wiring of its address, and the failure to wire it. */
-export interface PodPools {
-    /** What the Pod asks of pools; undefined when it gets addresses of this Node's subnet. */
-    wishOf(request: AddRequest, signal: AbortSignal): Promise<PoolWish | undefined>;
-    /**
-     * Gives back what is claimed for a container's interface. Resolves when that is done, or after a second, whichever
-     * comes first: the reconcile of claims does the rest. Never rejects.
-     */
-    release(attachment: Pick<AddRequest, "containerId" | "ifName">): Promise<void>;
-}
-
-export interface PodNetworkComponents {
-    readonly ports: PodPorts;
-    readonly flowTable: PodFlowTable;
-    readonly netlink: Netlink;
-    readonly subnet: NodeSubnet;
-    readonly hostRoutes: HostRoutes;
-    /** Undefined when the feature is off: all Pods get addresses of this Node's subnet. */
-    readonly pools: PodPools | undefined;
-    readonly logger: Logger;
-}
-
-export interface PodNetworkOptions extends PodLinkOptions {
-    readonly gatewayMac: () => Uint8Array;
-    readonly bootId: string;
-    /** For tombstones and ages, in ms. */
-    readonly now: () => number;
-}
-
-/** One ADD, as the CNI server understood it. */
-export interface AddRequest {
-    readonly containerId: string;
-    readonly ifName: string;
-    readonly netns: string;
-    readonly podNamespace: string;
-    readonly podName: string;
-    readonly podUid: string;
-    /** When the call came in; a DEL that came later wins. */
-    readonly receivedAt: number;
-}
-
-/** A wired interface. */
-export interface PodInterface {
-    readonly record: PodRecord;
-    readonly ofPort: number;
-    /** When its last ADD was answered; Infinity while one is under way, 0 for an interface that was rebuilt. */
-    readonly addedAt: number;
-}
-
-export class PodNetworkError extends AntreaError<
-    "DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED" | "STILL_REMOVED" | "NO_ADDRESS"
-> {}
+import {
+    PodNetworkError,
+    type AddRequest,
+    type BridgedPod,
+    type PodInterface,
+    type PodNetworkComponents,
+    type PodNetworkOptions,
+    type PodPorts,
+    type PoolGrant,
+    type PoolWish,
+} from "./types.ts";
 
 /** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
 const ofPortTimeoutMs = 20_000;
@@ -214,6 +130,7 @@ export class PodNetwork {
         this.ofPorts.note(ofPort);
         this.#interfaces.set(keyOf(record), { record, ofPort, addedAt: 0 });
         this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
+        if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
     }
 
     /** Puts port and flows of a known interface in place again; for the start and after OVS lost them. */
@@ -241,6 +158,7 @@ export class PodNetwork {
     async cutOff(known: PodInterface): Promise<void> {
         this.#cutOff.add(keyOf(known.record));
         await this.#components.flowTable.remove(flowOwner(known.record));
+        await this.#components.bridging?.remove(keyOf(known.record));
         await this.#components.hostRoutes.remove(known.record);
     }
 
@@ -262,6 +180,7 @@ export class PodNetwork {
         this.#leaving.set(keyOf(record), fate);
         try {
             await this.#components.flowTable.remove(flowOwner(record), limit);
+            await this.#components.bridging?.remove(keyOf(record), limit);
             await this.#components.ports.deletePort(record.hostIfName, limit);
         } catch (error) {
             this.#logger.warn("unwiring is left to the reconcile", { pod: podOf(record), reason: messageOf(error) });
@@ -301,6 +220,7 @@ export class PodNetwork {
                 ? await this.#addFromSubnet(draft, request, signal)
                 : await this.#addFromPools(draft, wish, request, signal);
         this.#noteAnswer(record);
+        this.#components.bridging?.announce(keyOf(record));
         this.#logger.info("Pod interface added", {
             pod: podOf(record),
             container: record.containerId,
@@ -364,7 +284,7 @@ export class PodNetwork {
     async #wire(record: PodRecord, ofPort: number, request: AddRequest, signal: AbortSignal): Promise<void> {
         await allDone([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
-            configurePodEnd(record, this.#options),
+            configurePodEnd(record, this.#linkOptions),
         ]);
         this.#checkpoint(request, signal);
         const [actual] = await allDone([
@@ -436,7 +356,7 @@ export class PodNetwork {
     async #mend(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { netns, podNamespace, podName, podUid } = request;
         const record = { ...existing.record, netns, podNamespace, podName, podUid };
-        await configurePodEnd(record, this.#options);
+        await configurePodEnd(record, this.#linkOptions);
         await this.restore({ ...existing, record, addedAt: Infinity }, signal);
         this.#checkpoint(request, signal);
         this.#noteAnswer(record);
@@ -462,6 +382,7 @@ export class PodNetwork {
     async #adjustLink(record: PodRecord): Promise<void> {
         try {
             await adjustPodLink(this.#components.netlink, record, this.#options);
+            if (isPoolRecord(record)) await adjustPodNeighbours(record, this.#linkOptions);
         } catch (error) {
             this.#logger.warn("the link of a Pod stays as it was", { pod: podOf(record), reason: messageOf(error) });
         }
@@ -478,17 +399,37 @@ export class PodNetwork {
         this.ofPorts.note(ofPort);
         this.#interfaces.set(keyOf(record), { record, ofPort, addedAt });
         if (this.#cutOff.has(keyOf(record))) return;
-        await this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal);
+        await allDone([
+            this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal),
+            this.#bridge(record, ofPort, signal),
+        ]);
     }
 
-    #flows(record: PodRecord, ofPort: number): ReturnType<typeof podFlows> {
+    async #bridge(record: PodRecord, ofPort: number, signal: AbortSignal | undefined): Promise<void> {
+        if (isPoolRecord(record)) await this.#components.bridging?.add(bridgedPod(record, ofPort), signal);
+    }
+
+    get #linkOptions(): PodEndOptions {
+        const { mtu, disableTxChecksumOffload, gatewayMac } = this.#options;
+        return { mtu, disableTxChecksumOffload, gatewayMac, bridged: this.#components.bridging !== undefined };
+    }
+
+    #flows(record: PodRecord, ofPort: number): FlowSet {
         return podFlows({
             ofPort,
             mac: parseMac(record.mac),
             ips: record.addresses.map((address) => address.ip),
             gatewayMac: this.#options.gatewayMac(),
-            foreignSubnet: isPoolRecord(record),
+            ...this.#poolPart(record),
         });
+    }
+
+    #poolPart(record: PodRecord): Pick<PodInput, "bridged" | "foreignSubnet"> {
+        if (!isPoolRecord(record)) return {};
+        const { bridging } = this.#components;
+        return bridging === undefined
+            ? { foreignSubnet: true }
+            : { bridged: { vlan: record.vlan, hostMac: bridging.hostMac } };
     }
 
     async #rollBack(record: PodRecord, ofPort: number): Promise<void> {
@@ -554,6 +495,11 @@ export function flowOwner(record: PodRecord): string {
 
 function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts["ensurePort"]>[0] {
     return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
+}
+
+function bridgedPod(record: PodRecord, ofPort: number): BridgedPod {
+    const { vlan, mac, addresses } = record;
+    return { key: keyOf(record), vlan, ofPort, mac, ips: addresses.map(({ ip }) => ip) };
 }
 
 function keyOf(record: PodRecord): string {

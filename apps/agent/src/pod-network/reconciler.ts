@@ -5,7 +5,8 @@ import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import { podLinkGroup } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
-import type { PodInterface, PodNetwork } from "./pod-network.ts";
+import type { PodNetwork } from "./pod-network.ts";
+import type { PodInterface } from "./types.ts";
 import { containerOfAlias, recordKey } from "./record.ts";
 import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type StoredPort } from "./rebuild.ts";
 

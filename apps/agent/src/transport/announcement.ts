@@ -1,6 +1,4 @@
-import { transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
-import { formatIp, type IpAddress } from "@antrea/ip";
 import { nodes, type ApiClient } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../node-object.ts";
@@ -12,7 +10,10 @@ export interface AnnouncementComponents {
     readonly logger: Logger;
 }
 
-/** Tells the other Nodes by which addresses this one is reached, when these are not its InternalIPs. */
+/** Annotations by name; those that are undefined are not to be there. */
+export type Announced = Readonly<Record<string, string | undefined>>;
+
+/** Tells the other Nodes how this one is reached, by annotations of its Node object. */
 export class TransportAnnouncement {
     readonly #components: AnnouncementComponents;
     readonly #nodeName: string;
@@ -23,27 +24,27 @@ export class TransportAnnouncement {
         this.#nodeName = options.nodeName;
     }
 
-    /** Writes the annotation if it should be another; none when `addresses` is undefined. */
-    async reconcile(addresses: readonly IpAddress[] | undefined, signal: AbortSignal): Promise<void> {
+    /** Writes the annotations that should be others. */
+    async reconcile(wanted: Announced, signal: AbortSignal): Promise<void> {
         const { api, node, logger } = this.#components;
         const current = node();
         if (current === undefined) return;
-        const wanted =
-            addresses === undefined || addresses.length === 0 ? undefined : addresses.map(formatIp).join(",");
-        const value = current.metadata?.annotations?.[transportAnnotation];
-        if (value === wanted) return;
-        const body = { metadata: { annotations: { [transportAnnotation]: wanted ?? null } } };
+        const present = current.metadata?.annotations;
+        const wrong = Object.entries(wanted).filter(([name, value]) => present?.[name] !== value);
+        if (wrong.length === 0) return;
+        const annotations = Object.fromEntries(wrong.map(([name, value]) => [name, value ?? null]));
+        const body = { metadata: { annotations } };
         try {
             await api.patch(nodes, { name: this.#nodeName }, { type: "merge", body }, { signal });
         } catch (error) {
-            const text = `${wanted} ${messageOf(error)}`;
-            if (text !== this.#told) {
-                logger.warn("the transport addresses of this Node cannot be announced", { reason: messageOf(error) });
-            }
+            const text = `${JSON.stringify(annotations)} ${messageOf(error)}`;
+            if (text !== this.#told)
+                logger.warn("how this Node is reached cannot be announced", { reason: messageOf(error) });
             this.#told = text;
             throw error;
         }
         this.#told = undefined;
-        logger.info("transport addresses announced", { annotation: transportAnnotation, value: wanted ?? "(none)" });
+        for (const [annotation, value] of wrong)
+            logger.info("announced to the other Nodes", { annotation, value: value ?? "(none)" });
     }
 }

@@ -131,6 +131,20 @@ describe("rounds of earlier starts", () => {
         expect(present()).toEqual(["13@9", "14@0", "1@3"]);
     });
 
+    it("rounds that nobody knows of any more are those of flows with cookies like ours", async () => {
+        for (const [port, cookie] of [
+            [11, 2n << 48n],
+            [12, (9n << 48n) | (1n << 40n)],
+            [13, (9n << 48n) | 1n],
+            [14, (7n << 48n) | (9n << 40n)],
+            [15, 1n],
+        ] as const)
+            ovs.put(foreign(port, cookie));
+        await table.set("a", setOf([1]));
+        expect(await table.deleteRounds([])).toBe(3);
+        expect(present()).toEqual(["14@7", "15@0", "1@3"]);
+    });
+
     it("a flow that is taken over between look and deletion stays", async () => {
         ovs.put(foreign(1, 2n << 48n));
         table.stage("a", setOf([1]));

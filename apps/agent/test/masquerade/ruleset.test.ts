@@ -68,3 +68,16 @@ it("the order of the Nodes makes no difference: nothing is set again for it", ()
     const turned = { ...dualInput, clusterPrefixes: [...dualInput.clusterPrefixes].reverse() };
     expect(ruleset(turned)).toBe(ruleset(dualInput));
 });
+
+it("bridging mode masquerades what comes from the virtual sources, and what the Node translates to Pods in VLANs", () => {
+    const bridging = {
+        serviceSources: [parseIp("169.254.0.253"), parseIp("fc01::aabb:ccdd:eeff")],
+        taggedPods: [parseIp("10.22.0.5")],
+    };
+    expect(ruleset({ ...dualInput, noSnat: true, bridging })).toContain(`
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr 169.254.0.253 masquerade
+    ip6 saddr fc01::aabb:ccdd:eeff masquerade
+    ct status dnat ip daddr 10.22.0.5 ip saddr != @pods4 masquerade
+  }`);
+});

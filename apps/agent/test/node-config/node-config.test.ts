@@ -64,6 +64,7 @@ describe("the transport interface", () => {
         loopback: false,
         group: 0,
         altNames: [],
+        promiscuous: false,
     });
     const input: TransportInput = {
         nodeName: "n",

@@ -8,7 +8,7 @@ const node: NodeConfig = {
     gatewayIps: [],
     transport: {
         ...{ name: "eth0", index: 2, type: 1, mac: "02:00:00:00:00:01", mtu: 1500 },
-        ...{ up: true, running: true, loopback: false, group: 0, altNames: [] },
+        ...{ up: true, running: true, loopback: false, group: 0, altNames: [], promiscuous: false },
     },
 };
 const object = (name: string, podCIDRs: readonly string[]) => ({ metadata: { name }, spec: { podCIDRs } });

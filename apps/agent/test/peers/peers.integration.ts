@@ -111,7 +111,7 @@ beforeEach(async () => {
     ip("addr", "add", "10.1.0.1/24", "dev", "gw");
     ip("addr", "add", "fd00:1::1/64", "dev", "gw", "nodad");
     netlink = Netlink.open();
-    underlay = { mode: "noEncap", subnets, family: 4 };
+    underlay = { mode: "noEncap", subnets, family: 4, bridging: false };
     await restart();
 });
 

@@ -5,9 +5,9 @@ import { allPodPrefixes, waysToPeers, type PeerWays, type Underlay } from "../..
 import type { NodeObject } from "../../src/node-object.ts";
 
 const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];
-const routed: Underlay = { mode: "noEncap", subnets, family: 4 };
-const tunnelled: Underlay = { mode: "encap", subnets, family: 4 };
-const hybrid: Underlay = { mode: "hybrid", subnets, family: 4 };
+const routed: Underlay = { mode: "noEncap", subnets, family: 4, bridging: false };
+const tunnelled: Underlay = { mode: "encap", subnets, family: 4, bridging: false };
+const hybrid: Underlay = { mode: "hybrid", subnets, family: 4, bridging: false };
 
 function node(name: string, podCIDRs: readonly string[], ips: readonly string[]): NodeObject {
     return {

@@ -28,6 +28,7 @@ function linkOf(record: Pick<PodRecord, "hostIfName">, alias?: string): Link {
         loopback: false,
         group: 0,
         altNames: [],
+        promiscuous: false,
         ...(alias === undefined ? {} : { alias }),
     };
 }

@@ -83,11 +83,11 @@ beforeEach(() => {
         return Promise.resolve();
     };
     const netlink = links as unknown as Netlink;
-    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0" });
+    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false });
     const poolOf = (): undefined => undefined;
     network = new PodNetwork(
         {
-            ...{ ports, netlink, subnet, hostRoutes, pools: undefined, logger: silentLogger },
+            ...{ ports, netlink, subnet, hostRoutes, pools: undefined, bridging: undefined, logger: silentLogger },
             flowTable: {
                 set,
                 stage: (owner, wanted) => void set(owner, wanted),
@@ -195,7 +195,7 @@ describe("an API server that is away at the start", () => {
         const patient = new PodReconciler(
             {
                 ...{ network, netlink, subnet, ports, logger: silentLogger },
-                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0" }),
+                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),
             },

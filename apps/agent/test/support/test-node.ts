@@ -25,7 +25,7 @@ import {
     type KnownPod,
     type PodPools,
 } from "../../src/pod-network/index.ts";
-import type { PodFlowTable, PodPorts } from "../../src/pod-network/pod-network.ts";
+import type { PodFlowTable, PodPorts } from "../../src/pod-network/types.ts";
 import { Readiness } from "../../src/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
@@ -151,7 +151,7 @@ export class TestAgent {
             },
         );
         this.subnet = new NodeSubnet(podPrefixes, () => 0n);
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: node.gateway });
+        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: node.gateway, bridged: false });
         this.network = new PodNetwork(
             {
                 ports: this.#heldPorts(),
@@ -160,6 +160,7 @@ export class TestAgent {
                 subnet: this.subnet,
                 hostRoutes,
                 pools: this.#options.pools,
+                bridging: undefined,
                 logger,
             },
             {

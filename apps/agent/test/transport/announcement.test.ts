@@ -1,6 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { transportAnnotation } from "@antrea/crd";
-import { parseIp } from "@antrea/ip";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import type { NodeObject } from "../../src/node-object.ts";
 import { TransportAnnouncement } from "../../src/transport/index.ts";
 import { silentLogger } from "../support/logger.ts";
@@ -21,21 +20,42 @@ function make(node: NodeObject | undefined, fail = false) {
 }
 
 const never = new AbortController().signal;
-const addresses = [parseIp("192.0.2.7"), parseIp("2001:db8::7")];
-const annotated = (value: string): NodeObject => ({ metadata: { annotations: { [transportAnnotation]: value } } });
-const patched = (value: string | null): unknown => [
+const addresses = "192.0.2.7,2001:db8::7";
+const mac = "02:00:00:00:00:07";
+const annotated = (annotations: Readonly<Record<string, string>>): NodeObject => ({ metadata: { annotations } });
+const patched = (annotations: Readonly<Record<string, string | null>>): unknown => [
     { name: "worker" },
-    { metadata: { annotations: { [transportAnnotation]: value } } },
+    { metadata: { annotations } },
 ];
 
-it.each<[string, NodeObject | undefined, typeof addresses | undefined, readonly unknown[]]>([
-    ["announces them", {}, addresses, [patched("192.0.2.7,2001:db8::7")]],
-    ["replaces others", annotated("192.0.2.6"), addresses, [patched("192.0.2.7,2001:db8::7")]],
-    ["writes nothing that is there", annotated("192.0.2.7,2001:db8::7"), addresses, []],
-    ["takes back what an earlier configuration announced", annotated("192.0.2.6"), undefined, [patched(null)]],
-    ["announces nothing for an interface without addresses", annotated("192.0.2.6"), [], [patched(null)]],
-    ["has nothing to take back", {}, undefined, []],
-    ["waits for the Node object", undefined, addresses, []],
+it.each<[string, NodeObject | undefined, Readonly<Record<string, string | undefined>>, readonly unknown[]]>([
+    ["announces", {}, { [transportAnnotation]: addresses }, [patched({ [transportAnnotation]: addresses })]],
+    [
+        "announces what is not there alone",
+        annotated({ [transportAnnotation]: addresses }),
+        { [transportAnnotation]: addresses, [macAnnotation]: mac },
+        [patched({ [macAnnotation]: mac })],
+    ],
+    [
+        "replaces others",
+        annotated({ [transportAnnotation]: "192.0.2.6" }),
+        { [transportAnnotation]: addresses },
+        [patched({ [transportAnnotation]: addresses })],
+    ],
+    [
+        "writes nothing that is there",
+        annotated({ [transportAnnotation]: addresses }),
+        { [transportAnnotation]: addresses, [macAnnotation]: undefined },
+        [],
+    ],
+    [
+        "takes back what an earlier configuration announced",
+        annotated({ [transportAnnotation]: addresses, [macAnnotation]: mac, other: "x" }),
+        { [transportAnnotation]: undefined, [macAnnotation]: undefined },
+        [patched({ [transportAnnotation]: null, [macAnnotation]: null })],
+    ],
+    ["has nothing to take back", {}, { [transportAnnotation]: undefined }, []],
+    ["waits for the Node object", undefined, { [transportAnnotation]: addresses }, []],
 ])("%s", async (_name, node, wanted, expected) => {
     const { announcement, patches } = make(node);
     await announcement.reconcile(wanted, never);
@@ -44,5 +64,5 @@ it.each<[string, NodeObject | undefined, typeof addresses | undefined, readonly 
 
 it("a failure is the caller's to repeat", async () => {
     const { announcement } = make({}, true);
-    await expect(announcement.reconcile(addresses, never)).rejects.toThrow("away");
+    await expect(announcement.reconcile({ [macAnnotation]: mac }, never)).rejects.toThrow("away");
 });

@@ -1,0 +1,53 @@
+import { AntreaError } from "@antrea/errors";
+import { OfPort, type PipelineInput } from "@antrea/flows";
+import { parseMac, type IpAddress, type Prefix } from "@antrea/ip";
+import type { Link } from "@antrea/netlink";
+import type { OpenFlowConnection } from "@antrea/openflow/connection";
+import type { Logger } from "@antrea/runtime";
+import { Announcer, BridgedPods, type VlanFlowTable } from "./bridged-pods/index.ts";
+
+export interface BridgingComponents {
+    readonly flowTable: VlanFlowTable;
+    readonly openflow: Pick<OpenFlowConnection, "packetOut">;
+    readonly logger: Logger;
+}
+
+/** What the agent has in bridging mode beside the rest. */
+export class Bridging implements Disposable {
+    readonly pods: BridgedPods;
+    readonly #announcer: Announcer;
+    #mac: string | undefined;
+
+    constructor({ flowTable, openflow, logger }: BridgingComponents) {
+        this.#announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger });
+        this.pods = new BridgedPods({ flowTable, announcer: this.#announcer, hostMac: () => parseMac(this.mac) });
+    }
+
+    /** The Node's interface is known: it, or the port that has taken its place, which has the same MAC address. */
+    use(link: Pick<Link, "name" | "mac">): void {
+        if (link.mac === undefined) {
+            throw new AntreaError(
+                "NO_MAC",
+                "environment",
+                `enableBridgingMode: the transport interface ${link.name} has no MAC address, so it cannot be bridged`,
+            );
+        }
+        this.#mac = link.mac;
+    }
+
+    /** Of the Node's interface. */
+    get mac(): string {
+        if (this.#mac === undefined)
+            throw new AntreaError("NOT_READY", "internal", "the Node's interface is not known yet");
+        return this.#mac;
+    }
+
+    pipelinePart(ips: readonly IpAddress[], serviceCidrs: readonly Prefix[]): NonNullable<PipelineInput["bridging"]> {
+        const host = { ofPort: OfPort.host, mac: parseMac(this.mac), ips };
+        return { uplink: { ofPort: OfPort.uplink }, host, serviceCidrs };
+    }
+
+    [Symbol.dispose](): void {
+        this.#announcer[Symbol.dispose]();
+    }
+}

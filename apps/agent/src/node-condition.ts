@@ -1,0 +1,65 @@
+import { nodes, type ApiClient } from "@antrea/kube";
+
+/** A condition of a Node, but for its times. */
+export interface ConditionText {
+    readonly type: string;
+    readonly status: "True" | "False";
+    readonly reason: string;
+    readonly message: string;
+}
+
+/** Keeps one condition in the status of this Node; those of others are left alone. */
+export class NodeCondition {
+    readonly #api: Pick<ApiClient, "find" | "patch">;
+    readonly #nodeName: string;
+    #written = "";
+
+    constructor(
+        components: { readonly api: Pick<ApiClient, "find" | "patch"> },
+        options: { readonly nodeName: string },
+    ) {
+        this.#api = components.api;
+        this.#nodeName = options.nodeName;
+    }
+
+    /** Writes it unless it is so; a Node without an object is left until it has one. */
+    async set(wanted: ConditionText, signal?: AbortSignal): Promise<void> {
+        const text = JSON.stringify(wanted);
+        if (text === this.#written) return;
+        const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
+        if (node === undefined) return;
+        const { type, status, reason, message } = wanted;
+        const present = node.status?.conditions?.find((condition) => condition.type === type);
+        const isSame = present?.status === status && present.reason === reason && present.message === message;
+        if (!isSame) {
+            const now = new Date().toISOString();
+            const since = present?.status === status ? (present.lastTransitionTime ?? now) : now;
+            const condition = { ...wanted, lastHeartbeatTime: now, lastTransitionTime: since };
+            await this.#patch(condition, signal);
+        }
+        this.#written = text;
+    }
+
+    /** Takes a condition away that an earlier agent wrote. */
+    async remove(type: string, signal?: AbortSignal): Promise<void> {
+        const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
+        if (node?.status?.conditions?.some((condition) => condition.type === type) !== true) return;
+        await this.#patch({ type, $patch: "delete" }, signal);
+        this.#written = "";
+    }
+
+    /** The same at the end of the process, as far as it can be done soon: the next agent of this Node says what is so then. */
+    async setAtEnd(wanted: ConditionText, timeoutMs: number): Promise<void> {
+        await this.set(wanted, AbortSignal.timeout(timeoutMs)).catch(() => undefined);
+    }
+
+    async #patch(condition: object, signal: AbortSignal | undefined): Promise<void> {
+        const body = { status: { conditions: [condition] } };
+        await this.#api.patch(
+            nodes,
+            { name: this.#nodeName },
+            { type: "strategic", body },
+            { subresource: "status", signal },
+        );
+    }
+}

@@ -1,0 +1,222 @@
+import { formatIp, formatPrefix, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import type { NicSettings } from "./nic-settings.ts";
+import type { MovedAddress, MovedNeighbour, MovedRoute, Snapshot } from "./snapshot.ts";
+import { steps, type Step } from "./types.ts";
+
+/** What must be known of a move after the agent was killed. */
+export interface JournalEntry {
+    /** The step that is about to be made, or was made last. */
+    readonly step: Step;
+    readonly bootId: string;
+    /** The network namespace: a Node that is a container gets a new one, and new links, without a boot. */
+    readonly netns: string;
+    readonly name: string;
+    readonly physicalName: string;
+    readonly nic: NicSettings;
+    /** What the link had when the move began, or when the way back began. */
+    readonly saved: Snapshot;
+    /** The host port's device when all was put on it. */
+    readonly hostIndex?: number;
+}
+
+const version = 1;
+
+/** The entry as JSON, addresses as text, so that a person can read it when nothing else helps. */
+export function formatEntry(entry: JournalEntry): string {
+    return `${JSON.stringify({ version, ...entry }, replace, 1)}\n`;
+}
+
+/** Reads it back. Undefined for what is not ours or is damaged. */
+export function parseEntry(text: string): JournalEntry | undefined {
+    try {
+        const reader = new Fields(JSON.parse(text));
+        if (reader.number("version") !== version) return undefined;
+        const step = steps.find((one) => one === reader.text("step"));
+        if (step === undefined) return undefined;
+        const hostIndex = reader.optionalNumber("hostIndex");
+        return {
+            step,
+            bootId: reader.text("bootId"),
+            netns: reader.text("netns"),
+            name: reader.text("name"),
+            physicalName: reader.text("physicalName"),
+            nic: nicOf(reader.fields("nic")),
+            saved: snapshotOf(reader.fields("saved")),
+            ...(hostIndex !== undefined && { hostIndex }),
+        };
+    } catch {
+        return undefined;
+    }
+}
+
+function replace(_key: string, value: unknown): unknown {
+    if (value === Infinity) return "forever";
+    if (typeof value !== "object" || value === null) return value;
+    if ("family" in value && "value" in value) return formatIp(value as IpAddress);
+    if ("family" in value && "base" in value) return formatPrefix(value as Prefix);
+    return value;
+}
+
+function nicOf(fields: Fields): NicSettings {
+    const ipv6Disabled = fields.optionalText("ipv6Disabled");
+    const addrGenMode = fields.optionalText("addrGenMode");
+    return {
+        index: fields.number("index"),
+        mac: fields.text("mac"),
+        mtu: fields.number("mtu"),
+        group: fields.number("group"),
+        up: fields.boolean("up"),
+        promiscuous: fields.boolean("promiscuous"),
+        txChecksumOffload: fields.boolean("txChecksumOffload"),
+        receiveMerging: fields.boolean("receiveMerging"),
+        ...(ipv6Disabled !== undefined && { ipv6Disabled }),
+        ...(addrGenMode !== undefined && { addrGenMode }),
+    };
+}
+
+function snapshotOf(fields: Fields): Snapshot {
+    return {
+        takenAt: fields.number("takenAt"),
+        addresses: fields.list("addresses").map(addressOf),
+        routes: fields.list("routes").map(routeOf),
+        neighbours: fields.list("neighbours").map(neighbourOf),
+        altNames: fields.texts("altNames"),
+    };
+}
+
+function addressOf(fields: Fields): MovedAddress {
+    const [label, metric, protocol] = [
+        fields.optionalText("label"),
+        fields.optionalNumber("metric"),
+        fields.optionalNumber("protocol"),
+    ];
+    const [peer, broadcast] = [fields.optionalIp("peer"), fields.optionalIp("broadcast")];
+    const lifetime = fields.optional("lifetime");
+    return {
+        ip: parseIp(fields.text("ip")),
+        prefixLength: fields.number("prefixLength"),
+        scope: fields.number("scope"),
+        flags: fields.number("flags"),
+        ...(peer !== undefined && { peer }),
+        ...(label !== undefined && { label }),
+        ...(broadcast !== undefined && { broadcast }),
+        ...(lifetime !== undefined && {
+            lifetime: {
+                preferredSeconds: lifetime.seconds("preferredSeconds"),
+                validSeconds: lifetime.seconds("validSeconds"),
+            },
+        }),
+        ...(metric !== undefined && { metric }),
+        ...(protocol !== undefined && { protocol }),
+    };
+}
+
+function routeOf(fields: Fields): MovedRoute {
+    const dst = parsePrefix(fields.text("dst"));
+    const [via, src, from] = [fields.optionalIp("via"), fields.optionalIp("src"), fields.optionalText("from")];
+    const numbers = ["mtu", "tos", "expiresSeconds", "preference", "realms"] as const;
+    const optional = numbers.flatMap((name) => {
+        const value = fields.optionalNumber(name);
+        return value === undefined ? [] : [[name, value] as const];
+    });
+    const metrics = fields.optional("metrics")?.metrics();
+    return {
+        family: dst.family,
+        dst,
+        table: fields.number("table"),
+        protocol: fields.number("protocol"),
+        scope: fields.number("scope"),
+        type: fields.number("type"),
+        metric: fields.number("metric"),
+        onlink: fields.boolean("onlink"),
+        ...(via !== undefined && { via }),
+        ...(src !== undefined && { src }),
+        ...(from !== undefined && { from: parsePrefix(from) }),
+        ...Object.fromEntries(optional),
+        ...(metrics !== undefined && { metrics }),
+    };
+}
+
+function neighbourOf(fields: Fields): MovedNeighbour {
+    const mac = fields.optionalText("mac");
+    return {
+        ip: parseIp(fields.text("ip")),
+        state: fields.number("state"),
+        flags: fields.number("flags"),
+        ...(mac !== undefined && { mac }),
+    };
+}
+
+/** The fields of a JSON object, each read as what it must be. Throws TypeError, which the caller takes for damage. */
+class Fields {
+    readonly #values: Readonly<Record<string, unknown>>;
+
+    constructor(value: unknown) {
+        if (typeof value !== "object" || value === null) throw new TypeError("no object");
+        this.#values = value as Readonly<Record<string, unknown>>;
+    }
+
+    text(name: string): string {
+        const value = this.#values[name];
+        if (typeof value !== "string") throw new TypeError(name);
+        return value;
+    }
+
+    number(name: string): number {
+        const value = this.#values[name];
+        if (typeof value !== "number") throw new TypeError(name);
+        return value;
+    }
+
+    boolean(name: string): boolean {
+        const value = this.#values[name];
+        if (typeof value !== "boolean") throw new TypeError(name);
+        return value;
+    }
+
+    seconds(name: string): number {
+        return this.#values[name] === "forever" ? Infinity : this.number(name);
+    }
+
+    fields(name: string): Fields {
+        return new Fields(this.#values[name]);
+    }
+
+    list(name: string): readonly Fields[] {
+        return this.#array(name).map((value) => new Fields(value));
+    }
+
+    texts(name: string): readonly string[] {
+        return this.#array(name).map(String);
+    }
+
+    metrics(): Readonly<Record<number, number | string>> {
+        for (const value of Object.values(this.#values)) {
+            if (typeof value !== "number" && typeof value !== "string") throw new TypeError("metrics");
+        }
+        return this.#values as Readonly<Record<number, number | string>>;
+    }
+
+    optional(name: string): Fields | undefined {
+        return this.#values[name] === undefined ? undefined : this.fields(name);
+    }
+
+    optionalText(name: string): string | undefined {
+        return this.#values[name] === undefined ? undefined : this.text(name);
+    }
+
+    optionalNumber(name: string): number | undefined {
+        return this.#values[name] === undefined ? undefined : this.number(name);
+    }
+
+    optionalIp(name: string): IpAddress | undefined {
+        const text = this.optionalText(name);
+        return text === undefined ? undefined : parseIp(text);
+    }
+
+    #array(name: string): readonly unknown[] {
+        const value = this.#values[name];
+        if (!Array.isArray(value)) throw new TypeError(name);
+        return value;
+    }
+}

@@ -1,0 +1,23 @@
+const maxNameBytes = 15;
+
+/**
+ * The name of the NIC while its own name is the host port's: "eth0~". A name that leaves no room is cut, one that
+ * somebody has gets a digit.
+ */
+export function physicalNameOf(nicName: string, isTaken: (name: string) => boolean): string {
+    for (let attempt = 0; ; attempt++) {
+        const suffix = attempt === 0 ? "~" : `~${attempt}`;
+        const name = `${cut(nicName, maxNameBytes - suffix.length)}${suffix}`;
+        if (!isTaken(name)) return name;
+    }
+}
+
+/** The first bytes of a text, no character torn. */
+function cut(text: string, maxBytes: number): string {
+    let kept = "";
+    for (const character of text) {
+        if (new TextEncoder().encode(kept + character).length > maxBytes) break;
+        kept += character;
+    }
+    return kept;
+}

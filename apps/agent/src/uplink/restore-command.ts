@@ -1,0 +1,131 @@
+import { uptime } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "@antrea/errors";
+import { Netlink } from "@antrea/netlink";
+import { OvsdbSession } from "@antrea/ovsdb/session";
+import { withTimeout, type Logger } from "@antrea/runtime";
+import { entryOfLinks } from "./adopt.ts";
+import { UplinkError } from "./errors.ts";
+import type { JournalEntry } from "./journal-codec.ts";
+import { Journal } from "./journal.ts";
+import { isMadeByOvs } from "./links.ts";
+import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
+import { freeFromDatapath, WayBack } from "./way-back.ts";
+import { whereaboutsOf, type Whereabouts } from "./whereabouts.ts";
+
+export interface RestoreUplinkOptions {
+    /** The folder of the journal. */
+    readonly folder: string;
+    readonly bootId: string;
+    /** Where db.sock is. */
+    readonly ovsRunDir: string;
+    /** conf.db, for when nobody serves it. */
+    readonly databaseFile: string;
+    /** Also while an agent holds the lock of the database. */
+    readonly force: boolean;
+    /** Takes each line for the person who gave the command. */
+    readonly print: (line: string) => void;
+    readonly logger: Logger;
+}
+
+const agentLock = "antrea_agent";
+const connectTimeoutMs = 2_000;
+const lockTimeoutMs = 1_000;
+
+/**
+ * What `antrea-agent restore-uplink` does: the Node gets its NIC back, with OVS or without. True when there was
+ * something to do.
+ *
+ * @throws UplinkError `AGENT_RUNNING` unless forced: a running agent would make the move again
+ */
+export async function restoreUplink(options: RestoreUplinkOptions): Promise<boolean> {
+    const { print, logger, folder } = options;
+    await using database = await Database.open(options);
+    using netlink = Netlink.open();
+    const here = await whereaboutsOf(options.bootId);
+    const journal = new Journal({ logger }, { folder });
+    const entry = (await journal.read()) ?? (await entryByLinks(netlink, here));
+    if (entry === undefined) {
+        print(`Nothing to restore: ${journal.path} is not there, and no link looks like a NIC that was moved.`);
+        for (const name of await database.removePorts()) print(`Port ${name} was left in the OVS database: removed.`);
+        return false;
+    }
+    print(`${entry.name} is moved to the bridge, the NIC is named ${entry.physicalName}: bringing it back.`);
+    const wayBack = new WayBack({
+        ...{ netlink, logger, journal, freeFromDatapath, uptimeSeconds: uptime },
+        removePorts: async () => {
+            try {
+                for (const name of await database.removePorts()) print(`Port ${name} taken out of the OVS database.`);
+                return true;
+            } catch (error) {
+                print(`The ports stay in the OVS database: ${messageOf(error)}`);
+                return false;
+            }
+        },
+    });
+    await wayBack.run(entry, here);
+    print(`${entry.name} is the NIC again, with its addresses and routes.`);
+    return true;
+}
+
+/** Without a journal: a device that OVS made whose name a NIC had. */
+async function entryByLinks(netlink: Netlink, here: Whereabouts): Promise<JournalEntry | undefined> {
+    for (const { name } of (await netlink.links()).filter(isMadeByOvs)) {
+        const entry = await entryOfLinks(netlink, name, here, uptime());
+        if (entry !== undefined) return entry;
+    }
+    return undefined;
+}
+
+/** The OVS database, served or as a file. */
+class Database implements AsyncDisposable {
+    readonly #session: OvsdbSession | undefined;
+    readonly #file: string;
+
+    private constructor(session: OvsdbSession | undefined, file: string) {
+        this.#session = session;
+        this.#file = file;
+    }
+
+    static async open({ ovsRunDir, databaseFile, force, logger, print }: RestoreUplinkOptions): Promise<Database> {
+        const session = new OvsdbSession(
+            { logger },
+            {
+                socketPath: join(ovsRunDir, "db.sock"),
+                monitor: portColumns,
+                // Held meanwhile, so that no agent starts in between.
+                ...(force ? {} : { lock: agentLock }),
+            },
+        );
+        session.start(new AbortController().signal);
+        try {
+            await withTimeout((signal) => session.ready(signal), connectTimeoutMs);
+        } catch {
+            await session.close();
+            print(`ovsdb-server does not answer at ${join(ovsRunDir, "db.sock")}: going by ${databaseFile}.`);
+            return new Database(undefined, databaseFile);
+        }
+        if (!force) {
+            try {
+                await withTimeout((signal) => session.lockAcquired(signal), lockTimeoutMs);
+            } catch (cause) {
+                await session.close();
+                throw new UplinkError(
+                    "AGENT_RUNNING",
+                    "caller",
+                    "an antrea-agent runs on this Node and takes care of the uplink; stop it first (it brings the NIC back itself), or use --force",
+                    { cause },
+                );
+            }
+        }
+        return new Database(session, databaseFile);
+    }
+
+    removePorts(): Promise<readonly string[]> {
+        return this.#session === undefined ? removeFromFile(this.#file) : removeByServer(this.#session);
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.#session?.close();
+    }
+}

@@ -1,0 +1,107 @@
+import { getSysctl, isNetlinkError, setSysctl } from "@antrea/netlink";
+
+type Group = "ipv4" | "ipv6";
+
+/**
+ * The settings of an interface that go over to the host port: how the Node's stack treats what comes in and goes out by
+ * it. Not here: those that the kernel keeps for itself, and `disable_ipv6` and `addr_gen_mode`, which have their moment.
+ */
+const taken: Readonly<Record<Group, readonly string[]>> = {
+    ipv4: [
+        "rp_filter",
+        "forwarding",
+        "proxy_arp",
+        "proxy_arp_pvlan",
+        "accept_local",
+        "accept_redirects",
+        "send_redirects",
+        "secure_redirects",
+        "shared_media",
+        "accept_source_route",
+        "arp_announce",
+        "arp_filter",
+        "arp_ignore",
+        "arp_accept",
+        "arp_notify",
+        "route_localnet",
+        "src_valid_mark",
+        "log_martians",
+        "promote_secondaries",
+        "disable_policy",
+        "disable_xfrm",
+        "drop_gratuitous_arp",
+        "drop_unicast_in_l2_multicast",
+        "ignore_routes_with_linkdown",
+    ],
+    ipv6: [
+        // forwarding first: the kernel changes what others mean when it is written
+        "forwarding",
+        "accept_ra",
+        "accept_ra_defrtr",
+        "accept_ra_from_local",
+        "accept_ra_min_hop_limit",
+        "accept_ra_mtu",
+        "accept_ra_pinfo",
+        "accept_ra_rt_info_min_plen",
+        "accept_ra_rt_info_max_plen",
+        "accept_ra_rtr_pref",
+        "ra_defrtr_metric",
+        "accept_redirects",
+        "accept_source_route",
+        "accept_dad",
+        "dad_transmits",
+        "autoconf",
+        "use_tempaddr",
+        "temp_valid_lft",
+        "temp_prefered_lft",
+        "max_addresses",
+        "hop_limit",
+        "keep_addr_on_down",
+        "ndisc_notify",
+        "ndisc_tclass",
+        "drop_unicast_in_l2_multicast",
+        "drop_unsolicited_na",
+        "ignore_routes_with_linkdown",
+        "proxy_ndp",
+        "router_solicitations",
+        "router_solicitation_interval",
+        "router_solicitation_max_interval",
+        "router_solicitation_delay",
+        "suppress_frag_ndisc",
+        "use_oif_addrs_only",
+    ],
+};
+
+/** Gives one interface the settings of another; each that both have and that differs. */
+export function copySysctls(from: string, to: string): void {
+    for (const group of ["ipv4", "ipv6"] as const) {
+        for (const key of taken[group]) {
+            const wanted = readSysctl(group, from, key);
+            if (wanted !== undefined && readSysctl(group, to, key) !== wanted) writeSysctl(group, to, key, wanted);
+        }
+    }
+}
+
+/** A setting of an interface; undefined when this kernel has none of that name, or IPv6 is off for the interface. */
+export function readSysctl(group: Group, interfaceName: string, key: string): string | undefined {
+    try {
+        return getSysctl(undefined, path(group, interfaceName, key));
+    } catch (error) {
+        if (isNetlinkError(error, "ENOENT", "EIO")) return undefined;
+        throw error;
+    }
+}
+
+/** Sets a setting of an interface unless this kernel has none of that name. */
+export function writeSysctl(group: Group, interfaceName: string, key: string, value: string): void {
+    try {
+        setSysctl(undefined, path(group, interfaceName, key), value);
+    } catch (error) {
+        // EINVAL: what one kernel shows it does not take from everybody, as the state of a setting never made
+        if (!isNetlinkError(error, "ENOENT", "EINVAL")) throw error;
+    }
+}
+
+function path(group: Group, interfaceName: string, key: string): string {
+    return `net/${group}/conf/${interfaceName}/${key}`;
+}

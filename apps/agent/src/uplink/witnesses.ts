@@ -1,0 +1,83 @@
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { NeighbourState, type Neighbour, type Netlink } from "@antrea/netlink";
+import { sleep } from "@antrea/runtime";
+
+const lookMs = 20;
+const pauseMs = 200;
+const gatewayTimeoutMs = 1_500;
+const apiTimeoutMs = 5_000;
+const unaskable = NeighbourState.PERMANENT | NeighbourState.NOARP;
+
+export interface WitnessComponents {
+    readonly netlink: Netlink;
+    readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Those that can say whether the Node is on the network: its gateways, asked by ARP and ND, and the API server. */
+export class Witnesses {
+    readonly #parts: WitnessComponents;
+
+    constructor(components: WitnessComponents) {
+        this.#parts = components;
+    }
+
+    async apiAnswers(signal: AbortSignal): Promise<boolean> {
+        const limited = AbortSignal.any([signal, AbortSignal.timeout(apiTimeoutMs)]);
+        return this.#parts.apiReachable(limited).catch(() => false);
+    }
+
+    /** Those of the gateways that answer on this link. One with an entry by hand is never asked: it says nothing. */
+    async answering(index: number, gateways: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAddress[]> {
+        const answers = await Promise.all(gateways.map((gateway) => this.#answers(index, gateway, signal)));
+        return gateways.filter((_, at) => answers[at] === true);
+    }
+
+    /** True as soon as one of them answers, false when none did within the time. */
+    async anyAnswers(
+        index: number,
+        gateways: readonly IpAddress[],
+        timeoutMs: number,
+        signal: AbortSignal,
+    ): Promise<boolean> {
+        const found = new AbortController();
+        const until = AbortSignal.any([signal, found.signal, AbortSignal.timeout(timeoutMs)]);
+        const repeat = async (ask: () => Promise<boolean>): Promise<boolean> => {
+            while (!until.aborted) {
+                if (await ask()) {
+                    found.abort();
+                    return true;
+                }
+                await sleep(pauseMs, until).catch(() => undefined);
+            }
+            return false;
+        };
+        const answers = await Promise.all([
+            repeat(() => this.apiAnswers(until)),
+            ...gateways.map((gateway) => repeat(() => this.#answers(index, gateway, until))),
+        ]);
+        signal.throwIfAborted();
+        return answers.includes(true);
+    }
+
+    async #answers(index: number, gateway: IpAddress, signal: AbortSignal): Promise<boolean> {
+        const { netlink } = this.#parts;
+        const entry = async (): Promise<Neighbour | undefined> =>
+            (await netlink.neighbours(index)).find(({ ip }) => sameIp(ip, gateway));
+        const known = await entry();
+        if (known !== undefined && (known.state & unaskable) !== 0) return false;
+        await netlink.probeNeighbour({ index, ip: gateway, mac: known?.mac });
+        const deadline = performance.now() + gatewayTimeoutMs;
+        while (!signal.aborted && performance.now() < deadline) {
+            const state = (await entry())?.state ?? NeighbourState.FAILED;
+            if ((state & NeighbourState.REACHABLE) !== 0) return true;
+            if ((state & NeighbourState.FAILED) !== 0) return false;
+            await sleep(lookMs, signal).catch(() => undefined);
+        }
+        return false;
+    }
+}
+
+/** For messages: "gateway 10.0.0.1 and the API server". */
+export function witnessText(gateways: readonly IpAddress[]): string {
+    return [...gateways.map((gateway) => `gateway ${formatIp(gateway)}`), "the API server"].join(" and ");
+}

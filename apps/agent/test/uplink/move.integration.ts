@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { UplinkNode } from "./support/uplink-node.ts";
+
+const limitMs = 2_000;
+
+let node: UplinkNode;
+let before: ReturnType<UplinkNode["truth"]>;
+
+beforeAll(async () => {
+    node = await UplinkNode.start();
+    before = node.truth();
+});
+
+afterAll(async () => {
+    await node?.[Symbol.asyncDispose]();
+});
+
+/** What of the truth goes with the name. */
+function moved({ links, ...rest }: ReturnType<UplinkNode["truth"]>): object {
+    const [link = {}] = (links as readonly Record<string, unknown>[]).filter(({ ifname }) => ifname === "eth0");
+    const { address, mtu, altnames, addr_info: addresses } = link;
+    return { ...rest, address, mtu, altnames, addresses };
+}
+
+describe("the move", () => {
+    it("gives the host port all that the NIC had, and the way back gives it back", async () => {
+        const { said } = await node.run({ actions: ["recover", "connect"] });
+        const { mac } = said[1] as { mac: string };
+        expect(said).toEqual([{ kind: "idle" }, { kind: "bridged", name: "eth0", physicalName: "eth0~", mac }]);
+        expect(moved(node.truth())).toEqual(moved(before));
+        expect(node.ip("-d", "link", "show", "eth0")).toContain("tun type tap");
+        expect(node.ip("-o", "addr", "show", "dev", "eth0~")).toBe("");
+        expect(node.ip("-o", "link", "show", "eth0~")).toContain("group 178");
+        expect(
+            await node.ovs.vsctl("get", "interface", "eth0", "ofport", "--", "get", "interface", "eth0~", "ofport"),
+        ).toBe("32771\n32770\n");
+        for (const address of ["10.99.0.1", "fd99::1", "fe80::99%eth0"]) expect(node.reaches(address)).toBe(true);
+
+        expect((await node.run({ actions: ["recover", "connect"] })).said).toEqual([said[1], said[1]]);
+        expect(moved(node.truth())).toEqual(moved(before));
+
+        expect((await node.run({ actions: ["recover", "restore"] })).said).toEqual([said[1], { kind: "idle" }]);
+        expect(node.truth()).toEqual(before);
+    });
+
+    it("takes back what changed on the host port meanwhile", async () => {
+        await node.run({ actions: ["recover", "connect"] });
+        node.ip("addr", "add", "10.99.0.4/24", "dev", "eth0");
+        node.ip("route", "add", "198.18.5.0/24", "via", "10.99.0.1");
+        await node.run({ actions: ["recover", "restore"] });
+        expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
+        expect(node.ip("addr", "show", "dev", "eth0")).toContain("inet 10.99.0.4/24");
+        node.ip("addr", "del", "10.99.0.4/24", "dev", "eth0");
+        node.ip("route", "del", "198.18.5.0/24");
+        expect(node.truth()).toEqual(before);
+    });
+
+    it("is made on a kernel that renames no link that is up", async () => {
+        expect((await node.run({ actions: ["connect"], oldKernel: true })).said).toMatchObject([{ kind: "bridged" }]);
+        expect(moved(node.truth())).toEqual(moved(before));
+        await node.run({ actions: ["restore"], oldKernel: true });
+        expect(node.truth()).toEqual(before);
+    });
+
+    it.each(["10.99.0.1", "fd99::1"])("and the way back keep a TCP connection to %s", async (host) => {
+        const { child, ended } = node.begin({ stream: true, api: { host, port: 6443 } });
+        await new Promise((resolve) => child.stdout?.once("data", resolve));
+        await node.run({ actions: ["recover", "connect"] });
+        await node.run({ actions: ["recover", "restore"] });
+        child.stdin?.end();
+        const [, result] = (await ended).said as { longestGapMs: number; sent: number; heard: number }[];
+        expect(result?.heard).toBe(result?.sent);
+        expect(result?.longestGapMs).toBeLessThan(limitMs);
+        console.info(
+            `longest gap of a TCP connection to ${host} over the move and the way back: ${result?.longestGapMs.toFixed(0)} ms`,
+        );
+    });
+
+    it("is made and undone 50 times", async () => {
+        const { said, log } = await node.run({ actions: ["cycle"] });
+        expect({
+            kinds: new Set(said.map(({ kind }) => kind)),
+            count: said.length,
+            log: log.includes('"error"'),
+        }).toEqual({
+            kinds: new Set(["bridged"]),
+            count: 50,
+            log: false,
+        });
+        expect(node.truth()).toEqual(before);
+    });
+});

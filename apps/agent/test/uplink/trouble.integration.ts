@@ -1,0 +1,322 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { UplinkNode } from "./support/uplink-node.ts";
+
+let node: UplinkNode;
+let before: ReturnType<UplinkNode["truth"]>;
+
+beforeAll(async () => {
+    node = await UplinkNode.start();
+    before = node.truth();
+});
+
+afterEach(() => {
+    expect(node.truth()).toEqual(before);
+    expect(existsSync(join(node.folder, "uplink.json"))).toBe(false);
+});
+
+afterAll(async () => {
+    await node?.[Symbol.asyncDispose]();
+});
+
+async function flows(on: boolean): Promise<void> {
+    if (!on) await node.ovs.ofctl("del-flows", node.bridge);
+    else await node.addFlows();
+}
+
+/** Its flows are gone with the one that ended. */
+async function startVswitchd(): Promise<void> {
+    await node.ovs.startVswitchd();
+    await flows(true);
+}
+
+async function says(child: ChildProcess, text: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+        for (const stream of [child.stdout, child.stderr]) {
+            stream?.on("data", (said: string) => said.includes(text) && resolve());
+        }
+    });
+}
+
+async function portsLeft(): Promise<string> {
+    return (await node.ovs.vsctl("list-ports", node.bridge)).trim();
+}
+
+describe("confirmation", () => {
+    it("undoes the move when neither gateway nor API server answers any more", async () => {
+        await flows(false);
+        const { said } = await node.run({ actions: ["recover", "connect"], checkTimeoutMs: 1_500 });
+        await flows(true);
+        expect(said[1]).toEqual({
+            kind: "rolledBack",
+            name: "eth0",
+            reason: "within 1.5 s after the move neither gateway 10.99.0.1 and gateway fe80::99 and the API server answered",
+        });
+        expect(node.reaches()).toBe(true);
+        expect(await portsLeft()).toBe("");
+    });
+
+    it("keeps the move when the API server goes away meanwhile and the gateway answers", async () => {
+        const { said } = await node.run({ actions: ["recover", "connect", "restore"], apiOutage: true });
+        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+    });
+
+    it("keeps the move when the gateway never answered and the API server does", async () => {
+        node.ip(
+            "route",
+            "replace",
+            "default",
+            "via",
+            "10.99.0.200",
+            "dev",
+            "eth0",
+            "metric",
+            "100",
+            "src",
+            "10.99.0.2",
+        );
+        const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
+        node.ip("route", "replace", "default", "via", "10.99.0.1", "dev", "eth0", "metric", "100", "src", "10.99.0.2");
+        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+    });
+
+    it("does not begin while the API server is away", async () => {
+        const { child, ended } = node.begin({ actions: ["recover", "connect"], apiAway: true });
+        await says(child, "the API server is away: the uplink stays");
+        expect(node.truth()).toEqual(before);
+        child.kill("SIGKILL");
+        await ended;
+    });
+
+    it("is not made again by a restart: a complete move stands without gateway and API server", async () => {
+        await node.run({ actions: ["recover", "connect"] });
+        await flows(false);
+        const { said } = await node.run({ actions: ["recover", "connect"], apiAway: true, checkTimeoutMs: 500 });
+        await flows(true);
+        expect(said).toMatchObject([{ kind: "bridged" }, { kind: "bridged" }]);
+        await node.run({ actions: ["recover", "restore"] });
+    });
+
+    it("is undone when the agent is told to end meanwhile", async () => {
+        const { said } = await node.run({ actions: ["connect"], abort: { step: "switch", moment: "made" } });
+        expect(said).toMatchObject([{ kind: "error" }]);
+        expect(await portsLeft()).toBe("");
+    });
+});
+
+describe("what cannot be moved is refused before anything moves", () => {
+    const via = ["via", "10.99.0.1", "dev", "eth0"];
+    it.each([
+        [
+            "MULTIPATH_ROUTES",
+            ["route", "add", "198.18.1.0/24", "nexthop", ...via, "nexthop", "via", "10.99.0.9", "dev", "eth0"],
+        ],
+        [
+            "MULTIPATH_ROUTES",
+            [
+                "-6",
+                "route",
+                "add",
+                "2001:db8:9::/48",
+                "nexthop",
+                "via",
+                "fd99::1",
+                "dev",
+                "eth0",
+                "nexthop",
+                "via",
+                "fd99::9",
+                "dev",
+                "eth0",
+            ],
+        ],
+        ["NEXT_HOP_OBJECTS", ["route", "add", "198.18.1.0/24", "nhid", "77"]],
+        [
+            "ENCAPSULATING_ROUTES",
+            ["route", "add", "198.18.1.0/24", "encap", "ip", "id", "5", "dst", "10.99.0.9", ...via],
+        ],
+    ] as const)("%s", async (code, route) => {
+        node.ip("nexthop", "add", "id", "77", "via", "10.99.0.1", "dev", "eth0");
+        node.ip(...route);
+        const { said } = await node.run({ actions: ["recover", "connect"] });
+        node.ip(...route.map((word) => (word === "add" ? "del" : word)));
+        node.ip("nexthop", "flush");
+        expect(said[1]).toMatchObject({
+            kind: "error",
+            code,
+            message: expect.stringContaining("eth0 cannot become the uplink"),
+        });
+    });
+
+    it("a port of another OVS bridge", async () => {
+        await node.ovs.vsctl("add-br", "br-other", "--", "set", "bridge", "br-other", "datapath_type=netdev");
+        await node.ovs.vsctl("add-port", "br-other", "eth0");
+        const { said } = await node.run({ actions: ["recover", "connect"] });
+        await node.ovs.vsctl("del-br", "br-other");
+        expect(said[1]).toMatchObject({
+            code: "NIC_IN_USE",
+            message: expect.stringContaining("port of OVS bridge br-other"),
+        });
+    });
+
+    it("a port of a Linux bridge, a link that is not there", async () => {
+        node.ip("link", "add", "lb0", "type", "bridge");
+        node.ip("link", "add", "d0", "type", "veth", "peer", "name", "d1");
+        node.ip("link", "set", "d0", "master", "lb0");
+        const bridged = await node.run({ actions: ["connect"], nic: "d0" });
+        node.ip("link", "del", "d0");
+        node.ip("link", "del", "lb0");
+        expect(bridged.said[0]).toMatchObject({
+            code: "NIC_IN_USE",
+            message: expect.stringContaining("belongs to lb0"),
+        });
+        expect((await node.run({ actions: ["connect"], nic: "d0" })).said[0]).toMatchObject({ code: "NIC_MISSING" });
+    });
+});
+
+describe("without OVS", () => {
+    it("the next start gives the Node its NIC back", async () => {
+        await node.run({ actions: ["recover", "connect"] });
+        await node.ovs.killVswitchd();
+        expect(node.reaches()).toBe(false);
+        const began = performance.now();
+        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+        expect(performance.now() - began).toBeLessThan(10_000);
+        expect(node.reaches()).toBe(true);
+        await startVswitchd();
+        expect(await portsLeft()).toBe("");
+    });
+
+    it("the next start does so while ovs-vswitchd lives and its database cannot be reached", async () => {
+        const kill = { step: "switch", moment: "made" } as const;
+        await node.run({ actions: ["connect"], kill });
+        const { said } = await node.run({ actions: ["recover"], ovsDown: true, dbSocket: "/nonexistent/db.sock" });
+        expect(said).toEqual([{ kind: "idle" }]);
+        expect(node.reaches()).toBe(true);
+        expect(node.truth()).toEqual(before);
+        // The ports are still in the database, and OVS would take up the links again.
+        expect((await node.run({ actions: ["recover", "connect", "restore"] })).said[1]).toMatchObject({
+            kind: "bridged",
+        });
+    });
+
+    it("a move that cannot be made is undone, and may be tried again", async () => {
+        await node.ovs.killVswitchd();
+        const { said } = await node.run({ actions: ["recover", "connect"] });
+        expect(said[1]).toMatchObject({ kind: "error", message: expect.stringContaining("ovs-vswitchd") });
+        expect(node.truth()).toEqual(before);
+        await startVswitchd();
+        expect((await node.run({ actions: ["recover", "connect", "restore"] })).said[1]).toMatchObject({
+            kind: "bridged",
+        });
+    });
+
+    it("an agent that runs gives the Node its NIC back after some seconds", async () => {
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        await says(child, "bridged");
+        await node.ovs.killVswitchd();
+        expect((await ended).said.at(-1)).toMatchObject({ kind: "lost" });
+        expect(node.reaches()).toBe(true);
+        await startVswitchd();
+    });
+
+    it("a host port that OVS made anew gets back what it had", async () => {
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        await says(child, "bridged");
+        await sleep(300);
+        await node.ovs.vsctl("del-port", "eth0");
+        await node.ovs.vsctl(
+            ...[
+                "add-port",
+                node.bridge,
+                "eth0",
+                "--",
+                "set",
+                "interface",
+                "eth0",
+                "type=internal",
+                "ofport_request=32771",
+            ],
+            ...[
+                `mac="${(await node.ovs.vsctl("get", "interface", "eth0~", "mac_in_use")).trim().replaceAll('"', "")}"`,
+            ],
+            ...["mtu_request=1480", "--", "set", "port", "eth0", "external_ids:antrea-type=host"],
+        );
+        await sleep(1_000);
+        expect(node.reaches()).toBe(true);
+        child.kill("SIGKILL");
+        await ended;
+        await node.run({ actions: ["recover", "restore"] });
+    });
+});
+
+describe("a journal", () => {
+    it("of another boot, with ports of it in the database, is read afresh", async () => {
+        await node.run({ actions: ["recover", "connect"] });
+        const journal = readFileSync(join(node.folder, "uplink.json"), "utf8");
+        await node.run({ actions: ["recover", "restore"] });
+        // The Node came up again: its NIC has its name, and the database what it had.
+        await node.ovs.killVswitchd();
+        for (const name of ["eth0", "eth0~"]) await node.ovs.vsctl("add-port", node.bridge, name);
+        await node.ovs.vsctl(
+            "set",
+            "interface",
+            "eth0",
+            "type=internal",
+            "--",
+            "set",
+            "port",
+            "eth0",
+            "external_ids:antrea-type=host",
+        );
+        await node.ovs.vsctl("set", "port", "eth0~", "external_ids:antrea-type=uplink");
+        await startVswitchd();
+        writeFileSync(join(node.folder, "uplink.json"), journal);
+        const { said } = await node.run({ actions: ["recover", "connect", "restore"], bootId: "boot-2" });
+        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        expect(await portsLeft()).toBe("");
+    });
+
+    it.each(["lost", "damaged"])("that is %s does not stop the way back", async (what) => {
+        await node.run({ actions: ["recover", "connect"] });
+        if (what === "lost") rmSync(join(node.folder, "uplink.json"));
+        else writeFileSync(join(node.folder, "uplink.json"), '{"version":1,"step":"bri');
+        const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
+        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+    });
+});
+
+describe("other NICs", () => {
+    it("a Linux bridge with a NIC of its own becomes the uplink", async () => {
+        node.ip("link", "add", "br0", "type", "bridge");
+        node.ip("link", "add", "d0", "type", "veth", "peer", "name", "d1");
+        node.ip("link", "set", "d0", "master", "br0");
+        for (const link of ["br0", "d0", "d1"]) node.ip("link", "set", link, "up");
+        node.ip("addr", "add", "10.66.0.1/24", "dev", "br0");
+        const { said } = await node.run({ actions: ["recover", "connect"], nic: "br0" });
+        const host = node.ip("-d", "addr", "show", "dev", "br0");
+        await node.run({ actions: ["recover", "restore"], nic: "br0" });
+        const back = node.ip("-d", "addr", "show", "dev", "br0");
+        for (const link of ["d0", "br0"]) node.ip("link", "del", link);
+        expect(said[1]).toMatchObject({ kind: "bridged", name: "br0", physicalName: "br0~" });
+        expect(host).toMatch(/tun type tap[^]*inet 10\.66\.0\.1\/24/);
+        expect(back).toMatch(/forward_delay[^]*inet 10\.66\.0\.1\/24/);
+    });
+});
+
+describe("names", () => {
+    it("of 15 characters are cut", async () => {
+        const name = "a-nic-of-15-ch0";
+        node.ip("link", "add", name, "type", "veth", "peer", "name", "d1");
+        node.ip("link", "add", "a-nic-of-15-ch~", "type", "veth", "peer", "name", "d2");
+        node.ip("link", "set", name, "up");
+        const { said } = await node.run({ actions: ["connect", "restore"], nic: name });
+        const back = node.ip("link", "show", name);
+        for (const link of [name, "a-nic-of-15-ch~"]) node.ip("link", "del", link);
+        expect(back).toContain(`${name}@d1`);
+        expect(said[0]).toMatchObject({ kind: "bridged", name, physicalName: "a-nic-of-15-c~1" });
+    });
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { linkStateOf, nic, setBridging, uplinkCondition } from "../fixture/bridging.ts";
+import { allNodes, inAgent, nodesFromWorker, shellOnNode } from "../fixture/cluster.ts";
+import { cellOf, explore, families, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
+import { unplugRouter } from "../fixture/vlan-router.ts";
+
+describe("back from bridging mode", () => {
+    let before: readonly object[];
+    let stage: Stage;
+    let cells: Cells;
+
+    beforeAll(async () => {
+        before = await Promise.all(allNodes.map(linkStateOf));
+        // these Pods stay through the change
+        stage = await setStage("e2e-back-from-bridging", nodesFromWorker);
+        await setBridging(false);
+        await warmUp(stage);
+        cells = await explore("noEncap after bridging", stage, nodesFromWorker);
+    }, 500_000);
+    afterAll(async () => {
+        await stage.namespace[Symbol.asyncDispose]();
+        await unplugRouter();
+    }, 240_000);
+
+    it.each(paths.flatMap((path) => families.map((family) => cellOf(path, family))))("%s", (cell) => {
+        expect(cells.get(cell)).toBe("ok");
+    });
+
+    it.each(allNodes)("%s has its NIC as it was: addresses, routes and rules", async (node) => {
+        expect(await linkStateOf(node)).toEqual(before[allNodes.indexOf(node)]);
+        const links = await shellOnNode(node, "ip -d -o link show dev eth0; ls /sys/class/net");
+        expect(links).toMatch(/\bveth\b/);
+        expect(links).not.toContain(nic);
+    });
+
+    it.each(allNodes)("nothing of it is left on %s: no port, flow, journal or true condition", async (node) => {
+        const ports = await inAgent(node, "antrea-ovs", ["ovs-vsctl", "list-ports", "br-int"]);
+        expect(ports.split("\n").filter((port) => port.startsWith("eth0"))).toEqual([]);
+        const flows = await inAgent(node, "antrea-ovs", ["ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "br-int"]);
+        expect(flows.split("\n").filter((flow) => /\b(32770|32771)\b|169\.254\.0\.253/.test(flow))).toEqual([]);
+        expect(await shellOnNode(node, "find /var/lib/antrea -name 'uplink*.json'")).toBe("");
+        expect((await uplinkCondition(node))?.status).not.toBe("True");
+    });
+});
