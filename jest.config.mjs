@@ -20,7 +20,7 @@ export default {
     },
     transformIgnorePatterns: ["/node_modules/(?!@antrea/)"],
     testTimeout: suffix === "integration" ? 60_000 : 15_000,
-    maxWorkers: suffix === "integration" ? 1 : 2,
+    maxWorkers: 2,
     passWithNoTests: true,
     ...(suffix === "e2e" ? { testSequencer: new URL("e2e/sequencer.mjs", import.meta.url).pathname } : {}),
 };

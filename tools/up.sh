@@ -62,7 +62,7 @@ values=(--set featureGates.AntreaIPAM=true)
 if [ -n "${BRIDGING:-}" ]; then
     # first, for what it sets on the NICs
     "$TOOLS/demo/bridging-router.sh" up "$CLUSTER"
-    values+=(--set "enableBridgingMode=true,noSNAT=true,serviceCIDRv6=fd00:10:96::/112")
+    values+=(--set "enableBridgingMode=true,noSNAT=true")
 fi
 "$TOOLS/cluster/install-chart.sh" "$CLUSTER" "${values[@]}"
 QUIET_WHEN_INSTANT=1 step "Nodes and agents become ready" wait_for_nodes

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { linkStateOf, nic, setBridging, uplinkCondition } from "../fixture/bridging.ts";
-import { allNodes, inAgent, nodesFromWorker, shellOnNode } from "../fixture/cluster.ts";
+import {
+    bridged,
+    linkStateOf,
+    nic,
+    setBridging,
+    setBridgingByConfigMap,
+    uplinkCondition,
+} from "../fixture/bridging.ts";
+import { allNodes, inAgent, nodesFromWorker, shellOnNode, workers } from "../fixture/cluster.ts";
 import { cellOf, explore, families, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
 import { unplugRouter } from "../fixture/vlan-router.ts";
 
@@ -41,4 +48,18 @@ describe("back from bridging mode", () => {
         expect(await shellOnNode(node, "find /var/lib/antrea -name 'uplink*.json'")).toBe("");
         expect((await uplinkCondition(node))?.status).not.toBe("True");
     });
+
+    it("goes on and off for a Node by ConfigMap antrea-config as well", async () => {
+        const node = workers[0] ?? "";
+        await setBridgingByConfigMap(true, node);
+        try {
+            await bridged([node]);
+            expect(await linkStateOf(node)).toEqual(before[allNodes.indexOf(node)]);
+            expect(await shellOnNode(node, "ls /sys/class/net")).toContain(nic);
+        } finally {
+            await setBridgingByConfigMap(false, node);
+        }
+        expect(await linkStateOf(node)).toEqual(before[allNodes.indexOf(node)]);
+        expect(await shellOnNode(node, "ls /sys/class/net")).not.toContain(nic);
+    }, 240_000);
 });

@@ -108,6 +108,12 @@ export class Term implements AsyncDisposable {
         return line?.slice(sample.length + 1);
     }
 
+    /** A deed is counted once the API server has answered, which is after others may see it. */
+    async eventuallyMetric(sample: string, value: string): Promise<void> {
+        const read = async (): Promise<boolean> => (await this.metric(sample)) === value;
+        await eventually(read, { what: `${sample} ${value}` });
+    }
+
     notes(reason: string): readonly string[] {
         return this.events.filter((event) => event.reason === reason).map(({ note }) => note);
     }

@@ -45,17 +45,13 @@ describe("claims that their Node cannot free", () => {
         await world.claim("10.3.0.21", "a", podOn("alive", "plain"));
         await world.server.deleteNode("dead");
         const began = performance.now();
-        await eventually(
-            async () => (await term?.metric('antrea_controller_ippool_leaks{reason="node-gone"}')) === "2",
-        );
+        await term.eventuallyMetric('antrea_controller_ippool_leaks{reason="node-gone"}', "2");
         await eventually(async () => (await world.find("10.3.0.20")) === undefined);
         expect(performance.now() - began).toBeGreaterThan(goneMs - 100);
         await world.eventuallyOfSet("web", [`0 ${sticky} Reserved`]);
         expect((await world.find("10.3.0.21"))?.spec.state).toBe("Allocated");
-        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="node-gone"}')).toBe("2");
-        await eventually(
-            async () => (await term?.metric('antrea_controller_ippool_leaks{reason="node-gone"}')) === "0",
-        );
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="node-gone"}', "2");
+        await term.eventuallyMetric('antrea_controller_ippool_leaks{reason="node-gone"}', "0");
     });
 
     it("stay when the Node comes back in time, and the time counts anew when it goes again", async () => {
@@ -111,7 +107,7 @@ describe("claims that their Node cannot free", () => {
         // The Pod is deleted by force after the taint.
         await world.deletePod("here");
         await eventually(async () => (await world.find("10.3.3.21")) === undefined, { timeoutMs: 12_000 });
-        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}')).toBe("4");
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}', "4");
     });
 
     it("stay when the taint is taken off before the Pod is gone", async () => {

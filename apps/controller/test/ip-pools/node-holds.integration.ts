@@ -42,7 +42,7 @@ describe("addresses of Nodes inside pools", () => {
         await eventuallyHeld("n1 10.1.0.11 p4 Reserved");
         await world.changePool("p4", "10.1.0.15-10.1.0.19");
         await eventuallyHeld();
-        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="node-address-unwanted"}')).toBe("4");
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="node-address-unwanted"}', "4");
     });
 
     it("stay with a Node that is registered anew, and come back when someone deletes the claim", async () => {

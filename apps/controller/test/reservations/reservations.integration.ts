@@ -54,8 +54,8 @@ describe("reservations of StatefulSets", () => {
             await world.free(address);
             await world.eventuallyOfSet(name, []);
         }
-        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="reservation-unwanted"}')).toBe("6");
-        expect(await term.metric('antrea_controller_ippool_leaks{reason="reservation-unwanted"}')).toBe("0");
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="reservation-unwanted"}', "6");
+        await term.eventuallyMetric('antrea_controller_ippool_leaks{reason="reservation-unwanted"}', "0");
     });
 
     it("are taken over by a set of the same name, also those in use; not if it names another pool", async () => {

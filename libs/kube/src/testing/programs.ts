@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { spawn, type ChildProcess } from "node:child_process";
@@ -31,24 +32,26 @@ export function programPath(name: "etcd" | "kube-apiserver", cache: string = def
     );
 }
 
-/** TCP ports of 127.0.0.1 that nothing listens on now. */
+/** Below those that the kernel gives to connections, so that none takes one before the program has it. */
+const firstPort = 20_000;
+const lastPort = 31_999;
+
+/** TCP ports of 127.0.0.1 that nothing listens on now, at random: other tests look for some at the same time. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-    const servers = await Promise.all(
-        Array.from({ length: count }, async () => {
-            const server = createServer();
-            const { promise, resolve, reject } = Promise.withResolvers<void>();
-            server.once("error", reject);
-            server.listen(0, "127.0.0.1", resolve);
-            await promise;
-            return server;
-        }),
-    );
-    const ports = servers.map((server) => {
-        const address = server.address();
-        return typeof address === "object" && address !== null ? address.port : 0;
-    });
-    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-    return ports;
+    const ports = new Set<number>();
+    while (ports.size < count) {
+        const port = randomInt(firstPort, lastPort);
+        if (await isFree(port)) ports.add(port);
+    }
+    return [...ports];
+}
+
+async function isFree(port: number): Promise<boolean> {
+    const server = createServer();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    return promise;
 }
 
 /** A child process that keeps the end of its output and dies with the test runner. */
