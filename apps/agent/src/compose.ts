@@ -24,7 +24,7 @@ import { CniCalls, CniServer } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
-import { FlowTable } from "./flow-table/index.ts";
+import { EarlierFlows, FlowTable } from "./flow-table/index.ts";
 import { HostGuard } from "./host-guard/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools/index.ts";
@@ -46,8 +46,8 @@ import { checkInterface, flowOwner, podLinkGroup, type PodNetwork } from "./pod-
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
-import { buildUplink, UplinkKeeper, uplinkReadiness } from "./uplink-wiring.ts";
-import { addWaysJobs, isTunnelFlow, tunnelCondition } from "./ways-wiring.ts";
+import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
+import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
@@ -78,7 +78,21 @@ export function compose(context: MainContext): Lifecycle {
     let wiring: PodWiring | undefined;
     const { backend, server } = buildCni(base, () => wiring?.podNetwork);
 
+    const keeper = new UplinkKeeper(base);
+    if (base.bridging !== undefined) health.addCheck("uplink", "ready", () => keeper.problem);
+
     const lifecycle = new Lifecycle({ logger });
+    // What the recovery takes out of the database, it takes out by this session; and so does the end of the agent.
+    lifecycle.append({
+        name: "ovsdb-session",
+        start: (signal) => {
+            database.onDisconnect(() => readiness.unmet("ovsdb", "ovsdb-server is not connected"));
+            database.start(signal);
+        },
+        stop: () => database.close(),
+    });
+    // Also when the agent is told to end before its start is over.
+    lifecycle.append({ name: "uplink-end", stopTimeoutMs: uplinkStopMs, stop: () => keeper.stop() });
     // Before anything that needs the network: an agent that was killed may have left the Node without.
     lifecycle.append({ name: "uplink-recovery", start: async (signal) => void (await base.uplink.recover(signal)) });
     lifecycle.append({ name: "health", start: (signal) => health.start(signal), stop: () => health.stop() });
@@ -100,13 +114,10 @@ export function compose(context: MainContext): Lifecycle {
         name: "ovsdb",
         startTimeoutMs: patientMs,
         start: async (signal) => {
-            database.onDisconnect(() => readiness.unmet("ovsdb", "ovsdb-server is not connected"));
-            database.start(signal);
             await database.ready(signal);
             await database.lockAcquired(signal);
             readiness.met("ovsdb");
         },
-        stop: () => database.close(),
     });
     // After the lock: a second agent on the Node must not take the socket of the first.
     lifecycle.append({ name: "cni-server", start: () => server.start(), stop: () => server.stop() });
@@ -150,7 +161,7 @@ export function compose(context: MainContext): Lifecycle {
             await openflow.close();
         },
     });
-    lifecycle.append(uplinkPart(base, () => wiring));
+    lifecycle.append(uplinkPart(base, keeper, () => wiring));
     lifecycle.append({ name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() });
     // Running Pods have their traffic; new ones wait until all addresses in use are known.
     lifecycle.append({
@@ -170,8 +181,7 @@ export function compose(context: MainContext): Lifecycle {
 export type Base = ReturnType<typeof buildBase>;
 
 /** Moves the Node's interface when the flows that its traffic needs are in place, and back before they go. */
-function uplinkPart(base: Base, wiring: () => PodWiring | undefined): LifecyclePart {
-    const keeper = new UplinkKeeper(base);
+function uplinkPart(base: Base, keeper: UplinkKeeper, wiring: () => PodWiring | undefined): LifecyclePart {
     return {
         name: "uplink",
         start: async () => {
@@ -216,9 +226,6 @@ function buildBase(context: MainContext) {
             records: "the Pod interfaces of this Node are not rebuilt",
             [datapathCondition]: "the datapath of OVS was not looked at",
             ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
-            ...(config.enableBridgingMode && {
-                [uplinkReadiness]: "the Node's interface is not connected to the bridge yet",
-            }),
         },
         () => (openflow.state.kind === "connecting" ? "ovs-vswitchd is not connected" : undefined),
     );
@@ -260,7 +267,7 @@ function buildBase(context: MainContext) {
         ? new Bridging({ flowTable, openflow, logger: logger.child("bridging") })
         : undefined;
     const bridge = new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType });
-    const uplink = buildUplink({ bridge, config, datapath, environment, kube, logger, netlink });
+    const uplink = buildUplink({ bridge, config, database, datapath, environment, kube, logger, netlink, openflow });
     return {
         ...{ logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
         ...{ nodeInformer, events, ipPools, datapath, mode, netlink, flowTable, bridge, bridging, uplink },
@@ -307,7 +314,7 @@ function buildCni(base: Base, network: () => PodNetwork | undefined) {
 
 /** A bridged Node has no way to the API server before this agent's flows are in OVS. */
 function syncLimitOf({ uplink }: Base): number | undefined {
-    return uplink.state.kind === "bridged" ? bridgedSyncLimitMs : undefined;
+    return uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
 }
 
 /** Other podCIDRs concern everything that was built from them: the process starts again. */
@@ -335,7 +342,7 @@ async function guardHost({ datapath, jobs, logger }: Base): Promise<void> {
 
 /**
  * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but the ways to
- * other Nodes only when these are known. The returned function is to be called then.
+ * other Nodes and to Services only when these are known. The returned function is to be called when the Nodes are.
  */
 async function startFlows(
     base: Base,
@@ -343,11 +350,25 @@ async function startFlows(
     signal: AbortSignal,
     replayed: () => void,
 ): Promise<(limit: AbortSignal) => Promise<void>> {
-    const { bridge, flowTable, nodeInformer, openflow, readiness } = base;
+    const { bridge, bridging, flowTable, ipPools, nodeInformer, openflow, readiness } = base;
     flowTable.stage("pipeline", await pipeline(signal));
     if (nodeInformer.hasSynced) peers.stage();
     const rounds = await bridge.beginRound(signal);
     flowTable.useRound(rounds.current);
+    const earlier = new EarlierFlows(
+        {
+            flowTable,
+            learned: async (limit) => {
+                if (bridging === undefined) return true;
+                if (ipPools?.book.serviceCidrs === undefined) return false;
+                await flowTable.set("pipeline", await pipeline(limit), limit);
+                return true;
+            },
+            forgotten: (limit) =>
+                bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), limit),
+        },
+        { rounds: rounds.earlier },
+    );
     const firstReplay = Promise.withResolvers<void>();
     openflow.onReady(async (link) => {
         await flowTable.replay(link);
@@ -358,21 +379,17 @@ async function startFlows(
     await firstReplay.promise;
     replayed();
     await reconciler.restoreAll(signal);
-    await flowTable.deleteRounds(rounds.earlier, { except: isTunnelFlow });
-    let isDone = false;
-    return async (limit) => {
-        if (isDone) return;
-        await flowTable.deleteRounds(rounds.earlier);
-        await bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), limit);
-        isDone = true;
-    };
+    await earlier.deleteOwn();
+    return (limit) => earlier.deleteLearned(limit);
 }
 
 /** Keeps OVS as it must be, whatever happens to it, and the records in step with what lives. */
 function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): Job {
-    const { bridge, database, flowTable, jobs, openflow, probe, readiness, fail } = base;
+    const { bridge, bridging, database, flowTable, jobs, openflow, probe, readiness, fail } = base;
     const ovs = jobs.every("ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
+        // A bridge that comes back after its database was lost has none.
+        if (bridging !== undefined) await bridge.fixDatapathId(bridging.mac, limit);
         // The transaction was made, so there is a connection, and the lock is ours.
         readiness.met("ovsdb");
         await probe.passed(limit);

@@ -12,7 +12,6 @@ export interface ConditionText {
 export class NodeCondition {
     readonly #api: Pick<ApiClient, "find" | "patch">;
     readonly #nodeName: string;
-    #written = "";
 
     constructor(
         components: { readonly api: Pick<ApiClient, "find" | "patch"> },
@@ -22,22 +21,20 @@ export class NodeCondition {
         this.#nodeName = options.nodeName;
     }
 
-    /** Writes it unless it is so; a Node without an object is left until it has one. */
+    /**
+     * Writes it unless the Node says so now: somebody else may have changed or removed it. A Node without an object is
+     * left until it has one.
+     */
     async set(wanted: ConditionText, signal?: AbortSignal): Promise<void> {
-        const text = JSON.stringify(wanted);
-        if (text === this.#written) return;
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
         if (node === undefined) return;
         const { type, status, reason, message } = wanted;
         const present = node.status?.conditions?.find((condition) => condition.type === type);
         const isSame = present?.status === status && present.reason === reason && present.message === message;
-        if (!isSame) {
-            const now = new Date().toISOString();
-            const since = present?.status === status ? (present.lastTransitionTime ?? now) : now;
-            const condition = { ...wanted, lastHeartbeatTime: now, lastTransitionTime: since };
-            await this.#patch(condition, signal);
-        }
-        this.#written = text;
+        if (isSame) return;
+        const now = new Date().toISOString();
+        const since = present?.status === status ? (present.lastTransitionTime ?? now) : now;
+        await this.#patch({ ...wanted, lastHeartbeatTime: now, lastTransitionTime: since }, signal);
     }
 
     /** Takes a condition away that an earlier agent wrote. */
@@ -45,7 +42,6 @@ export class NodeCondition {
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
         if (node?.status?.conditions?.some((condition) => condition.type === type) !== true) return;
         await this.#patch({ type, $patch: "delete" }, signal);
-        this.#written = "";
     }
 
     /** The same at the end of the process, as far as it can be done soon: the next agent of this Node says what is so then. */

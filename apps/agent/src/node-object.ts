@@ -1,6 +1,16 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
-import { formatPrefix, parseIp, parseMac, parsePrefix, prefixSize, type IpAddress, type Prefix } from "@antrea/ip";
+import {
+    formatPrefix,
+    parseIp,
+    parseMac,
+    parsePrefix,
+    prefixContains,
+    prefixSize,
+    quote,
+    type IpAddress,
+    type Prefix,
+} from "@antrea/ip";
 
 /** The parts of a Node object that the agent reads (core/v1 Node). */
 export interface NodeObject {
@@ -66,19 +76,39 @@ export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
 
 /** The addresses by which other Nodes reach a Node: those that it announces, else its InternalIPs. */
 export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
-    const announced = readableIps(node.metadata?.annotations?.[transportAnnotation]?.split(",") ?? []);
-    return announced.length > 0 ? announced : internalIpsOf(node);
+    const announced = readableIps(node.metadata?.annotations?.[transportAnnotation]?.split(",") ?? []).filter(
+        isStation,
+    );
+    return announced.length > 0 ? announced : internalIpsOf(node).filter(isStation);
 }
 
-/** The MAC address that a Node in bridging mode announces; undefined without one that can be read. */
-export function bridgedMacOf(node: NodeObject): Uint8Array | undefined {
+/** The MAC address that a Node in bridging mode announces, if it does, or why nobody can send to it. */
+export function bridgedMacOf(node: NodeObject): {
+    readonly mac?: Uint8Array;
+    /** Names the annotation, its value and the rule. */
+    readonly problem?: string;
+} {
     const text = node.metadata?.annotations?.[macAnnotation];
-    if (text === undefined) return undefined;
+    if (text === undefined) return {};
+    const refuse = (rule: string) => ({ problem: `its annotation ${macAnnotation} is ${quote(text)}: ${rule}` });
+    let mac: Uint8Array;
     try {
-        return parseMac(text);
+        mac = parseMac(text);
     } catch {
-        return undefined;
+        return refuse("it must be six pairs of hexadecimal digits with colons between");
     }
+    if (((mac[0] ?? 0) & 1) === 1) return refuse("it must be the address of one station, not a multicast address");
+    if (mac.every((byte) => byte === 0)) return refuse("it must be the address of one station, not zero");
+    return { mac };
+}
+
+const noStations = ["0.0.0.0/32", "224.0.0.0/4", "255.255.255.255/32", "::/128", "ff00::/8"].map((text) =>
+    parsePrefix(text),
+);
+
+/** Whether a Node can have the address: flows and routes to it lead to one station. */
+function isStation(ip: IpAddress): boolean {
+    return !noStations.some((prefix) => prefix.family === ip.family && prefixContains(prefix, ip));
 }
 
 function readableIps(texts: readonly string[]): readonly IpAddress[] {

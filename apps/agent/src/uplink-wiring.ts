@@ -1,8 +1,11 @@
+import { lookup } from "node:dns/promises";
 import { connect } from "node:net";
 import { uplinkCondition } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
 import { OfPort } from "@antrea/flows";
+import { formatIp, parseIp } from "@antrea/ip";
 import { nodes, socketAddress, type KubeClients } from "@antrea/kube";
+import type { Netlink } from "@antrea/netlink";
 import type { Job } from "@antrea/runtime";
 import type { Base } from "./compose.ts";
 import { NodeCondition } from "./node-condition.ts";
@@ -14,17 +17,23 @@ const lookMs = 1_000;
 const maxPauseMs = 30_000;
 const endMs = 2_000;
 
-/** The name of the condition that the Node's interface is connected to the bridge. */
-export const uplinkReadiness = "uplink";
-
 export function buildUplink(
-    base: Pick<Base, "bridge" | "config" | "datapath" | "environment" | "kube" | "logger" | "netlink">,
+    base: Pick<
+        Base,
+        "bridge" | "config" | "database" | "datapath" | "environment" | "kube" | "logger" | "netlink" | "openflow"
+    >,
 ): Uplink {
-    const { bridge, config, datapath, environment, kube, logger, netlink } = base;
+    const { bridge, config, database, datapath, environment, kube, logger, netlink, openflow } = base;
     return new Uplink(
         {
             ...{ netlink, ports: bridge, logger: logger.child("uplink") },
             apiReachable: (signal) => apiAnswers(kube, signal),
+            apiIsLocal: async () => isOwnHost(socketAddress((await kube.connection()).server).host, netlink),
+            ovsProblem: () => {
+                if (database.problem !== undefined) return database.problem;
+                if (database.lockState !== "locked") return "the lock of this Node's OVS database is not held";
+                return openflow.state.kind === "ready" ? undefined : "ovs-vswitchd is not connected";
+            },
         },
         {
             ...{ folder: environment.stateFolder, bootId: environment.bootId },
@@ -46,11 +55,17 @@ export class UplinkKeeper {
     #reporting: Job | undefined;
     #refusal: AntreaError | undefined;
     #told = "";
+    #problem: string | undefined = "the Node's interface is not connected to the bridge yet";
 
     constructor(base: Base) {
         this.#base = base;
         const { nodeName } = base.environment;
         this.#condition = new NodeCondition({ api: base.kube.api }, { nodeName });
+    }
+
+    /** Why the agent is not ready as far as its uplink goes. Pods of the Node's subnet do not wait for it. */
+    get problem(): string | undefined {
+        return this.#problem;
     }
 
     addJobs(transport: Transport): void {
@@ -68,11 +83,13 @@ export class UplinkKeeper {
         jobs.once("uplink-report", (signal) => this.#condition.remove(uplinkCondition, signal));
     }
 
-    /** Gives the Node its interface back. */
+    /** Gives the Node its interface back, unless that is another agent's care. May be repeated. */
     async stop(): Promise<void> {
-        const { kube, uplink } = this.#base;
-        if (uplink.state.kind !== "bridged") return uplink.restore();
+        const { database, kube, uplink } = this.#base;
+        if (database.lockState === "waiting") return;
+        const { kind } = uplink.state;
         await uplink.restore();
+        if (kind !== "bridged" && kind !== "found") return;
         // See below: they ended with this move too.
         kube.close();
         const condition = UplinkReport.condition(uplink.state);
@@ -83,7 +100,7 @@ export class UplinkKeeper {
         const { bridging, kube, uplink } = this.#base;
         const before = uplink.state;
         try {
-            if (before.kind === "bridged" && this.#told !== "") await uplink.look(signal);
+            if (before.kind === "bridged") await uplink.look(signal);
             else if (before.kind !== "rolledBack") await uplink.connect(transport.state.name, signal);
             this.#refusal = undefined;
         } catch (error) {
@@ -101,13 +118,11 @@ export class UplinkKeeper {
         bridging?.pods.announceAll();
     }
 
-    /** Readiness at once, condition and event by the job, which is repeated while the API server is away. */
+    /** The agent's readiness at once, condition and event by the job, which is repeated while the API server is away. */
     #tell(state: UplinkState): void {
-        const { environment, events, readiness } = this.#base;
-        const problem = this.#refusal?.message ?? UplinkReport.problem(state);
-        if (problem === undefined) readiness.met(uplinkReadiness);
-        else readiness.unmet(uplinkReadiness, problem);
-        const text = `${state.kind} ${problem}`;
+        const { environment, events } = this.#base;
+        this.#problem = this.#refusal?.message ?? UplinkReport.problem(state);
+        const text = `${state.kind} ${this.#problem}`;
         if (text === this.#told) return;
         this.#told = text;
         const event = this.#refusal === undefined ? UplinkReport.event(state) : refusalEvent(this.#refusal);
@@ -132,6 +147,19 @@ export class UplinkKeeper {
 function refusalEvent(error: AntreaError): UplinkEvent {
     const { reason, message } = UplinkReport.refusal(error);
     return { type: "Warning", reason, message };
+}
+
+/**
+ * True for a host that is this Node itself: its loopback, or one of its addresses. A ClusterIP is none, wherever
+ * kube-proxy leads it.
+ */
+export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses">): Promise<boolean> {
+    const [found, own] = await Promise.all([lookup(host, { all: true }), netlink.addresses()]);
+    const ownTexts = new Set(own.map(({ ip }) => formatIp(ip)));
+    return found.some(({ address }) => {
+        const text = formatIp(parseIp(address.replace(/%.*$/, "")));
+        return text === "::1" || text.startsWith("127.") || ownTexts.has(text);
+    });
 }
 
 /** True when the API server takes a new connection: one that is open already may look alive long after a cut. */

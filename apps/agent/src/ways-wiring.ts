@@ -1,6 +1,5 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
-import type { FlowStats } from "@antrea/openflow";
 import type { Informer, Node } from "@antrea/kube";
 import type { Job } from "@antrea/runtime";
 import { changesRoutes } from "./cluster.ts";
@@ -15,13 +14,6 @@ const transportLookMs = 2_000;
 
 /** The name of the condition that tunnels can leave the Node. */
 export const tunnelCondition = "tunnel";
-
-/** Whether a flow leads into a tunnel. */
-export function isTunnelFlow({ actions }: Pick<FlowStats, "actions">): boolean {
-    return actions.some(
-        (action) => action.type === "set_field" && (action.field === "tun_dst" || action.field === "tun_ipv6_dst"),
-    );
-}
 
 export function buildPeers(
     { netlink, flowTable, logger, nodeInformer, environment, config, mode, bridging }: Base,
@@ -54,7 +46,7 @@ export function addWaysJobs(
         readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
     },
 ): void {
-    const { bridging, config, datapath, database, environment, jobs, kube, logger, mode, nodeInformer } = base;
+    const { bridging, config, datapath, database, environment, ipPools, jobs, kube, logger, mode, nodeInformer } = base;
     const { openflow, readiness } = base;
     const { transport, peers, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
@@ -96,6 +88,8 @@ export function addWaysJobs(
         announcing.trigger();
         ovs.trigger();
     });
+    // Then the earlier flows to Services may go.
+    if (bridging !== undefined) ipPools?.book.onServiceCidrs(() => ways.trigger());
     // The gateway may have come anew, and routes by it with it.
     openflow.onReady(() => ways.trigger());
     onNodeChange(nodeInformer, (name) => {

@@ -36,12 +36,22 @@ const withCondition = (status: string, reason = "Yes"): Node => ({
     },
 });
 
-it("writes the condition once, into the status", async () => {
-    const { condition, patches } = make({});
-    await condition.set(bridged);
+it("writes the condition once, into the status, and again when somebody else changed or removed it", async () => {
+    const node: { status?: Node["status"] } = {};
+    const { condition, patches } = make(node as Node);
     await condition.set(bridged);
     expect(patches).toHaveLength(1);
     expect(patches[0]).toMatchObject({ body: { status: { conditions: [bridged] } }, subresource: "status" });
+    for (const [now, count] of [
+        [withCondition("True").status, 1],
+        [withCondition("False").status, 2],
+        [{}, 3],
+        [withCondition("True").status, 3],
+    ] as const) {
+        node.status = now;
+        await condition.set(bridged);
+        expect(patches).toHaveLength(count);
+    }
 });
 
 it("writes nothing that is so already, and nothing without a Node", async () => {

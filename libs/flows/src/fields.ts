@@ -53,6 +53,9 @@ export const NdType = {
     redirect: 137,
 } as const;
 
+/** ICMPv6 message types by which a station says what groups it listens to: RFC 2710 section 3, RFC 9777 section 5. */
+export const MldType = { report: 131, done: 132, reportVersion2: 143 } as const;
+
 /** The match of any ARP frame. */
 export const anyArp: Match = { eth_type: 0x0806 };
 export const ArpOp = { request: 1, reply: 2 } as const;

@@ -20,6 +20,7 @@ export {
     type TunnelPeerInput,
     type VlanInput,
 } from "./inputs.ts";
+export { isLearnedFlow } from "./learned.ts";
 export { bridgedPeerFlows, pipelineFlows, podFlows, tunnelPeerFlows, vlanFlows } from "./pipeline.ts";
 export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";

@@ -1,7 +1,18 @@
 import { type FieldValue, type Flow, type Match } from "@antrea/openflow";
 import { linkLocalFromMac, macToBigint, prefixContains, prefixMask, sameIp, type IpAddress } from "@antrea/ip";
 import { type Station } from "./arp.ts";
-import { allNodes, fieldsOf, linkLocal, multicastIpv6, NdType, toIp, toPrefix, unicastFrame } from "./fields.ts";
+import {
+    allNodes,
+    fieldsOf,
+    fromPrefix,
+    linkLocal,
+    MldType,
+    multicastIpv6,
+    NdType,
+    toIp,
+    toPrefix,
+    unicastFrame,
+} from "./fields.ts";
 import { type Gateway } from "./inputs.ts";
 import { sendTo } from "./output.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
@@ -93,12 +104,19 @@ export function podNdFlows(pod: Station): Flow[] {
 
 /**
  * A bridged Pod is no guest of the gateway's: it says the same to the underlay, of its own link-local address only, since
- * there others have theirs, and asks for no routers.
+ * there others have theirs, and asks for no routers. It tells what groups it listens to: switches that mind that (RFC
+ * 4541) send it no questions for its addresses otherwise.
  */
 export function bridgedPodNdFlows(pod: Station): Flow[] {
     const targets = ipv6AddressesOf(pod).map((ip) => ip.value);
     if (targets.length === 0) return [];
-    return saidBy(pod, targets).map((match) => allow(match, Table.UnderlaySwitch));
+    const reports = Object.values(MldType).map((type) => ({
+        ...fieldsOf(6).icmp,
+        ...{ icmpv6_type: type, in_port: pod.ofPort },
+        ...fromPrefix(linkLocal),
+        ...toPrefix(multicastIpv6),
+    }));
+    return [...saidBy(pod, targets), ...reports].map((match) => allow(match, Table.UnderlaySwitch));
 }
 
 /** Questions and advertisements with the Pod's own hardware address; advertisements of these targets only. */

@@ -22,7 +22,10 @@ const ip6 = {
     ...{ p: "fd00:18::4", q: "fd00:18::5", r: "fd00:18:0:2::6", s: "fd00:18:0:2::7", t: "fd00:18:0:3::8" },
     ...{ outside: "2001:db8::1", service: "fd00:96::10", virtual: "fc01::aabb:ccdd:eeff" },
 };
-const linkLocal = { p: "fe80::800:ff:fe00:4", q: "fe80::800:ff:fe00:5", router: "fe80::1", gw: "fe80::c00:ff:fe00:1" };
+const linkLocal = {
+    ...{ p: "fe80::800:ff:fe00:4", q: "fe80::800:ff:fe00:5", r: "fe80::800:ff:fe00:6" },
+    ...{ router: "fe80::1", gw: "fe80::c00:ff:fe00:1" },
+};
 
 type Station = keyof typeof mac;
 const from = (name: keyof typeof port, source?: Station): string =>
@@ -320,6 +323,8 @@ describe("neighbour discovery", () => {
     const group = (last: string): string => `ff02::1:ff00:${last}`;
     const allNodes = "ff02::1";
     const router = linkLocal.router;
+    const listens = (name: "p" | "r" | "a", src: string, type = 143): string =>
+        v6(from(name), "33:33:00:00:00:16", src, "ff02::16", `icmp6,icmpv6_type=${type},icmpv6_code=0`);
     it.each<Row>([
         [
             "a bridged Pod asks: the trunks",
@@ -386,7 +391,13 @@ describe("neighbour discovery", () => {
             [],
             "drop",
         ],
-        ["multicast listener report", v6(from("p"), "33:33:00:00:00:16", linkLocal.p, "ff02::16", "icmp6"), [], "drop"],
+        ["a Pod tells what it listens to", listens("p", linkLocal.p), [], "uplink"],
+        ["in VLAN 2", listens("r", linkLocal.r), [], "uplink@2"],
+        ["as the first version of the protocol has it", listens("p", linkLocal.p, 131), [], "uplink"],
+        ["as the router", listens("p", router), [], "drop"],
+        ["a Pod of the subnet tells what it listens to", listens("a", "fe80::800:ff:fe00:2"), [], "drop"],
+        ["a Pod asks who listens", listens("p", linkLocal.p, 130), [], "drop"],
+        ["another multicast", v6(from("p"), "33:33:00:00:00:fb", linkLocal.p, "ff02::fb", "udp6"), [], "drop"],
     ])("%s", (...row) => check(row));
 
     it.each<Row>([

@@ -88,10 +88,19 @@ function readPrefix(text: string, family: Family | undefined): Prefix | undefine
 
 /** A duration of at least `minMs`. */
 export function duration(minMs = 0, least = "0s"): Leaf<DurationMs> {
-    const rule = `must be a duration of at least ${least}, such as 1m30s`;
+    return durationIn(`must be a duration of at least ${least}, such as 1m30s`, minMs, Infinity);
+}
+
+/** A duration from one to another, both as they are written in the file. */
+export function durationFrom(least: string, most: string): Leaf<DurationMs> {
+    const [minMs, maxMs] = [least, most].map(readDuration);
+    return durationIn(`must be a duration from ${least} to ${most}, such as 1m30s`, minMs ?? 0, maxMs ?? Infinity);
+}
+
+function durationIn(rule: string, minMs: number, maxMs: number): Leaf<DurationMs> {
     return readable(rule, (text) => {
         const ms = readDuration(text);
-        return ms !== undefined && ms >= minMs ? ms : undefined;
+        return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
     });
 }
 

@@ -47,6 +47,7 @@ export const rules = {
     million: "must be a whole number from 0 to 1000000",
     poll: "must be a duration of at least 1s, such as 1m30s",
     duration: "must be a duration of at least 0s, such as 1m30s",
+    check: "must be a duration from 1s to 10m, such as 1m30s",
     collector: "must be HOST[:PORT][:PROTO] with PROTO one of grpc, tls, tcp, udp",
     server: "must be a host, host:port or https URL, or empty",
     ciphers:

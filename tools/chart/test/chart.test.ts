@@ -19,7 +19,14 @@ const ipam = ["--set", "featureGates.AntreaIPAM=true"];
 
 interface PodTemplate {
     readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
-    readonly spec: { readonly hostNetwork?: boolean; readonly containers: readonly unknown[] };
+    readonly spec: {
+        readonly hostNetwork?: boolean;
+        readonly terminationGracePeriodSeconds?: number;
+        readonly containers: readonly {
+            readonly name: string;
+            readonly securityContext?: { readonly privileged?: boolean };
+        }[];
+    };
 }
 
 function podTemplate({ spec }: Manifest): PodTemplate {
@@ -66,9 +73,36 @@ describe("chart antrea", () => {
         ["nodeIPAM without a range", ["--set", "nodeIPAM.enable=true"], "nodeIPAM.clusterCIDRs"],
         ["a mask that is out of range", ["--set", "nodeIPAM.nodeCIDRMaskSizeIPv4=31"], "nodeCIDRMaskSizeIPv4"],
         ["a duration without a unit", ["--set-string", "ipam.cooldown=30"], "cooldown"],
+        ["a check of the uplink that ends at once", ["--set-string", "uplink.checkTimeout=999ms"], "checkTimeout"],
+        ["one that does not end", ["--set-string", "uplink.checkTimeout=10m1s"], "checkTimeout"],
         ["text where a number belongs", ["--set", "agent.apiPort=high"], "apiPort"],
     ])("refuses %s", async (_name, options, message) => {
         await expect(render(...options)).rejects.toMatchObject({ stderr: expect.stringContaining(message) });
+    });
+
+    it("takes uplink.checkTimeout from 1s to 10m and nothing else", () => {
+        const schema = JSON.parse(readFileSync(new URL("values.schema.json", chart), "utf8")) as {
+            properties: { uplink: { properties: { checkTimeout: { pattern: string } } } };
+        };
+        const pattern = new RegExp(schema.properties.uplink.properties.checkTimeout.pattern);
+        const taken = ["1s", "15s", "99s", "600s", "1m", "9m", "1m30s", "9m59s", "10m", "10m0s", "1000ms", "600000ms"];
+        expect(taken.filter((text) => !pattern.test(text))).toEqual([]);
+        const refused = [
+            "",
+            "0",
+            "0s",
+            "15",
+            "601s",
+            "999ms",
+            "600001ms",
+            "11m",
+            "10m1s",
+            "1h",
+            "1m60s",
+            "100m",
+            " 1s",
+        ];
+        expect(refused.filter((text) => pattern.test(text))).toEqual([]);
     });
 
     it("writes configuration files that are YAML with the values given", async () => {
@@ -110,6 +144,19 @@ describe("chart antrea", () => {
         ]);
         expect(await checksums("--set", "agentImage.pullPolicy=Always")).toEqual([agent, controller]);
     });
+
+    it.each([
+        ["without bridging mode", [], 30, undefined],
+        ["with bridging mode", ["--set", "enableBridgingMode=true,featureGates.AntreaIPAM=true,noSNAT=true"], 60, true],
+    ])(
+        "gives the agent the time and rights to give a Node its NIC back: %s",
+        async (_, options, seconds, privileged) => {
+            const { spec } = podTemplate(named(await render(...options), "DaemonSet", "antrea-agent"));
+            expect(spec.terminationGracePeriodSeconds).toBe(seconds);
+            const ovs = spec.containers.find(({ name }) => name === "antrea-ovs");
+            expect(ovs?.securityContext?.privileged).toBe(privileged);
+        },
+    );
 
     it.each([
         ["off", [], false],

@@ -12,6 +12,9 @@ const kinds = [
     ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
 ];
 
+/** Of the status: what an API server takes out of every request that brings it, before any policy sees it. */
+const takenOut: readonly string[] = ["config"];
+
 describe("what an agent may change of Nodes", () => {
     let server: TestApiServer;
     let admin: ApiClient;
@@ -87,6 +90,63 @@ describe("what an agent may change of Nodes", () => {
         ["a finalizer", here, { metadata: { finalizers: ["antrea.io/x"] } }, "nothing of its Node but the annotation"],
     ])("not %s", async (_name, node, body, message) => {
         expect(await change(node, body)).toContain(message);
+    });
+
+    describe("of the status of its own", () => {
+        /** What kubelet and the controllers of Kubernetes write there. */
+        const written = {
+            addresses: [{ type: "InternalIP", address: "192.0.2.9" }],
+            // Without it the API server would say that it is the capacity.
+            allocatable: { cpu: "63" },
+            capacity: { cpu: "64" },
+            config: { error: "none" },
+            daemonEndpoints: { kubeletEndpoint: { Port: 10260 } },
+            declaredFeatures: ["Invented"],
+            features: { supplementalGroupsPolicy: true },
+            images: [{ names: ["registry.example.org/a:1"], sizeBytes: 1 }],
+            nodeInfo: { kubeletVersion: "v9.9.9" },
+            phase: "Terminated",
+            runtimeHandlers: [{ name: "runc", features: { recursiveReadOnlyMounts: true } }],
+            volumesAttached: [{ name: "kubernetes.io/a", devicePath: "/dev/a" }],
+            volumesInUse: ["kubernetes.io/a"],
+        } as const;
+        const fields = Object.entries(written);
+        const patch = (api: ApiClient, status: unknown): Promise<string> =>
+            outcome(api.patch(nodes, { name: here }, { type: "merge", body: { status } }, { subresource: "status" }));
+        const stored = async (): Promise<Node["status"]> => (await admin.get(nodes, { name: here })).status;
+
+        it.each(fields)("not %s", async (field, value) => {
+            const before = await stored();
+            const said = await patch(agent, { [field]: value });
+            expect(await stored()).toEqual(before);
+            expect(said).toContain(takenOut.includes(field) ? "ok" : "nothing of its Node but");
+        });
+
+        it("nothing that is there, away, be it beside its condition", async () => {
+            expect(await patch(admin, written)).toBe("ok");
+            const before = await stored();
+            const there = fields.map(([field]) => field).filter((field) => before !== undefined && field in before);
+            expect(there).toEqual(fields.map(([field]) => field).filter((field) => !takenOut.includes(field)));
+            const conditions = [{ type: uplinkCondition, status: "True", reason: "UplinkBridged", message: "eth0" }];
+            for (const field of there) {
+                expect([field, await patch(agent, { [field]: null, conditions })]).toEqual([
+                    field,
+                    expect.stringContaining("nothing of its Node but"),
+                ]);
+            }
+            expect(await stored()).toEqual(before);
+            expect(await patch(agent, { conditions })).toBe("ok");
+            expect(await stored()).toMatchObject({ ...before, conditions });
+        });
+
+        it("its condition, also of a Node with as many images as a kubelet tells of", async () => {
+            const names = (at: number) =>
+                Array.from({ length: 5 }, (_, of) => `registry.example.org/${"a".repeat(200)}:${at}-${of}`);
+            const images = Array.from({ length: 50 }, (_, at) => ({ names: names(at), sizeBytes: at + 1 }));
+            expect(await patch(admin, { images })).toBe("ok");
+            const conditions = [{ type: uplinkCondition, status: "False", reason: "UplinkLost", message: "eth0" }];
+            expect(await patch(agent, { conditions })).toBe("ok");
+        });
     });
 
     it("others are not held up by it", async () => {

@@ -1,5 +1,7 @@
+import { isAborted } from "@antrea/errors";
 import { OfPort, vlanFlows, type FlowSet } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
+import { KeyedLock } from "@antrea/runtime";
 import type { Announcer } from "./announcer.ts";
 
 /** The desired flows by owner. */
@@ -34,6 +36,8 @@ export class BridgedPods {
     readonly #components: BridgedPodsComponents;
     readonly #pods = new Map<string, BridgedPod>();
     readonly #listeners = new Set<() => void>();
+    /** By VLAN: what its first and its last Pod want of its flows must reach OVS in the order in which they said it. */
+    readonly #locks = new KeyedLock<number>();
 
     constructor(components: BridgedPodsComponents) {
         this.#components = components;
@@ -63,24 +67,18 @@ export class BridgedPods {
         this.#components.flowTable.stage(ownerOf(pod.vlan), this.#flowsOf(pod.vlan));
     }
 
-    /** Makes a Pod one of its VLAN, or changes its port. */
+    /** Makes a Pod one of its VLAN, or changes its port. What OVS refuses is not in it afterwards. */
     async add(pod: BridgedPod, signal?: AbortSignal): Promise<void> {
         const known = this.#pods.get(pod.key);
-        if (known?.ofPort === pod.ofPort && known.vlan === pod.vlan) return;
-        this.#pods.set(pod.key, pod);
-        await this.#components.flowTable.set(ownerOf(pod.vlan), this.#flowsOf(pod.vlan), signal);
-        this.#tell(pod);
+        if (known !== undefined && known.vlan !== pod.vlan) await this.remove(pod.key, signal);
+        await this.#locks.run(pod.vlan, () => this.#add(pod, signal), signal);
     }
 
     /** Takes a Pod out of its VLAN; one that is in none is a success. */
     async remove(key: string, signal?: AbortSignal): Promise<void> {
-        const pod = this.#pods.get(key);
-        if (pod === undefined) return;
-        this.#pods.delete(key);
-        const owner = ownerOf(pod.vlan);
-        if (this.#portsOf(pod.vlan).length === 0) await this.#components.flowTable.remove(owner, signal);
-        else await this.#components.flowTable.set(owner, this.#flowsOf(pod.vlan), signal);
-        this.#tell(pod);
+        const known = this.#pods.get(key);
+        if (known === undefined) return;
+        await this.#locks.run(known.vlan, () => this.#remove(key, known.vlan, signal), signal);
     }
 
     /** Tells the switches and neighbours of its VLAN where a Pod is now. */
@@ -92,6 +90,44 @@ export class BridgedPods {
     /** The same of all Pods: the interface to the underlay came or came back. */
     announceAll(): void {
         for (const pod of this.#pods.values()) this.#components.announcer.announce(pod);
+    }
+
+    async #add(pod: BridgedPod, signal: AbortSignal | undefined): Promise<void> {
+        const known = this.#pods.get(pod.key);
+        this.#pods.set(pod.key, pod);
+        if (known?.ofPort === pod.ofPort) return;
+        try {
+            await this.#setFlows(pod.vlan, signal);
+        } catch (error) {
+            // An abort leaves the flows desired, as the table does: the caller removes or repeats.
+            if (!isAborted(error)) this.#put(pod.key, known);
+            throw error;
+        }
+        this.#tell(pod);
+    }
+
+    async #remove(key: string, vlan: number, signal: AbortSignal | undefined): Promise<void> {
+        const pod = this.#pods.get(key);
+        // Somebody else was first.
+        if (pod?.vlan !== vlan) return;
+        this.#pods.delete(key);
+        try {
+            await this.#setFlows(vlan, signal);
+        } finally {
+            this.#tell(pod);
+        }
+    }
+
+    #put(key: string, pod: BridgedPod | undefined): void {
+        if (pod === undefined) this.#pods.delete(key);
+        else this.#pods.set(key, pod);
+    }
+
+    /** Inside the lock of the VLAN. */
+    async #setFlows(vlan: number, signal: AbortSignal | undefined): Promise<void> {
+        const { flowTable } = this.#components;
+        if (this.#portsOf(vlan).length === 0) await flowTable.remove(ownerOf(vlan), signal);
+        else await flowTable.set(ownerOf(vlan), this.#flowsOf(vlan), signal);
     }
 
     #flowsOf(vlan: number): FlowSet {

@@ -1,7 +1,7 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
-import { sleep, type Logger } from "@antrea/runtime";
+import { KeyedLock, sleep, type Logger } from "@antrea/runtime";
 
 /** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
 export interface FlowLink {
@@ -45,6 +45,8 @@ export class FlowTable {
     readonly #link: FlowLink;
     readonly #logger: Logger;
     readonly #owners = new Map<string, FlowSet>();
+    /** By owner: a change that is sent again must not come after a later one. */
+    readonly #sending = new KeyedLock();
     #round: number | undefined;
     /** Replays are numbered as they begin; `#lastReplay` is the last one that was all done. */
     #replaysBegun = 0;
@@ -80,15 +82,15 @@ export class FlowTable {
     }
 
     /**
-     * Makes these the flows of the owner and waits until OVS has them. Idempotent; calls for one owner are made one
-     * after the other. When OVS is away it waits for the reconnect's replay, which carries them, until the signal ends.
+     * Makes these the flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in their
+     * order. When OVS is away it waits for the reconnect's replay, which carries them, until the signal ends.
      */
     async set(owner: string, set: FlowSet, signal?: AbortSignal): Promise<void> {
         const before = this.#owners.get(owner);
         const flowsBefore = this.flowsOf(owner);
         this.#owners.set(owner, set);
         try {
-            await this.#send(difference(flowsBefore, this.flowsOf(owner)), signal);
+            await this.#sendFor(owner, difference(flowsBefore, this.flowsOf(owner)), signal);
         } catch (error) {
             // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
             // A later call for the owner has said what is desired since.
@@ -104,7 +106,7 @@ export class FlowTable {
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
         const before = this.flowsOf(owner);
         this.#owners.delete(owner);
-        await this.#send(difference(before, []), signal);
+        await this.#sendFor(owner, difference(before, []), signal);
     }
 
     /**
@@ -114,12 +116,10 @@ export class FlowTable {
     async replay(link: FlowLink): Promise<void> {
         this.#replaysBegun += 1;
         const begun = this.#replaysBegun;
-        const desired = this.#all();
-        for (let start = 0; start < desired.length; start += replayBundleSize) {
-            await link.bundle(desired.slice(start, start + replayBundleSize).map((flow) => ({ command: "add", flow })));
-        }
+        const bundles = this.#bundles();
+        for (const flows of bundles) await link.bundle(flows.map((flow) => ({ command: "add", flow })));
         const deleted = await this.#deleteUndesired(link, this.#currentRound());
-        this.#logger.info("flows replayed", { flows: desired.length, deleted });
+        this.#logger.info("flows replayed", { flows: bundles.flat().length, deleted });
         this.#lastReplay = begun;
         const carried = this.#replayWaiters.filter(({ begunAfter }) => begunAfter < begun);
         this.#replayWaiters = this.#replayWaiters.filter(({ begunAfter }) => begunAfter >= begun);
@@ -189,8 +189,11 @@ export class FlowTable {
         return link.dumpFlows({ cookie: roundCookie(round), cookieMask: roundMask });
     }
 
+    async #sendFor(owner: string, mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
+        if (mods.length > 0) await this.#sending.run(owner, () => this.#send(mods, signal), signal);
+    }
+
     async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
-        if (mods.length === 0) return;
         for (;;) {
             // A replay that has begun already read the table before it had these flows.
             const begunAfter = this.#replaysBegun;
@@ -245,6 +248,27 @@ export class FlowTable {
 
     #all(): readonly Flow[] {
         return [...this.#owners.keys()].flatMap((owner) => this.flowsOf(owner));
+    }
+
+    /**
+     * All desired flows in bundles, each of which OVS applies at once. The pipeline comes first and whole, for it has the
+     * flows that drop; and what an owner lets through comes together with what guards it, unless it is too much for one.
+     */
+    #bundles(): readonly (readonly Flow[])[] {
+        const isBase = ([, { category }]: readonly [string, FlowSet]): boolean => category === Category.default;
+        const owners = [...this.#owners];
+        const ordered = [...owners.filter(isBase), ...owners.filter((one) => !isBase(one))];
+        const bundles: Flow[][] = [];
+        for (const [owner] of ordered) {
+            const flows = this.flowsOf(owner);
+            for (let start = 0; start < flows.length; start += replayBundleSize) {
+                const part = flows.slice(start, start + replayBundleSize);
+                const last = bundles.at(-1);
+                if (last === undefined || last.length + part.length > replayBundleSize) bundles.push(part);
+                else last.push(...part);
+            }
+        }
+        return bundles;
     }
 }
 

@@ -1,1 +1,2 @@
+export { EarlierFlows, type EarlierFlowsComponents } from "./earlier-flows.ts";
 export { FlowTable, type FlowLink, type FlowTableComponents } from "./flow-table.ts";

@@ -149,6 +149,7 @@ export class PoolAllocator {
                 `the fixed address ${formatIp(ip)} is of IPv${ip.family} and none of the IPPools ${request.pools.join(", ")} is; name an IPv${ip.family} IPPool too, or drop the address`,
             );
         }
+        if (this.#bridged) refuseVlansApart(pools);
         const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
         this.#owed.delete(keyOf(request));
         const outcomes = await Promise.allSettled(
@@ -159,12 +160,20 @@ export class PoolAllocator {
         try {
             if (failed !== undefined) throw failed.reason;
             limit.throwIfAborted();
-            refuseTwoVlans(claimed);
+            this.#refuseTwoVlans(claimed);
         } catch (error) {
             await this.#giveBack(request);
             throw error;
         }
         return claimed;
+    }
+
+    /** Without bridging mode no frame has a tag; what is refused then is only what could never be bridged. */
+    #refuseTwoVlans(addresses: readonly ClaimedAddress[]): void {
+        const [one, other] = addresses.filter(({ vlan }) => this.#bridged || vlan !== 0);
+        if (one === undefined || other === undefined || one.vlan === other.vlan) return;
+        const asPools = ({ pool, vlan }: ClaimedAddress): PoolsInVlans => ({ names: [pool], vlans: new Set([vlan]) });
+        throw vlanConflict(asPools(one), asPools(other));
     }
 
     async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
@@ -312,13 +321,30 @@ function keyOf({ containerId, ifName }: Attachment): string {
     return `${containerId}/${ifName}`;
 }
 
-function refuseTwoVlans(addresses: readonly ClaimedAddress[]): void {
-    const tagged = addresses.filter(({ vlan }) => vlan !== 0);
-    const [one, other] = tagged;
-    if (one === undefined || other === undefined || one.vlan === other.vlan) return;
-    throw new IpPoolError(
+/** Pools whose addresses can never be of one VLAN, the untagged one among them: told before anything is claimed. */
+function refuseVlansApart(pools: readonly KnownPool[]): void {
+    const of = (family: Family): PoolsInVlans => {
+        const own = pools.map(({ pool }) => pool).filter((pool) => pool.family === family);
+        const vlans = own.flatMap(({ subnets }) => subnets.map(({ vlan }) => vlan));
+        return { names: own.map(({ name }) => name), vlans: new Set(vlans) };
+    };
+    const [one, other] = [of(4), of(6)];
+    if (one.vlans.size === 0 || other.vlans.size === 0) return;
+    if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
+}
+
+interface PoolsInVlans {
+    readonly names: readonly string[];
+    readonly vlans: ReadonlySet<number>;
+}
+
+function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
+    const [ours, theirs] = [one, other].map(({ vlans }) =>
+        [...vlans].map((vlan) => (vlan === 0 ? "0 (untagged)" : String(vlan))).join(", "),
+    );
+    return new IpPoolError(
         "VLAN_CONFLICT",
-        `IPPools ${one.pool} and ${other.pool} give addresses of the VLANs ${one.vlan} and ${other.vlan}, and an interface has one; name IPPools of the same VLAN`,
+        `IPPools ${one.names.join(", ")} and ${other.names.join(", ")} give addresses of the VLANs ${ours} and ${theirs}, and an interface has one; name IPPools of the same VLAN`,
     );
 }
 

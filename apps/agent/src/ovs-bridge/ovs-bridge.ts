@@ -118,14 +118,24 @@ export class OvsBridge {
 
     /**
      * Fixes the datapath id, which OVS makes of the MAC address of some port otherwise: when it changes with the ports,
-     * the controllers' connections end.
+     * the controllers' connections end. Idempotent.
      */
     async fixDatapathId(mac: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
         if (row === undefined) throw this.#missing();
         const other_config = map({ "datapath-id": mac.replaceAll(":", "").padStart(16, "0") });
         await this.#transact(
-            [mutate("Bridge", [byUuid(row.uuid)], [["other_config", "insert", other_config]])],
+            [
+                mutate(
+                    "Bridge",
+                    [byUuid(row.uuid)],
+                    [
+                        // What is inserted only replaces no value of the same key.
+                        ["other_config", "delete", set("datapath-id")],
+                        ["other_config", "insert", other_config],
+                    ],
+                ),
+            ],
             signal,
         );
     }

@@ -44,6 +44,7 @@ export class Peers {
     readonly #flows = new Map<string, string>();
     #links: Links | undefined;
     #problems = "";
+    #ignored = "";
 
     constructor(components: PeersComponents, options: PeersOptions) {
         this.#components = components;
@@ -64,7 +65,7 @@ export class Peers {
     async update(signal?: AbortSignal): Promise<void> {
         const links = await this.#currentLinks();
         if (this.#links === undefined || !sameLinks(this.#links, links)) return this.reconcile(signal);
-        const { ways, problems } = this.#wanted();
+        const { ways, problems, ignored } = this.#wanted();
         const wanted = byPodCidr(ways);
         const changed = [...wanted].flatMap(([key, way]) => {
             const before = this.#ways.get(key);
@@ -78,14 +79,14 @@ export class Peers {
         this.#tell(
             changed.map(({ way }) => way),
             gone,
-            [...problems, ...refused],
+            { problems: [...problems, ...refused], ignored },
         );
     }
 
     /** The same after a look at what the kernel has; puts right what somebody else changed, or an earlier agent left. */
     async reconcile(signal?: AbortSignal): Promise<void> {
         const links = await this.#currentLinks();
-        const { ways, problems } = this.#wanted();
+        const { ways, problems, ignored } = this.#wanted();
         const { missing, stale, staleNeighbours } = await this.#kernel.compare(ways, links);
         await this.#setFlows(ways, signal);
         // A changed gateway takes the place of the old one of IPv4; of IPv6 the old one must go before.
@@ -97,7 +98,7 @@ export class Peers {
         const gone = this.#goneFrom(wanted);
         this.#ways = wanted;
         this.#links = links;
-        this.#tell(missing, gone, [...problems, ...refused]);
+        this.#tell(missing, gone, { problems: [...problems, ...refused], ignored });
     }
 
     #wanted(): ReturnType<typeof waysToPeers> {
@@ -143,7 +144,7 @@ export class Peers {
     #tell(
         set: readonly PeerWay[],
         gone: readonly PeerWay[],
-        problems: ReturnType<typeof waysToPeers>["problems"],
+        { problems, ignored }: Pick<ReturnType<typeof waysToPeers>, "problems" | "ignored">,
     ): void {
         const { logger } = this.#components;
         for (const { node, podCidr, kind, remote } of set) {
@@ -156,11 +157,20 @@ export class Peers {
         }
         for (const { node, podCidr } of gone)
             logger.info("way to the Pods of a Node removed", { node, podCIDR: podCidr });
-        const text = problems.map(({ node, problem }) => `${node}: ${problem}`).join("; ");
-        if (text !== "" && text !== this.#problems)
-            logger.warn("Nodes whose Pods cannot be reached", { problems: text });
-        this.#problems = text;
+        const [unreached, unheard] = [textOfProblems(problems), textOfProblems(ignored)];
+        if (unreached !== "" && unreached !== this.#problems)
+            logger.warn("Nodes whose Pods cannot be reached", { problems: unreached });
+        if (unheard !== "" && unheard !== this.#ignored)
+            logger.warn("what Nodes announce is ignored; bridged Pods reach their Pods by the underlay's router", {
+                problems: unheard,
+            });
+        this.#problems = unreached;
+        this.#ignored = unheard;
     }
+}
+
+function textOfProblems(problems: ReturnType<typeof waysToPeers>["problems"]): string {
+    return problems.map(({ node, problem }) => `${node}: ${problem}`).join("; ");
 }
 
 function ownerOf(node: string): string {

@@ -21,6 +21,8 @@ export interface PeerWays {
     readonly ways: readonly PeerWay[];
     /** What a user should know: Nodes whose Pods cannot be reached, and why. */
     readonly problems: readonly { readonly node: string; readonly problem: string }[];
+    /** What Nodes say of themselves and nobody can go by; their Pods are reached all the same. */
+    readonly ignored: readonly { readonly node: string; readonly problem: string }[];
 }
 
 export interface Underlay {
@@ -42,6 +44,7 @@ export interface Underlay {
 export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
     const ways: PeerWay[] = [];
     const problems: { node: string; problem: string }[] = [];
+    const ignored: { node: string; problem: string }[] = [];
     const holders = new Map<string, string[]>();
     const known = nodes.map(peerOf);
     for (const { name, podCidrs } of known) {
@@ -55,6 +58,9 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
     for (const peer of known) {
         if (peer.name === self) continue;
         if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
+        if (underlay.bridging && peer.macProblem !== undefined) {
+            ignored.push({ node: peer.name, problem: peer.macProblem });
+        }
         for (const podCidr of peer.podCidrs) {
             const others = (holders.get(podCidr.text) ?? []).filter((holder) => holder !== peer.name);
             const way =
@@ -67,7 +73,7 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
             else ways.push(way);
         }
     }
-    return { ways, problems };
+    return { ways, problems, ignored };
 }
 
 /** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
@@ -87,6 +93,8 @@ interface Peer {
     readonly problem: string | undefined;
     readonly ips: readonly IpAddress[];
     readonly mac: Uint8Array | undefined;
+    /** Why the MAC address that it announces is ignored. */
+    readonly macProblem: string | undefined;
 }
 
 /** The way to one podCIDR, or why there is none. */
@@ -121,13 +129,15 @@ function peerOf(node: NodeObject): Peer {
     const seen = peers.get(node);
     if (seen !== undefined) return seen;
     const prefixes = prefixesOf(node);
+    const announced = bridgedMacOf(node);
     const peer = {
         name: node.metadata?.name ?? "",
         ...(typeof prefixes === "string"
             ? { podCidrs: [], problem: prefixes }
             : { podCidrs: prefixes.map((prefix) => ({ prefix, text: formatPrefix(prefix) })), problem: undefined }),
         ips: transportIpsOf(node),
-        mac: bridgedMacOf(node),
+        mac: announced.mac,
+        macProblem: announced.problem,
     };
     peers.set(node, peer);
     return peer;

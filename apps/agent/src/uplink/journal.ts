@@ -1,5 +1,6 @@
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { messageOf } from "@antrea/errors";
 import type { Logger } from "@antrea/runtime";
 import { UplinkError } from "./errors.ts";
 import type { Fault, Step } from "./types.ts";
@@ -38,7 +39,7 @@ export class Journal {
         try {
             text = await readFile(this.path, "utf8");
         } catch (cause) {
-            if (!isMissing(cause)) throw this.#failed("read", cause);
+            if (!isMissing(cause)) this.#warn("the journal of the uplink cannot be read: the links alone tell", cause);
             return (this.#entry = undefined);
         }
         this.#entry = parseEntry(text);
@@ -58,6 +59,25 @@ export class Journal {
         const made = await effect();
         await this.#fault?.(step, "made");
         return made;
+    }
+
+    /** The same for a step that brings the Node its NIC back: it is made also when the disk is full. */
+    async makeAnyway(step: Step, entry: JournalEntry, effect: () => Promise<void>): Promise<void> {
+        await this.#fault?.(step, "before");
+        await this.writeAnyway({ ...entry, step });
+        await this.#fault?.(step, "written");
+        await effect();
+        await this.#fault?.(step, "made");
+    }
+
+    /** The entry counts for this process at least. */
+    async writeAnyway(entry: JournalEntry): Promise<void> {
+        try {
+            await this.write(entry);
+        } catch (error) {
+            this.#warn("the journal of the uplink cannot be written: what comes is done without it", error);
+            this.#entry = entry;
+        }
     }
 
     async write(entry: JournalEntry): Promise<void> {
@@ -85,13 +105,27 @@ export class Journal {
         this.#entry = undefined;
     }
 
+    /** A journal that cannot be removed tells of links that are gone: the next start sees that. */
+    async removeAnyway(): Promise<void> {
+        try {
+            await this.remove();
+        } catch (error) {
+            this.#warn("the journal of the uplink cannot be removed", error);
+            this.#entry = undefined;
+        }
+    }
+
     /** A new name is on disk when its folder is. */
     async #syncFolder(): Promise<void> {
         await using folder = await open(this.#folder, "r");
         await folder.sync();
     }
 
-    #failed(what: string, cause: unknown): UplinkError {
+    #warn(message: string, cause: unknown): void {
+        this.#logger.warn(message, { file: this.path, reason: messageOf(cause) });
+    }
+
+    #failed(what: "write" | "remove", cause: unknown): UplinkError {
         return new UplinkError(
             "JOURNAL_UNWRITABLE",
             "environment",

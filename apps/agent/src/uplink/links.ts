@@ -27,7 +27,10 @@ export interface KnownNames {
     readonly nic: Pick<Link, "index" | "mac">;
 }
 
-/** Looks at the links themselves: a journal may be older than they are. */
+/**
+ * Looks at the links themselves: a journal may be older than they are. The NIC is known by its index, and by its MAC
+ * address when its driver was loaded anew; another NIC that has its name by now is none of the journal's.
+ */
 export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<Places> {
     const [named, physical] = await Promise.all([
         linkNamed(netlink, known.name),
@@ -35,8 +38,9 @@ export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<P
     ]);
     const host = named !== undefined && isMadeByOvs(named) ? named : undefined;
     const candidates = [physical, named].filter((link) => link !== undefined && !isMadeByOvs(link));
-    const same = candidates.find((link) => link?.index === known.nic.index && link.mac === known.nic.mac);
-    const nic = same ?? candidates[0];
+    const nic =
+        candidates.find((link) => link?.index === known.nic.index) ??
+        candidates.find((link) => link?.mac === known.nic.mac);
     return { ...(nic !== undefined && { nic }), ...(host !== undefined && { host }) };
 }
 

@@ -12,6 +12,22 @@ export function physicalNameOf(nicName: string, isTaken: (name: string) => boole
     }
 }
 
+/** Whether `physicalNameOf` may have made this name of that one. */
+export function isPhysicalNameOf(nicName: string, physicalName: string): boolean {
+    const suffix = suffixOf(physicalName);
+    return suffix !== undefined && physicalName === `${cut(nicName, maxNameBytes - suffix.length)}${suffix}`;
+}
+
+/** The name that a link of such a name had, as far as it was not cut; undefined for any other link. */
+export function nicNameOf(physicalName: string): string | undefined {
+    const suffix = suffixOf(physicalName);
+    return suffix === undefined || suffix === physicalName ? undefined : physicalName.slice(0, -suffix.length);
+}
+
+function suffixOf(physicalName: string): string | undefined {
+    return /~\d*$/.exec(physicalName)?.[0];
+}
+
 /** The first bytes of a text, no character torn. */
 function cut(text: string, maxBytes: number): string {
     let kept = "";

@@ -22,7 +22,7 @@ const next =
 
 /** What users of the cluster are told of the uplink: pure functions of its state. */
 export class UplinkReport {
-    /** The condition of the Node; undefined while a move is under way. */
+    /** The condition of the Node; undefined while a move, or taking one up, is under way. */
     static condition(state: UplinkState): UplinkCondition | undefined {
         const [status, reason, message] = UplinkReport.#words(state);
         return status === undefined ? undefined : { type: uplinkCondition, status, reason, message };
@@ -43,6 +43,7 @@ export class UplinkReport {
     /** Why the agent is not ready because of its uplink; undefined when it is. */
     static problem(state: UplinkState): string | undefined {
         if (state.kind === "moving") return `${state.name} is being moved to the bridge`;
+        if (state.kind === "found") return `${state.name} is a port of the bridge, which OVS has to take up again`;
         const [status, , message] = UplinkReport.#words(state);
         return status === "True" ? undefined : message;
     }
@@ -53,6 +54,7 @@ export class UplinkReport {
         switch (state.kind) {
             case "idle":
                 return ["False", "UplinkNotMoved", "the NIC is not connected to the bridge"];
+            case "found":
             case "moving":
                 return [undefined, "", ""];
             case "waiting":

@@ -4,14 +4,13 @@ import { messageOf } from "@antrea/errors";
 import { Netlink } from "@antrea/netlink";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { withTimeout, type Logger } from "@antrea/runtime";
-import { entryOfLinks } from "./adopt.ts";
+import { bringBackByLinks } from "./adopt.ts";
 import { UplinkError } from "./errors.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
-import { isMadeByOvs } from "./links.ts";
 import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
 import { freeFromDatapath, WayBack } from "./way-back.ts";
-import { whereaboutsOf, type Whereabouts } from "./whereabouts.ts";
+import { whereaboutsOf } from "./whereabouts.ts";
 
 export interface RestoreUplinkOptions {
     /** The folder of the journal. */
@@ -44,13 +43,6 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     using netlink = Netlink.open();
     const here = await whereaboutsOf(options.bootId);
     const journal = new Journal({ logger }, { folder });
-    const entry = (await journal.read()) ?? (await entryByLinks(netlink, here));
-    if (entry === undefined) {
-        print(`Nothing to restore: ${journal.path} is not there, and no link looks like a NIC that was moved.`);
-        for (const name of await database.removePorts()) print(`Port ${name} was left in the OVS database: removed.`);
-        return false;
-    }
-    print(`${entry.name} is moved to the bridge, the NIC is named ${entry.physicalName}: bringing it back.`);
     const wayBack = new WayBack({
         ...{ netlink, logger, journal, freeFromDatapath, uptimeSeconds: uptime },
         removePorts: async () => {
@@ -63,18 +55,22 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
             }
         },
     });
-    await wayBack.run(entry, here);
-    print(`${entry.name} is the NIC again, with its addresses and routes.`);
-    return true;
-}
-
-/** Without a journal: a device that OVS made whose name a NIC had. */
-async function entryByLinks(netlink: Netlink, here: Whereabouts): Promise<JournalEntry | undefined> {
-    for (const { name } of (await netlink.links()).filter(isMadeByOvs)) {
-        const entry = await entryOfLinks(netlink, name, here, uptime());
-        if (entry !== undefined) return entry;
+    const begin = ({ name, physicalName }: JournalEntry): void =>
+        print(`${name} is moved to the bridge, the NIC is named ${physicalName}: bringing it back.`);
+    const end = (name: string): void => print(`${name} is the NIC again, with its addresses and routes.`);
+    const entry = await journal.read();
+    if (entry !== undefined) {
+        begin(entry);
+        await wayBack.run(entry, here);
+        end(entry.name);
     }
-    return undefined;
+    // Without a journal, or with one that tells of links that are gone.
+    const names = await bringBackByLinks({ netlink, wayBack, uptimeSeconds: uptime }, here, begin);
+    for (const name of names) end(name);
+    if (entry !== undefined || names.length > 0) return true;
+    print(`Nothing to restore: ${journal.path} is not there, and no link looks like a NIC that was moved.`);
+    for (const name of await database.removePorts()) print(`Port ${name} was left in the OVS database: removed.`);
+    return false;
 }
 
 /** The OVS database, served or as a file. */

@@ -74,21 +74,27 @@ export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> 
     }
 }
 
-/** The snapshot as it is now: time has passed for what has a lifetime, and what has expired is gone. */
+/** Time for whoever renews leases to do so, when they ended while nobody could. */
+const graceSeconds = 60;
+
+/**
+ * The snapshot as it is now: time has passed for what has a lifetime. Routes that have expired are gone. An address has
+ * a minute at least: its lease may have been renewed unseen, and without it nobody reaches the Node.
+ */
 export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     const passed = Math.max(0, Math.floor(uptimeSeconds - snapshot.takenAt));
     return {
         ...snapshot,
         takenAt: uptimeSeconds,
-        addresses: snapshot.addresses.flatMap((address) => {
-            if (address.lifetime === undefined) return [address];
+        addresses: snapshot.addresses.map((address) => {
+            if (address.lifetime === undefined) return address;
             const { preferredSeconds, validSeconds } = address.lifetime;
-            if (validSeconds <= passed) return [];
+            const hasExpired = validSeconds <= passed;
             const lifetime = {
-                preferredSeconds: Math.max(0, preferredSeconds - passed),
-                validSeconds: validSeconds - passed,
+                preferredSeconds: hasExpired ? graceSeconds : Math.max(0, preferredSeconds - passed),
+                validSeconds: Math.max(graceSeconds, validSeconds - passed),
             };
-            return [{ ...address, lifetime }];
+            return { ...address, lifetime };
         }),
         routes: snapshot.routes.flatMap((route) => {
             if (route.expiresSeconds === undefined) return [route];
@@ -113,6 +119,47 @@ export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Sn
 /** True if the link is of use to the Node: an address that others can reach. */
 export function hasGlobalAddress(addresses: readonly Pick<MovedAddress, "scope">[]): boolean {
     return addresses.some(({ scope }) => scope < RouteScope.LINK);
+}
+
+/**
+ * Whether two snapshots are the same to whoever needs one later: what was learned of neighbours comes and goes, and what
+ * has a lifetime ends in both at about the same moment.
+ */
+export function sameSnapshot(one: Snapshot, other: Snapshot): boolean {
+    return sameTexts(one, other) && sameEnds(one, other);
+}
+
+/** Clocks are read in whole seconds, and not at one moment. */
+const endToleranceSeconds = 5;
+
+function sameTexts(one: Snapshot, other: Snapshot): boolean {
+    const text = ({ addresses, routes, neighbours, altNames }: Snapshot): string =>
+        JSON.stringify([
+            addresses.map(addressText),
+            routes.map(routeText),
+            neighbours
+                .filter(({ state }) => (state & NeighbourState.PERMANENT) !== 0)
+                .map(({ ip, mac }) => [formatIp(ip), mac]),
+            altNames,
+        ]);
+    return text(one) === text(other);
+}
+
+function sameEnds(one: Snapshot, other: Snapshot): boolean {
+    const [ends, others] = [endsOf(one), endsOf(other)];
+    return ends.every((end, at) => end === others[at] || Math.abs(end - (others[at] ?? 0)) <= endToleranceSeconds);
+}
+
+/** When what has a lifetime ends, in seconds since the boot; an address that is deprecated has been for ever. */
+function endsOf({ takenAt, addresses, routes }: Snapshot): readonly number[] {
+    const end = (seconds: number | undefined): number => (seconds === undefined ? Infinity : takenAt + seconds);
+    return [
+        ...addresses.flatMap(({ lifetime }) => [
+            lifetime?.preferredSeconds === 0 ? 0 : end(lifetime?.preferredSeconds),
+            end(lifetime?.validSeconds),
+        ]),
+        ...routes.map(({ expiresSeconds }) => end(expiresSeconds)),
+    ];
 }
 
 /** Which address it is, for the kernel. */

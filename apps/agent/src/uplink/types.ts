@@ -47,6 +47,10 @@ export interface UplinkComponents {
     readonly logger: Logger;
     /** Whether the API server answers now, by a new connection. */
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
+    /** Whether the API server is on this Node itself: then its answer says nothing of the network. Default no. */
+    readonly apiIsLocal?: () => Promise<boolean>;
+    /** Why OVS cannot be asked for anything now; undefined when it can. Default never. */
+    readonly ovsProblem?: () => string | undefined;
     readonly clock?: Clock;
     readonly fault?: Fault;
 }
@@ -75,20 +79,46 @@ export interface UplinkTiming {
     readonly carrierMs: number;
     /** How long OVS may be away until the Node gets its NIC back. Default 5 s. */
     readonly lossMs: number;
+    /** How often at most the journal follows what changes on the host port. Default 10 s. */
+    readonly saveMs: number;
 }
 
-export const defaultUplinkTiming: UplinkTiming = { ovsMs: 10_000, carrierMs: 3_000, lossMs: 5_000 };
+export const defaultUplinkTiming: UplinkTiming = {
+    ovsMs: 10_000,
+    carrierMs: 3_000,
+    lossMs: 5_000,
+    saveMs: 10_000,
+};
 
 export type UplinkState =
     /** The NIC is as the Node had it. */
     | { readonly kind: "idle" }
-    /** The move does not begin before the API server answers. */
-    | { readonly kind: "waiting"; readonly name: string; readonly reason: string }
+    /** The NIC is a port since an earlier start: `connect` takes it up. */
+    | UplinkFound
+    /** The move does not begin before OVS is connected and the API server answers. */
+    | UplinkWaiting
     | { readonly kind: "moving"; readonly name: string }
     | UplinkBridged
     | UplinkRolledBack
     /** The NIC was brought back because OVS is gone; `connect` moves it again. */
-    | { readonly kind: "lost"; readonly name: string; readonly reason: string };
+    | UplinkLost;
+
+export interface UplinkFound {
+    readonly kind: "found";
+    readonly name: string;
+}
+
+export interface UplinkWaiting {
+    readonly kind: "waiting";
+    readonly name: string;
+    readonly reason: string;
+}
+
+export interface UplinkLost {
+    readonly kind: "lost";
+    readonly name: string;
+    readonly reason: string;
+}
 
 export interface UplinkBridged {
     readonly kind: "bridged";

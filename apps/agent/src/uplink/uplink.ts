@@ -1,35 +1,26 @@
 import { uptime } from "node:os";
 import { isAborted, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
-import { setTxChecksumOffload, type Link, type Netlink } from "@antrea/netlink";
-import { sleep, withTimeout, type Logger } from "@antrea/runtime";
-import { entryOfLinks } from "./adopt.ts";
-import { UplinkError } from "./errors.ts";
+import type { Link, Netlink } from "@antrea/netlink";
+import { KeyedLock, type Logger } from "@antrea/runtime";
+import { bringBackByLinks } from "./adopt.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
-import {
-    beginIpv6,
-    comesTrue,
-    endIpv6,
-    findPlaces,
-    hostDevice,
-    isMadeByOvs,
-    linkNamed,
-    placeAltNames,
-    renameLink,
-} from "./links.ts";
+import { comesTrue, endIpv6, findPlaces, isMadeByOvs, linkNamed, renameLink } from "./links.ts";
 import { physicalNameOf } from "./names.ts";
-import { readNicSettings, switchOffloadsOff } from "./nic-settings.ts";
-import { placeAddresses, placeNeighbours, placeRoutes, removeAddresses4, removeRoutes, routesOf } from "./place.ts";
-import { gatewaysOf, hasGlobalAddress, refuseRoutes, takeSnapshot, type Snapshot } from "./snapshot.ts";
-import { copySysctls, writeSysctl } from "./sysctls.ts";
+import { readNicSettings } from "./nic-settings.ts";
+import { OwnPorts } from "./own-ports.ts";
+import { placeAddresses, placeRoutes, routesOf } from "./place.ts";
+import { aged, gatewaysOf, hasGlobalAddress, sameSnapshot, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import { suitableNic } from "./suitable.ts";
+import { SwitchOver } from "./switch-over.ts";
 import {
     defaultUplinkTiming,
     steps,
     type UplinkBridged,
     type UplinkComponents,
+    type UplinkFound,
     type UplinkOptions,
-    type UplinkPortSpec,
     type UplinkRolledBack,
     type UplinkState,
     type UplinkTiming,
@@ -38,17 +29,13 @@ import { freeFromDatapath, WayBack } from "./way-back.ts";
 import { whereaboutsOf, type Whereabouts } from "./whereabouts.ts";
 import { Witnesses, witnessText } from "./witnesses.ts";
 
-const removalTimeoutMs = 2_000;
-const removalPauseMs = 100;
-const apiPauseMs = 1_000;
-
 /**
  * The uplink of bridging mode: the NIC becomes a port of the bridge, and an internal port takes its name, MAC, MTU,
  * addresses, routes and neighbours. Each step is in the journal before it is made, so that whatever ends the agent, the
  * next one finds out what was done and the Node is on the network again.
  *
  * The order keeps the cut short: both ports are in place, the internal one without addresses, before a few netlink
- * messages move everything at once. One call at a time: the caller sees to that.
+ * messages move everything at once. Calls run one after the other, in their order.
  */
 export class Uplink {
     readonly #parts: UplinkComponents;
@@ -58,12 +45,16 @@ export class Uplink {
     readonly #logger: Logger;
     readonly #journal: Journal;
     readonly #witnesses: Witnesses;
+    readonly #ownPorts: OwnPorts;
+    readonly #switchOver: SwitchOver;
     readonly #wayBack: WayBack;
+    readonly #turns = new KeyedLock<"uplink">();
     #here: Whereabouts | undefined;
     #state: UplinkState = { kind: "idle" };
-    /** What the host port had when it was last seen well. */
+    /** What the host port had when it was last seen well; one that OVS made anew once all of that is on it. */
     #seen: { readonly snapshot: Snapshot; readonly index: number } | undefined;
     #missingSince: number | undefined;
+    #savedAt = -Infinity;
 
     constructor(components: UplinkComponents, options: UplinkOptions) {
         this.#parts = components;
@@ -73,9 +64,11 @@ export class Uplink {
         this.#logger = components.logger;
         this.#journal = new Journal(components, options);
         this.#witnesses = new Witnesses(components);
+        this.#ownPorts = new OwnPorts(components, options, this.#timing.ovsMs);
+        this.#switchOver = new SwitchOver(components, options);
         this.#wayBack = new WayBack({
             ...{ netlink: this.#netlink, logger: this.#logger, journal: this.#journal },
-            removePorts: (names) => this.#removePorts(names),
+            removePorts: (names) => this.#ownPorts.remove(names),
             freeFromDatapath,
             uptimeSeconds: uptime,
         });
@@ -86,41 +79,74 @@ export class Uplink {
     }
 
     /**
-     * The first thing at a start, before anything that needs the network: a complete move stands, any other state is
-     * undone. Needs no OVS; gives it some seconds to take up a complete move again.
+     * The first thing at a start, before anything that needs the network: a complete move is found and stands, any other
+     * state is undone. Needs no OVS; gives it some seconds to take up a complete move again.
      */
-    async recover(signal?: AbortSignal): Promise<UplinkState> {
-        const here = await this.#whereabouts();
-        const entry = await this.#journal.read();
-        if (entry === undefined) return (this.#state = { kind: "idle" });
-        if (entry.step === "bridged" && (await this.#stands(entry, signal))) {
-            return (this.#state = bridged(entry));
-        }
-        this.#logger.info("undoing an unfinished move of the uplink", { nic: entry.name, step: entry.step });
-        await this.#wayBack.run(entry, here);
-        return (this.#state = { kind: "idle" });
+    recover(signal?: AbortSignal): Promise<UplinkState> {
+        return this.#inTurn(() => this.#recover(signal), signal);
     }
 
     /**
-     * Makes the move unless it stands. Waits while the API server is away, since then nobody could tell afterwards
-     * whether the move cut the Node off. A move that fails, or after which neither gateway nor API server answers, is
-     * undone.
+     * Makes the move, or takes up one that stands; to be repeated until it did. Does not begin while OVS or the API server
+     * is away, since then nobody could tell afterwards whether the move cut the Node off. A move that fails, or after
+     * which neither gateway nor API server answers, is undone.
      *
      * @throws UplinkError when the NIC cannot become the uplink; then nothing was changed. What failed before the Node's
      *   addresses were touched, as an OVS that makes no ports, is thrown too: it may be tried again
      */
-    async connect(nicName: string, signal: AbortSignal): Promise<UplinkBridged | UplinkRolledBack> {
-        const entry = this.#journal.entry ?? (await this.#journal.read());
+    connect(nicName: string, signal: AbortSignal): Promise<UplinkState> {
+        return this.#inTurn(() => this.#connect(nicName, signal), signal);
+    }
+
+    /** Gives the Node its NIC back, at a graceful end. Does nothing when the NIC was not moved. */
+    restore(): Promise<void> {
+        return this.#inTurn(async () => {
+            const entry = this.#journal.entry ?? (await this.#journal.read());
+            if (entry !== undefined) await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
+            this.#state = { kind: "idle" };
+        });
+    }
+
+    /**
+     * To be called every second or so, and after OVS came back: a host port that OVS made anew gets back what it had,
+     * ports that somebody took out of the database are made again, the journal follows what changes on the host port,
+     * and the Node gets its NIC back when OVS stays away for some seconds.
+     */
+    look(signal: AbortSignal): Promise<UplinkState> {
+        return this.#inTurn(() => this.#look(signal), signal);
+    }
+
+    #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        return this.#turns.run("uplink", work, signal);
+    }
+
+    async #recover(signal: AbortSignal | undefined): Promise<UplinkState> {
+        const here = await this.#whereabouts();
+        const entry = await this.#journal.read();
+        if (entry?.step === "bridged" && (await this.#stands(entry, signal))) return (this.#state = found(entry));
         if (entry !== undefined) {
-            if (entry.step === "bridged" && entry.name === nicName) return this.#takeUp(entry, signal);
-            await this.#wayBack.run(entry, await this.#whereabouts());
+            this.#logger.info("undoing an unfinished move of the uplink", { nic: entry.name, step: entry.step });
+            await this.#wayBack.run(entry, here);
         }
-        await this.#undoLost(nicName);
-        await this.#suitable(nicName);
-        await this.#apiBack(nicName, signal);
-        // Seen anew: waiting may have taken long.
-        const link = await this.#suitable(nicName);
-        this.#state = { kind: "moving", name: nicName };
+        // The journal may be lost, or tell of links that are gone.
+        await bringBackByLinks({ netlink: this.#netlink, wayBack: this.#wayBack, uptimeSeconds: uptime }, here, (one) =>
+            this.#logger.warn("the journal of the uplink is lost: going by the links", { nic: one.name }),
+        );
+        return (this.#state = { kind: "idle" });
+    }
+
+    async #connect(name: string, signal: AbortSignal): Promise<UplinkState> {
+        const entry = this.#journal.entry ?? (await this.#journal.read());
+        if (entry?.step === "bridged" && entry.name === name) {
+            if (this.#state.kind !== "bridged") this.#state = found(entry);
+            return this.#look(signal);
+        }
+        if (entry !== undefined) await this.#wayBack.run(entry, await this.#whereabouts());
+        await suitableNic(this.#netlink, this.#parts.ports, name);
+        if (!(await this.#mayBegin(name, signal))) return this.#state;
+        // Seen anew: the API server may have taken its time.
+        const link = await suitableNic(this.#netlink, this.#parts.ports, name);
+        this.#state = { kind: "moving", name };
         try {
             return await this.#move(link, signal);
         } catch (error) {
@@ -129,48 +155,51 @@ export class Uplink {
             if (begun !== undefined) await this.#wayBack.run(begun, await this.#whereabouts());
             this.#state = { kind: "idle" };
             if (!wasCut || isAborted(error)) throw error;
-            return this.#rolledBack(nicName, messageOf(error));
+            return this.#rolledBack(name, messageOf(error));
         }
     }
 
-    /** Gives the Node its NIC back, at a graceful end. Does nothing when the NIC was not moved. */
-    async restore(_signal?: AbortSignal): Promise<void> {
-        const entry = this.#journal.entry ?? (await this.#journal.read());
-        if (entry !== undefined) await this.#wayBack.run(entry, await this.#whereabouts());
-        this.#state = { kind: "idle" };
-    }
-
-    /**
-     * To be called every second or so, and after OVS came back: a host port that OVS made anew gets back what it had,
-     * and the Node its NIC when OVS stays away for some seconds.
-     */
-    async look(signal: AbortSignal): Promise<UplinkState> {
+    async #look(signal: AbortSignal): Promise<UplinkState> {
         const entry = this.#journal.entry;
-        if (this.#state.kind !== "bridged" || entry === undefined) return this.#state;
-        const host = await linkNamed(this.#netlink, entry.name);
-        if (host !== undefined && isMadeByOvs(host) && host.running) {
-            this.#missingSince = undefined;
-            if (host.index === this.#seen?.index) {
-                const snapshot = await takeSnapshot(this.#netlink, host, uptime());
-                if (hasGlobalAddress(snapshot.addresses)) this.#seen = { snapshot, index: host.index };
-                return this.#state;
+        const { kind } = this.#state;
+        if (entry === undefined || (kind !== "bridged" && kind !== "found")) return this.#state;
+        const link = await linkNamed(this.#netlink, entry.name);
+        const host = link !== undefined && isMadeByOvs(link) ? link : undefined;
+        // The kernel's datapath goes on with what it knows, whatever its daemon does: there the link itself counts.
+        const works = host !== undefined && (host.running || !this.#options.copiesFrames);
+        const isConnected = this.#parts.ovsProblem?.() === undefined;
+        if (works) this.#missingSince = undefined;
+        if (isConnected && (kind === "found" || !this.#ownPorts.areThere(entry))) {
+            this.#state = found(entry);
+            try {
+                const limit = AbortSignal.timeout(this.#timing.lossMs);
+                return await this.#takeUp(entry, AbortSignal.any([signal, limit]));
+            } catch (error) {
+                signal.throwIfAborted();
+                if (works) throw error;
+                this.#logger.warn("OVS does not take up the uplink", { nic: entry.name, error: messageOf(error) });
             }
-        }
-        if (host !== undefined && isMadeByOvs(host) && host.index !== (this.#seen?.index ?? entry.hostIndex)) {
+        } else if (host !== undefined && host.index !== (this.#seen?.index ?? entry.hostIndex)) {
             this.#missingSince = undefined;
             this.#logger.info("OVS made the host port anew: it gets back what it had", { device: entry.name });
             await this.#furnish(entry, host);
             return this.#state;
+        } else if (works) {
+            await this.#follow(entry, host);
+            return this.#state;
         }
+        return this.#giveBackWhenLost(entry, signal);
+    }
+
+    async #giveBackWhenLost(entry: JournalEntry, signal: AbortSignal): Promise<UplinkState> {
         const now = performance.now();
         this.#missingSince ??= now;
         if (now - this.#missingSince < this.#timing.lossMs) return this.#state;
         this.#missingSince = undefined;
         const reason = `OVS has been away for ${this.#timing.lossMs / 1000} s`;
         this.#logger.warn("the Node gets its NIC back: OVS is away", { nic: entry.name });
-        const saved = this.#seen?.snapshot ?? entry.saved;
         signal.throwIfAborted();
-        await this.#wayBack.run({ ...entry, saved }, await this.#whereabouts());
+        await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
         return (this.#state = { kind: "lost", name: entry.name, reason });
     }
 
@@ -179,12 +208,13 @@ export class Uplink {
         const names = new Set((await netlink.links()).flatMap((one) => [one.name, ...one.altNames]));
         const name = link.name;
         const physicalName = physicalNameOf(name, (wanted) => names.has(wanted));
-        await this.#removeLeftovers([name, physicalName], signal);
+        await this.#ownPorts.removeLeftovers([name, physicalName], signal);
         const gateways = await this.#witnesses.answering(
             link.index,
             gatewaysOf({ routes: await routesOf(netlink, link.index) }),
             signal,
         );
+        const withApi = gateways.length === 0 || (await this.#parts.apiIsLocal?.()) !== true;
         const here = await this.#whereabouts();
         signal.throwIfAborted();
         const nic = readNicSettings(link);
@@ -200,26 +230,30 @@ export class Uplink {
         });
         signal.throwIfAborted();
 
-        const host = await this.#journal.make("host-port", entry, () => this.#makeHostPort(entry, signal));
+        const host = await this.#journal.make("host-port", entry, async () => {
+            const made = await this.#ownPorts.makeHost(entry, signal);
+            await this.#switchOver.prepare(entry, made);
+            return made;
+        });
         signal.throwIfAborted();
 
-        await this.#journal.make("uplink-port", entry, () => this.#makeUplinkPort(entry, signal));
+        await this.#journal.make("uplink-port", entry, () => this.#ownPorts.makeUplink(physicalName, signal));
         signal.throwIfAborted();
 
-        await this.#journal.make("switch", entry, () => this.#switch(entry, host, saved));
+        await this.#journal.make("switch", entry, () => this.#switchOver.run(entry, host, saved));
         const moved: JournalEntry = { ...entry, hostIndex: host.index };
         this.#seen = { snapshot: saved, index: host.index };
 
         const { checkTimeoutMs } = this.#options;
         const isConfirmed = await this.#journal.make("confirm", moved, () =>
-            this.#witnesses.anyAnswers(host.index, gateways, checkTimeoutMs, signal),
+            this.#witnesses.anyAnswers(host.index, { gateways, withApi }, checkTimeoutMs, signal),
         );
         if (!isConfirmed) {
             const seconds = checkTimeoutMs / 1000;
             await this.#wayBack.run(moved, here);
             return this.#rolledBack(
                 name,
-                `within ${seconds} s after the move neither ${witnessText(gateways)} answered`,
+                `within ${seconds} s after the move neither ${witnessText(gateways, withApi)} answered`,
             );
         }
         await this.#journal.make("bridged", moved, () => Promise.resolve());
@@ -228,194 +262,72 @@ export class Uplink {
         return (this.#state = bridged(moved));
     }
 
-    /** The internal port as the NIC is, but without addresses. */
-    async #makeHostPort(entry: JournalEntry, signal: AbortSignal): Promise<Link> {
-        const { ports } = this.#parts;
-        const { name, nic } = entry;
-        await ports.ensurePort(this.#hostSpec({ name, nic }), signal);
-        await ports.ofPort(name, this.#timing.ovsMs, signal);
-        const host = await hostDevice(this.#netlink, { name, ...nic }, this.#timing.ovsMs, signal);
-        await this.#prepare(entry, host);
-        return host;
-    }
-
-    /** From here on OVS sees what the NIC receives. The Node's stack sees it too, until the switch. */
-    async #makeUplinkPort({ physicalName }: Pick<JournalEntry, "physicalName">, signal: AbortSignal): Promise<void> {
-        const { ports } = this.#parts;
-        if (this.#options.mustComputeChecksums) switchOffloadsOff(physicalName);
-        await ports.ensurePort(this.#uplinkSpec(physicalName), signal);
-        await ports.ofPort(physicalName, this.#timing.ovsMs, signal);
-    }
-
-    /** Everything goes over within a few turns of the event loop, with nothing to wait for. */
-    async #switch(entry: JournalEntry, host: Link, saved: Snapshot): Promise<void> {
-        const netlink = this.#netlink;
-        const { nic, physicalName } = entry;
-        await netlink.setLink(host.index, { up: true });
-        await placeAddresses(netlink, host.index, saved.addresses);
-        await this.#takeFromNic(nic.index, physicalName);
-        await this.#placeAllRoutes(host, saved);
-        await placeNeighbours(netlink, host.index, saved.neighbours);
-        await endIpv6(netlink, host, nic, saved.addresses);
-        await this.#placeAllRoutes(host, saved);
-        await placeAltNames(netlink, host.index, saved.altNames, nic.index);
-    }
-
-    /** The host port gets the settings of the NIC. */
-    async #prepare({ nic, physicalName }: JournalEntry, host: Link): Promise<void> {
-        copySysctls(physicalName, host.name);
-        if (this.#options.mustComputeChecksums) setTxChecksumOffload(host.name, false);
-        beginIpv6(host.name, nic);
-        // What the kernel's datapath takes from the NIC reaches the Node by this port from then on. Copies would arrive
-        // twice: on the other datapath it stays down until the switch.
-        if (!this.#options.copiesFrames) await this.#netlink.setLink(host.index, { up: true });
-    }
-
-    async #takeFromNic(index: number, physicalName: string): Promise<void> {
-        const netlink = this.#netlink;
-        const { copiesFrames, linkGroup } = this.#options;
-        if (copiesFrames) await netlink.setLink(index, { group: linkGroup });
-        writeSysctl("ipv6", physicalName, "disable_ipv6", "1");
-        await removeAddresses4(netlink, index);
-        await removeRoutes(netlink, index, await routesOf(netlink, index));
-    }
-
     /** A host port that OVS made anew becomes what the last one was. */
     async #furnish(entry: JournalEntry, host: Link): Promise<void> {
-        const snapshot = this.#seen?.snapshot ?? entry.saved;
-        await this.#prepare(entry, host);
-        await this.#switch(entry, host, snapshot);
-        await this.#journal.write({ ...entry, hostIndex: host.index });
+        const snapshot = aged(this.#current(entry).saved, uptime());
+        await this.#switchOver.prepare(entry, host);
+        await this.#switchOver.run(entry, host, snapshot);
+        await this.#journal.writeAnyway({ ...entry, hostIndex: host.index, saved: snapshot });
         this.#seen = { snapshot, index: host.index };
     }
 
-    async #placeAllRoutes(host: Link, saved: Snapshot): Promise<void> {
-        const [refused] = await placeRoutes(this.#netlink, host.index, saved.routes);
-        if (refused === undefined) return;
-        throw new UplinkError(
-            "NIC_UNSUITABLE",
-            "environment",
-            `route ${refused.route} cannot go from the NIC to ${host.name}: ${refused.reason}`,
-        );
+    /** What changes on the host port is what the NIC gets back, also by the next agent: leases that were renewed, say. */
+    async #follow(entry: JournalEntry, host: Link): Promise<void> {
+        const snapshot = await takeSnapshot(this.#netlink, host, uptime());
+        if (!hasGlobalAddress(snapshot.addresses)) return;
+        this.#seen = { snapshot, index: host.index };
+        const now = performance.now();
+        if (now - this.#savedAt < this.#timing.saveMs || sameSnapshot(snapshot, entry.saved)) return;
+        this.#savedAt = now;
+        await this.#journal.writeAnyway({ ...entry, saved: snapshot });
     }
 
     /** A complete move after a restart: nothing is asked of gateway or API server, only what is missing is put right. */
-    async #takeUp(entry: JournalEntry, signal: AbortSignal): Promise<UplinkBridged | UplinkRolledBack> {
-        const { ports } = this.#parts;
-        const { name, physicalName, nic } = entry;
-        await ports.ensurePort(this.#hostSpec(entry), signal);
-        await this.#makeUplinkPort(entry, signal);
-        await ports.ofPort(name, this.#timing.ovsMs, signal);
-        const host = await hostDevice(this.#netlink, { name, ...nic }, this.#timing.ovsMs, signal);
+    async #takeUp(entry: JournalEntry, signal: AbortSignal): Promise<UplinkBridged> {
+        const { name, physicalName } = entry;
+        const host = await this.#ownPorts.makeHost(entry, signal);
+        await this.#ownPorts.makeUplink(physicalName, signal);
         if (host.index !== (this.#seen?.index ?? entry.hostIndex)) await this.#furnish(entry, host);
-        else this.#seen = { snapshot: await takeSnapshot(this.#netlink, host, uptime()), index: host.index };
+        else await this.#follow(entry, host);
         this.#logger.info("the NIC is the uplink of the bridge already", { nic: name, renamedTo: physicalName });
         return (this.#state = bridged(entry));
     }
 
-    /** Whether the links are as a complete move left them, with an OVS that takes care of them. */
+    /** Whether the links are as a complete move left them, with a datapath that forwards between them. */
     async #stands(entry: JournalEntry, signal: AbortSignal | undefined): Promise<boolean> {
         const { nic, host } = await findPlaces(this.#netlink, entry);
         if (nic?.name !== entry.physicalName || host === undefined || host.index !== entry.hostIndex) return false;
         const addresses = await this.#netlink.addresses(host.index);
         if (!hasGlobalAddress(addresses)) return false;
+        if (!this.#options.copiesFrames) return true;
         const running = async (): Promise<boolean> => (await this.#netlink.link(host.index))?.running === true;
         return comesTrue(running, this.#timing.carrierMs, signal);
     }
 
-    /** The journal is lost, and the links say that the move was made: it is undone, so that it can be made again. */
-    async #undoLost(name: string): Promise<void> {
-        const here = await this.#whereabouts();
-        const entry = await entryOfLinks(this.#netlink, name, here, uptime());
-        if (entry === undefined) return;
-        this.#logger.warn("the journal of the uplink is lost: going by the links", { nic: name });
-        await this.#wayBack.run(entry, here);
-    }
-
-    /** The NIC, when it can be moved. */
-    async #suitable(name: string): Promise<Link> {
-        const link = await linkNamed(this.#netlink, name);
-        const refuse = (code: "NIC_MISSING" | "NIC_UNSUITABLE" | "NIC_IN_USE", what: string): never => {
-            throw new UplinkError(code, "environment", `${name} cannot become the uplink: ${what}`, {
-                details: { link: name },
-            });
-        };
-        if (link === undefined) return refuse("NIC_MISSING", "there is no such link; see transportInterface");
-        if (link.loopback || link.type !== ethernet) refuse("NIC_UNSUITABLE", "it is no Ethernet link");
-        if (isMadeByOvs(link)) refuse("NIC_UNSUITABLE", "it is a tap device or a port that OVS made");
-        if (link.master !== undefined) {
-            const master = await this.#netlink.link(link.master);
-            refuse(
-                "NIC_IN_USE",
-                `it belongs to ${master?.name ?? `link ${link.master}`}; take it out, or name that one`,
-            );
-        }
-        const port = this.#parts.ports.port(name);
-        const bridge = this.#parts.ports.bridgeOf(name);
-        if (bridge !== undefined && !isOurs(port)) {
-            refuse("NIC_IN_USE", `it is a port of OVS bridge ${bridge}; take it out with "ovs-vsctl del-port"`);
-        }
-        await refuseRoutes(this.#netlink, link);
-        return link;
-    }
-
-    async #apiBack(name: string, signal: AbortSignal): Promise<void> {
-        while (!(await this.#witnesses.apiAnswers(signal))) {
+    /** Whether OVS can make the ports, and somebody can tell afterwards that the Node is on the network. */
+    async #mayBegin(name: string, signal: AbortSignal): Promise<boolean> {
+        const problem = this.#parts.ovsProblem?.();
+        if (problem !== undefined) return this.#wait(name, problem);
+        if (!(await this.#witnesses.apiAnswers(signal))) {
             signal.throwIfAborted();
-            if (this.#state.kind !== "waiting")
-                this.#logger.warn("the API server is away: the uplink stays", { nic: name });
-            this.#state = { kind: "waiting", name, reason: "the API server does not answer" };
-            await sleep(apiPauseMs, signal);
+            return this.#wait(name, "the API server does not answer");
         }
         signal.throwIfAborted();
+        return true;
     }
 
-    /** Ports that an earlier boot left in the database: OVS would take up the new links before their step. */
-    async #removeLeftovers(names: readonly string[], signal: AbortSignal): Promise<void> {
-        for (const name of names) {
-            if (isOurs(this.#parts.ports.port(name))) await this.#parts.ports.deletePort(name, signal);
-        }
+    #wait(name: string, reason: string): false {
+        const { kind } = this.#state;
+        if (kind === "lost") return false;
+        if (kind !== "waiting") this.#logger.warn("the uplink stays as it is", { nic: name, reason });
+        this.#state = { kind: "waiting", name, reason };
+        return false;
     }
 
-    async #removePorts(names: readonly string[]): Promise<boolean> {
-        const { ports } = this.#parts;
-        const deadline = performance.now() + removalTimeoutMs;
-        const remove = (): Promise<unknown> =>
-            withTimeout((signal) => Promise.all(names.map((name) => ports.deletePort(name, signal))), removalTimeoutMs);
-        for (;;) {
-            try {
-                await remove();
-                return true;
-            } catch (error) {
-                // At a start the session with the database may just be under way.
-                if (performance.now() < deadline) {
-                    await sleep(removalPauseMs);
-                    continue;
-                }
-                this.#logger.warn("the OVS database does not take the ports out", { names, error: messageOf(error) });
-                return false;
-            }
-        }
-    }
-
-    #hostSpec({ name, nic }: Pick<JournalEntry, "name" | "nic">): UplinkPortSpec {
-        return {
-            name,
-            type: "internal",
-            ofPortRequest: this.#options.hostOfPort,
-            externalIds: { "antrea-type": "host" },
-            mac: nic.mac,
-            mtuRequest: nic.mtu,
-        };
-    }
-
-    #uplinkSpec(name: string): UplinkPortSpec {
-        return {
-            name,
-            type: "",
-            ofPortRequest: this.#options.uplinkOfPort,
-            externalIds: { "antrea-type": "uplink" },
-        };
+    /** The entry with what the host port had last. */
+    #current(entry: JournalEntry): JournalEntry {
+        const saved = entry.step === "bridged" ? this.#seen?.snapshot : undefined;
+        return saved === undefined ? entry : { ...entry, saved };
     }
 
     #rolledBack(name: string, reason: string): UplinkRolledBack {
@@ -428,14 +340,10 @@ export class Uplink {
     }
 }
 
-/** ARPHRD_ETHER. */
-const ethernet = 1;
-
 function bridged({ name, physicalName, nic }: JournalEntry): UplinkBridged {
     return { kind: "bridged", name, physicalName, mac: nic.mac };
 }
 
-function isOurs(port: { readonly externalIds: ReadonlyMap<string, string> } | undefined): boolean {
-    const type = port?.externalIds.get("antrea-type");
-    return type === "host" || type === "uplink";
+function found({ name }: JournalEntry): UplinkFound {
+    return { kind: "found", name };
 }

@@ -20,7 +20,7 @@ import {
 } from "./links.ts";
 import { restoreNicSettings, restorePromiscuous } from "./nic-settings.ts";
 import { placeAddresses, placeNeighbours, placeRoutes } from "./place.ts";
-import { aged, hasGlobalAddress, movedAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import { aged, hasGlobalAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
 
 export interface WayBackComponents {
     readonly netlink: Netlink;
@@ -58,7 +58,7 @@ export class WayBack {
             logger.info("the journal of the uplink tells of links that are gone", { nic: entry.name });
             await this.#removePorts(entry);
             if (places.host !== undefined) await this.#removeHost(places.host);
-            await journal.remove();
+            await journal.removeAnyway();
             return;
         }
         await this.#back(entry, here, places, places.nic);
@@ -68,16 +68,16 @@ export class WayBack {
         const { journal, logger } = this.#parts;
         const saved = await this.#wanted(entry, here, places, nic);
         const base: JournalEntry = { ...entry, ...here, saved };
-        await journal.make("switch-back", base, () => this.#switchBack(base, places.host, nic));
-        await journal.make("remove-ports", base, async () => {
+        await journal.makeAnyway("switch-back", base, () => this.#switchBack(base, places.host, nic));
+        await journal.makeAnyway("remove-ports", base, async () => {
             if (!(await this.#removePorts(entry))) {
                 logger.warn("the ports of the uplink stay in the OVS database until it answers", { nic: entry.name });
             }
             if (places.host !== undefined) await this.#removeHost(places.host);
             await this.#free(nic);
         });
-        await journal.make("rename-back", base, () => this.#renameBack(base, nic));
-        await journal.remove();
+        await journal.makeAnyway("rename-back", base, () => this.#renameBack(base, nic));
+        await journal.removeAnyway();
         logger.info("the NIC is as the Node had it", { nic: entry.name });
     }
 
@@ -86,11 +86,16 @@ export class WayBack {
         const { netlink, uptimeSeconds } = this.#parts;
         const now = uptimeSeconds();
         const present = host === undefined ? undefined : await takeSnapshot(netlink, host, now);
-        if (entry.step === "bridged" && present !== undefined && hasGlobalAddress(present.addresses)) return present;
+        // One that OVS made anew has not all of it yet, one that a way back has taken down not any more.
+        const isWhole = entry.step === "bridged" && host?.index === entry.hostIndex && host?.up === true;
+        if (isWhole && present !== undefined && hasGlobalAddress(present.addresses)) return present;
         if (isOfThePast(entry, here)) return present ?? takeSnapshot(netlink, nic, now);
+        const onNic = await takeSnapshot(netlink, nic, now);
+        // Made anew, or brought back already by a way back that could not write: whoever gave it addresses knew them.
+        const isSettled = nic.index !== entry.nic.index || (entry.step === "bridged" && host === undefined);
+        if (isSettled && nic.name === entry.name && hasGlobalAddress(onNic.addresses)) return onNic;
         // A lease may have been renewed on whichever link has the address: the journal knows the old end of it.
-        const onNic = (await netlink.addresses(nic.index)).map(movedAddress);
-        return aged(renewed({ ...entry.saved }, [...onNic, ...(present?.addresses ?? [])]), now);
+        return renewed(aged(entry.saved, now), [...onNic.addresses, ...(present?.addresses ?? [])]);
     }
 
     /** The NIC takes over before anything is asked of OVS. */
@@ -136,8 +141,8 @@ export class WayBack {
         const { netlink } = this.#parts;
         for (let attempt = 0; attempt < maxRemovals; attempt++) {
             const link = await linkNamed(netlink, name);
-            if (link?.kind !== "tun") return link;
-            await netlink.deleteLink(link.index);
+            if (link === undefined || !isMadeByOvs(link)) return link;
+            await this.#takeAway(link);
         }
         return linkNamed(netlink, name);
     }
@@ -166,8 +171,13 @@ export class WayBack {
         const { netlink } = this.#parts;
         const gone = async (): Promise<boolean> => (await netlink.link(host.index)) === undefined;
         if (await comesTrue(gone, host.running ? ovsTimeoutMs : 0)) return;
+        await this.#takeAway(host);
+    }
+
+    /** A device of the kernel's datapath goes with its port there. */
+    async #takeAway(host: Link): Promise<void> {
         if (host.kind === "openvswitch") await this.#parts.freeFromDatapath(host.name);
-        else await netlink.deleteLink(host.index);
+        else await this.#parts.netlink.deleteLink(host.index);
     }
 
     /** The kernel's datapath keeps what it got when nobody tells it otherwise. */

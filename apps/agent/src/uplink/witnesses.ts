@@ -35,7 +35,7 @@ export class Witnesses {
     /** True as soon as one of them answers, false when none did within the time. */
     async anyAnswers(
         index: number,
-        gateways: readonly IpAddress[],
+        asked: { readonly gateways: readonly IpAddress[]; readonly withApi: boolean },
         timeoutMs: number,
         signal: AbortSignal,
     ): Promise<boolean> {
@@ -52,8 +52,8 @@ export class Witnesses {
             return false;
         };
         const answers = await Promise.all([
-            repeat(() => this.apiAnswers(until)),
-            ...gateways.map((gateway) => repeat(() => this.#answers(index, gateway, until))),
+            ...(asked.withApi ? [repeat(() => this.apiAnswers(until))] : []),
+            ...asked.gateways.map((gateway) => repeat(() => this.#answers(index, gateway, until))),
         ]);
         signal.throwIfAborted();
         return answers.includes(true);
@@ -78,6 +78,7 @@ export class Witnesses {
 }
 
 /** For messages: "gateway 10.0.0.1 and the API server". */
-export function witnessText(gateways: readonly IpAddress[]): string {
-    return [...gateways.map((gateway) => `gateway ${formatIp(gateway)}`), "the API server"].join(" and ");
+export function witnessText(gateways: readonly IpAddress[], withApi: boolean): string {
+    const names = gateways.map((gateway) => `gateway ${formatIp(gateway)}`);
+    return [...names, ...(withApi ? ["the API server"] : [])].join(" and ");
 }

@@ -1,7 +1,9 @@
-import { expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { Port, type PacketOut } from "@antrea/openflow";
+import { flowKey, OpenFlowError, Port, type PacketOut } from "@antrea/openflow";
 import { Announcer, BridgedPods } from "../../src/bridged-pods/index.ts";
+import { FlowTable } from "../../src/flow-table/index.ts";
+import { FakeSwitch } from "../flow-table/fake-switch.ts";
 import { silentLogger } from "../support/logger.ts";
 
 const hostMac = Uint8Array.of(2, 0, 0, 0, 0, 1);
@@ -52,6 +54,79 @@ it("tells of Pods in VLANs only, once each", async () => {
     expect(pods.tagged().map(({ key }) => key)).toEqual(["b"]);
     await pods.remove("b");
     expect(told).toBe(2);
+});
+
+describe("the flows of a VLAN in OVS", () => {
+    const full = { error: new OpenFlowError("BUFFER_FULL", "environment", "OVS reads slowly"), applied: false };
+
+    function onSwitch() {
+        const ovs = new FakeSwitch();
+        const flowTable = new FlowTable({ link: ovs, logger: silentLogger });
+        flowTable.useRound(1);
+        const pods = new BridgedPods({ flowTable, announcer: { announce: () => undefined }, hostMac: () => hostMac });
+        /** The Pods' ports that broadcasts of the VLAN go to; undefined without flows. */
+        const ports = (vlan: number): readonly number[] | undefined => {
+            const wanted = new Set(flowTable.flowsOf(`vlan/${vlan}`).map((flow) => flowKey(flow)));
+            const present = ovs.flows.filter((flow) => wanted.has(flowKey(flow)));
+            if (present.length === 0 || present.length < wanted.size) return undefined;
+            const outputs = present.flatMap(({ actions }) =>
+                actions.flatMap((action) => (action.type === "output" ? [Number(action.port)] : [])),
+            );
+            return [...new Set(outputs)].filter((port) => port >= 32784).sort();
+        };
+        return { ovs, pods, ports };
+    }
+
+    it.each([
+        ["the DEL of the last Pod before the ADD of the next", ["remove", "add"]],
+        ["the ADD before the DEL", ["add", "remove"]],
+    ] as const)("%s, at once: it keeps them, of the Pod that stays", async (_name, order) => {
+        const { ovs, pods, ports } = onSwitch();
+        await pods.add(pod("a", 2, 32784));
+        // The first of the two is sent again later.
+        ovs.failures.push(full);
+        const work = { add: () => pods.add(pod("b", 2, 32785)), remove: () => pods.remove("a") };
+        await Promise.all(order.map((what) => work[what]()));
+        expect(ports(2)).toEqual([32785]);
+        await pods.remove("b");
+        expect(ovs.flows).toEqual([]);
+    });
+
+    it("of many Pods that come and go at once are those of the ones that stayed", async () => {
+        const { ovs, pods, ports } = onSwitch();
+        const keys = Array.from({ length: 12 }, (_, at) => at);
+        ovs.failures.push(full, full);
+        await Promise.all(keys.map((at) => pods.add(pod(`p${at}`, 2, 32784 + at))));
+        ovs.failures.push(full);
+        await Promise.all([
+            ...keys.slice(1).map((at) => pods.remove(`p${at}`)),
+            pods.add(pod("late", 2, 33000)),
+            pods.remove("p0"),
+            pods.remove("p0"),
+        ]);
+        expect(pods.pods().map(({ key }) => key)).toEqual(["late"]);
+        expect(ports(2)).toEqual([33000]);
+    });
+
+    it("are not held up by another VLAN, and a Pod that moves takes its port along", async () => {
+        const { pods, ports, ovs } = onSwitch();
+        await Promise.all([pods.add(pod("a", 2, 32784)), pods.add(pod("b", 3, 32785))]);
+        expect([ports(2), ports(3)]).toEqual([[32784], [32785]]);
+        await pods.add(pod("a", 3, 32784));
+        expect(ports(3)).toEqual([32784, 32785]);
+        expect(pods.pods()).toHaveLength(2);
+        await Promise.all([pods.remove("a"), pods.remove("b")]);
+        expect(ovs.flows).toEqual([]);
+    });
+
+    it("that OVS refuses make the Pod none of the VLAN", async () => {
+        const { ovs, pods } = onSwitch();
+        ovs.failures.push({ error: new OpenFlowError("REFUSED", "caller", "no"), applied: false });
+        await expect(pods.add(pod("a", 2, 32784))).rejects.toMatchObject({ code: "REFUSED" });
+        expect(pods.pods()).toEqual([]);
+        await pods.add(pod("a", 2, 32784));
+        expect(ovs.flows).not.toEqual([]);
+    });
 });
 
 it("announces one Pod, or all", async () => {

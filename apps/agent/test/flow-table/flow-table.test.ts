@@ -58,6 +58,30 @@ describe("set and remove", () => {
         expect(ovs.bundles).toEqual([2, 3]);
     });
 
+    it("two calls for one owner at once reach OVS in their order, also when the first is sent again", async () => {
+        const full = new OpenFlowError("BUFFER_FULL", "environment", "OVS reads slowly");
+        await table.set("a", setOf([1]));
+        ovs.failures.push({ error: full, applied: false });
+        await Promise.all([table.remove("a"), table.set("a", setOf([1, 2]))]);
+        expect(present()).toEqual(["1@3", "2@3"]);
+        ovs.failures.push({ error: full, applied: false });
+        await Promise.all([table.set("a", setOf([1, 2, 3])), table.set("b", setOf([4])), table.remove("a")]);
+        expect(present()).toEqual(["4@3"]);
+    });
+
+    it("one that gives up while another is under way leaves its flows wanted", async () => {
+        ovs.disconnect();
+        const first = table.set("a", setOf([1]));
+        const stop = new AbortController();
+        const second = table.set("a", setOf([2]), stop.signal);
+        stop.abort();
+        await expect(second).rejects.toMatchObject({ fault: "aborted" });
+        await ovs.reconnect((link) => table.replay(link));
+        await first;
+        await table.repair();
+        expect(present()).toEqual(["2@3"]);
+    });
+
     it("removing what is not there sends nothing", async () => {
         await table.remove("nobody");
         expect(ovs.bundles).toEqual([]);
@@ -105,6 +129,21 @@ describe("replay", () => {
         expect(ovs.flows).toHaveLength(4500);
     });
 
+    it("sends the pipeline first, and the flows of an owner in one bundle", async () => {
+        const ports = (from: number, count: number): number[] => Array.from({ length: count }, (_, at) => from + at);
+        for (const [owner, from] of [
+            ["pod/a", 10_000],
+            ["pod/b", 20_000],
+            ["pod/c", 30_000],
+        ] as const)
+            table.stage(owner, setOf(ports(from, 900)));
+        table.stage("pipeline", { ...setOf(ports(0, 150)), category: Category.default });
+        await table.replay(ovs.direct);
+        expect(ovs.flows.slice(0, 150).map(({ match }) => match.in_port)).toEqual(ports(0, 150));
+        expect(ovs.bundles).toEqual([1950, 900]);
+        expect(ovs.flows).toHaveLength(2850);
+    });
+
     it("keeps what becomes wanted while it runs", async () => {
         await table.set("a", setOf([1]));
         ovs.onDump = (): void => {
@@ -143,6 +182,16 @@ describe("rounds of earlier starts", () => {
         await table.set("a", setOf([1]));
         expect(await table.deleteRounds([])).toBe(3);
         expect(present()).toEqual(["14@7", "15@0", "1@3"]);
+    });
+
+    it("those that are excepted stay until they are not", async () => {
+        for (const port of [11, 12, 13]) ovs.put(foreign(port, 2n << 48n));
+        await table.set("a", setOf([13]));
+        const except = ({ match }: Flow): boolean => match.in_port === 11;
+        expect(await table.deleteRounds([2], { except })).toBe(1);
+        expect(present()).toEqual(["11@2", "13@3"]);
+        expect(await table.deleteRounds([2])).toBe(1);
+        expect(present()).toEqual(["13@3"]);
     });
 
     it("a flow that is taken over between look and deletion stays", async () => {

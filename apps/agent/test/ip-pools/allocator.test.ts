@@ -110,6 +110,12 @@ describe("a claim of any free address", () => {
         expect(cluster.holders()).toEqual([]);
     });
 
+    it("without bridging mode, gives an untagged and a tagged one: no frame has a tag", async () => {
+        cluster.addPool("pool1", ranged);
+        cluster.addPool("pool6", { ...six, vlan: 3 });
+        expect(await cluster.agent("a").claim("p1", { pools: ["pool1", "pool6"] })).toHaveLength(2);
+    });
+
     it("finds a pool that the cache lacks, and says when there is none", async () => {
         const agent = cluster.agent("a");
         await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject({
@@ -132,6 +138,48 @@ describe("a claim of any free address", () => {
             if (!cluster.api.get(ipAllocations, `${block}.${at}`)) other(`${block}.${at}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
         expect((await agent.claim("p2", { pools: ["pool1"] }))[0]).toMatch(/^10\.2\.77\./);
+    });
+});
+
+describe("a claim of a Pod that is bridged", () => {
+    const pools = ["pool1", "pool6"];
+    const conflict = (vlans: string) => ({
+        code: "VLAN_CONFLICT",
+        message: `IPPools pool1 and pool6 give addresses of the VLANs ${vlans}, and an interface has one; name IPPools of the same VLAN`,
+    });
+
+    it.each([
+        ["an untagged IPv4 and a tagged IPv6 pool", 0, 3, "0 (untagged) and 3"],
+        ["a tagged IPv4 and an untagged IPv6 pool", 2, 0, "2 and 0 (untagged)"],
+        ["pools of two VLANs", 2, 3, "2 and 3"],
+    ])("of %s is refused before anything is claimed, and told on the Pod", async (_name, four, sixth, vlans) => {
+        cluster.addPool("pool1", { ...ranged, vlan: four });
+        cluster.addPool("pool6", { ...six, vlan: sixth });
+        const agent = cluster.agent("a", { bridged: true });
+        await expect(agent.claim("p1", { pools })).rejects.toMatchObject(conflict(vlans));
+        expect(cluster.api.requests.filter((request) => request.startsWith("create"))).toEqual([]);
+        expect(agent.events).toMatchObject([{ reason: "IPAllocationFailed", regarding: { name: "p1" } }]);
+    });
+
+    it("gives back what it claimed when only the addresses tell that they are of two VLANs", async () => {
+        cluster.addPool("pool1", { ...ranged, end: ranged.start, vlan: 2 }, { ...ranged, start: ranged.end });
+        cluster.addPool("pool6", six);
+        const agent = cluster.agent("a", { bridged: true });
+        const fixed = [parseIp("10.2.0.12")];
+        await expect(agent.claim("p1", { pools, fixed })).rejects.toMatchObject(conflict("2 and 0 (untagged)"));
+        expect(cluster.holders()).toEqual([]);
+        expect(await agent.claim("p2", { pools, fixed: [parseIp("10.2.0.13")] })).toEqual(["10.2.0.13", "fd02::c"]);
+    });
+
+    it.each([0, 2])("of pools of one VLAN, %i, has both", async (vlan) => {
+        cluster.addPool("pool1", { ...ranged, vlan });
+        cluster.addPool("pool6", { ...six, vlan });
+        expect(await cluster.agent("a", { bridged: true }).claim("p1", { pools })).toHaveLength(2);
+    });
+
+    it("of a tagged pool of one family has no address of the other", async () => {
+        cluster.addPool("pool1", { ...ranged, vlan: 2 });
+        expect(await cluster.agent("a", { bridged: true }).claim("p1", { pools: ["pool1"] })).toHaveLength(1);
     });
 });
 

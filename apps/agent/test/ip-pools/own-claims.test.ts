@@ -71,6 +71,16 @@ describe("OwnClaims", () => {
         expect(own.ofOrdinal("ns", { name: "web", ordinal: 1 })).toHaveLength(0);
     });
 
+    it("lets the late answer to an earlier write undo no later one", async () => {
+        await start();
+        const given = stored("10.0.0.1");
+        own.note(given);
+        const taken = api.put(ipAllocations, takenBy(given, { ...holder, containerId: "c2" })) as IpAllocation;
+        own.note(taken);
+        own.noteGone(given);
+        expect(own.ofContainer({ containerId: "c2", ifName: "eth0" })).toEqual([taken]);
+    });
+
     it("counts an own write at once, and lets no late event undo it", async () => {
         await start();
         api.holdEvents();

@@ -27,6 +27,15 @@ describe("the bridge", () => {
         expect(agent.bridge.externalId("mine")).toBe("1");
     });
 
+    it("has the datapath id of the last MAC address that it was given", async () => {
+        const get = ["get", "bridge", node.bridge, "other_config:datapath-id", "other_config:mine"];
+        await node.ovs.vsctl("set", "bridge", node.bridge, "other_config:mine=1");
+        for (const last of ["01", "02", "02"]) {
+            await agent.bridge.fixDatapathId(`02:00:00:00:00:${last}`);
+            expect((await node.ovs.vsctl(...get)).replaceAll('"', "")).toBe(`00000200000000${last}\n1\n`);
+        }
+    });
+
     it("one external id is set, the others stay", async () => {
         await agent.bridge.setExternalId("mine", "2");
         await agent.bridge.setExternalId("yours", "with, comma");

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { macAnnotation } from "@antrea/crd";
 import { formatFlow } from "@antrea/openflow";
 import { parseMac, parsePrefix } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../../src/node-object.ts";
 import { antreaRouteProtocol, Peers, type PeerFlowTable, type Underlay } from "../../src/peers/index.ts";
 import { silentLogger } from "../support/logger.ts";
@@ -82,13 +84,19 @@ let nodes: readonly NodeObject[];
 let underlay: Underlay;
 let flowTable: MemoryFlowTable;
 let agent: Peers;
+let warnings: (readonly [message: string, fields: unknown])[];
 
 async function restart(): Promise<void> {
     const link = await netlink.link("uplink");
     flowTable = new MemoryFlowTable();
+    warnings = [];
+    const logger = {
+        ...silentLogger,
+        warn: (...told: (typeof warnings)[number]) => void warnings.push(told),
+    } as Logger;
     agent = new Peers(
         {
-            ...{ netlink, flowTable, logger: silentLogger, nodes: () => nodes, underlay: () => underlay },
+            ...{ netlink, flowTable, logger, nodes: () => nodes, underlay: () => underlay },
             transportIndex: () => link?.index ?? 0,
             gatewayMac: () => parseMac("0e:00:00:00:00:01"),
         },
@@ -179,6 +187,36 @@ it("a tunnel is a flow and, for the host, a route to the gateway with a neighbou
     expect(flowTable.flows).toEqual(
         new Map([["peer/a", ["10.1.1.0/24 tun_dst=192.0.2.2", "fd00:2::/64 tun_dst=192.0.2.2"]]]),
     );
+});
+
+it("a false MAC address of one Node is told once, and keeps no other from its flow", async () => {
+    underlay = { ...underlay, bridging: true };
+    const withMac = (object: NodeObject, mac: string): NodeObject => ({
+        ...object,
+        metadata: { ...object.metadata, annotations: { [macAnnotation]: mac } },
+    });
+    const other = withMac(node("b", ["10.1.2.0/24"], ["192.0.2.4"]), "02:00:00:00:00:04");
+    nodes = [self, withMac(peer, "01:00:5e:00:00:01"), other];
+    agent.stage();
+    expect(flowTable.asked()).toEqual(["stage peer/b"]);
+    await agent.reconcile();
+    await agent.update();
+    expect(flowTable.asked()).toEqual([]);
+    expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
+    expect(warnings).toEqual([
+        [
+            expect.stringContaining("is ignored"),
+            {
+                problems: expect.stringMatching(
+                    `^a: its annotation ${macAnnotation} is "01:00:5e:00:00:01": it must be`,
+                ),
+            },
+        ],
+    ]);
+    nodes = [self, withMac(peer, "02:00:00:00:00:02"), other];
+    await agent.update();
+    expect(flowTable.asked()).toEqual(["set peer/a"]);
+    expect(warnings).toHaveLength(1);
 });
 
 it("writes what changed and nothing else", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
-import { transportAnnotation } from "@antrea/crd";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
+import { formatIp, formatMac, formatPrefix, parsePrefix } from "@antrea/ip";
 import { allPodPrefixes, waysToPeers, type PeerWays, type Underlay } from "../../src/peers/index.ts";
 import type { NodeObject } from "../../src/node-object.ts";
 
@@ -47,8 +47,8 @@ describe("routes to peers in mode noEncap", () => {
     });
 
     it("only ourselves, or nobody: none", () => {
-        expect(waysToPeers("self", [self], routed)).toEqual({ ways: [], problems: [] });
-        expect(waysToPeers("self", [], routed)).toEqual({ ways: [], problems: [] });
+        expect(waysToPeers("self", [self], routed)).toEqual({ ways: [], problems: [], ignored: [] });
+        expect(waysToPeers("self", [], routed)).toEqual({ ways: [], problems: [], ignored: [] });
     });
 
     it.each([
@@ -142,7 +142,7 @@ describe("tunnels to peers", () => {
 
     it("a Node without an address of the tunnels' family gets none, and that is said", () => {
         const found = waysToPeers("self", [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
-        expect(found).toEqual({
+        expect(found).toMatchObject({
             ways: [],
             problems: [{ node: "a", problem: "it has no address of family IPv4, which tunnels are carried by" }],
         });
@@ -157,6 +157,51 @@ describe("tunnels to peers", () => {
             ),
         );
         expect(waysToPeers("self", [self, ...many], tunnelled).ways).toHaveLength(1000);
+    });
+});
+
+it.each(["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1", "::"])(
+    "an address of no Node, %s, leads nowhere: the next one counts",
+    (address) => {
+        const peer = node("a", ["10.1.1.0/24"], [address, "192.0.2.4"]);
+        for (const one of [peer, announcing(node("a", ["10.1.1.0/24"], ["192.0.2.4"]), address)]) {
+            expect(routesOf(waysToPeers("self", [self, one], tunnelled))).toEqual(["a 10.1.1.0/24 by 192.0.2.4"]);
+        }
+    },
+);
+
+describe("the MAC address of a peer in bridging mode", () => {
+    const bridged: Underlay = { ...routed, bridging: true };
+    const withMac = (name: string, cidr: string, ip: string, mac: string): NodeObject => ({
+        ...node(name, [cidr], [ip]),
+        metadata: { name, annotations: { [macAnnotation]: mac } },
+    });
+    const good = withMac("good", "10.1.1.0/24", "192.0.2.2", "02:00:00:00:00:02");
+    const macs = (found: PeerWays) => found.ways.map(({ node: name, mac }) => [name, mac && formatMac(mac)]);
+
+    it.each([
+        ["multicast", "01:00:5e:00:00:01", "not a multicast address"],
+        ["broadcast", "ff:ff:ff:ff:ff:ff", "not a multicast address"],
+        ["zero", "00:00:00:00:00:00", "not zero"],
+        ["no MAC address", "eth0", "six pairs of hexadecimal digits"],
+        ["blank", "", "six pairs of hexadecimal digits"],
+    ])("is ignored with its reason when it is %s; the route stays, and all of other Nodes", (_name, mac, rule) => {
+        const found = waysToPeers("self", [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", mac), good], bridged);
+        expect(routesOf(found)).toEqual(["bad 10.1.2.0/24 via 192.0.2.3", "good 10.1.1.0/24 via 192.0.2.2"]);
+        expect(macs(found)).toEqual([
+            ["bad", undefined],
+            ["good", "02:00:00:00:00:02"],
+        ]);
+        expect(found.problems).toEqual([]);
+        const problem = `its annotation ${macAnnotation} is "${mac}": it must be`;
+        expect(found.ignored).toEqual([{ node: "bad", problem: expect.stringContaining(problem) }]);
+        expect(found.ignored[0]?.problem).toContain(rule);
+    });
+
+    it("is nobody's matter without bridging mode", () => {
+        const found = waysToPeers("self", [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", "x")], routed);
+        expect(found).toMatchObject({ problems: [], ignored: [] });
+        expect(macs(found)).toEqual([["bad", undefined]]);
     });
 });
 

@@ -30,6 +30,7 @@ afterAll(async () => {
 beforeEach(() => {
     pods = [];
     pools.onClaim = () => Promise.resolve();
+    pools.families = [4, 6];
 });
 
 // Whatever a test did: after the end of its Pods and one look of the agent nothing of it is left, no route either.
@@ -87,6 +88,21 @@ describe("a Pod with addresses of pools", () => {
         const ids = agent.bridge.port(pod.hostIfName)?.externalIds;
         expect([ids?.get("ip-pool"), ids?.get("vlan")]).toEqual(["pool4,pool6", "2"]);
     });
+
+    it.each([4, 6] as const)(
+        "of IPv%i alone has no address of the Node's subnet of the other family",
+        async (family) => {
+            pools.families = [family];
+            const used = agent.used;
+            const pod = newPod();
+            const answer = await agent.add(pod);
+            expect(ipsOf(answer)).toEqual([expect.stringMatching(family === 4 ? /^10\.2\./ : /^fd02::/)]);
+            expect(agent.used).toEqual(used);
+            const other = family === 4 ? "-6" : "-4";
+            expect(pod.netns.run("ip", other, "addr", "show", "dev", "eth0", "scope", "global")).toBe("");
+            expect(await agent.check(pod, answer)).toBe("");
+        },
+    );
 
     it("is reached by its Node, by Pods of the pools and by Pods of the Node's subnet, and reaches them", async () => {
         const [one, other, local] = [newPod(), newPod(), newPod("web")];

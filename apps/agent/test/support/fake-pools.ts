@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { formatIp, parseIp } from "@antrea/ip";
+import { formatIp, parseIp, type Family } from "@antrea/ip";
 import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/pod-network/index.ts";
 
 /** Pods whose names begin so ask for addresses of the pool. */
@@ -11,6 +11,8 @@ export class FakePools implements PodPools {
     readonly claims = new Map<string, { containerId: string; ifName: string; grant: PoolGrant }>();
     /** Runs while a claim is under way. */
     onClaim: () => Promise<void> = () => Promise.resolve();
+    /** Those that the pools have. */
+    families: readonly Family[] = [4, 6];
     #next = 12;
 
     wishOf(request: AddRequest): Promise<PoolWish | undefined> {
@@ -45,12 +47,14 @@ export class FakePools implements PodPools {
         const texts = [`10.2.0.${number}`, `fd02::${number.toString(16)}`];
         return {
             vlan: 2,
-            addresses: texts.map((text, index) => ({
-                ip: parseIp(text),
-                prefixLength: index === 0 ? 24 : 64,
-                gateway: this.gateways[index] ?? parseIp("::"),
-                pool: `pool${index === 0 ? 4 : 6}`,
-            })),
+            addresses: texts
+                .map((text, index) => ({
+                    ip: parseIp(text),
+                    prefixLength: index === 0 ? 24 : 64,
+                    gateway: this.gateways[index] ?? parseIp("::"),
+                    pool: `pool${index === 0 ? 4 : 6}`,
+                }))
+                .filter(({ ip }) => this.families.includes(ip.family)),
         };
     }
 }

@@ -89,8 +89,8 @@ export class TestNode implements AsyncDisposable {
         const links = execFileSync("ip", ["-o", "link", "show"], { encoding: "utf8" });
         return {
             ports: linesOf(ports),
-            flows: linesOf(flows).map((line) => line.trim().replace(/cookie=0x[0-9a-f]+, /, "")),
-            links: linesOf(links).map((line) => line.replace(/^\d+: ([^:@]+).*$/, "$1")),
+            flows: linesOf(flows, (line) => line.trim().replace(/cookie=0x[0-9a-f]+, /, "")),
+            links: linesOf(links, (line) => line.replace(/^\d+: ([^:@]+).*$/, "$1")),
         };
     }
 
@@ -388,9 +388,11 @@ export function allDiffer(answers: readonly AddAnswer[]): boolean {
     return new Set(ips).size === ips.length;
 }
 
-function linesOf(text: string): readonly string[] {
+/** The lines in an order of their own: cookies and the indexes of links, which `show` cuts off, differ from start to start. */
+function linesOf(text: string, show: (line: string) => string = (line) => line): readonly string[] {
     return text
         .split("\n")
         .filter((line) => line.trim() !== "")
+        .map(show)
         .sort();
 }

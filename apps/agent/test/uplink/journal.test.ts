@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatEntry, parseEntry } from "../../src/uplink/journal-codec.ts";
@@ -85,6 +85,24 @@ describe("the journal", () => {
     it("says so when it cannot be written", async () => {
         writeFileSync(join(folder, "file"), "");
         await expect(open(join(folder, "file")).write(entry)).rejects.toMatchObject({ code: "JOURNAL_UNWRITABLE" });
+    });
+
+    it("that cannot be written, read or removed keeps no way back from being made", async () => {
+        const path = join(folder, "full");
+        // What stands in the way of the draft and of the file refuses as a full disk does, also to root.
+        mkdirSync(join(path, "uplink.json.new"), { recursive: true });
+        mkdirSync(join(path, "uplink.json"));
+        const journal = open(path);
+        expect(await journal.read()).toBeUndefined();
+        let isMade = false;
+        await journal.makeAnyway("switch-back", entry, async () => void (isMade = true));
+        expect([isMade, journal.entry?.step]).toEqual([true, "switch-back"]);
+        await journal.removeAnyway();
+        expect(journal.entry).toBeUndefined();
+        await expect(journal.make("switch", entry, () => Promise.resolve())).rejects.toMatchObject({
+            code: "JOURNAL_UNWRITABLE",
+        });
+        await expect(journal.remove()).rejects.toMatchObject({ code: "JOURNAL_UNWRITABLE" });
     });
 
     it("has the line of a step on disk before its effect", async () => {

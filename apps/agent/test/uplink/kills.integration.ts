@@ -32,11 +32,11 @@ function start({ actions, ...kill }: Case): Promise<Agent> {
 }
 
 /** The next agent has the Node on the network in time, with all it had. */
-async function nextFinds(kind: "idle" | "bridged", next: Case): Promise<void> {
+async function nextFinds(kind: "idle" | "found", next: Case): Promise<void> {
     const began = performance.now();
-    if (kind === "bridged") {
+    if (kind === "found") {
         const { said } = await node.run({ actions: ["recover", "restore"] });
-        expect(said).toMatchObject([{ kind: "bridged" }, { kind: "idle" }]);
+        expect(said).toMatchObject([{ kind: "found" }, { kind: "idle" }]);
     }
     agent = await start(next);
     expect(performance.now() - began).toBeLessThan(limitMs);
@@ -69,7 +69,7 @@ describe("killed at", () => {
         // Complete is what the journal says is complete.
         const complete = ["bridged, written", "bridged, made", "switch-back, before"].includes(name);
         const next = cases[cases.findIndex(([, one]) => one.kill === kill) + 1]?.[1] ?? nothing;
-        await nextFinds(complete ? "bridged" : "idle", next);
+        await nextFinds(complete ? "found" : "idle", next);
     });
 });
 

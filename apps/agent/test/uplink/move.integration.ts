@@ -36,10 +36,16 @@ describe("the move", () => {
         ).toBe("32771\n32770\n");
         for (const address of ["10.99.0.1", "fd99::1", "fe80::99%eth0"]) expect(node.reaches(address)).toBe(true);
 
-        expect((await node.run({ actions: ["recover", "connect"] })).said).toEqual([said[1], said[1]]);
+        expect((await node.run({ actions: ["recover", "connect"] })).said).toEqual([
+            { kind: "found", name: "eth0" },
+            said[1],
+        ]);
         expect(moved(node.truth())).toEqual(moved(before));
 
-        expect((await node.run({ actions: ["recover", "restore"] })).said).toEqual([said[1], { kind: "idle" }]);
+        expect((await node.run({ actions: ["recover", "restore"] })).said).toEqual([
+            { kind: "found", name: "eth0" },
+            { kind: "idle" },
+        ]);
         expect(node.truth()).toEqual(before);
     });
 

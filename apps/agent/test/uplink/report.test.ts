@@ -38,6 +38,13 @@ describe("the report on the uplink", () => {
         expect(UplinkReport.problem(state)).toBe("eth0 is being moved to the bridge");
     });
 
+    it("says nothing on the Node before a move of an earlier start is taken up, and is not ready", () => {
+        const state: UplinkState = { kind: "found", name };
+        expect(UplinkReport.condition(state)).toBeUndefined();
+        expect(UplinkReport.event(state)).toBeUndefined();
+        expect(UplinkReport.problem(state)).toBe("eth0 is a port of the bridge, which OVS has to take up again");
+    });
+
     it("of a refusal has its code as Kubernetes writes reasons", () => {
         expect(UplinkReport.refusal({ code: "MULTIPATH_ROUTES", message: "no" })).toEqual({
             ...{ type: "antrea.io/UplinkBridged", status: "False", reason: "MultipathRoutes", message: "no" },

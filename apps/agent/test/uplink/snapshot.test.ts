@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
-import { physicalNameOf } from "../../src/uplink/names.ts";
+import { isPhysicalNameOf, nicNameOf, physicalNameOf } from "../../src/uplink/names.ts";
 import {
     addressText,
     aged,
@@ -8,19 +8,26 @@ import {
     hasGlobalAddress,
     renewed,
     routeText,
+    sameSnapshot,
     type MovedAddress,
     type MovedRoute,
+    type Snapshot,
 } from "../../src/uplink/snapshot.ts";
 import { address, route, snapshot } from "./support/entries.ts";
 
 describe("a snapshot", () => {
     const lease: MovedAddress = { ...address, lifetime: { preferredSeconds: 50, validSeconds: 100 } };
     const learned: MovedRoute = { ...route, expiresSeconds: 60 };
+    const leaseOf = (preferredSeconds: number, validSeconds: number): MovedAddress => ({
+        ...address,
+        lifetime: { preferredSeconds, validSeconds },
+    });
     const leased = { ...snapshot, addresses: [lease], routes: [learned] };
 
     it.each([
         ["at once", 1000, { preferredSeconds: 50, validSeconds: 100 }, 60],
-        ["after a while", 1059.9, { preferredSeconds: 0, validSeconds: 41 }, 1],
+        ["after a while", 1030.9, { preferredSeconds: 20, validSeconds: 70 }, 30],
+        ["with a minute at least", 1059.9, { preferredSeconds: 0, validSeconds: 60 }, 1],
         ["when the clock went back", 900, { preferredSeconds: 50, validSeconds: 100 }, 60],
     ])("ages: %s", (_, now, lifetime, expiresSeconds) => {
         expect(aged(leased, now)).toEqual({
@@ -31,12 +38,37 @@ describe("a snapshot", () => {
         });
     });
 
-    it("loses what expired, and nothing else", () => {
-        expect(aged(leased, 1100)).toMatchObject({ addresses: [], routes: [] });
+    it("loses routes that expired, and gives addresses a minute in which their lease may be renewed", () => {
+        const lifetime = { preferredSeconds: 60, validSeconds: 60 };
+        expect(aged(leased, 1100)).toEqual({
+            ...{ ...leased, takenAt: 1100 },
+            ...{ addresses: [{ ...lease, lifetime }], routes: [] },
+        });
         const forEver = aged(snapshot, 1e9);
         expect(forEver.addresses).toHaveLength(2);
         expect(forEver.addresses[1]?.lifetime).toEqual({ preferredSeconds: 0, validSeconds: Infinity });
         expect(forEver.routes).toHaveLength(1);
+    });
+
+    it.each<[string, Partial<Snapshot>, boolean]>([
+        ["nothing", {}, true],
+        [
+            "time has passed",
+            { takenAt: 1010, addresses: [leaseOf(40, 90)], routes: [{ ...learned, expiresSeconds: 50 }] },
+            true,
+        ],
+        [
+            "a lease was renewed",
+            { takenAt: 1010, addresses: [leaseOf(50, 100)], routes: [{ ...learned, expiresSeconds: 50 }] },
+            false,
+        ],
+        ["a route was renewed", { takenAt: 1010, addresses: [leaseOf(40, 90)] }, false],
+        ["an address was added", { addresses: [lease, address] }, false],
+        ["a route was removed", { routes: [] }, false],
+        ["a neighbour was learned", { neighbours: [] }, true],
+        ["another name was given", { altNames: ["lan"] }, false],
+    ])("is the same to the journal: %s", (_, change, same) => {
+        expect(sameSnapshot(leased, { ...leased, ...change })).toBe(same);
     });
 
     it("takes a lease that was renewed, of the same address only", () => {
@@ -115,4 +147,21 @@ describe("the name of the NIC while it is a port", () => {
         expect(physical).toBe(expected);
         expect(new TextEncoder().encode(physical).length).toBeLessThanOrEqual(15);
     });
+
+    it.each([
+        ["eth0", "eth0~", true],
+        ["eth0", "eth0~2", true],
+        ["eth0", "eth0", false],
+        ["eth1", "eth0~", false],
+        ["a-name-of-15-ch", "a-name-of-15-c~", true],
+        ["a-name-of-15-ch", "a-name-of-15-ch~", false],
+    ])("%s may be %s: %s", (name, physical, may) => expect(isPhysicalNameOf(name, physical)).toBe(may));
+
+    it.each([
+        ["eth0~", "eth0"],
+        ["eth0~1", "eth0"],
+        ["eth0", undefined],
+        ["~", undefined],
+        ["eth0~a", undefined],
+    ])("%s was %s", (physical, name) => expect(nicNameOf(physical)).toBe(name));
 });

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { UplinkNode } from "./support/uplink-node.ts";
 
 let node: UplinkNode;
@@ -83,12 +82,24 @@ describe("confirmation", () => {
         expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
     });
 
-    it("does not begin while the API server is away", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect"], apiAway: true });
-        await says(child, "the API server is away: the uplink stays");
+    it.each([
+        ["the API server", { apiAway: true }, "the API server does not answer"],
+        ["OVS", { ovsProblem: "ovs-vswitchd is not connected" }, "ovs-vswitchd is not connected"],
+    ])("does not begin while %s is away", async (_, input, reason) => {
+        const { said } = await node.run({ actions: ["recover", "connect"], ...input });
+        expect(said[1]).toEqual({ kind: "waiting", name: "eth0", reason });
         expect(node.truth()).toEqual(before);
-        child.kill("SIGKILL");
-        await ended;
+        expect(await portsLeft()).toBe("");
+    });
+
+    it("does not take the word of an API server on the Node itself when there are gateways", async () => {
+        await flows(false);
+        const { said } = await node.run({ actions: ["recover", "connect"], checkTimeoutMs: 1_000, apiIsLocal: true });
+        await flows(true);
+        expect(said[1]).toMatchObject({
+            kind: "rolledBack",
+            reason: "within 1 s after the move neither gateway 10.99.0.1 and gateway fe80::99 answered",
+        });
     });
 
     it("is not made again by a restart: a complete move stands without gateway and API server", async () => {
@@ -96,7 +107,7 @@ describe("confirmation", () => {
         await flows(false);
         const { said } = await node.run({ actions: ["recover", "connect"], apiAway: true, checkTimeoutMs: 500 });
         await flows(true);
-        expect(said).toMatchObject([{ kind: "bridged" }, { kind: "bridged" }]);
+        expect(said).toMatchObject([{ kind: "found" }, { kind: "bridged" }]);
         await node.run({ actions: ["recover", "restore"] });
     });
 
@@ -223,33 +234,27 @@ describe("without OVS", () => {
         await startVswitchd();
     });
 
-    it("a host port that OVS made anew gets back what it had", async () => {
+    it("ports that somebody took out of the database are made again, and the host port gets back what it had", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
         await says(child, "bridged");
-        await sleep(300);
-        await node.ovs.vsctl("del-port", "eth0");
-        await node.ovs.vsctl(
-            ...[
-                "add-port",
-                node.bridge,
-                "eth0",
-                "--",
-                "set",
-                "interface",
-                "eth0",
-                "type=internal",
-                "ofport_request=32771",
-            ],
-            ...[
-                `mac="${(await node.ovs.vsctl("get", "interface", "eth0~", "mac_in_use")).trim().replaceAll('"', "")}"`,
-            ],
-            ...["mtu_request=1480", "--", "set", "port", "eth0", "external_ids:antrea-type=host"],
-        );
-        await sleep(1_000);
+        await node.ovs.vsctl("del-port", "eth0", "--", "del-port", "eth0~");
+        await says(child, "the NIC is the uplink of the bridge already");
+        expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
         expect(node.reaches()).toBe(true);
         child.kill("SIGKILL");
         await ended;
         await node.run({ actions: ["recover", "restore"] });
+    });
+
+    it("a host port that OVS made anew, and that has half of what it had, is not what the NIC gets", async () => {
+        await node.run({ actions: ["recover", "connect"] });
+        await node.ovs.vsctl("del-port", "eth0");
+        const port = ["add-port", node.bridge, "eth0", "--", "set", "interface", "eth0", "type=internal"];
+        await node.ovs.vsctl(...port, "--", "set", "port", "eth0", "external_ids:antrea-type=host");
+        node.ip("link", "set", "eth0", "up");
+        node.ip("addr", "add", "10.99.0.2/24", "brd", "+", "dev", "eth0");
+        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+        expect(await portsLeft()).toBe("");
     });
 });
 

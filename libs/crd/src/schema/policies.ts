@@ -98,37 +98,23 @@ const ownNode = {
         `? request.userInfo.extra[${nodeName}][0] : ''`,
 };
 
-/** What a kubelet, or the controllers of Kubernetes, write into the status of a Node. */
-const nodeStatus = [
-    "addresses",
-    "allocatable",
-    "capacity",
-    "daemonEndpoints",
-    "images",
-    "nodeInfo",
-    "phase",
-    "volumesAttached",
-    "volumesInUse",
-];
-
 /** An agent announces how its own Node is reached and whether its interface is bridged, and changes nothing else. */
 function agentNode(agent: string): PolicySpec {
     const announced = [transportAnnotation, macAnnotation];
-    const annotations = (object: string): string => `${object}.metadata.?annotations.orValue({})`;
-    const kept = (one: string, other: string): string =>
-        `${annotations(one)}.all(key, key in [${announced.map(quoted).join(", ")}] || ` +
-        `(key in ${annotations(other)} && ${annotations(one)}[key] == ${annotations(other)}[key]))`;
+    // By their keys and without their types, so that fields which a later Kubernetes has are fixed too.
+    const kept = (field: string, but: readonly string[]) => (one: string, other: string) => {
+        const [ours, theirs] = [one, other].map((object) => `dyn(${object}).?${field}.orValue({})`);
+        return `${ours}.all(key, key in [${but.map(quoted).join(", ")}] || (key in ${theirs} && ${ours}[key] == ${theirs}[key]))`;
+    };
     const same = (field: string): string => `object.${field} == oldObject.${field}`;
-    const unchanged = [
-        ...["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"],
-        ...nodeStatus.map((field) => `?status.?${field}`),
-    ].map(same);
     const otherConditions = (object: string): string =>
         `${object}.?status.?conditions.orValue([]).filter(one, one.type != ${quoted(uplinkCondition)})`;
     const rules = [
-        ...unchanged,
-        kept("object", "oldObject"),
-        kept("oldObject", "object"),
+        ...["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"].map(same),
+        ...[kept("metadata.?annotations", announced), kept("status", ["conditions"])].flatMap((rule) => [
+            rule("object", "oldObject"),
+            rule("oldObject", "object"),
+        ]),
         `${otherConditions("object")} == ${otherConditions("oldObject")}`,
     ];
     return {

@@ -7,6 +7,7 @@ import {
     type DeepReadonly,
     dnsServer,
     duration,
+    durationFrom,
     flag,
     group,
     interfaceName,
@@ -77,7 +78,7 @@ export const agentSchema = member({
     enableBridgingMode: flag.default(false),
     uplink: group({
         /** How long gateway and API server may both be away after the interface was moved, before it is moved back. */
-        checkTimeout: duration().default(15_000),
+        checkTimeout: durationFrom("1s", "10m").default(15_000),
     }),
     /** Addresses from IPPools (gate AntreaIPAM). */
     ipam: group({

@@ -31,7 +31,7 @@ const wrong: readonly WrongRow[] = [
     ["wireGuard.port", 0, rules.port],
     ["enableBridgingMode", "on", rules.flag],
     ["ipam.cooldown", 30, rules.duration],
-    ["uplink.checkTimeout", "soon", rules.duration],
+    ["uplink.checkTimeout", "soon", rules.check],
     ["disableTXChecksumOffload", 0, rules.flag],
     ["apiPort", 0, rules.port],
     ["clusterPort", "10351", rules.port],
@@ -108,6 +108,26 @@ const wrong: readonly WrongRow[] = [
 describe("antrea-agent.conf", () => {
     it.each(withFinding(wrong))("refuses %s: %j", (key, value, finding) => {
         expect(findingsOf(() => loadAgentConfig(fileWith(key, value, mode)))).toEqual([finding]);
+    });
+
+    it.each(["0", "0s", "999ms", "0.9s", "10m1ms", "600.001s", "11m", "2h", "2147483648ms", "-1s"])(
+        "refuses an uplink.checkTimeout of %s",
+        (text) => {
+            expect(findingsOf(() => loadAgentConfig(fileWith("uplink.checkTimeout", text, mode)))).toEqual([
+                `uplink.checkTimeout: "${text}": ${rules.check}`,
+            ]);
+        },
+    );
+
+    it.each([
+        ["1s", 1_000],
+        ["1000ms", 1_000],
+        ["15s", 15_000],
+        ["1m30s", 90_000],
+        ["600s", 600_000],
+        ["10m", 600_000],
+    ])("takes an uplink.checkTimeout of %s", (text, ms) => {
+        expect(loadAgentConfig(fileWith("uplink.checkTimeout", text, mode)).config.uplink.checkTimeout).toBe(ms);
     });
 
     it("has a wrong value above for every key", () => {

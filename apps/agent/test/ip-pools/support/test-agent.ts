@@ -18,6 +18,7 @@ export interface TestPoolAgentOptions {
     readonly cooldownMs?: number;
     readonly reservationWaitMs?: number;
     readonly confirmMs?: number;
+    readonly bridged?: boolean;
     readonly nodes?: readonly Node[];
     readonly clock?: Clock;
     readonly random?: () => number;

@@ -25,7 +25,11 @@ export interface ProgramInput {
     readonly apiAway?: boolean;
     /** The API server is away from the first change on. */
     readonly apiOutage?: boolean;
+    /** The API server is on the Node itself. */
+    readonly apiIsLocal?: boolean;
     readonly ovsDown?: boolean;
+    /** Why OVS is not to be asked. */
+    readonly ovsProblem?: string;
     readonly oldKernel?: boolean;
     readonly bootId?: string;
     readonly checkTimeoutMs?: number;

@@ -176,6 +176,8 @@ async function act(): Promise<void> {
             ports,
             logger,
             apiReachable: (signal) => (apiOutage ? Promise.resolve(false) : reachable(signal)),
+            apiIsLocal: () => Promise.resolve(input.apiIsLocal === true),
+            ovsProblem: () => input.ovsProblem,
             fault: (step, moment) => {
                 if (step === "rename" && input.apiOutage === true) apiOutage = true;
                 const { kill, abort, killAtChange } = input;
@@ -190,7 +192,7 @@ async function act(): Promise<void> {
             bootId: input.bootId ?? "boot-1",
             checkTimeoutMs: input.checkTimeoutMs ?? 2_000,
             ...{ uplinkOfPort, hostOfPort, linkGroup, copiesFrames: true, mustComputeChecksums: true },
-            timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000 },
+            timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000, saveMs: 500 },
         },
     );
     try {
