@@ -113,9 +113,13 @@ export class OwnClaims {
             this.#ended.delete(uid);
         }
         const uid = claim.metadata?.uid ?? "";
+        const known = this.get(claimName(claim));
+        // The late answer to an earlier write: the claim is this Node's again since.
+        if (known?.metadata?.uid === uid && isOlder(claim, known)) return;
+        if (isOlder(claim, this.#ended.get(uid)?.claim)) return;
         this.#ended.delete(uid);
         this.#ended.set(uid, { claim, at });
-        if (this.get(claimName(claim))?.metadata?.uid === uid) this.#drop(claimName(claim));
+        if (known?.metadata?.uid === uid) this.#drop(claimName(claim));
     }
 
     /** Forgets what was written long ago and never told: it was deleted while the watch was broken. */
