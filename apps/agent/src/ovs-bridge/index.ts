@@ -1,3 +1,4 @@
+export { configurationCarriedOut, configurationColumns } from "./carried-out.ts";
 export {
     monitoredColumns,
     OvsBridge,

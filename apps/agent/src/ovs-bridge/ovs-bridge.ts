@@ -19,6 +19,7 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
+import { configurationCarriedOut } from "./carried-out.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
 /** What the bridge needs of a session with ovsdb-server. */
@@ -32,7 +33,7 @@ export interface OvsBridgeOptions {
 
 /** Tables and columns that the agent reads, as the `monitor` option of the session. */
 export const monitoredColumns = {
-    Open_vSwitch: ["bridges", "ovs_version", "iface_types"],
+    Open_vSwitch: ["bridges", "ovs_version", "iface_types", "next_cfg", "cur_cfg"],
     Bridge: ["name", "ports", "datapath_id", "datapath_type", "fail_mode", "protocols", "external_ids"],
     Port: ["name", "interfaces", "tag", "external_ids"],
     Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
@@ -273,6 +274,11 @@ export class OvsBridge {
             "environment",
             `OVS could not add port ${name} to ${this.#options.bridge}: ${found.error ?? "no reason given"}; see the log of ovs-vswitchd`,
         );
+    }
+
+    /** Waits until ovs-vswitchd has carried out what the database says. Rejects when that takes longer. */
+    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void> {
+        return configurationCarriedOut(this.#database, timeoutMs, signal);
     }
 
     #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {

@@ -8,6 +8,8 @@ import type { UplinkOptions, UplinkPorts, UplinkPortSpec } from "./types.ts";
 
 const removalTimeoutMs = 2_000;
 const removalPauseMs = 100;
+/** The Node is on the network meanwhile. */
+const letGoTimeoutMs = 3_000;
 
 export interface OwnPortsComponents {
     readonly netlink: Netlink;
@@ -62,8 +64,14 @@ export class OwnPorts {
         for (const name of names) if (isOurs(ports.port(name))) await ports.deletePort(name, signal);
     }
 
-    /** False when the database could not be reached. */
+    /** Waits until OVS has let go of the devices, if it does. False when the database could not be reached. */
     async remove(names: readonly string[]): Promise<boolean> {
+        const isRemoved = await this.#removeRows(names);
+        if (isRemoved) await carriedOut((timeoutMs) => this.#parts.ports.carriedOut(timeoutMs), this.#parts.logger);
+        return isRemoved;
+    }
+
+    async #removeRows(names: readonly string[]): Promise<boolean> {
         const { ports, logger } = this.#parts;
         const deadline = performance.now() + removalTimeoutMs;
         const remove = (): Promise<unknown> =>
@@ -82,6 +90,18 @@ export class OwnPorts {
                 return false;
             }
         }
+    }
+}
+
+/**
+ * OVS that lets go of a device sets its flags as it knows them, by its name. The host port is down by then: should the NIC
+ * have that name again before, OVS would take the NIC down.
+ */
+export async function carriedOut(wait: (timeoutMs: number) => Promise<void>, logger: Logger): Promise<void> {
+    try {
+        await wait(letGoTimeoutMs);
+    } catch (error) {
+        logger.warn("OVS does not let go of the uplink's devices: they are taken from it", { error: messageOf(error) });
     }
 }
 

@@ -14,16 +14,23 @@ import {
     type Operation,
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
+import type { Logger } from "@antrea/runtime";
+import { configurationCarriedOut, configurationColumns } from "../ovs-bridge/index.ts";
 import { UplinkError } from "./errors.ts";
+import { carriedOut } from "./own-ports.ts";
 
 const toolTimeoutMs = 10_000;
 const types: readonly string[] = ["uplink", "host"];
 
 /** The columns that a session must keep for `removeByServer`. */
-export const portColumns = { Bridge: ["ports"], Port: ["name", "external_ids"] } as const;
+export const portColumns = {
+    Bridge: ["ports"],
+    Port: ["name", "external_ids"],
+    ...configurationColumns,
+} as const;
 
-/** Takes the ports of the uplink out of a database that is served; gives their names. */
-export async function removeByServer(session: OvsdbSession): Promise<readonly string[]> {
+/** Takes the ports of the uplink out of a database that is served, and waits until OVS has let go; gives their names. */
+export async function removeByServer(session: OvsdbSession, logger: Logger): Promise<readonly string[]> {
     const ports = [...session.rows("Port")].filter(([, row]) =>
         types.includes(textMapOf(row, "external_ids").get("antrea-type") ?? ""),
     );
@@ -32,7 +39,10 @@ export async function removeByServer(session: OvsdbSession): Promise<readonly st
         const own = referencesOf(row, "ports").filter((id) => uuids.includes(id));
         return own.length === 0 ? [] : [removal(bridge, own)];
     });
-    if (operations.length > 0) await session.transact(operations);
+    if (operations.length > 0) {
+        await session.transact(operations);
+        await carriedOut((timeoutMs) => configurationCarriedOut(session, timeoutMs), logger);
+    }
     return ports.map(([, row]) => textOf(row, "name"));
 }
 

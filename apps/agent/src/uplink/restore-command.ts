@@ -77,10 +77,12 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
 class Database implements AsyncDisposable {
     readonly #session: OvsdbSession | undefined;
     readonly #file: string;
+    readonly #logger: Logger;
 
-    private constructor(session: OvsdbSession | undefined, file: string) {
+    private constructor(session: OvsdbSession | undefined, file: string, logger: Logger) {
         this.#session = session;
         this.#file = file;
+        this.#logger = logger;
     }
 
     static async open({ ovsRunDir, databaseFile, force, logger, print }: RestoreUplinkOptions): Promise<Database> {
@@ -99,7 +101,7 @@ class Database implements AsyncDisposable {
         } catch {
             await session.close();
             print(`ovsdb-server does not answer at ${join(ovsRunDir, "db.sock")}: going by ${databaseFile}.`);
-            return new Database(undefined, databaseFile);
+            return new Database(undefined, databaseFile, logger);
         }
         if (!force) {
             try {
@@ -114,11 +116,12 @@ class Database implements AsyncDisposable {
                 );
             }
         }
-        return new Database(session, databaseFile);
+        return new Database(session, databaseFile, logger);
     }
 
     removePorts(): Promise<readonly string[]> {
-        return this.#session === undefined ? removeFromFile(this.#file) : removeByServer(this.#session);
+        const session = this.#session;
+        return session === undefined ? removeFromFile(this.#file) : removeByServer(session, this.#logger);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

@@ -9,6 +9,8 @@ export interface UplinkPorts {
     ensurePort(spec: UplinkPortSpec, signal?: AbortSignal): Promise<void>;
     /** A port that is gone is a success. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
+    /** Waits until OVS has carried out what the database says; rejects when that takes longer. */
+    carriedOut(timeoutMs: number): Promise<void>;
     /** Waits for the number that OVS gives; rejects when OVS cannot open the link. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }

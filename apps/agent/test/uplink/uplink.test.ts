@@ -34,6 +34,7 @@ const ports: { -readonly [Key in keyof UplinkPorts]: UplinkPorts[Key] } = {
         rows.add(name);
     },
     deletePort: leavesDevice,
+    carriedOut: () => Promise.resolve(),
     ofPort: async () => 1,
 };
 
@@ -50,6 +51,7 @@ async function deletesDevice(name: string): Promise<void> {
 beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "uplink-"));
     ports.deletePort = leavesDevice;
+    ports.carriedOut = () => Promise.resolve();
     [rows, made, problem, next] = [new Set(["eth0", "eth0~"]), [], undefined, undefined];
     links = [linkOf(2, "eth0~"), linkOf(7, "eth0", { kind: "openvswitch" })];
     const saved = { takenAt: uptime(), addresses: [], routes: [], neighbours: [], altNames: [] };
@@ -162,5 +164,19 @@ it("calls exclude each other: the end waits until what is under way is over", as
     expect(await connecting).toMatchObject({ kind: "bridged" });
     await restoring;
     expect(uplink.state).toEqual({ kind: "idle" });
+    expect(links.map(({ name }) => name)).toEqual(["eth0"]);
+});
+
+it("the NIC has its name back only when OVS has let go of the device that had it", async () => {
+    const uplink = uplinkOf();
+    await uplink.recover();
+    const letGo = Promise.withResolvers<void>();
+    ports.deletePort = deletesDevice;
+    ports.carriedOut = () => letGo.promise;
+    const restoring = uplink.restore();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(links.map(({ name }) => name)).toEqual(["eth0~"]);
+    letGo.reject(new TypeError("it takes too long"));
+    await restoring;
     expect(links.map(({ name }) => name)).toEqual(["eth0"]);
 });

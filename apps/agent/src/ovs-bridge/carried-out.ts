@@ -1,0 +1,26 @@
+import { mutate, numberOf } from "@antrea/ovsdb";
+import type { OvsdbSession } from "@antrea/ovsdb/session";
+
+/** The columns that a session must keep for `configurationCarriedOut`. */
+export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
+
+/**
+ * Waits until ovs-vswitchd has carried out what the database says (ovs-vswitchd.conf.db(5), next_cfg): the row of a port
+ * that is deleted is gone at once, but OVS lets go of the device some time later. Rejects when that takes longer.
+ */
+export async function configurationCarriedOut(
+    database: Pick<OvsdbSession, "rows" | "transact" | "until">,
+    timeoutMs: number,
+    signal?: AbortSignal,
+): Promise<void> {
+    const row = (): ReadonlyMap<string, number> => {
+        const [found] = database.rows("Open_vSwitch").values();
+        return new Map(found && ["next_cfg", "cur_cfg"].map((column) => [column, numberOf(found, column)]));
+    };
+    const limits = { timeoutMs, ...(signal !== undefined && { signal }) };
+    await database.transact([mutate("Open_vSwitch", [], [["next_cfg", "+=", 1]])], limits);
+    // What a transaction changes shows before its answer comes.
+    const wanted = row().get("next_cfg") ?? Infinity;
+    const done = (): true | undefined => ((row().get("cur_cfg") ?? -1) >= wanted ? true : undefined);
+    await database.until(done, { ...limits, what: "ovs-vswitchd to carry out what the database says" });
+}
