@@ -46,6 +46,7 @@ export class AgentUnderTest implements AsyncDisposable {
                 NODE_NAME: nodeName,
                 POD_NAMESPACE: "kube-system",
                 CNI_CONF_DIR: confFolder,
+                ANTREA_STATE_DIR: workPath(`${nodeName}-state`),
             },
             logPath: workPath(`${nodeName}-agent.log`),
             ...(netnsPath === undefined ? {} : { netnsPath }),

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { agentCalls } from "./benchmarks/agent-calls.ts";
 import { admission } from "./benchmarks/admission.ts";
+import { bridging } from "./benchmarks/bridging.ts";
 import { burst } from "./benchmarks/burst.ts";
 import { claimParts } from "./benchmarks/claims.ts";
 import { claimsAtRest } from "./benchmarks/claims-at-rest.ts";
@@ -57,6 +58,7 @@ if (wants("nodes")) await measure("5,000 Nodes", manyNodes);
 if (wants("flows")) await measure("15,000 flows", manyFlows);
 if (wants("peers")) await measure("1,000 peers", manyPeers);
 if (wants("data-plane")) await measure("Pod to Pod", dataPlane);
+if (wants("bridging")) await measure("bridged Pods and the Node's move", bridging);
 for (const { id, label, run } of claimParts) if (wants("claims", id)) await measure(label, run);
 if (wants("pool-add")) await measure("ADDs from IPPools", poolAdd);
 if (wants("claims-at-rest")) await measure("100,000 claims", claimsAtRest);

@@ -117,6 +117,17 @@ the peers wait for more than we do.
   connections are made for 0.6 s after 0.1 s of warm-up, one at a time, by blocking calls of the C library: requests of one
   byte on one connection, and connections with one such request each. Ten rounds, and each side goes first in turn. What
   the generator gives over a veth pair without a switch is in the table too.
+- \`bridging-…\`: six Nodes in network namespaces on a Linux bridge that stands for the underlay: two in bridging mode and
+  two with noEncap alone ("subnet"), all with the bundled agent, and two without one, whose plain bridge has the NIC as a
+  port. Generator and "ct" are those of \`data-plane-…\`; requests and connections are made for 0.3 s in 20 rounds,
+  throughput in ten of these. ovs-vswitchd looks at all its ports each time it wakes, in an order that follows from their
+  numbers, and the later the port of an answer has its turn, the sooner the answer is passed on. So NIC and Pods of the
+  plain bridges have the numbers that they have with the agent, and the run fails where they have not. The time without
+  network is the longest between two echoes of the second Node, which a station of the underlay asks for each 2 ms by
+  ICMP: from the start of the agent's process until the Node's condition says that it is bridged, and from SIGTERM to its
+  end; each time what has the NIC's name is looked at. ADD and DEL are 100 of bridged Pods in no VLAN and of subnet Pods
+  in turn on the first Node, IPv4, with bare creates of a claim by another process between them: what the write in etcd
+  takes without an agent.
 - \`claims-…\`: simulated agents claim addresses of a pool of 16,384, one after the other each. An agent is the agent's own
   allocation code with connections and watches of its own; all live in four processes. What is not simulated is the Event
   that tells once a Pod how far its address is routed. There are two peers. Bare creates: objects of the same kind and

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs all benchmarks and writes docs/benchmarks/README.md and latest.json.
 #   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes flows peers data-plane
-#                             claims pool-add claims-at-rest webhook; of claims also
+#                             bridging claims pool-add claims-at-rest webhook; of claims also
 #                             claims-{1,10,100,open,full,watched} alone
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
 #

@@ -120,6 +120,8 @@ async function watch(o: {
     await using stack = new AsyncDisposableStack();
     const { api } = stack.use(createKubeClients({ kubeconfig: o.kubeconfig, userAgent: "bench-watch/0" }));
     const stop = new AbortController();
+    const read: Promise<void>[] = [];
+    stack.defer(async () => void (await Promise.all(read)));
     stack.defer(() => stop.abort());
     for (const agent of o.agents) {
         const block = o.blocks[agent % o.blocks.length] ?? "";
@@ -128,12 +130,18 @@ async function watch(o: {
         const responses = await Promise.all(
             selectors.map((fieldSelector) => api.watch(ipAllocations, { ...options, fieldSelector })),
         );
-        for (const response of responses) {
-            response.on("error", () => undefined); // ours, at the end
-            response.resume();
-        }
+        read.push(...responses.map(readAll));
     }
     watching = stack.move();
+}
+
+/** To its end, or to the abort. */
+async function readAll(response: AsyncIterable<unknown>): Promise<void> {
+    try {
+        for await (const chunk of response) void chunk;
+    } catch {
+        // Ours, at the end.
+    }
 }
 
 async function unwatch(): Promise<void> {

@@ -2,18 +2,24 @@ import { pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { AgentUnderTest } from "../agent.ts";
-import { podCall } from "../cni-client.ts";
+import { podCall, type CniClient } from "../cni-client.ts";
+import { type Gates } from "../controller.ts";
+import { BenchError } from "../error.ts";
 import { runWithin } from "../netns.ts";
 import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";
 import { type PodNamespaces } from "../pod-namespaces.ts";
 import { LoadPod } from "./load-pod.ts";
 
-export type Mode = "encap" | "noEncap";
+/** `bridging` is noEncap with the NIC as a port of the bridge. */
+export type Mode = "encap" | "noEncap" | "bridging";
 
 export const podNamespace = "bench";
-const nic = "eth1";
+/** Of a Node; it leads to the other Nodes. */
+export const nic = "eth1";
+/** The network that all Nodes are in. */
+export const underlay = { base: "10.201", length: 16 } as const;
 
-/** Where Node 0 and Node 1 are. */
+/** Where the Nodes are, Node 0 first. */
 export interface NodePlace {
     readonly name: string;
     readonly address: string;
@@ -21,7 +27,11 @@ export interface NodePlace {
 }
 
 export function placeOf(index: number): NodePlace {
-    return { name: `bench-node-${index}`, address: `10.201.0.${index + 2}`, podCidr: `10.10.${index + 1}.0/24` };
+    return {
+        name: `bench-node-${index}`,
+        address: `${underlay.base}.0.${index + 2}`,
+        podCidr: `10.10.${index + 1}.0/24`,
+    };
 }
 
 /** A Node in a network namespace of its own: an Open vSwitch, the bundled agent, and a NIC that leads to the other Node. */
@@ -31,6 +41,7 @@ export class LoadNode implements AsyncDisposable {
     readonly #api: ApiClient;
     readonly #stack: AsyncDisposableStack;
     #agent: AgentUnderTest | undefined;
+    #isPrepared = false;
 
     private constructor(index: number, ovs: PrivateOvs, api: ApiClient, stack: AsyncDisposableStack) {
         this.index = index;
@@ -67,44 +78,77 @@ export class LoadNode implements AsyncDisposable {
         return runWithin(this.netnsPath, ...command);
     }
 
-    /** Starts the agent; the Node is connected already, and its object is there. */
+    /** Starts the agent; the Node is connected already, and its object is there. Resolves when it takes Pods. */
     async startAgent(mode: Mode, server: TestApiServer): Promise<void> {
-        const { name, address } = placeOf(this.index);
+        if (!this.#isPrepared) await this.#prepare(mode);
+        this.#isPrepared = true;
         const { netnsPath, ovs } = this;
-        const addresses = [`${address}/24`];
-        if (mode === "encap") {
-            await addPhyBridge(ovs, { nic, mac: `02:00:0a:c9:00:0${this.index + 2}`, addresses, netnsPath });
-        } else {
-            this.run("ip", "link", "set", nic, "up");
-            addAddresses(nic, addresses, netnsPath);
-        }
-        const transportInterface = mode === "encap" ? phyBridge : nic;
         this.#agent = this.#stack.use(
             new AgentUnderTest({
-                ...{ nodeName: name, kubeconfig: server.kubeconfig(), ovsRunDir: ovs.runDir, netnsPath },
-                config: { trafficEncapMode: mode, transportInterface },
+                ...{ nodeName: placeOf(this.index).name, kubeconfig: server.kubeconfig() },
+                ...{ ovsRunDir: ovs.runDir, netnsPath, config: configOf[mode], featureGates: gatesOf[mode] },
             }),
         );
         await this.#agent.ready();
     }
 
+    /** Ends it in order, and waits. */
+    async stopAgent(): Promise<void> {
+        await this.#agent?.[Symbol.asyncDispose]();
+        this.#agent = undefined;
+    }
+
+    /** Calls to the agent, which runs. */
+    get cni(): CniClient {
+        if (this.#agent !== undefined) return this.#agent.cni;
+        throw new BenchError("NOT_READY", "internal", `no agent runs on ${placeOf(this.index).name}`);
+    }
+
     /** A Pod of that number, wired by the agent. */
-    async addPod(index: number, namespaces: PodNamespaces): Promise<LoadPod> {
+    async addPod(
+        index: number,
+        namespaces: PodNamespaces,
+        annotations: Readonly<Record<string, string>> = {},
+    ): Promise<LoadPod> {
         const name = `bench-${index}`;
+        const uid = await this.createPod(index, annotations);
+        const [netnsPath = ""] = namespaces.add(name);
+        const answer = await this.cni.call("CmdAdd", podCall(index, netnsPath, uid));
+        const { ips } = JSON.parse(answer) as { readonly ips: readonly [{ readonly address: string }] };
+        return this.#stack.use(await LoadPod.start(netnsPath, ips[0].address.replace(/\/.*$/, "")));
+    }
+
+    /** The object of a Pod of this Node; gives its UID. */
+    async createPod(index: number, annotations: Readonly<Record<string, string>> = {}): Promise<string> {
         const pod = await this.#api.create(pods, {
-            metadata: { name, namespace: podNamespace },
+            metadata: { name: `bench-${index}`, namespace: podNamespace, annotations },
             spec: {
                 nodeName: placeOf(this.index).name,
                 containers: [{ name: "main", image: "example.test/image:1" }],
             },
         });
-        const [netnsPath = ""] = namespaces.add(name);
-        const answer = await this.#agent?.cni.call("CmdAdd", podCall(index, netnsPath, pod.metadata?.uid));
-        const { ips } = JSON.parse(answer ?? "{}") as { readonly ips: readonly [{ readonly address: string }] };
-        return this.#stack.use(await LoadPod.start(netnsPath, ips[0].address.replace(/\/.*$/, "")));
+        return pod.metadata?.uid ?? "";
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#stack.disposeAsync();
     }
+
+    /** The address of the Node, where its mode has it. */
+    async #prepare(mode: Mode): Promise<void> {
+        const { netnsPath, ovs } = this;
+        const addresses = [`${placeOf(this.index).address}/${underlay.length}`];
+        if (mode === "encap") {
+            return addPhyBridge(ovs, { nic, mac: `02:00:0a:c9:00:0${this.index + 2}`, addresses, netnsPath });
+        }
+        this.run("ip", "link", "set", nic, "up");
+        addAddresses(nic, addresses, netnsPath);
+    }
 }
+
+const configOf: Readonly<Record<Mode, Readonly<Record<string, unknown>>>> = {
+    encap: { trafficEncapMode: "encap", transportInterface: phyBridge },
+    noEncap: { trafficEncapMode: "noEncap", transportInterface: nic },
+    bridging: { trafficEncapMode: "noEncap", transportInterface: nic, enableBridgingMode: true, noSNAT: true },
+};
+const gatesOf: Readonly<Record<Mode, Gates>> = { encap: {}, noEncap: {}, bridging: { AntreaIPAM: true } };

@@ -56,11 +56,14 @@ export class LoadPod implements AsyncDisposable {
         }
     }
 
-    /** Puts a load on the way to another Pod for about a second; Mbit/s of TCP, else a second. */
-    async measure(load: Load, other: LoadPod): Promise<number> {
+    /**
+     * Puts a load on the way to another Pod, throughput for a second and the others for `ms`; Mbit/s of TCP, else a
+     * second.
+     */
+    async measure(load: Load, other: LoadPod, ms = runMs): Promise<number> {
         if (load === "throughput") return this.#throughput(other);
         const answered = other.#helper.ask<number>("answer");
-        const rate = await this.#helper.ask<number>(load, { ip: other.ip, port, ms: runMs });
+        const rate = await this.#helper.ask<number>(load, { ip: other.ip, port, ms });
         await answered;
         return rate;
     }

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { workPath } from "../paths.ts";
 import { runWithin } from "../netns.ts";
 import { type PodNamespaces } from "../pod-namespaces.ts";
-import { placeOf, type LoadNode, type Mode } from "./load-node.ts";
+import { nic, placeOf, type LoadNode, type Mode } from "./load-node.ts";
 import { LoadPod } from "./load-pod.ts";
 
 /** What our pipeline is compared with: a learning switch, and one that looks up each packet's connection once, as ours. */
@@ -31,7 +31,10 @@ export class PlainBridge implements AsyncDisposable {
         this.#mode = mode;
     }
 
-    /** In mode noEncap the host routes to the other Node, in mode encap a port of the bridge leads there by geneve. */
+    /**
+     * In mode noEncap the host routes to the other Node, in mode encap a port of the bridge leads there by geneve. In mode
+     * bridging the NIC does, on a Node without an agent.
+     */
     static async start(node: LoadNode, mode: Mode): Promise<PlainBridge> {
         const plain = new PlainBridge(node, mode);
         const other = 1 - node.index;
@@ -49,6 +52,16 @@ export class PlainBridge implements AsyncDisposable {
                 "type=geneve",
                 ...options,
             );
+        } else if (mode === "bridging") {
+            // ovs-vswitchd looks at its ports in an order that follows from their numbers, and a request is the faster the
+            // later the port of the answer has its turn. So each port gets the number that it has with the agent.
+            for (const port of ["plain-gw", "plain-host"]) {
+                await node.ovs.addPort(bridge, port);
+                node.run("ip", "link", "set", port, "up");
+            }
+            node.run("ethtool", "-K", nic, "tx", "off", "gro", "off");
+            node.run("ip", "link", "set", nic, "up");
+            await node.ovs.addPort(bridge, nic, { type: "" });
         } else {
             node.run("ethtool", "-K", bridge, "tx", "off");
             node.run("ip", "address", "add", `${subnet(node.index)}.1/24`, "dev", bridge);
@@ -63,13 +76,14 @@ export class PlainBridge implements AsyncDisposable {
         await this.#node.ovs.ofctl("--bundle", "replace-flows", bridge, flowFile(plain));
     }
 
-    /** A namespace with an interface as the agent's Pods have it. */
-    async addPod(namespaces: PodNamespaces): Promise<LoadPod> {
+    /** A namespace with an interface as the agent's Pods have it, in a VLAN or, by default, in none. */
+    async addPod(namespaces: PodNamespaces, vlan = 0): Promise<LoadPod> {
         const node = this.#node;
         this.#pods += 1;
         const name = `plain-${node.index}-${this.#pods}`;
         const ip = `${subnet(node.index)}.${this.#pods + 1}`;
-        const [mtu, length] = this.#mode === "encap" ? ["1450", 16] : ["1500", 24];
+        const mtu = this.#mode === "encap" ? "1450" : "1500";
+        const length = this.#mode === "noEncap" ? 24 : 16;
         const [netnsPath = ""] = namespaces.add(name);
         node.run(
             "ip",
@@ -90,6 +104,7 @@ export class PlainBridge implements AsyncDisposable {
         );
         node.run("ip", "link", "set", name, "up");
         await node.ovs.addPort(bridge, name, { type: "" });
+        if (vlan !== 0) await node.ovs.vsctl("set", "port", name, `tag=${vlan}`);
         const inside = (...command: readonly string[]): string => runWithin(netnsPath, ...command);
         inside("ethtool", "-K", "eth0", "tx", "off");
         inside("ip", "address", "add", `${ip}/${length}`, "dev", "eth0");
