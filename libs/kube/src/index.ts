@@ -1,5 +1,6 @@
 export {
     ApiClient,
+    type ApiClientComponents,
     type ApiClientOptions,
     type CallOptions,
     type DeleteOptions,
@@ -10,7 +11,7 @@ export {
 } from "./api/client.ts";
 export { type Connection } from "./api/credentials.ts";
 export { kubeconfigContexts } from "./api/kubeconfig.ts";
-export { socketAddress } from "./api/transport.ts";
+export { socketAddress, type HttpRequest, type HttpResponse, type Send } from "./api/transport.ts";
 export { annotationsPatch, onlyIf, pointer, type JsonPatchOperation, type Patch } from "./api/patches.ts";
 export {
     apiVersionOf,

@@ -78,6 +78,11 @@ export class ClaimBook {
         return this.#informer.synced(signal);
     }
 
+    /** Lists all claims anew, whatever the watch has told; rejects with ABORTED. */
+    async refresh(signal: AbortSignal): Promise<void> {
+        return this.#informer.refresh(signal);
+    }
+
     /** By the name of the object. */
     get(name: string): Claim | undefined {
         return this.#informer.get(name);

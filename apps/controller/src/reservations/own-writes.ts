@@ -1,8 +1,8 @@
 import { type Clock } from "@antrea/runtime";
 import { type Claim } from "../claims/index.ts";
 
-// A watch that is later than this has long been replaced by a new list.
-const keptMs = 60_000;
+// A watch that is later than this was given up (after 100 s without a word) and replaced by a new list.
+const keptMs = 180_000;
 
 /**
  * Reservations that were written and that the watch has not told yet, so that what was just made is not planned again

@@ -61,6 +61,9 @@ export class Reservations {
     readonly #waiting = new Waiting();
     /** Pools of which addresses came free since the last tick. */
     readonly #freed = new Set<string>();
+    /** The list of claims that began in this term. */
+    #look: Promise<void> | undefined;
+    #hasLooked = false;
     /** How many claims of a StatefulSet are to be freed. */
     readonly #unwanted = new Map<string, number>();
 
@@ -141,12 +144,30 @@ export class Reservations {
             if (plan.release.length > 0) await this.#release(key, demand, signal);
             else this.#unwanted.delete(key);
             if (demand !== undefined && plan.create.length > 0) {
+                if (await this.#looksAnew(signal)) continue;
                 await this.#create(key, demand, plan.create, taken, signal);
                 // What others took, and what the plan left out, is planned anew.
                 continue;
             }
             return this.#settle(key, demand, plan.missing);
         }
+    }
+
+    /**
+     * Before the first reservation of a term: the watch may not have told yet what the leader before this one has
+     * reserved, and an ordinal that was given a second address would lose its first. True if there is news to plan by.
+     */
+    async #looksAnew(signal: AbortSignal): Promise<boolean> {
+        if (this.#hasLooked) return false;
+        this.#look ??= this.#components.claims.refresh(signal);
+        try {
+            await this.#look;
+        } catch (error) {
+            this.#look = undefined;
+            throw error;
+        }
+        this.#hasLooked = true;
+        return true;
     }
 
     #plan(key: string, demand: Demand | undefined, taken: ReadonlySet<string>): ReturnType<typeof planFor> {

@@ -275,6 +275,34 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("dual")).toEqual(expected);
     });
 
+    it("of the leader before are found by one whose watch of claims is late", async () => {
+        await world.pool("a", "10.2.16.10-10.2.16.29");
+        const never = (signal: AbortSignal): Promise<never> =>
+            new Promise((_, reject) =>
+                signal.addEventListener("abort", () => reject(new KubeError("ABORTED", "ended"))),
+            );
+        const wrap = (api: ApiClient): ApiClient =>
+            new Proxy(api, {
+                get: (target, property) => {
+                    const value: unknown = Reflect.get(target, property, target);
+                    if (property !== "watch") return typeof value === "function" ? value.bind(target) : value;
+                    return (...[resource, options]: Parameters<ApiClient["watch"]>) =>
+                        resource.plural === ipAllocations.plural
+                            ? never(options.signal)
+                            : target.watch(resource, options);
+                },
+            });
+        const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
+        term = world.term({ wrap });
+        await term.claims.synced(AbortSignal.timeout(5_000));
+        const owner = { kind: "StatefulSet", namespace: "default", name: "late", index: 0 } as const;
+        await world.claim("10.2.16.25", "a", podOn("n1", "late-0"), { ...owner, uid: metadata?.uid ?? "" });
+        await world.scale("late", 2);
+        await eventually(async () => (await world.ofSet("late")).length >= 2);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(await world.ofSet("late")).toEqual(["0 10.2.16.25 Allocated", "1 10.2.16.10 Reserved"]);
+    });
+
     it("are finished by the next leader, without a second claim for any ordinal", async () => {
         await world.pool("a", "10.2.13.0/24");
         await world.set("large", { replicas: 200, pools: "a" });

@@ -1,11 +1,10 @@
-import { type IncomingMessage } from "node:http";
 import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { KubeError, isKubeError } from "../errors.ts";
 import { type Credentials } from "./credentials.ts";
 import { patchContentTypes, type Patch } from "./patches.ts";
 import { apiVersionOf, pathOf, type ObjectRef, type Resource } from "./resources.ts";
 import { isRecord, parseRetryAfter, statusError } from "./status.ts";
-import { readBody, send, type HttpRequest } from "./transport.ts";
+import { readBody, send, type HttpRequest, type HttpResponse, type Send } from "./transport.ts";
 import { type KubeObject } from "./types.ts";
 
 export interface CallOptions {
@@ -61,14 +60,23 @@ export interface ApiClientOptions {
     readonly maxBodyBytes?: number | undefined;
 }
 
+export interface ApiClientComponents {
+    readonly credentials: Pick<Credentials, "connection" | "refused">;
+    readonly clock?: Clock;
+    /** How requests reach the server. Default: by HTTP/1.1. */
+    readonly send?: Send;
+}
+
 /** Typed requests to the API server. Safe for concurrent use; holds no state but connections. */
 export class ApiClient {
-    readonly #credentials: Credentials;
+    readonly #credentials: ApiClientComponents["credentials"];
+    readonly #transport: Send;
     readonly #clock: Clock;
     readonly #options: ApiClientOptions;
 
-    constructor(components: { readonly credentials: Credentials; readonly clock?: Clock }, options: ApiClientOptions) {
+    constructor(components: ApiClientComponents, options: ApiClientOptions) {
         this.#credentials = components.credentials;
+        this.#transport = components.send ?? send;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
     }
@@ -166,7 +174,7 @@ export class ApiClient {
     }
 
     /** Opens a watch; the lines of the answer are still to be read. */
-    async watch(resource: Resource<KubeObject>, o: WatchOptions): Promise<IncomingMessage> {
+    async watch(resource: Resource<KubeObject>, o: WatchOptions): Promise<HttpResponse> {
         const query = new URLSearchParams({
             watch: "true",
             allowWatchBookmarks: "true",
@@ -228,15 +236,19 @@ export class ApiClient {
         }
     }
 
-    async #send(request: Omit<HttpRequest, "userAgent" | "timeoutMs">, timeoutMs: number): Promise<IncomingMessage> {
+    async #send(request: Omit<HttpRequest, "userAgent" | "timeoutMs">, timeoutMs: number): Promise<HttpResponse> {
         const connection = await this.#credentials.connection();
-        return send(connection, { ...request, userAgent: this.#options.userAgent, timeoutMs });
+        return this.#transport(connection, { ...request, userAgent: this.#options.userAgent, timeoutMs });
     }
 
-    async #failure(response: IncomingMessage, what: string, write: boolean, signal?: AbortSignal): Promise<KubeError> {
+    async #failure(response: HttpResponse, what: string, write: boolean, signal?: AbortSignal): Promise<KubeError> {
         const status = response.statusCode ?? 0;
         if (status === 401) this.#credentials.refused();
-        const retryAfterMs = parseRetryAfter(response.headers["retry-after"], this.#clock.now());
+        const retryAfter = response.headers["retry-after"];
+        const retryAfterMs = parseRetryAfter(
+            typeof retryAfter === "string" ? retryAfter : undefined,
+            this.#clock.now(),
+        );
         const body = await readBody(response, what, { maxBytes: 1 << 20, timeoutMs: 5_000, signal }).catch(() => "");
         let decoded: unknown;
         try {

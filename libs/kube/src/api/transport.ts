@@ -17,6 +17,19 @@ export interface HttpRequest {
     readonly stream?: boolean;
 }
 
+/** The head of an answer, its body still to be read; an IncomingMessage of Node.js is one. */
+export interface HttpResponse extends AsyncIterable<Uint8Array> {
+    readonly statusCode?: number | undefined;
+    readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+    /** Whether the whole body came; known at its end. */
+    readonly complete: boolean;
+    /** Ends the connection; the rest of the body is not wanted. */
+    destroy(): unknown;
+}
+
+/** Sends one request; resolves with the head of the answer. The signal also ends the body. */
+export type Send = (connection: Connection, request: HttpRequest) => Promise<HttpResponse>;
+
 /** Where the server of a URL listens. */
 export function socketAddress(server: URL): { readonly host: string; readonly port: number } {
     const defaultPort = server.protocol === "https:" ? 443 : 80;
@@ -26,7 +39,7 @@ export function socketAddress(server: URL): { readonly host: string; readonly po
     };
 }
 
-/** Sends one request; resolves with the headers, the body still to be read. The signal also ends the body. */
+/** Sends a request by HTTP/1.1. */
 export async function send(connection: Connection, request: HttpRequest): Promise<IncomingMessage> {
     const what = `${request.method} ${request.path}`;
     throwIfAborted(request.signal, what);
@@ -84,11 +97,11 @@ export async function send(connection: Connection, request: HttpRequest): Promis
 
 /** Reads the whole body, up to `maxBytes`. */
 export async function readBody(
-    response: IncomingMessage,
+    response: HttpResponse,
     what: string,
     o: { readonly maxBytes: number; readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<string> {
-    const chunks: Buffer[] = [];
+    const chunks: Uint8Array[] = [];
     let bytes = 0;
     let timedOut = false;
     const timer = setTimeout(() => {
@@ -97,12 +110,12 @@ export async function readBody(
     }, o.timeoutMs);
     try {
         for await (const chunk of response) {
-            bytes += (chunk as Buffer).length;
+            bytes += chunk.length;
             if (bytes > o.maxBytes) {
                 response.destroy();
                 throw new KubeError("TOO_LARGE", `${what}: the answer is longer than ${o.maxBytes} bytes`);
             }
-            chunks.push(chunk as Buffer);
+            chunks.push(chunk);
         }
         if (!response.complete) throw new KubeError("CONNECTION_FAILED", `${what}: the answer ended too early`);
         return Buffer.concat(chunks).toString("utf8");

@@ -57,6 +57,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     readonly #backoff: Backoff;
     readonly #synced = Promise.withResolvers<void>();
     readonly #stop = new AbortController();
+    /** Ends the watch or the pause that is under way. */
+    #interruption = new AbortController();
+    /** Those who want a list that begins from now on. */
+    #refreshing: PromiseWithResolvers<void> | undefined;
     #state: InformerState = { kind: "idle" };
     #hasSynced = false;
     #version = "";
@@ -89,16 +93,21 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
     /** Resolves when the first list is in; rejects with ABORTED if signal or informer end before. */
     async synced(signal?: AbortSignal): Promise<void> {
-        if (signal === undefined) return this.#synced.promise;
-        const aborted = Promise.withResolvers<never>();
-        const abort = (): void => aborted.reject(new KubeError("ABORTED", `waiting for ${this.#what} was aborted`));
-        if (signal.aborted) abort();
-        signal.addEventListener("abort", abort, { once: true });
-        try {
-            await Promise.race([this.#synced.promise, aborted.promise]);
-        } finally {
-            signal.removeEventListener("abort", abort);
+        return this.#orAborted(this.#synced.promise, signal);
+    }
+
+    /**
+     * Lists anew, whatever the watch tells: resolves when all that was true at the call is known. For what must not be
+     * decided by a watch that may be late. Rejects with ABORTED if signal or informer end before.
+     */
+    async refresh(signal?: AbortSignal): Promise<void> {
+        if (this.#refreshing === undefined) {
+            this.#refreshing = Promise.withResolvers();
+            this.#refreshing.promise.catch(() => undefined);
+            this.#interruption.abort();
         }
+        if (this.#stop.signal.aborted || this.#state.kind === "stopped") this.#refreshing.reject(this.#stopped());
+        return this.#orAborted(this.#refreshing.promise, signal);
     }
 
     /** By `namespace/name`, or `name` of a cluster-scoped object. */
@@ -125,6 +134,23 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         await this.close();
     }
 
+    async #orAborted(wanted: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+        if (signal === undefined) return wanted;
+        const aborted = Promise.withResolvers<never>();
+        const abort = (): void => aborted.reject(new KubeError("ABORTED", `waiting for ${this.#what} was aborted`));
+        if (signal.aborted) abort();
+        signal.addEventListener("abort", abort, { once: true });
+        try {
+            await Promise.race([wanted, aborted.promise]);
+        } finally {
+            signal.removeEventListener("abort", abort);
+        }
+    }
+
+    #stopped(): KubeError {
+        return new KubeError("ABORTED", `the informer of ${this.#what} was stopped`);
+    }
+
     get #what(): string {
         return this.#options.resource.plural;
     }
@@ -132,21 +158,26 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     async #loop(signal: AbortSignal): Promise<void> {
         while (!signal.aborted) {
             const began = this.#clock.monotonic();
+            this.#interruption = new AbortController();
+            const interrupted = this.#interruption.signal;
+            const turn = AbortSignal.any([signal, interrupted]);
             try {
-                if (this.#version === "") await this.#relist(signal);
+                if (this.#version === "" || this.#refreshing !== undefined) await this.#relist(signal);
+                if (interrupted.aborted) continue;
                 this.#state = { kind: "watching" };
-                await this.#watch(signal);
+                await this.#watch(turn);
                 if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
                 // A server that closes each watch at once must not be asked in a tight loop.
-                else await sleep(this.#backoff.next(), signal, this.#clock);
+                else await sleep(this.#backoff.next(), turn, this.#clock);
             } catch (error) {
-                if (signal.aborted) continue;
+                if (signal.aborted || interrupted.aborted) continue;
                 if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
-                await this.#failed(error, signal);
+                await this.#failed(error, turn);
             }
         }
         this.#state = { kind: "stopped" };
-        this.#synced.reject(new KubeError("ABORTED", `the informer of ${this.#what} was stopped`));
+        this.#synced.reject(this.#stopped());
+        this.#refreshing?.reject(this.#stopped());
     }
 
     async #failed(error: unknown, signal: AbortSignal): Promise<void> {
@@ -172,11 +203,26 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#state = { kind: "listing" };
         const { resource, namespace, fieldSelector, labelSelector, pageSize } = this.#options;
         const query = { namespace, fieldSelector, labelSelector, pageSize, signal };
-        const result = await this.#components.api.list(resource, query);
-        this.#store.replace(result.items.map((item) => this.#keep(item)));
-        this.#version = result.resourceVersion;
+        // Who asks for a list from now on gets the next.
+        const refreshing = this.#refreshing;
+        this.#refreshing = undefined;
+        try {
+            const result = await this.#components.api.list(resource, query);
+            this.#store.replace(result.items.map((item) => this.#keep(item)));
+            this.#version = result.resourceVersion;
+        } catch (error) {
+            this.#askAgain(refreshing);
+            throw error;
+        }
         this.#hasSynced = true;
         this.#synced.resolve();
+        refreshing?.resolve();
+    }
+
+    #askAgain(refreshing: PromiseWithResolvers<void> | undefined): void {
+        if (refreshing === undefined) return;
+        if (this.#refreshing === undefined) this.#refreshing = refreshing;
+        else this.#refreshing.promise.then(refreshing.resolve, refreshing.reject);
     }
 
     async #watch(signal: AbortSignal): Promise<void> {

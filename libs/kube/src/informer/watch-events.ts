@@ -36,9 +36,11 @@ export function decodeWatchEvent<T extends KubeObject>(line: string, what: strin
             // Only name and version are checked: the rest is the server's word for its own type.
             return { type: event.type, object: object as T, resourceVersion };
         default:
-            throw new KubeError(
-                "BAD_ANSWER",
-                `${what}: unknown watch event ${JSON.stringify(event.type)?.slice(0, 40)}`,
-            );
+            throw new KubeError("BAD_ANSWER", `${what}: unknown watch event ${nameOf(event.type)}`);
     }
+}
+
+// Only text is shown: another value may be large, or too deep for JSON.stringify.
+function nameOf(type: unknown): string {
+    return typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : `of type ${typeof type}`;
 }

@@ -161,6 +161,60 @@ describe("Informer", () => {
         expect(log.messages("error")).toContain("a change listener failed");
     });
 
+    it("lists anew when it is asked to, once for all who ask meanwhile, and tells the difference", async () => {
+        const script = new Script([[node("a", "1")], [node("a", "7"), node("b", "8")]], ["silent"]);
+        const informer = start(script);
+        await eventually(() => script.watchedFrom.length === 1);
+        await Promise.all([informer.refresh(), informer.refresh(stop.signal)]);
+        expect(script.lists).toBe(2);
+        expect(told).toEqual(["added a ->1", "updated a 1>7", "added b ->8"]);
+        await eventually(() => script.watchedFrom.length === 2);
+        expect(script.watchedFrom).toEqual(["100", "200"]);
+    });
+
+    it("counts only a list that begins after it was asked for, and repeats one that fails", async () => {
+        const away = new KubeError("CONNECTION_FAILED", "away");
+        const script = new Script([[node("a", "1")], [node("a", "2")], away, [node("a", "3")]], ["silent"]);
+        const { api } = script;
+        const gates: (() => void)[] = [];
+        const list = (async (...args: Parameters<typeof api.list>) => {
+            const answer = await api.list(...args);
+            await new Promise<void>((resolve) => gates.push(resolve));
+            return answer;
+        }) as typeof api.list;
+        const informer = new Informer(
+            { api: { ...api, list }, logger: log.logger },
+            { resource: nodes, initialBackoffMs: 1, maxBackoffMs: 5 },
+        );
+        informer.start(stop.signal);
+        await eventually(() => gates.length === 1);
+        gates[0]?.();
+        await informer.synced();
+        const first = informer.refresh();
+        await eventually(() => gates.length === 2);
+        let isDone = false;
+        const second = informer.refresh().then(() => (isDone = true));
+        gates[1]?.();
+        await first;
+        expect(informer.get("a")?.metadata?.resourceVersion).toBe("2");
+        await eventually(() => gates.length === 3);
+        expect(isDone).toBe(false);
+        gates[2]?.();
+        await second;
+        expect(informer.get("a")?.metadata?.resourceVersion).toBe("3");
+    });
+
+    it("rejects who waits for a new list when it is stopped", async () => {
+        const informer = start(new Script([[node("a", "1")], new KubeError("FORBIDDEN", "no")], ["silent"]));
+        await informer.synced();
+        const refreshed = informer.refresh();
+        refreshed.catch(() => undefined);
+        await expect(informer.refresh(AbortSignal.timeout(5))).rejects.toMatchObject({ code: "ABORTED" });
+        await informer.close();
+        await expect(refreshed).rejects.toMatchObject({ code: "ABORTED" });
+        await expect(informer.refresh()).rejects.toMatchObject({ code: "ABORTED" });
+    });
+
     it("rejects waiters when it is stopped before the first list", async () => {
         const informer = start(new Script([new KubeError("FORBIDDEN", "no")], []));
         const synced = informer.synced();

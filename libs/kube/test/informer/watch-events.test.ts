@@ -21,6 +21,10 @@ describe("decodeWatchEvent", () => {
         ["no version", '{"type":"ADDED","object":{"metadata":{"name":"a"}}}'],
         ["no name", '{"type":"DELETED","object":{"metadata":{"resourceVersion":"7"}}}'],
         ["an unknown type", '{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}'],
+        [
+            "a type of too many levels",
+            `{"type":${"[".repeat(100_000)}${"]".repeat(100_000)},"object":{"metadata":{"name":"a","resourceVersion":"7"}}}`,
+        ],
     ])("refuses %s", (_name, line) => {
         expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "BAD_ANSWER" }));
     });
