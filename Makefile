@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap up down test bench generate image cluster
+.PHONY: help bootstrap up down test bench simulate fuzz generate image cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -17,6 +17,13 @@ test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the 
 
 bench: ## measure, and write docs/benchmarks/
 	@tools/setup/bootstrap.sh && tools/bench/run.sh
+
+simulate: bootstrap ## simulate clusters and check the invariants: SEEDS=10000 STEPS=1000, or SEED=N of one history (docs/simulation.md)
+	@. tools/lib.sh && node tools/simulate/main.ts $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(STEPS),--steps $(STEPS)) $(if $(ACTIONS),--actions $(ACTIONS)) $(if $(PLANT),--plant $(PLANT)) $(if $(PLANTS),--plants)
+
+fuzz: bootstrap ## fuzz all decoders for an hour (FUZZ_SECONDS, SEED), and add what was found to tools/fuzz/corpus
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-3600} tools/fuzz/run.sh --save
 
 generate: bootstrap ## write what is generated: the chart's CRDs, policies, schema and README
 	@. tools/lib.sh && node tools/chart/generate.ts

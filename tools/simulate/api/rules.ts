@@ -1,0 +1,145 @@
+import { isDeepStrictEqual } from "node:util";
+import {
+    allocationAddress,
+    blockText,
+    forceDeleteAnnotation,
+    podIpsAnnotation,
+    poolsAnnotation,
+    type IpAllocation,
+    type IpPool,
+} from "@antrea/crd";
+import { ipAllocationSpec, ipPoolSpec } from "@antrea/crd/schema";
+import { formatIp, parseIp } from "@antrea/ip";
+import { type KubeObject } from "@antrea/kube";
+import { Refusal } from "./answer.ts";
+import { type Kind } from "./kinds.ts";
+
+/** Who sends a request. */
+export interface User {
+    readonly name: string;
+    /** The Node that the token is bound to. */
+    readonly node?: string;
+}
+
+export const agentUser = "system:serviceaccount:kube-system:antrea-agent";
+export const controllerUser = "system:serviceaccount:kube-system:antrea-controller";
+
+/** A write that is to be judged. */
+export interface Write {
+    readonly kind: Kind;
+    readonly subresource: string;
+    readonly operation: "CREATE" | "UPDATE" | "DELETE";
+    readonly name: string;
+    readonly namespace: string;
+    readonly before: KubeObject | undefined;
+    readonly after: KubeObject | undefined;
+    readonly user: User;
+}
+
+/** The rules of our resource definitions (libs/crd), as the API server applies them. */
+export function checkSchema({ kind, before, after, subresource }: Write): void {
+    if (after === undefined || subresource !== "") return;
+    const { plural } = kind.resource;
+    if (plural === "ipallocations") checkAllocation(after as IpAllocation, before as IpAllocation | undefined);
+    if (plural === "ippools") checkPool(after as IpPool, before as IpPool | undefined);
+}
+
+function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): void {
+    const name = claim.metadata?.name ?? "";
+    const { success, error } = ipAllocationSpec.safeParse(claim.spec);
+    if (!success) throw invalid("IPAllocation", name, error.message);
+    const { address, block, state, owner, pod, pool } = claim.spec;
+    const ip = readable(() => parseIp(address));
+    if (ip === undefined || formatIp(ip) !== address)
+        throw invalid("IPAllocation", name, "spec.address: not canonical");
+    const named = readable(() => allocationAddress(name));
+    if (named === undefined || formatIp(named) !== address) {
+        throw invalid("IPAllocation", name, "metadata.name is not the name of a claim of spec.address");
+    }
+    if (block !== blockText(ip)) throw invalid("IPAllocation", name, "spec.block: not the block of the address");
+    if ((state === "Allocated") !== (pod !== undefined)) {
+        throw invalid("IPAllocation", name, "spec.state: pod must be set exactly when state is Allocated");
+    }
+    const whole =
+        owner.kind === "Node"
+            ? owner.name !== undefined
+            : owner.namespace !== undefined &&
+              owner.name !== undefined &&
+              (owner.kind === "Pod" ? owner.uid !== undefined : owner.index !== undefined);
+    if (!whole) throw invalid("IPAllocation", name, "spec.owner: incomplete");
+    const fits =
+        pod === undefined ||
+        (owner.kind === "Pod"
+            ? owner.uid === pod.uid
+            : owner.kind === "StatefulSet" &&
+              owner.namespace === pod.namespace &&
+              pod.name === `${owner.name}-${owner.index}`);
+    if (!fits) throw invalid("IPAllocation", name, "spec.pod: must be the Pod that owns the address");
+    if (old === undefined) return;
+    if (address !== old.spec.address || block !== old.spec.block || pool !== old.spec.pool) {
+        throw invalid("IPAllocation", name, "spec: address, block and pool cannot be changed");
+    }
+}
+
+function checkPool(pool: IpPool, old: IpPool | undefined): void {
+    const name = pool.metadata?.name ?? "";
+    const { success, error } = ipPoolSpec.safeParse(pool.spec);
+    if (!success) throw invalid("IPPool", name, error.message);
+    if (old !== undefined && old.spec.ipVersion !== pool.spec.ipVersion) {
+        throw invalid("IPPool", name, "spec.ipVersion: cannot be changed");
+    }
+}
+
+/** The chart's admission policies (libs/crd, policies.ts). */
+export function checkPolicies(write: Write): void {
+    const { plural } = write.kind.resource;
+    if (plural === "ipallocations") checkClaimPolicies(write);
+    if (plural === "pods" && write.operation === "UPDATE" && write.subresource === "") checkAnnotations(write);
+}
+
+function checkClaimPolicies({ user, operation, name, before, after }: Write): void {
+    const [old, claim] = [before as IpAllocation | undefined, after as IpAllocation | undefined];
+    if (user.name === agentUser) {
+        const { node = "" } = user;
+        if (node === "") throw new Refusal(403, "the token is not bound to a Node");
+        const isMine = (one: IpAllocation | undefined): boolean =>
+            one?.spec.state === "Allocated" && one.spec.pod?.nodeName === node;
+        const isSets = claim?.spec.owner.kind === "StatefulSet";
+        const allowed =
+            operation === "CREATE"
+                ? isMine(claim) && claim?.spec.owner.kind !== "Node"
+                : operation === "DELETE"
+                  ? isMine(old) && old?.spec.owner.kind === "Pod"
+                  : isDeepStrictEqual(claim?.spec.owner, old?.spec.owner) &&
+                    ((isMine(old) && isMine(claim)) ||
+                        (isSets &&
+                            (isMine(old)
+                                ? claim.spec.state === "Reserved"
+                                : isMine(claim) && old?.spec.state === "Reserved")));
+        if (!allowed) throw new Refusal(403, `the agent of Node ${node} cannot ${operation} the claim of ${name}`);
+    }
+    const isOurs = user.name === agentUser || user.name === controllerUser;
+    if (isOurs || operation === "CREATE" || old?.spec.state !== "Allocated") return;
+    if (old.metadata?.annotations?.[forceDeleteAnnotation] === "true") return;
+    if (claim !== undefined && isDeepStrictEqual(claim.spec, old.spec)) return;
+    throw new Refusal(403, `address ${name} is used by a Pod`);
+}
+
+function checkAnnotations({ before, after, name }: Write): void {
+    for (const key of [poolsAnnotation, podIpsAnnotation]) {
+        if (before?.metadata?.annotations?.[key] === after?.metadata?.annotations?.[key]) continue;
+        throw invalid("Pod", name, `metadata.annotations[${key}] of a Pod cannot be changed`);
+    }
+}
+
+function invalid(kind: string, name: string, what: string): Refusal {
+    return new Refusal(422, `${kind} "${name}" is invalid: ${what}`);
+}
+
+function readable<T>(read: () => T): T | undefined {
+    try {
+        return read();
+    } catch {
+        return undefined;
+    }
+}

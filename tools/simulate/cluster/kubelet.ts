@@ -1,0 +1,367 @@
+import { messageOf } from "@antrea/errors";
+import { isKubeError, pods, type Pod } from "@antrea/kube";
+import { type Line } from "../api/line.ts";
+import { kindOf } from "../api/server.ts";
+import { type Change, type Store } from "../api/store.ts";
+import { type Counters } from "../check/counters.ts";
+import { type Sticky } from "../check/sticky.ts";
+import { type Container, type Truth } from "../check/truth.ts";
+import { type Machine, type Netns } from "../machine/machine.ts";
+import { type Random } from "../time/random.ts";
+import { type VirtualTime } from "../time/virtual-time.ts";
+import { AgentAway, type Agent } from "./agent.ts";
+
+/** How likely the runtime does what it should not, from 0 to 1. */
+export interface RuntimeFaults {
+    /** Gives an ADD up before it is answered. */
+    readonly cancelAdd: number;
+    /** Asks for the same again while the first call is under way, or after it. */
+    readonly repeat: number;
+    /** Sends a DEL much later, or not at all. */
+    readonly lateDel: number;
+    readonly noDel: number;
+    /** Ends the namespace before the DEL. */
+    readonly earlyEnd: number;
+    /** Sends a DEL while the ADD is under way. */
+    readonly delOvertakes: number;
+}
+
+export const noRuntimeFaults: RuntimeFaults = {
+    ...{ cancelAdd: 0, repeat: 0, lateDel: 0, noDel: 0, earlyEnd: 0, delOvertakes: 0 },
+};
+
+export interface KubeletComponents {
+    readonly machine: Machine;
+    readonly line: () => Line;
+    readonly agent: () => Agent | undefined;
+    readonly store: Store;
+    readonly truth: Truth;
+    readonly sticky: Sticky;
+    readonly time: VirtualTime;
+    readonly random: Random;
+    readonly counters: Counters;
+    readonly faults: () => RuntimeFaults;
+    /** The Node has no connection to the API server. */
+    readonly isCut: () => boolean;
+    readonly step: (what: () => string) => void;
+}
+
+const podKind = kindOf("v1", "pods");
+const networkConfiguration = new TextEncoder().encode(
+    JSON.stringify({ cniVersion: "1.1.0", name: "antrea", type: "antrea" }),
+);
+
+interface Worker {
+    readonly uid: string;
+    readonly namespace: string;
+    readonly name: string;
+    sandbox: Netns | undefined;
+    /** What its sandbox got. */
+    addresses: readonly string[];
+    wake: () => void;
+}
+
+/** kubelet and the container runtime of one Node, with the mistakes that real ones make. */
+export class Kubelet {
+    readonly #components: KubeletComponents;
+    readonly #workers = new Map<string, Worker>();
+    /** Grows with each end of the machine: what went on before is over. */
+    #life = 0;
+    #containers = 0;
+
+    constructor(components: KubeletComponents) {
+        this.#components = components;
+    }
+
+    /** Pods that run here with a network. */
+    get running(): readonly {
+        readonly uid: string;
+        readonly container: string;
+        readonly addresses: readonly string[];
+    }[] {
+        return [...this.#workers.values()].flatMap(({ uid, sandbox, addresses }) =>
+            sandbox === undefined || addresses.length === 0
+                ? []
+                : [{ uid, container: sandbox.container.id, addresses }],
+        );
+    }
+
+    /** Pods that wait for their network here. */
+    get waiting(): readonly string[] {
+        return [...this.#workers.values()].filter(({ addresses }) => addresses.length === 0).map(({ uid }) => uid);
+    }
+
+    changed(change: Change): void {
+        if (change.kind !== podKind) return;
+        const pod = (change.after ?? change.before)?.object as Pod | undefined;
+        if (pod?.spec?.nodeName !== this.#components.machine.name) return;
+        const life = this.#life;
+        const { time, random } = this.#components;
+        time.after(random.latency(5, 400), () => {
+            if (life === this.#life) this.#look(pod.metadata?.uid ?? "", pod);
+        });
+    }
+
+    /** Looks at all its Pods, as after a start or when the API server is there again. */
+    resync(): void {
+        for (const { object } of this.#components.store.all(podKind)) {
+            const pod = object as Pod;
+            if (pod.spec?.nodeName === this.#components.machine.name) this.#look(pod.metadata?.uid ?? "", pod);
+        }
+        for (const worker of this.#workers.values()) worker.wake();
+    }
+
+    /** The machine stopped. */
+    stop(): void {
+        this.#life += 1;
+        this.#workers.clear();
+    }
+
+    /** The sandbox of some Pod dies; kubelet makes another one. */
+    killSandbox(): boolean {
+        const worker = this.#components.random.pick([...this.#workers.values()].filter(({ sandbox }) => sandbox));
+        if (worker?.sandbox === undefined) return false;
+        const old = worker.sandbox;
+        worker.sandbox = undefined;
+        worker.addresses = [];
+        const life = this.#life;
+        void this.#tearDown(old, () => life === this.#life);
+        worker.wake();
+        return true;
+    }
+
+    /** The garbage collection of CNI, with what lives now; or a call that is late. */
+    async collect(): Promise<void> {
+        const valid = [...this.#components.machine.netns.values()].map(({ container }) => ({
+            containerID: container.id,
+            ifname: "eth0",
+        }));
+        const config = { cniVersion: "1.1.0", name: "antrea", type: "antrea", "cni.dev/valid-attachments": valid };
+        const args = { containerId: "", netns: "", ifname: "", args: "", path: "/opt/cni/bin" };
+        const networkConfiguration = new TextEncoder().encode(JSON.stringify(config));
+        const never = new AbortController().signal;
+        const agent = this.#components.agent();
+        await agent?.call("gc", { ...args, networkConfiguration }, never).catch(() => undefined);
+    }
+
+    /** CHECK of some running container. */
+    async check(): Promise<void> {
+        const worker = this.#components.random.pick(
+            [...this.#workers.values()].filter(({ addresses }) => addresses.length > 0),
+        );
+        if (worker?.sandbox !== undefined) await this.#call("check", worker.sandbox).catch(() => undefined);
+    }
+
+    #look(uid: string, pod: Pod): void {
+        if (this.#components.isCut() || !this.#components.machine.isOn) return;
+        const known = this.#workers.get(uid);
+        if (known !== undefined) return known.wake();
+        // One that is to end already still has to be taken off the API server.
+        if (this.#live(pod)?.uid !== uid) return;
+        const { namespace = "", name = "" } = pod.metadata ?? {};
+        const worker: Worker = { uid, namespace, name, sandbox: undefined, addresses: [], wake: () => undefined };
+        this.#workers.set(uid, worker);
+        void this.#work(worker);
+    }
+
+    /** Whether the Pod is to run here, by the API server. */
+    #wants(uid: string, pod: Pod): boolean {
+        const live = this.#live(pod);
+        return live?.uid === uid && live.deletionTimestamp === undefined;
+    }
+
+    #live({ metadata }: Pod): Pod["metadata"] {
+        return this.#components.store.get(podKind, `${metadata?.namespace}/${metadata?.name}`)?.object.metadata;
+    }
+
+    async #work(worker: Worker): Promise<void> {
+        const { time, random } = this.#components;
+        const life = this.#life;
+        const alive = (): boolean => life === this.#life;
+        const pod: Pod = { metadata: { namespace: worker.namespace, name: worker.name } };
+        let backoff = 500;
+        while (alive()) {
+            // Who has no connection does not know better than what it knew.
+            const wanted = this.#components.isCut() || this.#wants(worker.uid, pod);
+            if (!wanted) break;
+            if (worker.sandbox === undefined) {
+                await this.#start(worker, alive);
+                if (!alive()) return;
+                if (worker.sandbox === undefined) {
+                    await Promise.race([time.sleep(random.between(backoff / 2, backoff)), woken(worker)]);
+                    backoff = Math.min(backoff * 2, 16_000);
+                    continue;
+                }
+                backoff = 500;
+                continue;
+            }
+            await woken(worker);
+        }
+        if (!alive()) return;
+        const { sandbox } = worker;
+        worker.sandbox = undefined;
+        worker.addresses = [];
+        if (sandbox !== undefined) await this.#tearDown(sandbox, alive);
+        if (!alive()) return;
+        await this.#removePod(worker, alive);
+        if (alive()) this.#workers.delete(worker.uid);
+    }
+
+    async #start(worker: Worker, alive: () => boolean): Promise<void> {
+        const { machine, random, time, counters, faults } = this.#components;
+        const { uid: podUid, namespace: podNamespace, name: podName } = worker;
+        this.#containers += 1;
+        const id = `${machine.name}-${machine.boots}-${this.#containers}`;
+        const container: Container = { id, node: machine.name, podNamespace, podName, podUid };
+        const sandbox = machine.addNetns(container);
+        const giveUp = new AbortController();
+        const { cancelAdd, repeat, delOvertakes } = faults();
+        if (random.chance(cancelAdd)) {
+            time.after(random.latency(1, 30_000), () => {
+                if (worker.sandbox !== sandbox) counters.count("runtime.cancelAdd");
+                giveUp.abort();
+            });
+        }
+        if (random.chance(repeat)) {
+            counters.count("runtime.repeatAdd");
+            time.after(random.latency(1, 2_000), () => void this.#call("add", sandbox).catch(() => undefined));
+        }
+        if (random.chance(delOvertakes)) {
+            counters.count("runtime.delOvertakes");
+            time.after(random.latency(1, 500), () => void this.#call("del", sandbox).catch(() => undefined));
+            time.after(random.latency(1, 500), () => giveUp.abort());
+        }
+        try {
+            const result = await this.#call("add", sandbox, giveUp.signal);
+            if (!alive()) return;
+            if (giveUp.signal.aborted || !machine.netns.has(sandbox.path)) return await this.#tearDown(sandbox, alive);
+            const { ips = [] } = JSON.parse(new TextDecoder().decode(result)) as {
+                readonly ips?: readonly { readonly address: string }[];
+            };
+            worker.sandbox = sandbox;
+            worker.addresses = ips.map(({ address }) => address.split("/")[0] ?? "");
+            this.#answered(worker, container);
+            void this.#publish(worker, alive);
+        } catch (error) {
+            this.#components.step(() => `kubelet ${machine.name}: ADD ${id} failed: ${messageOf(error)}`);
+            if (alive()) await this.#tearDown(sandbox, alive);
+        }
+    }
+
+    /** What was answered is true: the container has these addresses and nobody else. */
+    #answered({ addresses }: Worker, container: Container): void {
+        const { truth, sticky, machine } = this.#components;
+        if (truth.forsaken.has(machine.name)) return;
+        for (const address of addresses) sticky.got(container, address);
+    }
+
+    /** DEL, then the end of the namespace, or however the runtime does it today. */
+    async #tearDown(sandbox: Netns, alive: () => boolean): Promise<void> {
+        const { machine, random, time, counters, faults } = this.#components;
+        const { lateDel, noDel, earlyEnd, repeat } = faults();
+        if (random.chance(noDel)) {
+            counters.count("runtime.noDel");
+            return machine.endNetns(sandbox.path);
+        }
+        if (random.chance(lateDel)) {
+            counters.count("runtime.lateDel");
+            time.after(random.between(500, 90_000), () => {
+                if (alive()) void this.#call("del", sandbox).catch(() => undefined);
+            });
+            return machine.endNetns(sandbox.path);
+        }
+        if (random.chance(earlyEnd)) {
+            counters.count("runtime.earlyEnd");
+            machine.endNetns(sandbox.path);
+        }
+        if (random.chance(repeat)) {
+            counters.count("runtime.repeatDel");
+            time.after(random.latency(1, 5_000), () => {
+                if (alive()) void this.#call("del", sandbox).catch(() => undefined);
+            });
+        }
+        for (let tries = 0; alive(); tries += 1) {
+            try {
+                await this.#call("del", sandbox);
+                break;
+            } catch (error) {
+                if (!(error instanceof AgentAway)) {
+                    this.#components.truth.violated(
+                        "DEL never fails",
+                        `DEL of ${sandbox.container.id}: ${messageOf(error)}`,
+                    );
+                }
+                // Without the agent the runtime tries again for a while; then it forgets.
+                if (tries === 5) break;
+                await time.sleep(random.between(500, 5_000));
+            }
+        }
+        if (alive()) machine.endNetns(sandbox.path);
+    }
+
+    async #call(
+        command: "add" | "del" | "check",
+        { path, container }: Netns,
+        cancelled?: AbortSignal,
+    ): Promise<Uint8Array> {
+        const { time, random, agent, step, machine, counters } = this.#components;
+        await time.sleep(random.latency(1, 30));
+        const current = agent();
+        counters.count(`cni.${command}`);
+        step(
+            () =>
+                `kubelet ${machine.name}: ${command} ${container.id} of Pod ${container.podNamespace}/${container.podName}`,
+        );
+        if (current === undefined) throw new AgentAway();
+        const args = [
+            "IgnoreUnknown=1",
+            `K8S_POD_NAMESPACE=${container.podNamespace}`,
+            `K8S_POD_NAME=${container.podName}`,
+            `K8S_POD_UID=${container.podUid}`,
+        ].join(";");
+        const call = {
+            containerId: container.id,
+            netns: path,
+            ifname: "eth0",
+            args,
+            path: "/opt/cni/bin",
+            networkConfiguration,
+        };
+        const result = await current.call(command, call, cancelled ?? new AbortController().signal);
+        step(() => `kubelet ${machine.name}: ${command} ${container.id} answered ${new TextDecoder().decode(result)}`);
+        return result;
+    }
+
+    async #publish(worker: Worker, alive: () => boolean): Promise<void> {
+        const { namespace, name, uid, addresses, sandbox } = worker;
+        const status = { phase: "Running", podIPs: addresses.map((ip) => ({ ip })), podIP: addresses[0] };
+        const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
+        await this.#insist(
+            () => this.#components.line().api.patch(pods, { namespace, name }, patch, { subresource: "status" }),
+            () => alive() && worker.sandbox === sandbox,
+        );
+    }
+
+    async #removePod({ namespace, name, uid }: Worker, alive: () => boolean): Promise<void> {
+        const o = { uid, gracePeriodSeconds: 0 };
+        await this.#insist(() => this.#components.line().api.delete(pods, { namespace, name }, o), alive);
+    }
+
+    /** Until the API server says something of meaning. */
+    async #insist(request: () => Promise<unknown>, alive: () => boolean): Promise<void> {
+        const { time, random } = this.#components;
+        while (alive()) {
+            try {
+                await request();
+                return;
+            } catch (error) {
+                if (isKubeError(error, "NOT_FOUND", "CONFLICT", "INVALID")) return;
+                await time.sleep(random.between(500, 3_000));
+            }
+        }
+    }
+}
+
+function woken(worker: Worker): Promise<void> {
+    return new Promise((resolve) => (worker.wake = resolve));
+}

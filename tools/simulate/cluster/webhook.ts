@@ -1,0 +1,47 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { type Logger } from "@antrea/runtime";
+import { ClusterBook } from "../../../apps/webhook/src/cluster/index.ts";
+import { ClaimReader, PoolReviewer } from "../../../apps/webhook/src/ip-pools/index.ts";
+import { type AdmissionRequest, type Decision } from "../../../apps/webhook/src/review/index.ts";
+import { routesOf } from "../../../apps/webhook/src/routes.ts";
+import { WorkloadReviewer } from "../../../apps/webhook/src/workloads/index.ts";
+import { type Line } from "../api/line.ts";
+import { type Write } from "../api/rules.ts";
+
+/** One start of antrea-webhook: its reviews, called without HTTP. */
+export class Webhook {
+    readonly #line: Line;
+    readonly #stop = new AbortController();
+    readonly #cluster: ClusterBook;
+    readonly #routes: ReturnType<typeof routesOf>;
+
+    constructor({ line, logger }: { readonly line: Line; readonly logger: Logger }) {
+        this.#line = line;
+        const { api } = line;
+        const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
+        this.#cluster = cluster;
+        const { pools, users, addresses } = cluster;
+        const ipPools = new PoolReviewer({ pools, users, addresses, claims: new ClaimReader({ api }) });
+        const { namespaces, pods, deployments, statefulSets } = users;
+        const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
+        this.#routes = routesOf({ ipPools, workloads });
+        void cluster.part.start?.(this.#stop.signal);
+    }
+
+    /** The answer to an AdmissionReview; rejects when there is none. */
+    async review(write: Write, signal: AbortSignal): Promise<Decision> {
+        const { kind, name, namespace, operation, before, after, subresource: subResource } = write;
+        const route = this.#routes.find(({ kinds }) => kinds.includes(kind.resource.kind));
+        if (this.#line.isDead || route === undefined || !this.#cluster.hasSynced) throw new Error("not ready");
+        const request = {
+            ...{ uid: "", kind: kind.resource.kind, apiVersion: kind.apiVersion, resource: kind.resource.plural },
+            ...{ subResource, name, namespace, operation, object: after, oldObject: before, dryRun: false },
+        };
+        return route.review(request as unknown as AdmissionRequest, signal);
+    }
+
+    kill(): void {
+        this.#line.kill();
+        this.#stop.abort();
+    }
+}

@@ -1,0 +1,162 @@
+import { parseArgs } from "node:util";
+import { actionNames } from "./actions.ts";
+import { requestFaults } from "./api/faults.ts";
+import { Counters } from "./check/counters.ts";
+import { plants } from "./plants/index.ts";
+import { inProcesses } from "./pool.ts";
+import { prepareProcess, run } from "./simulation.ts";
+import type { Delivery, Order } from "./worker.ts";
+
+/** Kinds of faults; a run of many seeds in which one never came is no good. */
+export const faultCounters: readonly string[] = [
+    ...actionNames.map((name) => `action.${name}`),
+    ...requestFaults.map((name) => `request.${name}`),
+    ...["request.partitioned", "watch.broken", "watch.stalled", "watch.expired"],
+    ...["cancelAdd", "repeatAdd", "repeatDel", "lateDel", "noDel", "earlyEnd", "delOvertakes"].map(
+        (name) => `runtime.${name}`,
+    ),
+    ...["node.reboot", "node.rebootWithoutDisk", "node.lost.deleted", "node.lost.out-of-service", "node.lost.unsaid"],
+    ...["review.refused", "review.unanswered"],
+];
+
+/** Fewer seeds than this need not have seen everything. */
+const enoughSeeds = 300;
+const shrinkRuns = 80;
+const shownFailures = 10;
+
+const options = {
+    seed: { type: "string" },
+    seeds: { type: "string", default: "200" },
+    first: { type: "string", default: "1" },
+    steps: { type: "string", default: "1000" },
+    actions: { type: "string" },
+    workers: { type: "string", default: "2" },
+    plant: { type: "string" },
+    plants: { type: "boolean", default: false },
+    digest: { type: "boolean", default: false },
+} as const;
+
+/** See docs/simulation.md. The exit code is 0 only if no invariant was broken and every kind of fault came. */
+export async function main(args: readonly string[]): Promise<number> {
+    const { values } = parseArgs({ args: [...args], options });
+    const steps = Number(values.steps);
+    const { plant } = values;
+    if (plant !== undefined && plants[plant] === undefined) {
+        process.stderr.write(`there is no plant ${plant}; there are ${Object.keys(plants).join(", ")}\n`);
+        return 2;
+    }
+    if (values.seed !== undefined) {
+        const only = values.actions?.split(",").map(Number);
+        return replay({ seed: Number(values.seed), steps, only, plant, digest: values.digest });
+    }
+    const range = { first: Number(values.first), count: Number(values.seeds) };
+    if (values.plants) return findPlants({ ...range, steps, workers: Number(values.workers) });
+    return runMany({ ...range, steps, workers: Number(values.workers), plant });
+}
+
+interface Replay {
+    readonly seed: number;
+    readonly steps: number;
+    readonly only: readonly number[] | undefined;
+    readonly plant: string | undefined;
+    /** A number that stands for the whole history instead of the history. */
+    readonly digest: boolean;
+}
+
+async function replay({ seed, steps, only, plant, digest }: Replay): Promise<number> {
+    prepareProcess();
+    let sum = 0x811c9dc5;
+    const tell = (line: string): void => {
+        if (!digest) return void process.stdout.write(`${line}\n`);
+        for (let at = 0; at < line.length; at += 1) sum = Math.imul(sum ^ line.charCodeAt(at), 0x01000193) >>> 0;
+    };
+    const result = await run({
+        seed,
+        steps,
+        only,
+        tell,
+        plant: plant === undefined ? undefined : plants[plant]?.plant,
+    });
+    if (digest) process.stdout.write(`${sum.toString(16)}\n`);
+    for (const { invariant, text } of result.violations) process.stdout.write(`${invariant}: ${text}\n`);
+    process.stdout.write(
+        `seed ${seed}: ${result.steps} steps, ${result.actions.length} actions, ${result.seconds.toFixed(0)} s of virtual time\n`,
+    );
+    return result.violations.length === 0 ? 0 : 1;
+}
+
+interface Many {
+    readonly first: number;
+    readonly count: number;
+    readonly steps: number;
+    readonly workers: number;
+    readonly plant: string | undefined;
+}
+
+async function runMany({ first, count, steps, workers, plant }: Many): Promise<number> {
+    const counters = new Counters();
+    const began = performance.now();
+    let [seeds, allSteps, seconds, failed] = [0, 0, 0, 0];
+    const orders = function* (): Generator<Order, undefined> {
+        for (let seed = first; seed < first + count; seed += 1) {
+            yield { seed, steps, plant, shrinkRuns: failed < shownFailures ? shrinkRuns : 0 };
+        }
+        return undefined;
+    };
+    const onDelivery = (delivery: Delivery): boolean => {
+        const { result } = delivery;
+        seeds += 1;
+        allSteps += result.steps;
+        seconds += result.seconds;
+        counters.add(result.counters);
+        if (result.violations.length > 0) {
+            failed += 1;
+            if (failed <= shownFailures) report(delivery, { steps, plant });
+        }
+        return true;
+    };
+    await inProcesses(orders(), { workers, onDelivery });
+    const took = (performance.now() - began) / 1000;
+    const missing = count >= enoughSeeds ? faultCounters.filter((name) => counters.get(name) === 0) : [];
+    process.stdout.write(`${JSON.stringify(counters.all(), undefined, 1)}\n`);
+    if (missing.length > 0) process.stdout.write(`never came: ${missing.join(", ")}\n`);
+    process.stdout.write(
+        `${seeds} seeds, ${failed} failed; ${allSteps} steps in ${took.toFixed(1)} s, ${Math.round(allSteps / took)} a second; ` +
+            `${(seconds / 3600).toFixed(1)} hours of virtual time\n`,
+    );
+    return failed === 0 && missing.length === 0 ? 0 : 1;
+}
+
+/** Whether every planted bug is found, and by how many seeds. */
+async function findPlants({ first, count, steps, workers }: Omit<Many, "plant">): Promise<number> {
+    let unfound = 0;
+    for (const [plant, { source, what }] of Object.entries(plants)) {
+        let found: Delivery["result"] | undefined;
+        let seeds = 0;
+        const orders = function* (): Generator<Order, undefined> {
+            for (let seed = first; seed < first + count; seed += 1) yield { seed, steps, plant, shrinkRuns: 0 };
+            return undefined;
+        };
+        const onDelivery = ({ result }: Delivery): boolean => {
+            seeds += 1;
+            if (result.violations.length > 0) found ??= result;
+            return found === undefined;
+        };
+        await inProcesses(orders(), { workers, onDelivery });
+        const { invariant = "", text = "" } = found?.violations[0] ?? {};
+        const outcome = found === undefined ? "NOT FOUND" : `found by seed ${found.seed}: ${invariant}: ${text}`;
+        process.stdout.write(`${plant} (${what}; ${source})\n  after ${seeds} seeds: ${outcome.slice(0, 240)}\n`);
+        if (found === undefined) unfound += 1;
+    }
+    return unfound === 0 ? 0 : 1;
+}
+
+function report({ result, shrunk = result }: Delivery, { steps, plant }: Pick<Many, "steps" | "plant">): void {
+    const { invariant = "", text = "" } = shrunk.violations[0] ?? {};
+    const command = [`make simulate SEED=${result.seed}`, `STEPS=${steps}`, `ACTIONS=${shrunk.actions.join(",")}`];
+    if (plant !== undefined) command.push(`PLANT=${plant}`);
+    process.stdout.write(
+        `seed ${result.seed}: ${invariant}: ${text}\n` +
+            `  ${result.actions.length} actions, shrunk to ${shrunk.actions.length}; to see the history:\n  ${command.join(" ")}\n`,
+    );
+}

@@ -1,0 +1,144 @@
+import { type FlowSet } from "@antrea/flows";
+import { type IpAddress } from "@antrea/ip";
+import { type Link } from "@antrea/netlink";
+import { type Container, type Truth } from "../check/truth.ts";
+
+/** A port of the bridge as ovsdb-server has it. */
+export interface OvsPort {
+    readonly name: string;
+    readonly externalIds: ReadonlyMap<string, string>;
+    readonly ofPort: number;
+}
+
+/** A container's network namespace. */
+export interface Netns {
+    readonly path: string;
+    readonly container: Container;
+    /** The host end of its veth pair. */
+    hostIfName: string | undefined;
+    mac: string;
+}
+
+export interface MachineOptions {
+    readonly name: string;
+    readonly podCidr: string;
+    readonly address: string;
+}
+
+/** A Node: what of it outlives its programs. */
+export class Machine {
+    readonly name: string;
+    readonly podCidr: string;
+    readonly address: string;
+    isOn = true;
+    boots = 0;
+    readonly links = new Map<string, Link & { readonly netns: string }>();
+    readonly ports = new Map<string, OvsPort>();
+    /** In OVS, by owner; with the address that lets its container send. */
+    readonly flows = new Map<string, readonly IpAddress[]>();
+    readonly netns = new Map<string, Netns>();
+    readonly #truth: Truth;
+    #index = 10;
+
+    constructor(truth: Truth, options: MachineOptions) {
+        this.#truth = truth;
+        this.name = options.name;
+        this.podCidr = options.podCidr;
+        this.address = options.address;
+    }
+
+    get bootId(): string {
+        return `${String(this.boots).padStart(8, "0")}-${this.name}`;
+    }
+
+    nextIndex(): number {
+        return (this.#index += 1);
+    }
+
+    addNetns(container: Container): Netns {
+        const netns = { path: `/run/netns/${container.id}`, container, hostIfName: undefined, mac: "" };
+        this.netns.set(netns.path, netns);
+        return netns;
+    }
+
+    /** The namespace ends, and both ends of its veth pair with it. */
+    endNetns(path: string): void {
+        const netns = this.netns.get(path);
+        if (netns === undefined) return;
+        this.netns.delete(path);
+        if (netns.hostIfName !== undefined) this.links.delete(netns.hostIfName);
+        for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
+    }
+
+    deleteLink(name: string): void {
+        const link = this.links.get(name);
+        if (link === undefined) return;
+        this.links.delete(name);
+        const netns = this.netns.get(link.netns);
+        if (netns?.hostIfName !== name) return;
+        netns.hostIfName = undefined;
+        for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
+    }
+
+    setFlows(owner: string, flows: FlowSet): void {
+        const containerId = containerOf(owner);
+        const ips = sourcesOf(flows);
+        for (const ip of this.flows.get(owner) ?? []) this.#truth.disconnected(containerId, ip);
+        this.flows.set(owner, ips);
+        const container = this.#living(containerId);
+        if (container === undefined) return;
+        for (const ip of ips) this.#truth.connected(container, ip);
+    }
+
+    removeFlows(owner: string): void {
+        for (const ip of this.flows.get(owner) ?? []) this.#truth.disconnected(containerOf(owner), ip);
+        this.flows.delete(owner);
+    }
+
+    /** ovs-vswitchd starts anew: it knows its ports and no flow. */
+    loseFlows(): void {
+        for (const owner of [...this.flows.keys()]) this.removeFlows(owner);
+    }
+
+    /** The machine stops at once. What is on its disk stays. */
+    powerOff(): void {
+        this.isOn = false;
+        this.loseFlows();
+        for (const path of [...this.netns.keys()]) this.endNetns(path);
+        this.links.clear();
+    }
+
+    powerOn(options: { readonly diskLost: boolean }): void {
+        this.isOn = true;
+        this.boots += 1;
+        if (options.diskLost) this.ports.clear();
+    }
+
+    #living(containerId: string): Container | undefined {
+        const netns = this.netns.get(`/run/netns/${containerId}`);
+        return netns?.hostIfName === undefined ? undefined : netns.container;
+    }
+
+    #flowsOf(containerId: string): readonly IpAddress[] {
+        return [...this.flows].flatMap(([owner, ips]) => (containerOf(owner) === containerId ? ips : []));
+    }
+}
+
+/** Of `pod/CONTAINER/INTERFACE`. */
+function containerOf(owner: string): string {
+    return owner.split("/")[1] ?? "";
+}
+
+/** The addresses that the spoof guard lets a Pod send from. */
+function sourcesOf({ flows }: FlowSet): readonly IpAddress[] {
+    const found = new Map<string, IpAddress>();
+    for (const { match } of flows) {
+        const { in_port, eth_src, ipv4_src, ipv6_src } = match as Readonly<Record<string, unknown>>;
+        if (in_port === undefined || eth_src === undefined) continue;
+        if (typeof ipv4_src === "bigint") found.set(`4 ${ipv4_src}`, { family: 4, value: ipv4_src });
+        // The unspecified address is everybody's.
+        if (typeof ipv6_src === "bigint" && ipv6_src !== 0n && ipv6_src >> 118n !== 0x3fan)
+            found.set(`6 ${ipv6_src}`, { family: 6, value: ipv6_src });
+    }
+    return [...found.values()];
+}

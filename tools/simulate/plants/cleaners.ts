@@ -1,0 +1,123 @@
+import { type IpAllocation, ipAllocations } from "@antrea/crd";
+import { type Node, type Pod, pods } from "@antrea/kube";
+import { controllerUser } from "../api/rules.ts";
+import { kindOf } from "../api/server.ts";
+import { type World } from "../world.ts";
+import { type PlantedBug } from "./index.ts";
+
+const podKind = kindOf("v1", "pods");
+const nodeKind = kindOf("v1", "nodes");
+
+/** Cleaners that trust what is late or means something else: the largest group of published defects. */
+export const cleaners: Readonly<Record<string, PlantedBug>> = {
+    "startup-cleaner-trusts-pod-status": {
+        source: "https://github.com/antrea-io/antrea/issues/8239",
+        what: "at its start the agent frees claims whose address the Pod's status does not have yet",
+        plant: {
+            agent: (agent, world, { machine, agentLine }) => {
+                world.time.after(1_500, () => void clean());
+                const clean = async (): Promise<void> => {
+                    for (const claim of agent.pools.own.list()) {
+                        const { namespace = "", name = "" } = claim.spec.pod ?? {};
+                        const pod = await agentLine?.api.find(pods, { namespace, name });
+                        if (agent.isKilled || pod?.status?.podIPs?.some(({ ip }) => ip === claim.spec.address) === true)
+                            continue;
+                        if (claim.spec.owner.kind !== "Pod" || !machine.isOn) continue;
+                        await agentLine?.api
+                            .delete(ipAllocations, { name: claim.metadata?.name ?? "" })
+                            .catch(() => undefined);
+                    }
+                };
+            },
+        },
+    },
+    "cleaner-knows-pods-by-name": {
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/176",
+        what: "a moment after a Pod is gone all claims of its name are freed, also those of the Pod that has the name now",
+        plant: {
+            world: (world) => {
+                world.server.store.onChange(({ kind, before, after }) => {
+                    if (kind !== podKind || after !== undefined) return;
+                    const { namespace, name } = before?.object.metadata ?? {};
+                    world.time.after(1_000, () =>
+                        freeAll(world, ({ spec: { pod } }) => pod?.namespace === namespace && pod?.name === name),
+                    );
+                });
+            },
+        },
+    },
+    "cleaner-frees-pending-pods": {
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/162",
+        what: "a periodic cleaner frees claims of Pods that are not Running",
+        plant: {
+            world: (world) =>
+                periodically(world, 5_000, () =>
+                    freeAll(world, ({ spec: { pod } }) => {
+                        const live = world.server.store.get(podKind, `${pod?.namespace}/${pod?.name}`)?.object as
+                            Pod | undefined;
+                        return pod !== undefined && live?.status?.phase !== "Running";
+                    }),
+                ),
+        },
+    },
+    "cleaner-takes-unreachable-for-gone": {
+        source: "https://github.com/spidernet-io/spiderpool/issues/3751",
+        what: "claims of a Node that cannot be reached are freed while its containers run on",
+        plant: {
+            world: (world) =>
+                periodically(world, 5_000, () =>
+                    freeAll(world, ({ spec: { pod } }) => world.station(pod?.nodeName ?? "")?.isCut === true),
+                ),
+        },
+    },
+    "cleaner-keeps-an-old-node-list": {
+        source: "https://github.com/projectcalico/calico/issues/12257",
+        what: "the cleaner never learns that a Node is there again, and takes the claims of that name for leaked",
+        plant: {
+            world: (world) => {
+                const gone = new Set<string>();
+                world.server.store.onChange(({ kind, key, before, after }) => {
+                    if (kind === nodeKind && after === undefined && (before?.object as Node).metadata !== undefined)
+                        gone.add(key);
+                });
+                periodically(world, 5_000, () => freeAll(world, ({ spec: { pod } }) => gone.has(pod?.nodeName ?? "")));
+            },
+        },
+    },
+    "claims-of-lost-nodes-stay": {
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/75",
+        what: "nobody frees what a Node held that does not come back",
+        plant: { withoutCleaner: true },
+    },
+    "agent-does-not-look-for-leaks": {
+        source: "https://github.com/antrea-io/antrea/issues/3384",
+        what: "what the runtime never deletes, or an agent forgets as it is restarted, stays claimed",
+        plant: {
+            agent: (agent) => {
+                agent.pools.reconcile = () => Promise.resolve();
+            },
+        },
+    },
+};
+
+function periodically(world: World, ms: number, work: () => void): void {
+    world.time.after(ms, () => {
+        work();
+        periodically(world, ms, work);
+    });
+}
+
+function freeAll(world: World, isToBeFreed: (claim: IpAllocation) => boolean): void {
+    for (const [name, claim] of [...world.truth.claims]) {
+        if (claim.spec.pod === undefined || !isToBeFreed(claim)) continue;
+        const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
+        const { pod: _, ...spec } = claim.spec;
+        const user = { name: controllerUser };
+        if (spec.owner.kind !== "StatefulSet") void world.request({ method: "DELETE", path }, user);
+        else
+            void world.request(
+                { method: "PUT", path, body: JSON.stringify({ ...claim, spec: { ...spec, state: "Reserved" } }) },
+                user,
+            );
+    }
+}

@@ -1,0 +1,13 @@
+import { type Plant } from "../world.ts";
+import { cleaners } from "./cleaners.ts";
+import { claimers } from "./claimers.ts";
+
+/** A published defect, or what comes nearest to it here, as a change to what was built. */
+export interface PlantedBug {
+    /** Where it was published. */
+    readonly source: string;
+    readonly what: string;
+    readonly plant: Plant;
+}
+
+export const plants: Readonly<Record<string, PlantedBug>> = { ...cleaners, ...claimers };

@@ -1,0 +1,143 @@
+import { noFaults, noWatchFaults } from "./api/faults.ts";
+import { actionsOf, back, perform, type Action } from "./actions.ts";
+import { unsettled } from "./check/settled.ts";
+import { type Violation } from "./check/truth.ts";
+import { noRuntimeFaults } from "./cluster/kubelet.ts";
+import { useNamespaces } from "./machine/pod-end.ts";
+import { Random } from "./time/random.ts";
+import { takeOverGlobals } from "./time/virtual-time.ts";
+import { World, type Plant } from "./world.ts";
+
+export interface RunOptions {
+    readonly seed: number;
+    /** After so many steps nothing new is done, and all must come to rest. */
+    readonly steps: number;
+    /** Of the seed's actions only these, by number. Default all. */
+    readonly only?: readonly number[] | undefined;
+    readonly tell?: ((line: string) => void) | undefined;
+    readonly plant?: Plant | undefined;
+}
+
+export interface RunResult {
+    readonly seed: number;
+    readonly violations: readonly Violation[];
+    readonly steps: number;
+    readonly events: number;
+    /** Virtual. */
+    readonly seconds: number;
+    /** Numbers of the actions that were done. */
+    readonly actions: readonly number[];
+    readonly counters: Readonly<Record<string, number>>;
+}
+
+const maxActions = 2_000;
+/** When nothing is done any more, all must have come to rest after this long. */
+const restMs = 900_000;
+const lookMs = 15_000;
+
+let current: World | undefined;
+let unexpected: ((error: unknown) => void) | undefined;
+
+/** Once, before the first run: time and chance are virtual from here on, in the whole process. */
+export function prepareProcess(): void {
+    const idle = { time: new World({ seed: 0 }).time, random: new Random(0) };
+    takeOverGlobals(() => current ?? idle);
+    useNamespaces((path) => current?.netns(path));
+    process.on("unhandledRejection", (error) => unexpected?.(error));
+}
+
+/** One seed from its beginning to its rest, or to the first violation. */
+export async function run(options: RunOptions): Promise<RunResult> {
+    const { seed, steps: maxSteps, only, tell, plant } = options;
+    const world = new World({ seed, tell, plant });
+    current = world;
+    unexpected = (error) => world.truth.violated("no failure is left unseen", String((error as Error).stack ?? error));
+    const failed = (): boolean => world.truth.violations.length > 0;
+    const all = actionsOf(seed, maxActions);
+    const done: number[] = [];
+    let at = 0;
+    const next = (): void => {
+        const index = at;
+        const action: Action | undefined = all[index];
+        at += 1;
+        if (action === undefined) return;
+        world.time.after(action.afterMs, () => {
+            if (world.steps >= maxSteps || failed()) return;
+            if (only === undefined || only.includes(index)) {
+                done.push(index);
+                void perform(action, world);
+            }
+            if (only === undefined || index < Math.max(...only)) next();
+            else world.time.after(60_000, () => (world.steps = Math.max(world.steps, maxSteps)));
+        });
+    };
+    void setUp(world).then(next);
+    await world.time.run(() => failed() || world.steps >= maxSteps);
+    if (!failed()) await rest(world, failed);
+    world.end();
+    // What ends with it ends in its own time, not in that of the next seed.
+    for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    const { steps } = world;
+    return {
+        ...{ seed, steps, violations: world.truth.violations, events: world.time.events, actions: done },
+        ...{ seconds: world.time.now / 1000, counters: world.counters.all() },
+    };
+}
+
+async function setUp(world: World): Promise<void> {
+    const post = (path: string, object: unknown): Promise<unknown> =>
+        world.request({ method: "POST", path, body: JSON.stringify(object) });
+    for (const name of ["default", "kube-system"]) await post("/api/v1/namespaces", { metadata: { name } });
+    const spec = { cidrs: ["10.96.0.0/16"] };
+    await post("/apis/networking.k8s.io/v1/servicecidrs", { metadata: { name: "kubernetes" }, spec });
+    for (let left = 2 + world.random.below(3), at = 0; at < left; at += 1) {
+        await world.register(world.addStation(`node-${at}`, at));
+    }
+    for (const replica of world.webhooks) world.startWebhook(replica);
+    for (const replica of world.controllers) world.startController(replica);
+    for (const station of world.stations) world.startAgent(station);
+    await world.time.sleep(2_000);
+    const pool = (name: string, ipVersion: number, range: unknown): Promise<unknown> =>
+        post("/apis/crd.antrea.io/v1alpha2/ippools", { metadata: { name }, spec: { ipVersion, ipRanges: [range] } });
+    const gateway = "10.10.0.1";
+    await pool("pool-0", 4, {
+        start: "10.10.0.30",
+        end: `10.10.0.${33 + world.random.below(8)}`,
+        gateway,
+        prefixLength: 24,
+    });
+    const v6 = { start: "fd00:10::30", end: "fd00:10::38", gateway: "fd00:10::1", prefixLength: 64 };
+    await pool("pool-6", 6, v6);
+}
+
+/** Nothing new is done, all faults end, all comes back that will: what is left must be as it should be. */
+async function rest(world: World, failed: () => boolean): Promise<void> {
+    world.step(() => "--- rest");
+    const heal = async (): Promise<void> => {
+        world.requests = noFaults;
+        world.watches = noWatchFaults;
+        world.runtime = noRuntimeFaults;
+        for (const line of world.lines) line.cut(false);
+        for (const replica of world.webhooks) world.startWebhook(replica);
+        for (const replica of world.controllers) world.startController(replica);
+        for (const station of world.stations) {
+            if (station.isCut) world.cut(station, false);
+            if (!station.isLost) await back(world, station, false);
+            world.startAgent(station);
+            if (station.machine.isOn) station.kubelet.resync();
+        }
+        await world.workloads.resync();
+    };
+    const until = world.time.now + restMs;
+    let problems: readonly string[] = ["it was not looked yet"];
+    let atRest = false;
+    const look = (): void => {
+        problems = unsettled(world);
+        if (problems.length === 0) atRest = true;
+        else world.time.after(lookMs, look);
+    };
+    void heal();
+    world.time.after(2 * lookMs, look);
+    await world.time.run(() => failed() || atRest || world.time.now > until);
+    if (!failed() && !atRest) for (const problem of problems) world.truth.violated("all comes to rest", problem);
+}

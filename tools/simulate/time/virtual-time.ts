@@ -1,0 +1,172 @@
+import { type Clock } from "@antrea/runtime";
+import { type Random } from "./random.ts";
+
+/** Something that happens at a moment, unless it is cancelled before. */
+export interface Timer {
+    readonly at: number;
+    readonly order: number;
+    callback: (() => void) | undefined;
+}
+
+/** The real one: what comes between two events of virtual time takes its turn of the event loop. */
+const nextTurn = setImmediate;
+
+/**
+ * Time that passes only when nothing is left to do: from one event to the next, each followed by everything that
+ * promises make of it. Events of one moment come in the order in which they were asked for.
+ */
+export class VirtualTime {
+    /** Milliseconds since the start. */
+    now = 0;
+    /** Events so far. */
+    events = 0;
+    readonly #heap: Timer[] = [];
+    readonly #epoch: number;
+    #order = 0;
+
+    constructor(epoch: number = Date.UTC(2026, 0, 1)) {
+        this.#epoch = epoch;
+    }
+
+    get wall(): number {
+        return this.#epoch + this.now;
+    }
+
+    /** Calls back after that time. */
+    after(ms: number, callback: () => void): Timer {
+        return this.at(this.now + (ms > 0 ? ms : 0), callback);
+    }
+
+    /** Calls back at that moment; of several for the same moment the first that was asked for comes first. */
+    at(at: number, callback: () => void): Timer {
+        const timer: Timer = { at, order: (this.#order += 1), callback };
+        push(this.#heap, timer);
+        return timer;
+    }
+
+    sleep(ms: number): Promise<void> {
+        return new Promise((resolve) => void this.after(ms, resolve));
+    }
+
+    /** A clock whose wall time is that much off. */
+    clock(skew: () => number = () => 0): Clock {
+        return {
+            now: () => Math.floor(this.wall + skew()),
+            monotonic: () => this.now,
+            after: (ms, callback) => {
+                const timer = this.after(ms, callback);
+                return { [Symbol.dispose]: () => cancel(timer) };
+            },
+        };
+    }
+
+    /** Lets events happen until `isOver`, which is asked between any two, or nothing is left to happen. */
+    run(isOver: () => boolean): Promise<void> {
+        return new Promise((resolve, reject) => {
+            const turn = (): void => {
+                try {
+                    if (isOver() || !this.#step()) return resolve();
+                } catch (error) {
+                    // What an event throws is a defect of the simulator.
+                    return reject(error as Error);
+                }
+                nextTurn(turn);
+            };
+            nextTurn(turn);
+        });
+    }
+
+    #step(): boolean {
+        for (;;) {
+            const timer = pop(this.#heap);
+            if (timer === undefined) return false;
+            const { callback } = timer;
+            if (callback === undefined) continue;
+            timer.callback = undefined;
+            this.now = timer.at;
+            this.events += 1;
+            callback();
+            return true;
+        }
+    }
+}
+
+export function cancel(timer: Timer | undefined): void {
+    if (timer !== undefined) timer.callback = undefined;
+}
+
+function isBefore(one: Timer, other: Timer): boolean {
+    return one.at < other.at || (one.at === other.at && one.order < other.order);
+}
+
+function push(heap: Timer[], timer: Timer): void {
+    let at = heap.length;
+    heap.push(timer);
+    while (at > 0) {
+        const parent = (at - 1) >> 1;
+        const above = heap[parent] as Timer;
+        if (!isBefore(timer, above)) break;
+        heap[at] = above;
+        at = parent;
+    }
+    heap[at] = timer;
+}
+
+function pop(heap: Timer[]): Timer | undefined {
+    const top = heap[0];
+    const last = heap.pop();
+    if (top === undefined || last === undefined || top === last) return top;
+    let at = 0;
+    for (;;) {
+        let child = 2 * at + 1;
+        const left = heap[child];
+        if (left === undefined) break;
+        const right = heap[child + 1];
+        let least = left;
+        if (right !== undefined && isBefore(right, left)) {
+            least = right;
+            child += 1;
+        }
+        if (!isBefore(least, last)) break;
+        heap[at] = least;
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/**
+ * Puts virtual time and seeded chance in the place of the process's own, for good: the code under test asks for either by
+ * its global names too. `current` is what they mean now; it changes from seed to seed.
+ */
+export function takeOverGlobals(current: () => { readonly time: VirtualTime; readonly random: Random }): void {
+    const RealDate = Date;
+    class VirtualDate extends RealDate {
+        constructor(...args: readonly unknown[]) {
+            // The parameters of Date are what its constructor makes of them.
+            super(...((args.length === 0 ? [current().time.wall] : args) as [number]));
+        }
+
+        static override now(): number {
+            return Math.floor(current().time.wall);
+        }
+    }
+    const set = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): Timer =>
+        current().time.after(ms, () => callback(...args));
+    Object.assign(globalThis, {
+        Date: VirtualDate,
+        setTimeout: set,
+        clearTimeout: cancel,
+        // Nothing under test uses it; what would must not run by real time.
+        setInterval: undefined,
+    });
+    Object.defineProperty(performance, "now", { value: () => current().time.now });
+    Object.defineProperty(Math, "random", { value: () => current().random.next() });
+    Object.defineProperty(crypto, "randomUUID", { value: () => current().random.uuid() });
+    AbortSignal.timeout = (ms) => {
+        const controller = new AbortController();
+        const reason = (): DOMException => new DOMException("The operation was aborted due to timeout", "TimeoutError");
+        current().time.after(ms, () => controller.abort(reason()));
+        return controller.signal;
+    };
+}

@@ -1,0 +1,37 @@
+import "./hooks.ts";
+// As a type only: the code must not be loaded before the hooks are there.
+import type { RunResult } from "./simulation.ts";
+
+/** What the process that hands out seeds asks for. */
+export interface Order {
+    readonly seed: number;
+    readonly steps: number;
+    /** Runs that a failure may be shrunk by. */
+    readonly shrinkRuns: number;
+    readonly plant?: string | undefined;
+}
+
+export interface Delivery {
+    readonly result: RunResult;
+    readonly shrunk: RunResult | undefined;
+}
+
+const { prepareProcess, run } = await import("./simulation.ts");
+const { shrink } = await import("./shrink.ts");
+const { plants } = await import("./plants/index.ts");
+
+prepareProcess();
+process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
+    const work = async (): Promise<void> => {
+        const plant = name === undefined ? undefined : plants[name]?.plant;
+        const result = await run({ seed, steps, plant });
+        const isShrunk = result.violations.length > 0 && shrinkRuns > 0;
+        const shrunk = isShrunk ? await shrink(result, { seed, steps, plant }, shrinkRuns) : undefined;
+        process.send?.({ result, shrunk } satisfies Delivery);
+    };
+    work().catch((error: unknown) => {
+        process.stderr.write(`seed ${seed}: ${(error as Error).stack ?? String(error)}\n`);
+        process.exit(2);
+    });
+});
+process.send?.("ready");

@@ -1,0 +1,328 @@
+import { type EventInput } from "@antrea/kube";
+import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
+import { Line } from "./api/line.ts";
+import { Refusal } from "./api/answer.ts";
+import { agentUser, checkPolicies, controllerUser, type User, type Write } from "./api/rules.ts";
+import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
+import { type Change } from "./api/store.ts";
+import { Counters } from "./check/counters.ts";
+import { Sticky } from "./check/sticky.ts";
+import { Truth } from "./check/truth.ts";
+import { Agent } from "./cluster/agent.ts";
+import { Controller } from "./cluster/controller.ts";
+import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
+import { historyLogger } from "./cluster/quiet.ts";
+import { Webhook } from "./cluster/webhook.ts";
+import { Workloads } from "./cluster/workloads.ts";
+import { Machine, type Netns } from "./machine/machine.ts";
+import { Random } from "./time/random.ts";
+import { VirtualTime } from "./time/virtual-time.ts";
+
+export interface WorldOptions {
+    readonly seed: number;
+    /** Told of each line of the history. Default: nothing is made of it. */
+    readonly tell?: ((line: string) => void) | undefined;
+    /** Changes a part of the product, to see whether that is found. */
+    readonly plant?: Plant | undefined;
+}
+
+/** A defect that is planted in what was built. */
+export interface Plant {
+    /** Told of each start of an agent. */
+    readonly agent?: (agent: Agent, world: World, station: Station) => void;
+    /** Told of the cluster before anything of it runs. */
+    readonly world?: (world: World) => void;
+    /** The controller frees nothing of Nodes that are gone. */
+    readonly withoutCleaner?: boolean;
+}
+
+/** One Node with what runs on it. */
+export interface Station {
+    readonly machine: Machine;
+    readonly kubelet: Kubelet;
+    agent: Agent | undefined;
+    agentLine: Line | undefined;
+    kubeletLine: Line;
+    isCut: boolean;
+    /** How far its wall clock is off. */
+    skewMs: number;
+    /** It will not come back. */
+    isLost: boolean;
+}
+
+/** One replica of a program of the cluster. */
+export interface Replica<T> {
+    readonly name: string;
+    process: T | undefined;
+    line: Line | undefined;
+    skewMs: number;
+}
+
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const nodeKind = kindOf("v1", "nodes");
+const reviewMs = { ippools: 5_000, others: 2_000 } as const;
+const cleanIntervalMs = 60_000;
+
+/** A cluster in one process: API server, Nodes, our programs and what surrounds them. */
+export class World {
+    readonly time: VirtualTime = new VirtualTime();
+    readonly random: Random;
+    readonly server: ApiServer;
+    readonly truth: Truth = new Truth({ isClaimed: (name) => !name.startsWith("10.50.") });
+    readonly sticky: Sticky;
+    readonly counters: Counters = new Counters();
+    readonly stations: Station[] = [];
+    readonly controllers: readonly Replica<Controller>[];
+    readonly webhooks: readonly Replica<Webhook>[];
+    readonly workloads: Workloads;
+    requests: RequestFaults = noFaults;
+    watches: WatchFaults = noWatchFaults;
+    runtime: RuntimeFaults = noRuntimeFaults;
+    /** The API server knows of our webhooks. */
+    hasWebhooks = true;
+    steps = 0;
+    readonly #seed: number;
+    readonly #tell: ((line: string) => void) | undefined;
+    readonly #plant: Plant;
+    #starts = 0;
+
+    constructor({ seed, tell, plant = {} }: WorldOptions) {
+        this.#seed = seed;
+        this.#tell = tell;
+        this.#plant = plant;
+        this.random = new Random(seed, 1);
+        this.server = new ApiServer(this.time, new Random(seed, 2));
+        this.sticky = new Sticky(this.truth, this.server.store);
+        this.workloads = new Workloads({
+            ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
+            isSchedulable: (name) => this.station(name)?.machine.isOn === true && !this.station(name)?.isCut,
+        });
+        this.server.policies = checkPolicies;
+        this.server.admission = (write) => this.#review(write);
+        this.server.store.onChange((change) => this.#changed(change));
+        const replica = (name: string) => ({ name, process: undefined, line: undefined, skewMs: 0 });
+        this.controllers = [replica("controller-0"), replica("controller-1")];
+        this.webhooks = [replica("webhook-0")];
+        plant.world?.(this);
+    }
+
+    station(name: string): Station | undefined {
+        return this.stations.find(({ machine }) => machine.name === name);
+    }
+
+    /** The namespace of that path, on whichever Node. */
+    netns(path: string): Netns | undefined {
+        for (const { machine } of this.stations) {
+            const found = machine.netns.get(path);
+            if (found !== undefined) return found;
+        }
+        return undefined;
+    }
+
+    readonly step = (what: () => string): void => {
+        this.steps += 1;
+        this.say(what);
+    };
+
+    readonly say = (what: () => string): void => {
+        this.#tell?.(`${(this.time.now / 1000).toFixed(3).padStart(9)} ${what()}`);
+    };
+
+    /** A request of a person or a program that has no accidents. */
+    async request(request: ApiRequest, user: User = { name: "user" }): Promise<unknown> {
+        const { status, body } = await this.server.handle(request, user);
+        this.step(
+            () =>
+                `${user.name}: ${request.method} ${request.path} ${request.body ?? ""} -> ${status}${status < 300 ? "" : ` ${body}`}`,
+        );
+        return status < 300 ? (JSON.parse(body) as unknown) : undefined;
+    }
+
+    addStation(name: string, at: number): Station {
+        const machine = new Machine(this.truth, {
+            ...{ name, podCidr: `10.50.${at}.0/24`, address: `192.168.0.${10 + at}` },
+        });
+        const kubelet = new Kubelet({
+            ...{ machine, store: this.server.store, truth: this.truth, sticky: this.sticky, time: this.time },
+            ...{ random: new Random(this.#seed, 100 + at), counters: this.counters, step: this.step },
+            line: () => station.kubeletLine,
+            agent: () => (station.agent?.isKilled === true ? undefined : station.agent),
+            faults: () => this.runtime,
+            isCut: () => station.isCut,
+        });
+        const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
+        const station: Station = {
+            ...{ machine, kubelet, kubeletLine, agent: undefined, agentLine: undefined },
+            ...{ isCut: false, skewMs: 0, isLost: false },
+        };
+        this.stations.push(station);
+        return station;
+    }
+
+    startAgent(station: Station): void {
+        const { machine } = station;
+        if (!machine.isOn || (station.agent !== undefined && !station.agent.isKilled)) return;
+        const name = `agent-${machine.name}`;
+        const line = this.#line(name, { name: agentUser, node: machine.name }, () => station.skewMs);
+        line.cut(station.isCut);
+        station.agentLine = line;
+        station.agent = new Agent({
+            ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
+            ...{ random: this.#nextRandom(), logger: historyLogger(this.say, name), record: this.#record },
+        });
+        this.#plant.agent?.(station.agent, this, station);
+    }
+
+    killAgent(station: Station): void {
+        station.agent?.kill();
+    }
+
+    startController(replica: Replica<Controller>): void {
+        if (replica.process !== undefined) return;
+        this.#starts += 1;
+        const line = this.#line(replica.name, { name: controllerUser }, () => replica.skewMs);
+        replica.line = line;
+        replica.process = new Controller(
+            {
+                ...{ line, clock: this.time.clock(() => replica.skewMs), record: this.#record },
+                logger: historyLogger(this.say, replica.name),
+            },
+            {
+                ...{ identity: `${replica.name}-${this.#starts}`, intervalMs: cleanIntervalMs },
+                withoutCleaner: this.#plant.withoutCleaner,
+            },
+        );
+    }
+
+    startWebhook(replica: Replica<Webhook>): void {
+        if (replica.process !== undefined) return;
+        const line = this.#line(replica.name, { name: "webhook" }, () => 0);
+        replica.line = line;
+        replica.process = new Webhook({ line, logger: historyLogger(this.say, replica.name) });
+    }
+
+    kill(replica: Replica<{ kill(): void }>): void {
+        replica.process?.kill();
+        replica.process = undefined;
+    }
+
+    cut(station: Station, isCut: boolean): void {
+        station.isCut = isCut;
+        station.agentLine?.cut(isCut);
+        station.kubeletLine.cut(isCut);
+        if (!isCut && station.machine.isOn) station.kubelet.resync();
+    }
+
+    powerOff(station: Station): void {
+        this.killAgent(station);
+        station.kubelet.stop();
+        station.kubeletLine.kill();
+        station.machine.powerOff();
+    }
+
+    async powerOn(station: Station, options: { readonly diskLost: boolean }): Promise<void> {
+        const { machine } = station;
+        if (machine.isOn) return;
+        machine.powerOn(options);
+        station.kubeletLine = this.#line(`kubelet-${machine.name}`, { name: `system:node:${machine.name}` }, () => 0);
+        station.kubeletLine.cut(station.isCut);
+        await this.register(station);
+        station.kubelet.resync();
+        this.startAgent(station);
+    }
+
+    /** kubelet makes its Node object if there is none. */
+    async register({ machine }: Station): Promise<void> {
+        if (this.server.store.get(nodeKind, machine.name) !== undefined) return;
+        const spec = { podCIDR: machine.podCidr, podCIDRs: [machine.podCidr] };
+        const body = JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: machine.name }, spec });
+        await this.request({ method: "POST", path: "/api/v1/nodes", body });
+        const status = { addresses: [{ type: "InternalIP", address: machine.address }] };
+        const path = `/api/v1/nodes/${machine.name}/status`;
+        await this.request({ method: "PATCH", path, body: JSON.stringify({ status }) });
+    }
+
+    /** All programs stop; what they were doing is over. */
+    end(): void {
+        for (const station of this.stations) {
+            this.killAgent(station);
+            station.kubelet.stop();
+            station.kubeletLine.kill();
+        }
+        for (const replica of [...this.controllers, ...this.webhooks]) this.kill(replica);
+    }
+
+    get lines(): readonly Line[] {
+        const replicas = [...this.controllers, ...this.webhooks].map(({ line }) => line);
+        return [...this.stations.map(({ agentLine }) => agentLine), ...replicas].filter((line) => line !== undefined);
+    }
+
+    #line(name: string, user: User, skew: () => number): Line {
+        return new Line(
+            {
+                ...{ time: this.time, random: this.#nextRandom(), server: this.server, counters: this.counters },
+                ...{ step: this.step, faults: () => ({ requests: this.requests, watches: this.watches }) },
+            },
+            { name, user, clock: this.time.clock(skew) },
+        );
+    }
+
+    #nextRandom(): Random {
+        this.#starts += 1;
+        return new Random(this.#seed, 1000 + this.#starts);
+    }
+
+    readonly #record = (event: EventInput): void => {
+        this.counters.count(`event.${event.reason}`);
+        this.say(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
+    };
+
+    #changed(change: Change): void {
+        if (change.kind === claimKind) this.truth.changed(change);
+        this.sticky.changed(change);
+        this.workloads.changed(change);
+        for (const { kubelet } of this.stations) kubelet.changed(change);
+    }
+
+    #review(write: Write): Promise<void> | undefined {
+        if (!this.hasWebhooks) return undefined;
+        const { plural } = write.kind.resource;
+        const isPool = plural === "ippools" && write.subresource === "";
+        const isWorkload =
+            (plural === "pods" && write.operation === "CREATE") ||
+            (["statefulsets", "deployments", "namespaces"].includes(plural) &&
+                write.operation !== "DELETE" &&
+                write.subresource === "");
+        if (!isPool && !isWorkload) return undefined;
+        if (write.operation === "UPDATE" && isPool && write.before !== undefined && sameSpec(write)) return undefined;
+        return this.#ask(write, isPool);
+    }
+
+    async #ask(write: Write, mustAnswer: boolean): Promise<void> {
+        const webhook = this.webhooks[0]?.process;
+        const limit = AbortSignal.timeout(mustAnswer ? reviewMs.ippools : reviewMs.others);
+        const late = new Promise<never>((_, reject) =>
+            limit.addEventListener("abort", () => reject(new Refusal(500, "failed calling webhook: timeout")), {
+                once: true,
+            }),
+        );
+        late.catch(() => undefined);
+        try {
+            if (webhook === undefined) throw new Refusal(500, "failed calling webhook: no endpoints");
+            const { refused } = await Promise.race([webhook.review(write, limit), late]);
+            this.counters.count(refused === undefined ? "review.allowed" : "review.refused");
+            if (refused !== undefined) throw new Denied(refused.reason === "Forbidden" ? 403 : 422, refused.message);
+        } catch (error) {
+            if (error instanceof Denied) throw error;
+            this.counters.count("review.unanswered");
+            if (mustAnswer) throw new Refusal(500, `failed calling webhook: ${(error as Error).message}`);
+        }
+    }
+}
+
+class Denied extends Refusal {}
+
+function sameSpec({ before, after }: Write): boolean {
+    const spec = (object: unknown): string => JSON.stringify((object as { readonly spec?: unknown }).spec);
+    return spec(before) === spec(after);
+}
