@@ -2,6 +2,15 @@ const shownCharacters = 80;
 
 /** Any value as it shall stand in an error message: JSON, escaped, and cut so that hostile input cannot fill a log. */
 export function shown(value: unknown): string {
-    const text = value === undefined ? "nothing" : JSON.stringify(value);
+    const text = value === undefined ? "nothing" : jsonOf(value);
     return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+}
+
+function jsonOf(value: unknown): string {
+    try {
+        return JSON.stringify(value);
+    } catch {
+        // JSON.parse takes any depth; JSON.stringify needs stack for each level.
+        return "a value of too many levels";
+    }
 }

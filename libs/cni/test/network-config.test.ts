@@ -56,6 +56,11 @@ describe("parseNetworkConfig", () => {
         ["no version", { cniVersion: undefined }, "INCOMPATIBLE_CNI_VERSION cniVersion: nothing is not one of"],
         ["version 0.2.0", { cniVersion: "0.2.0" }, 'cniVersion: "0.2.0" is not one of the supported versions 0.3.0'],
         ["version 2.0.0", { cniVersion: "2.0.0" }, "INCOMPATIBLE_CNI_VERSION"],
+        [
+            "a version of too many levels",
+            `{"cniVersion":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+            "INCOMPATIBLE_CNI_VERSION cniVersion: a value of too many levels is not one of",
+        ],
         ["no name", { name: "" }, 'INVALID_NETWORK_CONFIG name: "" must be a non-empty string'],
         ["a name with a slash", { name: "a/b" }, 'name: "a/b" must start with a letter or digit'],
         ["a type that is a number", { type: 5 }, "type: 5 must be a string"],

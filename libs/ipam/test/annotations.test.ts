@@ -15,6 +15,14 @@ describe("readPoolNames", () => {
     ])("%s", (_name, text, names, problems) => {
         expect(readPoolNames(text)).toEqual({ names, problems });
     });
+
+    it("as many as an annotation has room for, within a moment", () => {
+        const names = Array.from({ length: 50_000 }, (_, at) => at.toString(36));
+        const began = performance.now();
+        expect(readPoolNames([...names, "0", "1"].join()).names).toHaveLength(50_000);
+        // Some 20 ms; comparing each with each took seconds.
+        expect(performance.now() - began).toBeLessThan(1_000);
+    });
 });
 
 describe("readPodIps", () => {
@@ -44,6 +52,12 @@ describe("readPodIps", () => {
         const { problems } = readPodIps(text);
         expect(problems).toHaveLength(1);
         expect(problems[0]).toContain(problem);
+    });
+
+    it("tells ten problems of many", () => {
+        const { problems } = readPodIps("x,".repeat(100_000));
+        expect(problems).toHaveLength(11);
+        expect(problems.at(-1)).toBe("what follows was not looked at");
     });
 });
 

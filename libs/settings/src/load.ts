@@ -79,6 +79,7 @@ function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed
     for (let pass = 0; pass < 8; pass += 1) {
         const result = spec.schema.safeParse(input);
         if (result.success) return { config: result.data, wrong, unknown };
+        refuseTooMany(spec.name, result.error.issues);
         for (const issue of result.error.issues) {
             const path = issue.path as Path;
             if (issue.code !== "unrecognized_keys") {
@@ -97,6 +98,16 @@ function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed
         "internal",
         `${spec.name}: values remain wrong after they were removed`,
     );
+}
+
+/** Each unknown key and wrong value is looked up in the file and taken out of it; no file of ours has so many. */
+const maxIssues = 200;
+
+function refuseTooMany(name: string, issues: readonly z.core.$ZodIssue[]): void {
+    const count = issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
+    if (count <= maxIssues) return;
+    const rule = `${count} of its keys and values are unknown or wrong; is it the file of another program?`;
+    throw new SettingsError("WRONG_VALUES", "caller", `${name} cannot be used: ${rule}`, { details: { findings: [] } });
 }
 
 function unknownKey(file: SettingsText, path: Path, keys: readonly string[]): string {

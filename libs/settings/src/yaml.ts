@@ -3,8 +3,8 @@ import { isNode, LineCounter, parseDocument } from "yaml";
 import { SettingsError } from "./errors.ts";
 import { type Path } from "./path.ts";
 
-/** Longer than any ConfigMap. */
-const maxCharacters = 1024 * 1024;
+/** Some hundred times the longest file that sets every key; the parser's time grows with the square of the keys. */
+const maxCharacters = 128 * 1024;
 
 /** A settings file as read, before any of its values is looked at. */
 export interface SettingsText {

@@ -24,7 +24,12 @@ describe("YAML", () => {
         ["a tab as indent", "nodeIPAM:\n\tenableNodeIPAM: true\n", /^antrea-controller\.conf: line 2, /],
         ["two documents", "apiPort: 1\n---\napiPort: 2\n", /^antrea-controller\.conf: line 2, /],
         ["too many aliases", `a: &a [${"x,".repeat(99)}]\nb: [${"*a,".repeat(200)}]\n`, /alias/],
-        ["too long a text", "#".repeat(1024 * 1024 + 1), /is longer than 1048576 characters/],
+        ["too long a text", "#".repeat(128 * 1024 + 1), /is longer than 131072 characters/],
+        [
+            "another program's file, at once",
+            Array.from({ length: 10_000 }, (_, at) => `k${at}: 1\n`).join(""),
+            /cannot be used: 10000 of its keys and values are unknown or wrong/,
+        ],
     ])("%s is refused", (_name, text, message) => {
         expect(errorOf(() => loadControllerConfig(text)).message).toMatch(message);
     });

@@ -57,6 +57,9 @@ function decodeMap(raw: unknown, type: MapType, path: string, diff: boolean): Va
     return new Map(pairs);
 }
 
+/** RFC 7047 section 5.1, <integer>: 64 bits with a sign. Beyond 2^53 the number is the nearest that there is. */
+const maxInteger = 2 ** 63;
+
 function decodeAtom(raw: unknown, type: AtomType, path: string): Atom {
     switch (type) {
         case "string":
@@ -64,7 +67,7 @@ function decodeAtom(raw: unknown, type: AtomType, path: string): Atom {
             if (typeof raw === type) return raw as string | boolean;
             break;
         case "integer":
-            if (Number.isInteger(raw)) return raw as number;
+            if (Number.isInteger(raw) && Math.abs(raw as number) <= maxInteger) return raw as number;
             break;
         case "real":
             if (Number.isFinite(raw)) return raw as number;

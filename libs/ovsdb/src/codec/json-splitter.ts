@@ -2,6 +2,9 @@ import { OvsdbError } from "./error.ts";
 
 const [braceOpen, braceClose, bracketOpen, bracketClose, quote, backslash] = [0x7b, 0x7d, 0x5b, 0x5d, 0x22, 0x5c];
 
+/** Messages of OVSDB have some twelve levels. What is much deeper could be parsed and then not be written down again. */
+const maxDepth = 100;
+
 /**
  * Cuts a stream of bytes into JSON objects: JSON-RPC 1.0 over a stream has no separators and no lengths (RFC 7047
  * section 4). All characters that matter are ASCII, and no byte of a longer UTF-8 sequence looks like one, so the scan
@@ -51,7 +54,7 @@ export class JsonSplitter {
             } else if (byte === quote) {
                 inString = true;
             } else if (byte === braceOpen || byte === bracketOpen) {
-                depth++;
+                if (++depth > maxDepth) throw badJson(`a message has more than ${maxDepth} levels`);
             } else if ((byte === braceClose || byte === bracketClose) && --depth === 0) {
                 yield this.#finish(chunk.subarray(start, at + 1));
                 start = -1;

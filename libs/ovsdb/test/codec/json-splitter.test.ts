@@ -71,6 +71,15 @@ describe("JsonSplitter", () => {
         expect(() => split(bytes, 60)).toThrow(expect.objectContaining({ code, fault: "peer" }));
     });
 
+    it("refuses a message of more than 100 levels, however deep it goes", () => {
+        const nested = (levels: number): Uint8Array =>
+            encoder.encode(`{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
+        expect(split([nested(100)], 1 << 20)).toHaveLength(1);
+        for (const levels of [101, 100_000]) {
+            expect(() => split([nested(levels)], 1 << 20)).toThrow(expect.objectContaining({ code: "BAD_JSON" }));
+        }
+    });
+
     it("takes many small messages in one chunk that is longer than the limit of one", () => {
         expect(split([encoder.encode('{"a":1}'.repeat(50))], 10)).toHaveLength(50);
     });

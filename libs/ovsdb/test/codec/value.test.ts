@@ -115,6 +115,7 @@ describe("values", () => {
         ["null", null, one("string"), "v must be of type string, not null"],
         ["a number for a string", 1, one("string"), "v must be of type string, not 1"],
         ["a fraction for an integer", 1.5, one("integer"), "v must be of type integer, not 1.5"],
+        ["more than 64 bits", 1e308, one("integer"), "v must be of type integer, not 1e+308"],
         ["text for a boolean", "true", one("boolean"), 'v must be of type boolean, not "true"'],
         ["a UUID that is short", ["uuid", "1"], one("uuid"), 'v must be ["uuid", "<UUID>"], not ["uuid","1"]'],
         ["a name for a UUID", ["named-uuid", "a"], one("uuid"), 'v must be ["uuid", "<UUID>"], not ["named-uuid","a"]'],
