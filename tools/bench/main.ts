@@ -17,12 +17,13 @@ import { Helper } from "./helper.ts";
 import { describeMachine, loadNow } from "./machine.ts";
 import { NodeUnderTest } from "./node-under-test.ts";
 import { PodNamespaces } from "./pod-namespaces.ts";
-import { explained, table, writeReport } from "./report.ts";
+import { explained, table, writePart, writeReport } from "./report.ts";
 import { type Result } from "./result.ts";
 
 const idleMs = 5_000;
 const nodeBenchmarks = ["calls", "plugin", "burst"];
-const wanted = process.argv.slice(2);
+const keepsPart = process.argv[2] === "--write";
+const wanted = process.argv.slice(keepsPart ? 3 : 2);
 const wants = (...names: readonly string[]): boolean =>
     wanted.length === 0 || wanted.some((name) => names.includes(name));
 
@@ -66,8 +67,10 @@ if (wants("webhook")) await measure("webhook with 10 to 10,000 pools", admission
 
 const all = explained(results);
 process.stdout.write(`\n${table(all)}\n`);
-if (wanted.length === 0) {
-    writeReport({ machine, loadBefore, seconds: (performance.now() - begin) / 1000, results: all });
+if (wanted.length === 0 || keepsPart) {
+    const run = { machine, loadBefore, seconds: (performance.now() - begin) / 1000, results: all };
+    if (wanted.length === 0) writeReport(run);
+    else writePart(run);
     process.stdout.write("\nwritten: docs/benchmarks/README.md, docs/benchmarks/latest.json\n");
 }
 process.exit(0);

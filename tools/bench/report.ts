@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "./paths.ts";
 import { explain } from "./reasons.ts";
@@ -28,20 +28,62 @@ export function table(results: readonly Result[]): string {
     return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
 }
 
-/** Writes docs/benchmarks/README.md and docs/benchmarks/latest.json. */
-export function writeReport(input: {
+export interface Run {
     readonly machine: ReadonlyMap<string, string>;
     readonly loadBefore: number;
     readonly seconds: number;
     readonly results: readonly Result[];
-}): void {
-    const folder = join(repository, "docs/benchmarks");
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "latest.json"), `${JSON.stringify(input.results, undefined, 4)}\n`);
-    writeFileSync(join(folder, "README.md"), page(input));
 }
 
-function page({ machine, loadBefore, seconds, results }: Parameters<typeof writeReport>[0]): string {
+const folder = join(repository, "docs/benchmarks");
+const latestFile = join(folder, "latest.json");
+const pageFile = join(folder, "README.md");
+
+/** Writes docs/benchmarks/README.md and docs/benchmarks/latest.json. */
+export function writeReport(run: Run): void {
+    const machine = [...run.machine].map(([name, value]) => `- ${name}: ${value}`);
+    write(run.results, [...machine, `- The run: ${runText(run)} (0 is a machine at rest)`]);
+}
+
+/** The same with the results of some benchmarks alone, in the place of their earlier ones. */
+export function writePart(run: Run): void {
+    const earlier = JSON.parse(readFileSync(latestFile, "utf8")) as readonly Result[];
+    const groups = [...new Set(run.results.map(({ id }) => groupOf(id)))];
+    const notes = machineSection(readFileSync(pageFile, "utf8")).filter(
+        (line) => !groups.some((group) => line.startsWith(`- \`${group}-…\`:`)),
+    );
+    const apart = groups.map((group) => `- \`${group}-…\`: in a run of their own, ${runText(run)}`);
+    write(inPlace(earlier, run.results), [...notes, ...apart]);
+}
+
+/** The results with those of some groups replaced, where these were, or else at the end. */
+export function inPlace(earlier: readonly Result[], results: readonly Result[]): readonly Result[] {
+    const groups = new Set(results.map(({ id }) => groupOf(id)));
+    const first = earlier.findIndex(({ id }) => groups.has(groupOf(id)));
+    const others = earlier.filter(({ id }) => !groups.has(groupOf(id)));
+    const at = first === -1 ? others.length : first;
+    return [...others.slice(0, at), ...results, ...others.slice(at)];
+}
+
+function groupOf(id: string): string {
+    return id.replace(/-.*$/, "");
+}
+
+function runText({ seconds, loadBefore }: Run): string {
+    return `${Math.round(seconds)} s; load average before it ${loadBefore.toFixed(2)}`;
+}
+
+function machineSection(text: string): readonly string[] {
+    return (/^## Machine\n\n((?:- .*\n)*)/m.exec(text)?.[1] ?? "").split("\n").filter((line) => line !== "");
+}
+
+function write(results: readonly Result[], machine: readonly string[]): void {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(latestFile, `${JSON.stringify(results, undefined, 4)}\n`);
+    writeFileSync(pageFile, page(results, machine));
+}
+
+function page(results: readonly Result[], machine: readonly string[]): string {
     const missed = results.filter((result) => result.holds === false);
     const peers = [...new Set(results.flatMap(({ against }) => (against === null ? [] : [against.what])))];
     const texts = Map.groupBy(missed, ({ reason = "", next = "" }) => `${reason} Next: ${next}`);
@@ -60,8 +102,7 @@ function page({ machine, loadBefore, seconds, results }: Parameters<typeof write
         ...(misses.length === 0 ? [] : ["## Missed goals", "", ...misses, ""]),
         "## Machine",
         "",
-        ...[...machine].map(([name, value]) => `- ${name}: ${value}`),
-        `- The run: ${Math.round(seconds)} s; load average before it ${loadBefore.toFixed(2)} (0 is a machine at rest)`,
+        ...machine,
         "",
         howToRead,
     ].join("\n");

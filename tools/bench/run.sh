@@ -3,6 +3,7 @@
 #   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes flows peers data-plane
 #                             bridging claims pool-add claims-at-rest webhook; of claims also
 #                             claims-{1,10,100,open,full,watched} alone
+#   run.sh --write BENCHMARK...   these, in the place of their results in what a whole run has written
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
 #
 # Builds what is missing, then goes on in network, mount and process namespaces of its own: nothing of the machine's

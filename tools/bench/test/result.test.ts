@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { explained, table } from "../report.ts";
+import { explained, inPlace, table } from "../report.ts";
 import { compared, comparison, fact, figure } from "../result.ts";
 import { inTurn, pairRatio, quantile } from "../statistics.ts";
 
@@ -76,5 +76,20 @@ describe("inTurn", () => {
             );
         }
         expect(order).toEqual(["ours", "peer", "peer", "ours"]);
+    });
+});
+
+describe("results of some benchmarks alone", () => {
+    const results = (...ids: readonly string[]) =>
+        ids.map((id) => figure({ id, what: id, value: 1, unit: "ms", max: 2 }));
+    const ids = (earlier: readonly string[], now: readonly string[]): readonly string[] =>
+        inPlace(results(...earlier), results(...now)).map(({ id }) => id);
+
+    it("stand where those of their groups stood", () => {
+        expect(ids(["a-1", "b-1", "b-2", "c-1", "b-3"], ["b-2", "b-4"])).toEqual(["a-1", "b-2", "b-4", "c-1"]);
+    });
+
+    it("of a new group stand at the end", () => {
+        expect(ids(["a-1", "b-1"], ["c-1", "d-1"])).toEqual(["a-1", "b-1", "c-1", "d-1"]);
     });
 });
