@@ -1,0 +1,82 @@
+import { setImmediate } from "node:timers/promises";
+import { getHeapStatistics } from "node:v8";
+import { isTypedRefusal, type Target } from "../target.ts";
+import { type Probes } from "./probes.ts";
+
+/** What became of one input. */
+export type Outcome =
+    | { readonly kind: "taken" | "refused" }
+    | { readonly kind: "crash" | "memory"; readonly key: string; readonly text: string };
+
+const freeBytes = 8 << 20;
+const defaultBytesPerByte = 2_048;
+
+/** Runs inputs, one at a time, and judges each. Branches are counted in `probes` until the next one. */
+export class Executor {
+    readonly #target: Target;
+    readonly #probes: Probes;
+    #stray: { readonly error: unknown } | undefined;
+
+    constructor(target: Target, probes: Probes) {
+        this.#target = target;
+        this.#probes = probes;
+        const keep = (error: unknown): void => {
+            this.#stray ??= { error };
+        };
+        // Most inputs are refused, and the stack of a refusal costs more than all else.
+        Error.stackTraceLimit = 0;
+        process.on("unhandledRejection", keep);
+        process.on("uncaughtException", keep);
+    }
+
+    async execute(input: Uint8Array): Promise<Outcome> {
+        this.#probes.clear();
+        this.#stray = undefined;
+        const before = heldBytes();
+        let outcome = await this.#run(input);
+        if (outcome.kind === "crash") outcome = await this.#withStack(input, outcome);
+        const allocated = heldBytes() - before;
+        const allowed = freeBytes + input.length * (this.#target.bytesPerByte ?? defaultBytesPerByte);
+        if (allocated > allowed && outcome.kind !== "crash") {
+            const text = `${input.length} bytes of input allocated ${allocated} bytes, at most ${allowed} are allowed`;
+            outcome = { kind: "memory", key: "memory", text };
+        }
+        return outcome;
+    }
+
+    async #withStack(input: Uint8Array, outcome: Outcome): Promise<Outcome> {
+        Error.stackTraceLimit = 20;
+        const again = await this.#run(input);
+        Error.stackTraceLimit = 0;
+        return again.kind === "crash" ? again : outcome;
+    }
+
+    async #run(input: Uint8Array): Promise<Outcome> {
+        try {
+            const pending = this.#target.run(input);
+            if (pending !== undefined) await pending;
+            // So that what is to be done in the next turn is done, and a rejection that nobody handles is told.
+            if (pending !== undefined) await setImmediate();
+        } catch (error) {
+            const isRefusal = this.#target.isRefusal ?? isTypedRefusal;
+            return isRefusal(error) ? { kind: "refused" } : crash(error);
+        }
+        return this.#stray === undefined ? { kind: "taken" } : crash(this.#stray.error);
+    }
+}
+
+function heldBytes(): number {
+    const { used_heap_size, external_memory } = getHeapStatistics();
+    return used_heap_size + external_memory;
+}
+
+/** Crashes are told apart by the error's class and code and the place that threw it. */
+function crash(error: unknown): Outcome {
+    if (!(error instanceof Error)) return { kind: "crash", key: `thrown ${typeof error}`, text: String(error) };
+    const lines = (error.stack ?? "").split("\n");
+    const place = lines.find((line) => /^\s+at .*\.mjs:/.test(line)) ?? "";
+    const code = "code" in error ? String(error.code) : "";
+    // Where a stack is full depends on the input.
+    const where = /call stack/.test(error.message) ? error.message : place.trim().replace(/:\d+\)?$/, "");
+    return { kind: "crash", key: `${error.name} ${code} ${where}`, text: error.stack ?? error.message };
+}

@@ -1,0 +1,111 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { parentPort, workerData } from "node:worker_threads";
+import { type Target } from "../target.ts";
+import { Executor } from "./executor.ts";
+import { Fuzzer } from "./fuzzer.ts";
+import { Mailbox } from "./mailbox.ts";
+import { type Order, type Report, type WorkerData } from "./messages.ts";
+
+const leakCheckMs = 5_000;
+const progressMs = 500;
+const maxGrowthBytes = 64 << 20;
+
+/** The life of a worker thread: fuzzes its target, or runs single inputs, as it is told. */
+export async function serve(target: Target): Promise<void> {
+    const mailbox = new Mailbox((workerData as WorkerData).mailbox);
+    const executor = new Executor(target, globalThis.antreaProbes);
+    const tell = (report: Report): void => parentPort?.postMessage(report);
+    const seeds = target.seeds().map((seed) => (typeof seed === "string" ? new TextEncoder().encode(seed) : seed));
+    parentPort?.on("message", (order: Order) => {
+        const work = order.kind === "fuzz" ? fuzz(order) : run(order.input);
+        work.catch((error: unknown) => {
+            tell({ kind: "failed", text: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+        });
+    });
+    tell({ kind: "ready" });
+
+    async function run(input: Uint8Array): Promise<void> {
+        mailbox.put(input);
+        const outcome = await executor.execute(input);
+        mailbox.rest();
+        tell({ kind: "outcome", outcome });
+    }
+
+    async function fuzz(order: Extract<Order, { kind: "fuzz" }>): Promise<void> {
+        const began = performance.now();
+        // The time is for mutations: what is known is run in any case.
+        let end = Infinity;
+        const heap = new HeapWatch();
+        const reported = new Set<string>();
+        let told = began;
+        const fuzzer: Fuzzer = new Fuzzer(
+            {
+                target,
+                probes: globalThis.antreaProbes,
+                executor,
+                announce: (input) => mailbox.put(input),
+                rest: () => mailbox.rest(),
+                added: (input) => tell({ kind: "added", input }),
+                found: (input, outcome) => {
+                    if (!reported.has(outcome.key)) tell({ kind: "found", input, outcome });
+                    reported.add(outcome.key);
+                },
+            },
+            {
+                seed: order.seed,
+                guided: order.guided,
+                goOn: (executions) => {
+                    const now = performance.now();
+                    if (now - told > progressMs) {
+                        tell({ kind: "progress", statistics: fuzzer.statistics, milliseconds: now - began });
+                        told = now;
+                    }
+                    const growth = heap.growth();
+                    if (growth > maxGrowthBytes && !reported.has("leak")) {
+                        reported.add("leak");
+                        const text = `${growth} bytes more are held than after the first inputs, ${executions} executions ago`;
+                        tell({ kind: "found", input: mailbox.input, outcome: { kind: "memory", key: "leak", text } });
+                    }
+                    return executions < order.executions && now < end;
+                },
+            },
+        );
+        await fuzzer.begin(seeds, order.inputs);
+        heap.begin();
+        end = performance.now() + order.milliseconds;
+        await fuzzer.run();
+        const cover = fuzzer.corpus.cover(order.cover);
+        tell({ kind: "done", statistics: fuzzer.statistics, milliseconds: performance.now() - began, cover });
+    }
+}
+
+/** How much more the heap holds, once the garbage is gone, than at the beginning. */
+class HeapWatch {
+    readonly #collect: () => void;
+    #first: number | undefined;
+    #looked = performance.now();
+
+    constructor() {
+        setFlagsFromString("--expose-gc");
+        this.#collect = runInNewContext("gc") as () => void;
+    }
+
+    begin(): void {
+        this.#first = this.#held();
+    }
+
+    /** Looked at now and then; 0 in between. */
+    growth(): number {
+        if (this.#first === undefined || performance.now() - this.#looked < leakCheckMs) return 0;
+        const growth = this.#held() - this.#first;
+        this.#looked = performance.now();
+        return growth;
+    }
+
+    #held(): number {
+        this.#collect();
+        const { heapUsed, external } = process.memoryUsage();
+        return heapUsed + external;
+    }
+}

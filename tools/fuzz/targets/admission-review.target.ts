@@ -1,0 +1,64 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
+import { ipPoolSpec } from "@antrea/crd/schema";
+import {
+    decodeReview,
+    encodeReview,
+    ReviewError,
+    type AdmissionRequest,
+} from "../../../apps/webhook/src/review/index.ts";
+import { routesOf } from "../../../apps/webhook/src/routes.ts";
+import { isRecord, json, parsed } from "../fixture.ts";
+import { BrokenProperty, type Target } from "../target.ts";
+import { asWorkload, knownCluster, reviews } from "../webhook-world.ts";
+
+const routes = routesOf(knownCluster());
+const { signal } = new AbortController();
+
+/** What the webhook decides about objects that their schema admits, as the API server hands on no others. */
+export const target: Target = {
+    // Room for values that are too deep for a stack.
+    maxBytes: 40_000,
+    format: "json",
+    bytesPerByte: 8_192,
+    seeds: () => reviews.map((review) => json(review)),
+    tokens: [
+        "10.1.0.0/24",
+        "10.1.0.5-10.1.0.9",
+        "fd00::/64",
+        "pool-a",
+        "pool-a,pool-6",
+        "10.1.0.5,fd00::9",
+        "::ffff:10.1.0.5",
+    ],
+    run: async (input) => {
+        const request = admitted(decodeReview(parsed(input)));
+        if (request === undefined) return;
+        for (const { review } of routes) {
+            const { response } = encodeReview(request.uid, await review(request, signal)) as {
+                response: { status?: { message: string }; warnings?: string[] };
+            };
+            const texts = [...(response.warnings ?? []), response.status?.message ?? ""];
+            // The API server would put a warning with line breaks, or a very long one, out of shape.
+            if (response.warnings?.some((text) => /[\r\n]/.test(text)) === true) {
+                throw new BrokenProperty(`a warning has more than a line: ${json(texts)}`);
+            }
+        }
+    },
+    isRefusal: (error) => error instanceof ReviewError && error.fault === "peer",
+};
+
+/** The request with its objects as their schemas have them; undefined for an IPPool that would not come so far. */
+function admitted(request: AdmissionRequest): AdmissionRequest | undefined {
+    const { object, oldObject, kind } = request;
+    if (kind !== "IPPool") {
+        return { ...request, object: object && asWorkload(object), oldObject: oldObject && asWorkload(oldObject) };
+    }
+    const isPool = (pool: unknown): boolean =>
+        isRecord(pool) &&
+        isRecord(pool.metadata) &&
+        typeof pool.metadata.name === "string" &&
+        ipPoolSpec.safeParse(pool.spec).success;
+    const needed =
+        request.operation === "CREATE" ? [object] : request.operation === "DELETE" ? [oldObject] : [object, oldObject];
+    return needed.every(isPool) ? request : undefined;
+}

@@ -1,0 +1,70 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
+import { type IpAllocation, type IpPool } from "@antrea/crd";
+import { ipAllocationSpec, ipPoolSpec, ipPoolStatus } from "@antrea/crd/schema";
+import { AntreaError } from "@antrea/errors";
+import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
+import { readClaim } from "../../../apps/antctl/src/cluster/index.ts";
+import { ClaimReader } from "../../../apps/controller/src/claims/claim.ts";
+import { claimIp, holderText, isForOrdinal, mayTake } from "../../../apps/agent/src/ip-pools/claims.ts";
+import { claimOf, poolOf } from "../../../apps/webhook/test/support/objects.ts";
+import { isRecord, json, parsed } from "../fixture.ts";
+import { type Target } from "../target.ts";
+
+const range = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
+const before = poolOf("a", range) as IpPool;
+const reader = new ClaimReader();
+
+/** IPPools and IPAllocations of any version that their schema admits, also a newer one's with fields more. */
+export const target: Target = {
+    // Room for values that are too deep for a stack.
+    maxBytes: 40_000,
+    format: "json",
+    bytesPerByte: 16_384,
+    seeds: () => [
+        json(before),
+        json(
+            poolOf(
+                "b",
+                { ...range, vlan: 7 },
+                { start: "10.1.0.16", end: "10.1.0.99", gateway: "10.1.0.1", prefixLength: 24 },
+            ),
+        ),
+        json(poolOf("c", { cidr: "fd00::/64", gateway: "fd00::1", prefixLength: 64 })),
+        json({ ...before, status: { usage: { total: 1, used: 2 }, freeBlocks: ["10.1.0.0/24"], conditions: [] } }),
+        json(claimOf("a", "10.1.0.5", "web-0")),
+        json(claimOf("a", "fd00::5")),
+        json({
+            metadata: { name: "10.1.0.9" },
+            spec: { ...claimOf("a", "10.1.0.9").spec, owner: { kind: "Node", name: "n1" } },
+        }),
+    ],
+    run: (input) => {
+        const object = parsed(input);
+        if (!isRecord(object) || !isRecord(object.metadata) || typeof object.metadata.name !== "string") return;
+        const { spec, status } = object;
+        if (ipPoolSpec.safeParse(spec).success && (status === undefined || ipPoolStatus.safeParse(status).success)) {
+            lookAtPool(object as never);
+        }
+        if (ipAllocationSpec.safeParse(spec).success) lookAtClaim(object as never);
+    },
+    isRefusal: (error) => error instanceof AntreaError && error.fault !== "internal",
+};
+
+function lookAtPool(object: IpPool): void {
+    const pool = readPool(object);
+    blocksOf(pool.addresses);
+    comparePools(before, object);
+    comparePools(object, before);
+    poolUsage(pool.addresses, []);
+    freeBlocks(pool.addresses, () => 1, 5);
+}
+
+function lookAtClaim(object: IpAllocation): void {
+    reader.read(object);
+    readClaim(object);
+    holderText(object);
+    isForOrdinal(object, "ns", { name: "web", ordinal: 0 });
+    const pod = { namespace: "ns", name: "web-0", uid: "1" };
+    mayTake(object, { pod, nodeName: "n", containerId: "c", ifName: "eth0" });
+    claimIp(object);
+}

@@ -1,0 +1,60 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
+import { KubeError } from "@antrea/kube";
+import { splitLines } from "../../../libs/kube/src/api/lines.ts";
+import { parseRetryAfter, statusError } from "../../../libs/kube/src/api/status.ts";
+import { decodeWatchEvent } from "../../../libs/kube/src/informer/watch-events.ts";
+import { chunks, json, parsed } from "../fixture.ts";
+import { mustEqual, type Target } from "../target.ts";
+
+const maxLineBytes = 2_000;
+const object = { metadata: { name: "a", namespace: "b", resourceVersion: "7", uid: "u" }, spec: {} };
+
+/** The stream of a watch: lines, events, errors; and the Status of a refusal. */
+export const target: Target = {
+    // Room for values that are too deep for a stack.
+    maxBytes: 40_000,
+    format: "json",
+    seeds: () => [
+        ...["ADDED", "MODIFIED", "DELETED"].map((type) => json({ type, object })),
+        json({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } }),
+        json({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: "too old" } }),
+        json({
+            kind: "Status",
+            status: "Failure",
+            reason: "Conflict",
+            code: 409,
+            details: { retryAfterSeconds: 1, causes: [] },
+        }),
+        `${json({ type: "ADDED", object })}\n${json({ type: "DELETED", object })}\n`,
+    ],
+    tokens: ["\n", "TooManyRequests", "Sun, 22 Nov 2026 05:00:00 GMT"],
+    run: async (input) => {
+        mustEqual("the lines in one piece and in many", await lines(chunks(input)), await lines([input]));
+        const text = new TextDecoder().decode(input);
+        parseRetryAfter(text, 0);
+        statusError("GET /x", 409, parsed(input), { write: true });
+        for (const line of text.split("\n")) {
+            try {
+                decodeWatchEvent(line, "watch of pods");
+            } catch (error) {
+                // The fault is the server's word: 400 says that we asked wrongly.
+                if (!(error instanceof KubeError)) throw error;
+            }
+        }
+    },
+    isRefusal: () => false,
+};
+
+async function lines(parts: Iterable<Uint8Array>): Promise<object> {
+    const found: string[] = [];
+    const stream = (async function* () {
+        for (const part of parts) yield part;
+    })();
+    try {
+        for await (const line of splitLines(stream, maxLineBytes)) found.push(line);
+    } catch (error) {
+        if (!(error instanceof KubeError) || error.code !== "TOO_LARGE") throw error;
+        return { found, refused: true };
+    }
+    return { found };
+}

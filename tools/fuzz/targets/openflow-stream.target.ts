@@ -1,0 +1,36 @@
+import { FrameSplitter, OpenFlowError } from "@antrea/openflow";
+import { chunks, fileText, fromHex } from "../fixture.ts";
+import { BrokenProperty, mustEqual, type Target } from "../target.ts";
+
+const maxMessageBytes = 65_535;
+
+/** Messages cut out of a stream: the same ones, however the stream is split. */
+export const target: Target = {
+    seeds: () => {
+        const all = JSON.parse(fileText("libs/openflow/test/fixtures/messages.json")) as readonly { hex: string }[];
+        const short = all.map(({ hex }) => hex).filter((hex) => hex.length < 400);
+        return [0, 8, 16].map((from) => fromHex(short.slice(from, from + 8).join("")));
+    },
+    run: (input) => {
+        const whole = cut([input]);
+        const pieces = cut(chunks(input));
+        // A refusal may come later in pieces, never after more messages.
+        mustEqual("the messages of a stream in one piece and in many", pieces, whole);
+    },
+    isRefusal: (error) => error instanceof OpenFlowError && error.fault === "peer",
+};
+
+function cut(parts: Iterable<Uint8Array>): object {
+    const splitter = new FrameSplitter();
+    const frames: Uint8Array[] = [];
+    try {
+        for (const part of parts) {
+            for (const frame of splitter.push(part)) frames.push(frame.slice());
+            if (splitter.buffered > maxMessageBytes) throw new BrokenProperty(`${splitter.buffered} bytes are held`);
+        }
+    } catch (error) {
+        if (!(error instanceof OpenFlowError)) throw error;
+        return { frames, refused: error.code };
+    }
+    return { frames, held: splitter.buffered };
+}

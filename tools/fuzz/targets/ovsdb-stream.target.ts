@@ -1,0 +1,37 @@
+import { decodeRpcMessage, JsonSplitter, OvsdbError } from "@antrea/ovsdb";
+import { chunks, fileText } from "../fixture.ts";
+import { BrokenProperty, mustEqual, type Target } from "../target.ts";
+
+const maxMessageBytes = 2_000;
+
+/** JSON-RPC messages cut out of a stream: the same ones, however it is split, and never more held than is allowed. */
+export const target: Target = {
+    seeds: () => {
+        const exchanges = JSON.parse(fileText("libs/ovsdb/test/fixtures/captured.json")) as readonly {
+            client: string;
+            server: string;
+        }[];
+        return exchanges.flatMap(({ client, server }) => [client, server]).filter((text) => text.length < 4_000);
+    },
+    tokens: ["{", "}", "[", "]", '"', "\\", "\\u0000", '{"id":1,', '"error":null', "\ud83d\ude00"],
+    run: (input) => mustEqual("the messages in one piece and in many", cut(chunks(input)), cut([input])),
+    isRefusal: (error) => error instanceof OvsdbError && error.fault === "peer",
+};
+
+function cut(parts: Iterable<Uint8Array>): object {
+    const splitter = new JsonSplitter(maxMessageBytes);
+    const messages: unknown[] = [];
+    try {
+        for (const part of parts) {
+            for (const value of splitter.push(part)) messages.push(decodeRpcMessage(value));
+            if (splitter.bufferedBytes > maxMessageBytes) {
+                throw new BrokenProperty(`${splitter.bufferedBytes} bytes are held, at most ${maxMessageBytes} may be`);
+            }
+        }
+    } catch (error) {
+        if (!(error instanceof OvsdbError)) throw error;
+        // How much was held when it was refused depends on the chunks; that it was does not.
+        return { messages, refused: true };
+    }
+    return { messages, held: splitter.bufferedBytes };
+}

@@ -1,0 +1,148 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
+import { type IpPool } from "@antrea/crd";
+import { readPool, type Pool } from "@antrea/ipam";
+import { RangeIndex } from "@antrea/ip";
+import { type Namespace } from "@antrea/kube";
+import { PoolReviewer } from "../../apps/webhook/src/ip-pools/index.ts";
+import { WorkloadReviewer } from "../../apps/webhook/src/workloads/index.ts";
+import { reviewOf } from "../../apps/webhook/test/support/review.ts";
+import { annotated, claimOf, poolOf, podOf, workloadOf } from "../../apps/webhook/test/support/objects.ts";
+import { isRecord } from "./fixture.ts";
+
+const range4 = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
+const range6 = { start: "fd00::10", end: "fd00::1f", gateway: "fd00::1", prefixLength: 64 };
+const poolObjects = [poolOf("pool-a", range4), poolOf("pool-6", range6)] as readonly IpPool[];
+const claims = [claimOf("pool-a", "10.1.0.5", "web-0"), claimOf("pool-a", "10.1.0.6")];
+
+/** The reviewers of the webhook over a cluster with two pools, two claims and a Namespace. */
+export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
+    const known = poolObjects.map((pool) => readPool(pool));
+    const index = new RangeIndex<Pool>();
+    for (const pool of known)
+        index.set(
+            pool.name,
+            pool.subnets.map(({ range }) => range),
+            pool,
+        );
+    const view = {
+        pool: (name: string) => known.find((pool) => pool.name === name),
+        all: () => known,
+        overlapping: (range: Parameters<typeof index.overlapping>[0]) => index.overlapping(range),
+    };
+    const pools = { ...view, changes: 1, live: async () => view, counted: async () => view };
+    const addresses = { current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [] } };
+    const namespace: Namespace = { metadata: { name: "ns", annotations: annotated("pool-a") } };
+    const ipPools = new PoolReviewer({
+        pools,
+        users: { of: () => ["Namespace ns"] },
+        addresses,
+        claims: { anyOf: async () => claims, of: async () => claims },
+    } as never);
+    const workloads = new WorkloadReviewer({
+        api: { find: async () => namespace as never },
+        pools,
+        addresses,
+        namespaces: { get: (name) => (name === "ns" ? namespace : undefined) },
+        pods: {
+            list: () =>
+                [{ metadata: { name: "p", namespace: "ns" }, status: { podIPs: [{ ip: "10.1.0.7" }] } }] as never,
+        },
+        deployments: { get: () => workloadOf("Deployment", "d", annotated("pool-a", "10.1.0.5")) as never },
+        statefulSets: { get: () => workloadOf("StatefulSet", "s", annotated("pool-a,pool-6")) as never },
+    });
+    return { ipPools, workloads };
+}
+
+const workload = (kind: string, object: object, oldObject: object = {}, more: object = {}): object =>
+    reviewOf({
+        kind: { group: "apps", version: "v1", kind },
+        resource: { group: "apps", version: "v1", resource: `${kind.toLowerCase()}s` },
+        namespace: "ns",
+        object,
+        oldObject,
+        ...more,
+    });
+
+/** Requests of each kind that the webhook is asked about. */
+export const reviews: readonly object[] = [
+    reviewOf({
+        operation: "CREATE",
+        object: poolOf("pool-b", { cidr: "10.2.0.0/24", gateway: "10.2.0.1", prefixLength: 24, vlan: 7 }),
+    }),
+    reviewOf({
+        operation: "CREATE",
+        object: poolOf(
+            "pool-b",
+            { start: "10.1.0.9", end: "10.1.0.20", gateway: "10.1.0.1", prefixLength: 24 },
+            range4,
+        ),
+    }),
+    reviewOf({
+        operation: "CREATE",
+        object: poolOf("pool-b", range6, { cidr: "fd00:1::/120", gateway: "fd00:1::1", prefixLength: 120 }),
+    }),
+    reviewOf({ oldObject: poolOf("pool-a", range4), object: poolOf("pool-a", { ...range4, cidr: "10.1.0.0/29" }) }),
+    reviewOf({
+        oldObject: poolOf("pool-a", range4),
+        object: poolOf("pool-a", { ...range4, gateway: "10.1.0.2", prefixLength: 25, vlan: 9 }),
+    }),
+    reviewOf({ operation: "DELETE", object: null, oldObject: poolOf("pool-a", range4) }),
+    workload("Pod", podOf("p", annotated("pool-a", "10.1.0.9,fd00::11")), {}, { operation: "CREATE" }),
+    workload("Pod", podOf("p", annotated("pool-a")), podOf("p", annotated("pool-6"))),
+    workload(
+        "Deployment",
+        workloadOf("Deployment", "d", annotated("pool-a", "10.1.0.9"), { replicas: 2 }),
+        {},
+        { operation: "CREATE" },
+    ),
+    workload(
+        "StatefulSet",
+        workloadOf("StatefulSet", "s", annotated("pool-a,pool-6")),
+        workloadOf("StatefulSet", "s", {}),
+    ),
+    workload(
+        "Scale",
+        { spec: { replicas: 3 } },
+        {},
+        { resource: { group: "apps", version: "v1", resource: "deployments" }, subResource: "scale", name: "d" },
+    ),
+    workload(
+        "Namespace",
+        { metadata: { name: "ns", annotations: annotated("pool-6") } },
+        { metadata: { name: "ns", annotations: annotated("pool-a") } },
+        { name: "ns" },
+    ),
+];
+
+/** The object with what is read of it in the types that the API server sees to; what has another type is left out. */
+export function asWorkload(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const spec = record(object.spec);
+    const template = isRecord(spec.template) ? { template: withMeta(spec.template) } : {};
+    return {
+        ...withMeta(object),
+        spec: {
+            ...(Number.isSafeInteger(spec.replicas) && { replicas: spec.replicas }),
+            ...(typeof spec.hostNetwork === "boolean" && { hostNetwork: spec.hostNetwork }),
+            ...template,
+        },
+    };
+}
+
+function withMeta(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const metadata = record(object.metadata);
+    const annotations = Object.entries(record(metadata.annotations)).filter(([, value]) => typeof value === "string");
+    const { name, generateName } = metadata;
+    const spec = record(object.spec);
+    return {
+        metadata: {
+            ...(typeof name === "string" && { name }),
+            ...(typeof generateName === "string" && { generateName }),
+            annotations: Object.fromEntries(annotations),
+        },
+        spec: typeof spec.hostNetwork === "boolean" ? { hostNetwork: spec.hostNetwork } : {},
+    };
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+    return isRecord(value) ? value : {};
+}
