@@ -132,28 +132,19 @@ describe("links that are others by now", () => {
 
     afterEach(() => void node.ip("link", "del", "d0"));
 
-    it("another NIC of the name does not get the addresses of the one that is gone", async () => {
+    it.each([
+        {
+            which: "another NIC of the name does not get the addresses of the one that is gone",
+            mac: "02:00:00:00:0d:02",
+        },
+        { which: "the same NIC, made anew with addresses of its own, keeps these", mac: "02:00:00:00:0d:01" },
+    ])("$which", async ({ mac }) => {
         addNic("02:00:00:00:0d:01");
         node.ip("addr", "add", address, "dev", "d0");
         await node.run({ actions: ["recover", "connect"], nic: "d0" });
         await loseHostPort("d0");
         node.ip("link", "del", "d0~");
-        addNic("02:00:00:00:0d:02");
-        node.ip("addr", "add", "10.67.0.1/24", "dev", "d0");
-        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
-        const shown = node.ip("-4", "addr", "show", "dev", "d0");
-        await startVswitchd();
-        expect(shown).toContain("10.67.0.1/24");
-        expect(shown).not.toContain(address);
-    });
-
-    it("the same NIC, made anew with addresses of its own, keeps these", async () => {
-        addNic("02:00:00:00:0d:01");
-        node.ip("addr", "add", address, "dev", "d0");
-        await node.run({ actions: ["recover", "connect"], nic: "d0" });
-        await loseHostPort("d0");
-        node.ip("link", "del", "d0~");
-        addNic("02:00:00:00:0d:01");
+        addNic(mac);
         node.ip("addr", "add", "10.67.0.1/24", "dev", "d0");
         expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
         const shown = node.ip("-4", "addr", "show", "dev", "d0");

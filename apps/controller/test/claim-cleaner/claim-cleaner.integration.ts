@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
-import { nodes, pods, type ApiClient } from "@antrea/kube";
+import { nodes, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../pool-world.ts";
+import { replacing } from "../replacing.ts";
 
 const goneMs = 1_500;
 
@@ -130,23 +131,16 @@ describe("claims that their Node cannot free", () => {
         const claim = await world.claim("10.3.5.21", "a", podOn("down", "again"));
         const mine = podOn("down", "again");
         let raced = false;
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "delete") return typeof value === "function" ? value.bind(target) : value;
-                    return async (...args: Parameters<ApiClient["delete"]>) => {
-                        if (args[0].plural === "ipallocations" && !raced) {
-                            raced = true;
-                            const { metadata } = await world.pod("again", "down");
-                            const pod = { ...mine, uid: metadata?.uid ?? "" };
-                            const owner = { ...claim.spec.owner, uid: pod.uid };
-                            await world.api.update(ipAllocations, { ...claim, spec: { ...claim.spec, owner, pod } });
-                        }
-                        return target.delete(...args);
-                    };
-                },
-            });
+        const wrap = replacing("delete", (target) => async (...args) => {
+            if (args[0].plural === "ipallocations" && !raced) {
+                raced = true;
+                const { metadata } = await world.pod("again", "down");
+                const pod = { ...mine, uid: metadata?.uid ?? "" };
+                const owner = { ...claim.spec.owner, uid: pod.uid };
+                await world.api.update(ipAllocations, { ...claim, spec: { ...claim.spec, owner, pod } });
+            }
+            return target.delete(...args);
+        });
         term = world.term({ wrap });
         await eventually(() => raced);
         await new Promise((resolve) => setTimeout(resolve, 1_500));
@@ -157,17 +151,10 @@ describe("claims that their Node cannot free", () => {
     it("stay when only the watch says that the Node is gone", async () => {
         await world.server.addNode("there");
         await world.claim("10.3.6.21", "a", podOn("there", "plain"));
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "list") return typeof value === "function" ? value.bind(target) : value;
-                    return async (...args: Parameters<ApiClient["list"]>) => {
-                        const result = await target.list(...args);
-                        return args[0].plural === "nodes" ? { ...result, items: [] } : result;
-                    };
-                },
-            });
+        const wrap = replacing("list", (target) => async (...args) => {
+            const result = await target.list(...args);
+            return args[0].plural === "nodes" ? { ...result, items: [] } : result;
+        });
         term = world.term({ wrap, goneMs: 300, intervalMs: 200 });
         await new Promise((resolve) => setTimeout(resolve, 2_500));
         expect((await world.find("10.3.6.21"))?.spec.state).toBe("Allocated");

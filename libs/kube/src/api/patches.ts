@@ -7,8 +7,9 @@ export type JsonPatchOperation =
 /**
  * A change to an object:
  *
- * - `merge` (RFC 7386): null removes a field. A `metadata.resourceVersion` or `metadata.uid` in it must fit, else
- *   CONFLICT; that makes it optimistic.
+ * - `merge` (RFC 7386): null removes a field. A `metadata.resourceVersion` in it must fit, else CONFLICT; that makes it
+ *   optimistic. Another object's `metadata.uid` is INVALID, and ignored on the status of a custom resource: it fences
+ *   nothing.
  * - `strategic`: as `kubectl patch`, lists merged by their key; built-in kinds only.
  * - `json` (RFC 6902): operations in order, a failed `test` is INVALID.
  * - `apply`: server-side apply; needs a field manager.
