@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap up down test bench simulate fuzz generate image cluster
+.PHONY: help bootstrap up down test bench simulate fuzz chaos upgrade generate image cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -24,6 +24,12 @@ simulate: bootstrap ## simulate clusters and check the invariants: SEEDS=10000 S
 
 fuzz: bootstrap ## fuzz all decoders for an hour (FUZZ_SECONDS, SEED), and add what was found to tools/fuzz/corpus
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-3600} tools/fuzz/run.sh --save
+
+chaos: bootstrap ## kill, pause and starve the programs of a real cluster for half an hour (MINUTES, BRIDGING=1, WRITE=1; docs/chaos.md)
+	@tools/chaos.sh
+
+upgrade: bootstrap ## upgrade from each earlier release and go back, with Pods running (WRITE=1; docs/operations.md)
+	@tools/upgrade.sh
 
 generate: bootstrap ## write what is generated: the chart's CRDs, policies, schema and README
 	@. tools/lib.sh && node tools/chart/generate.ts

@@ -1,0 +1,214 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { allNodes, getJson, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { antctl, expectConsistent } from "../fixture/ipam.ts";
+import { eventually } from "../fixture/run.ts";
+import { Churn } from "./churn.ts";
+import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
+import { Observer } from "./observer.ts";
+import { PortWatch } from "./ports.ts";
+import { report, type Check, type Strike } from "./report.ts";
+import { setStage, type Stage } from "./stage.ts";
+import { findQuarrels, WireListener } from "./wire.ts";
+
+const { values } = parseArgs({
+    options: {
+        minutes: { type: "string", default: "30" },
+        bridging: { type: "boolean", default: false },
+        write: { type: "boolean", default: false },
+    },
+});
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
+
+/** Pause between the steps of the churn, and between looks. */
+const churnMs = 2_500;
+const lookMs = 4_000;
+/** After a fault has ended, before the cluster is asked whether it is well again. */
+const quietMs = 8_000;
+const recoveryMs = 180_000;
+
+/** Repeats until the signal, whatever comes of it. */
+async function repeat(signal: AbortSignal, intervalMs: number, action: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+        await action().catch(() => undefined);
+        await pause(intervalMs);
+    }
+}
+
+/** Ready agents, controller, webhook and an API server that answers. */
+async function well(): Promise<boolean | undefined> {
+    const { items } = await getJson<{
+        items: { readonly status: { readonly conditions?: readonly { type: string; status: string }[] } }[];
+    }>(["pods", "-n", systemNamespace, "-l", "app=antrea", "--request-timeout=3s"]);
+    const ready = items.filter(({ status }) =>
+        status.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True"),
+    );
+    return items.length >= allNodes.length && ready.length === items.length ? true : undefined;
+}
+
+async function strike(fault: Fault, node: string): Promise<Strike> {
+    const from = Date.now();
+    try {
+        await fault.begin(node);
+        await pause(fault.holdMs);
+    } finally {
+        await eventually(`${fault.name} ends`, () => fault.end(node).then(() => true));
+    }
+    const ended = Date.now();
+    await pause(quietMs);
+    const wellAgain = await eventually("all is well", well, recoveryMs, 1_000).then(
+        () => Date.now(),
+        () => undefined,
+    );
+    return { fault: fault.name, node, from, ended, wellAgain, to: Date.now() };
+}
+
+async function checked(name: string, check: () => Promise<string>): Promise<Check> {
+    try {
+        return { name, ok: true, text: await check() };
+    } catch (error) {
+        const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+        return { name, ok: false, text: `${error instanceof Error ? error.message : String(error)}${cause}` };
+    }
+}
+
+/** Rejects with what is in the set, if anything. */
+function mustBeEmpty(found: Iterable<string>, looked: string): Promise<string> {
+    const all = [...found];
+    return all.length === 0 ? Promise.resolve(looked) : Promise.reject(new Error(all.slice(0, 20).join("; ")));
+}
+
+/** Every Pod of the churn runs, but those for which only a pool is left that may be full. */
+async function allRun(stage: Stage): Promise<string> {
+    return eventually(
+        "every Pod runs",
+        async () => {
+            const { items } = await getJson<{
+                items: {
+                    metadata: { name: string; annotations?: Record<string, string> };
+                    status: { phase: string };
+                }[];
+            }>(["pods", "-n", stage.namespace.name]);
+            const waiting = items.filter(
+                ({ metadata, status }) =>
+                    status.phase !== "Running" && metadata.annotations?.["ipam.antrea.io/ippools"] !== "chaos-small",
+            );
+            if (waiting.length > 0) throw new Error(waiting.map(({ metadata }) => metadata.name).join());
+            return `${items.length} Pods`;
+        },
+        240_000,
+        2_000,
+    );
+}
+
+async function main(): Promise<number> {
+    if (!(await stateIsSeparate()))
+        throw new Error(
+            `${stateFolder} is on the disk of the machine, which would be filled: run tools/chaos.sh without REUSE`,
+        );
+    const ms = Number(values.minutes) * 60_000;
+    say(`setting the stage${values.bridging ? " in bridging mode" : ""}`);
+    const stage = await setStage(values.bridging, ms / 1_000 + 1_800);
+    const observer = new Observer(stage);
+    const churn = new Churn(stage, (set, replicas) => observer.scaled(set, replicas));
+    const ports = new PortWatch();
+    const listeners = await Promise.all(allNodes.map((node) => WireListener.on(node, stage.device)));
+
+    const stop = new AbortController();
+    const begin = Date.now();
+    const background = [
+        repeat(stop.signal, churnMs, () => churn.step()),
+        repeat(stop.signal, lookMs, () => observer.look()),
+        repeat(stop.signal, lookMs, () => ports.look()),
+    ];
+    const strikes: Strike[] = [];
+    const rounds = new Map<string, number>();
+    for (let n = 0; Date.now() - begin < ms; n += 1) {
+        const fault = faults[n % faults.length] as Fault;
+        const round = rounds.get(fault.name) ?? 0;
+        rounds.set(fault.name, round + 1);
+        const node = fault.nodes[round % fault.nodes.length] ?? "";
+        say(`${fault.name} (${node})`);
+        const done = await strike(fault, node);
+        strikes.push(done);
+        if (done.wellAgain === undefined) say("  not well again");
+    }
+    stop.abort();
+    await Promise.all(background);
+    const end = Date.now();
+
+    say("at rest: looking for what is left");
+    const checks: Check[] = [
+        await checked("agents are ready again", () => waitForAgents(180).then(() => "all")),
+        await checked("every Pod gets its addresses", () => allRun(stage)),
+        await checked("`antctl ipam check` with the Pods that run", () =>
+            expectConsistent(120_000).then(() => "clean"),
+        ),
+        await checked("the Pods that were watched run on, with their addresses", async () => {
+            const now = await stage.namespace.ready(stage.anchors.map(({ name }) => name));
+            const text = (pods: Stage["anchors"]): string => JSON.stringify(pods);
+            if (text(now) !== text(stage.anchors)) throw new Error(`${text(stage.anchors)} became ${text(now)}`);
+            return `${now.length} Pods`;
+        }),
+        await checked("no two Pods had one address (API server)", () =>
+            mustBeEmpty(observer.duplicates, `${observer.looks} looks, ${observer.seen.size} Pods`),
+        ),
+        await checked("no two Pods had one address (OVS of all Nodes)", () =>
+            mustBeEmpty(ports.duplicates, `${ports.looks} looks, at most ${ports.most} addresses at once`),
+        ),
+        await checked("Pods of StatefulSets kept their addresses", () => mustBeEmpty(observer.lost, "all")),
+        await checked("nobody spoke for another's address on the wire (ARP, ND)", async () => {
+            const heard = listeners.flatMap((listener) => listener.speeches);
+            if (heard.length === 0) throw new Error("nothing was heard at all");
+            const quarrels = findQuarrels(heard).map((quarrel) => JSON.stringify(quarrel));
+            const addresses = new Set(heard.map(({ vlan, address }) => `${vlan} ${address}`)).size;
+            return mustBeEmpty(quarrels, `${heard.length} frames about ${addresses} addresses`);
+        }),
+    ];
+    await churn.end();
+    checks.push(
+        await checked("after all Pods are gone, only those that stay hold addresses", async () => {
+            const names = stage.anchors.map(({ name }) => name);
+            await eventually(
+                "claims of Pods that are gone are freed",
+                async () => {
+                    const { items } = await getJson<{
+                        items: {
+                            metadata: { name: string };
+                            spec: { owner: { kind: string }; pod?: { name: string } };
+                        }[];
+                    }>(["ipallocations"]);
+                    const left = items.filter(
+                        ({ spec }) => spec.owner.kind !== "Node" && !names.includes(spec.pod?.name ?? ""),
+                    );
+                    if (left.length > 0) throw new Error(left.map(({ metadata }) => metadata.name).join());
+                    return true;
+                },
+                180_000,
+                2_000,
+            );
+            return `${names.length} Pods`;
+        }),
+        await checked("`antctl ipam check` at the end", () => antctl(["ipam", "check"]).then(() => "clean")),
+    );
+    const restarts = await kubectl([
+        ...["get", "pods", "-n", systemNamespace, "-l", "app=antrea", "-o"],
+        "jsonpath={range .items[*]}{.metadata.name}: {range .status.containerStatuses[*]}{.name} {.restartCount} {end}\n{end}",
+    ]);
+    const seconds = Math.round((end - begin) / 1_000);
+    const text = report({ bridging: values.bridging, seconds, strikes, churn, checks, ways: stage.ways, end });
+    process.stdout.write(`\n${text}\nrestarts:\n${restarts}\n`);
+    if (values.write) {
+        const file = `../../docs/benchmarks/chaos-${values.bridging ? "bridging" : "overlay"}.md`;
+        await writeFile(new URL(file, import.meta.url), text);
+    }
+    for (const one of [...listeners, ...stage.ways]) await one[Symbol.asyncDispose]();
+    await stage.namespace[Symbol.asyncDispose]();
+    if (churn.passingPool !== undefined) await kubectl(["delete", "ippool", "--ignore-not-found", churn.passingPool]);
+    await stage.pools[Symbol.asyncDispose]();
+    return checks.every(({ ok }) => ok) ? 0 : 1;
+}
+
+process.exitCode = await main();

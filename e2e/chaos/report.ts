@@ -1,0 +1,87 @@
+import { type Gap } from "../fixture/watched-way.ts";
+import { type Churn } from "./churn.ts";
+
+/** One fault, and when all was well again; times in milliseconds as Date.now() counts. */
+export interface Strike {
+    readonly fault: string;
+    readonly node: string;
+    readonly from: number;
+    readonly ended: number;
+    /** Undefined: not in the time that was given. */
+    readonly wellAgain: number | undefined;
+    /** The next one begins. */
+    readonly to: number;
+}
+
+/** Something that must hold: what was looked at, or what is wrong. */
+export interface Check {
+    readonly name: string;
+    readonly ok: boolean;
+    readonly text: string;
+}
+
+export interface Run {
+    readonly bridging: boolean;
+    readonly seconds: number;
+    readonly strikes: readonly Strike[];
+    readonly churn: Pick<Churn, "done" | "refused">;
+    readonly checks: readonly Check[];
+    readonly ways: readonly { readonly name: string; readonly gaps: (longerThanMs: number) => readonly Gap[] }[];
+    readonly end: number;
+}
+
+/** A pause between answers is a loss from here on; the pings are 200 ms apart, and the machine is busy. */
+const lossMs = 700;
+
+/** The longest pause that began in the time of one of the strikes. */
+export function longestLoss(gaps: readonly Gap[], strikes: readonly Strike[]): number {
+    const during = gaps.filter(({ from, to }) => strikes.some((strike) => from < strike.to && to > strike.from));
+    return during.reduce((longest, { ms }) => Math.max(longest, ms), 0);
+}
+
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
+
+/** The report of a run, as Markdown. */
+export function report({ bridging, seconds: took, strikes, churn, checks, ways, end }: Run): string {
+    const names = [...new Set(strikes.map(({ fault }) => fault))];
+    const lossOf = ways.map((way) => way.gaps(lossMs).filter(({ from }) => from < end));
+    const lines = [
+        `# Faults on a real cluster${bridging ? ", in bridging mode" : ""}`,
+        "",
+        `Written by \`make chaos${bridging ? " BRIDGING=1" : ""} WRITE=1\`; [what it does](../chaos.md). ${strikes.length} faults in`,
+        `${Math.round(took / 60)} minutes, while Pods, StatefulSets, Deployments and pools came and went.`,
+        "",
+        row("What must hold", "", "Looked at"),
+        row("---", "---", "---"),
+        ...checks.map(({ name, ok, text }) => row(name, ok ? "holds" : "**broken**", text.replaceAll(/[|\n]/g, " "))),
+        "",
+        "The longest time without an answer on each way while a fault lasted and until all was well again, in seconds; `-` is",
+        `less than ${seconds(lossMs)}. "Well again" is when the API server answers and all Pods of Antrea are ready, from the end`,
+        "of the fault on, looked at 8 s after it for the first time.",
+        "",
+        row("Fault", "Times", "Well again", ...ways.map(({ name }) => name)),
+        row("---", "--:", "--:", ...ways.map(() => "--:")),
+        ...names.map((name) => {
+            const of = strikes.filter(({ fault }) => fault === name);
+            const again = of.map(({ ended, wellAgain }) => (wellAgain === undefined ? Infinity : wellAgain - ended));
+            const losses = lossOf.map((gaps) => longestLoss(gaps, of));
+            return row(
+                name,
+                of.length,
+                again.includes(Infinity) ? "**no**" : seconds(Math.max(...again)),
+                ...losses.map((ms) => (ms === 0 ? "-" : seconds(ms))),
+            );
+        }),
+        "",
+        row("What users did", "Times"),
+        row("---", "--:"),
+        ...[...churn.done].sort().map(([name, times]) => row(name, times)),
+        "",
+        row("What was refused or not answered", "Times"),
+        row("---", "--:"),
+        ...[...churn.refused].sort().map(([name, times]) => row(name.replaceAll("|", "/"), times)),
+        "",
+    ];
+    return lines.join("\n");
+}

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "@jest/globals";
+import { shared } from "../chaos/ports.ts";
+import { longestLoss } from "../chaos/report.ts";
+import { findQuarrels, readSpeech, type Speech } from "../chaos/wire.ts";
+import { gapsBetween } from "../fixture/watched-way.ts";
+
+describe("what is said on the wire", () => {
+    const mac = "02:00:00:00:00:01";
+    const head = `1763800000.250000 ${mac} > ff:ff:ff:ff:ff:ff, ethertype`;
+    const at = 1_763_800_000_250;
+
+    it.each([
+        {
+            what: "an ARP request",
+            line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 tell 10.0.0.1, length 28`,
+            speech: { at, vlan: 0, address: "10.0.0.1", mac },
+        },
+        {
+            what: "an ARP reply with a tag",
+            line: `${head} 802.1Q (0x8100), length 46: vlan 2, p 0, ethertype ARP (0x0806), Reply 10.0.0.1 is-at ${mac}, length 28`,
+            speech: { at, vlan: 2, address: "10.0.0.1", mac },
+        },
+        {
+            what: "an ARP request sent to one MAC address",
+            line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 (02:00:00:00:00:02) tell 10.0.0.1, length 28`,
+            speech: { at, vlan: 0, address: "10.0.0.1", mac },
+        },
+        {
+            what: "a neighbour advertisement",
+            line: `${head} IPv6 (0x86dd), length 86: fd00::1 > ff02::1: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
+            speech: { at, vlan: 0, address: "fd00::1", mac },
+        },
+        {
+            what: "a neighbour solicitation",
+            line: `${head} IPv6 (0x86dd), length 86: fd00::1 > ff02::1:ff00:2: ICMP6, neighbor solicitation, who has fd00::2, length 32`,
+            speech: { at, vlan: 0, address: "fd00::1", mac },
+        },
+    ])("is read from $what", ({ line, speech }) => {
+        expect(readSpeech(line)).toEqual(speech);
+    });
+
+    it.each([
+        `${head} ARP (0x0806), length 42: Request who-has 10.0.0.1 tell 0.0.0.0, length 28`,
+        `${head} IPv6 (0x86dd), length 78: :: > ff02::1:ff00:1: ICMP6, neighbor solicitation, who has fd00::1, length 24`,
+        `${head} IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: ICMP echo request, id 1, seq 1, length 64`,
+        "listening on eth0, link-type EN10MB (Ethernet), snapshot length 256 bytes",
+    ])("is nothing in %s", (line) => {
+        expect(readSpeech(line)).toBeUndefined();
+    });
+
+    const say = (time: number, from: string, vlan = 0): Speech => ({ at: time, vlan, address: "10.0.0.1", mac: from });
+
+    it("is no quarrel when an address goes from one to the next, in each VLAN", () => {
+        expect(findQuarrels([say(0, "a"), say(500, "a"), say(1_000, "b"), say(2_000, "b"), say(3_000, "c")])).toEqual(
+            [],
+        );
+        expect(findQuarrels([say(0, "a", 2), say(500, "b", 3), say(1_000, "a", 2)])).toEqual([]);
+    });
+
+    it("is no quarrel when two Nodes see one frame at different times", () => {
+        expect(findQuarrels([say(0, "a"), say(10, "b"), say(12, "a")])).toEqual([]);
+    });
+
+    it("is a quarrel when the first speaks again after the second, in whatever order it was heard", () => {
+        const quarrel = { vlan: 0, address: "10.0.0.1", macs: ["a", "b"], at: 2_000 };
+        expect(findQuarrels([say(2_000, "a"), say(0, "a"), say(1_000, "b")])).toEqual([quarrel]);
+    });
+});
+
+describe("ports of all Nodes", () => {
+    const port = (node: string, pod: string, address = "10.0.0.1") => ({ node, pod, address });
+
+    it("share an address when two Pods have it", () => {
+        expect(shared([port("n1", "d/a"), port("n2", "d/b"), port("n1", "d/c", "10.0.0.2")])).toEqual([
+            "10.0.0.1: d/a on n1 and d/b on n2",
+        ]);
+        expect(shared([port("n1", "d/a"), port("n2", "d/a")])).toHaveLength(1);
+    });
+
+    it("share none when a Pod's sandbox was made anew", () => {
+        expect(shared([port("n1", "d/a"), port("n1", "d/a")])).toEqual([]);
+    });
+});
+
+describe("losses", () => {
+    it("are the pauses between answers, and one until the end", () => {
+        expect(gapsBetween([0, 200, 1_200, 1_400], 5_000, 700)).toEqual([
+            { from: 200, to: 1_200, ms: 1_000 },
+            { from: 1_400, to: 5_000, ms: 3_600 },
+        ]);
+    });
+
+    it("belong to the faults in whose time they are", () => {
+        const strike = (from: number, to: number) => ({ fault: "f", node: "n", from, ended: from, wellAgain: to, to });
+        const gaps = [
+            { from: 100, to: 1_100, ms: 1_000 },
+            { from: 9_900, to: 14_000, ms: 4_100 },
+        ];
+        expect(longestLoss(gaps, [strike(0, 5_000)])).toBe(1_000);
+        expect(longestLoss(gaps, [strike(0, 5_000), strike(10_000, 12_000)])).toBe(4_100);
+        expect(longestLoss(gaps, [strike(5_000, 9_000)])).toBe(0);
+    });
+});

@@ -1,0 +1,67 @@
+import { getJson, systemNamespace } from "../fixture/cluster.ts";
+
+/** A time in which a Node had no agent that is ready, in milliseconds as Date.now() counts. */
+export interface Away {
+    readonly node: string;
+    readonly from: number;
+    readonly to: number;
+}
+
+interface AgentPod {
+    readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
+    readonly spec: { readonly nodeName?: string };
+    readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** Looks twice a second which Nodes have an agent that is ready, until it is disposed of. */
+export class AgentWatch implements AsyncDisposable {
+    readonly #away: Away[] = [];
+    /** Since when, by Node. */
+    readonly #since = new Map<string, number>();
+    /** When the last look found an agent on a Node. */
+    readonly #lastSeen = new Map<string, number>();
+    readonly #stop = new AbortController();
+    readonly #looking: Promise<void>;
+
+    constructor() {
+        this.#looking = this.#look();
+    }
+
+    /** All so far; one that lasts ends now. */
+    away(): readonly Away[] {
+        const now = Date.now();
+        return [...this.#away, ...[...this.#since].map(([node, from]) => ({ node, from, to: now }))];
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        this.#stop.abort();
+        await this.#looking;
+    }
+
+    async #look(): Promise<void> {
+        const selector = ["-n", systemNamespace, "-l", "component=antrea-agent", "--request-timeout=5s"];
+        while (!this.#stop.signal.aborted) {
+            const at = Date.now();
+            const list = await getJson<{ items: readonly AgentPod[] }>(["pods", ...selector]).catch(() => undefined);
+            if (list !== undefined) this.#saw(list.items, at);
+            await new Promise((resolve) => setTimeout(resolve, 500));
+        }
+    }
+
+    #saw(pods: readonly AgentPod[], at: number): void {
+        const ready = pods.flatMap(({ metadata, spec, status }) => {
+            const is = status.conditions?.some(
+                (condition) => condition.type === "Ready" && condition.status === "True",
+            );
+            return is === true && metadata.deletionTimestamp === undefined ? [spec.nodeName ?? ""] : [];
+        });
+        for (const node of ready) {
+            const from = this.#since.get(node);
+            if (from !== undefined) this.#away.push({ node, from, to: Date.now() });
+            this.#since.delete(node);
+            this.#lastSeen.set(node, at);
+        }
+        for (const [node, seen] of this.#lastSeen)
+            if (!ready.includes(node) && !this.#since.has(node)) this.#since.set(node, seen);
+    }
+}

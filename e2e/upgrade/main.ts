@@ -1,0 +1,295 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { bridged } from "../fixture/bridging.ts";
+import { getJson, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
+import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
+import { run } from "../fixture/run.ts";
+import { plugRouter, poolRanges, poolsOf } from "../fixture/vlan-router.ts";
+import { WatchedWay, type Gap } from "../fixture/watched-way.ts";
+import { AgentWatch, type Away } from "./agent-watch.ts";
+
+/** A release, and what its users have switched on. */
+interface Release {
+    readonly name: string;
+    readonly folder: string;
+}
+
+type Mode = "subnets" | "pools" | "bridging";
+
+/** What one of the releases could do first; what is not listed is as the one before. */
+const modes: Readonly<Record<string, Mode>> = { routing: "subnets", pools: "pools", bridging: "bridging" };
+
+/** What the chart is told on a local cluster, besides the images. */
+const values: readonly string[] = [
+    "trafficEncapMode=noEncap",
+    "ovs.datapathType=netdev",
+    "disableTXChecksumOffload=true",
+    "nodeIPAM.enable=true",
+    "nodeIPAM.clusterCIDRs={10.244.0.0/16,fd00:10:244::/56}",
+    "nodeIPAM.serviceCIDR=10.96.0.0/16",
+    "nodeIPAM.serviceCIDRv6=fd00:10:96::/112",
+];
+const modeValues: Readonly<Record<Mode, readonly string[]>> = {
+    subnets: [],
+    pools: ["featureGates.AntreaIPAM=true"],
+    bridging: ["featureGates.AntreaIPAM=true", "enableBridgingMode=true", "noSNAT=true"],
+};
+
+const helmMs = 300_000;
+const [first = "", second = ""] = workers;
+const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function helm(command: readonly string[]): Promise<void> {
+    const rest = ["--namespace", systemNamespace, "--wait", "--timeout", `${helmMs / 1000}s`];
+    await run("helm", [...command, ...rest], { timeoutMs: helmMs + 10_000 });
+    await waitForAgents(180);
+}
+
+function install(chart: string, tag: string, mode: Mode): Promise<void> {
+    const images = mode === "subnets" ? ["agent", "controller"] : ["agent", "controller", "webhook"];
+    const set = [...values, ...modeValues[mode], ...images.map((image) => `${image}Image.tag=${tag}`)];
+    return helm(["upgrade", "--install", "antrea", chart, ...set.flatMap((value) => ["--set", value])]);
+}
+
+/** Addresses, and who holds them. */
+interface Held {
+    readonly pods: readonly TestPod[];
+    readonly uids: readonly string[];
+    readonly restarts: number;
+    readonly claims: readonly string[];
+}
+
+async function held(namespace: TestNamespace, names: readonly string[], mode: Mode): Promise<Held> {
+    const pods = await namespace.ready(names);
+    const { items } = await getJson<{
+        items: {
+            metadata: { name: string; uid: string };
+            status: { containerStatuses: { restartCount: number }[] };
+        }[];
+    }>(["pods", "-n", namespace.name]);
+    const of = items.filter(({ metadata }) => names.includes(metadata.name));
+    const claims = mode === "subnets" ? [] : (await getJson<{ items: readonly ClaimJson[] }>(["ipallocations"])).items;
+    return {
+        pods,
+        uids: of.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort(),
+        restarts: of.reduce((sum, { status }) => sum + (status.containerStatuses[0]?.restartCount ?? 0), 0),
+        claims: claims
+            .filter(({ spec }) => spec.owner.kind !== "Node" && names.includes(spec.pod?.name ?? ""))
+            .map(({ metadata, spec }) => `${metadata.name} ${metadata.uid} ${spec.pod?.uid ?? ""}`)
+            .sort(),
+    };
+}
+
+interface Step {
+    readonly name: string;
+    readonly seconds: number;
+    /** The longest time without an answer, in milliseconds. */
+    readonly longestMs: number;
+    readonly on: string;
+    /** Without an answer though no agent was away on either Node of the way. */
+    readonly unexplained: readonly string[];
+    readonly awayMs: number;
+}
+
+/** What of a gap lies in no time in which an agent of these Nodes was away or came back. */
+function isExplained(gap: Gap, away: readonly Away[], nodes: readonly string[]): boolean {
+    // the datapath comes back a little after, and answers are 200 ms apart
+    const [before, after] = [1_000, 5_000];
+    return away.some(({ node, from, to }) => nodes.includes(node) && gap.from >= from - before && gap.to <= to + after);
+}
+
+interface Watched {
+    readonly way: WatchedWay;
+    readonly nodes: readonly string[];
+}
+
+/** Changes the release with the ways watched, and says what it cost. */
+async function step(name: string, ways: readonly Watched[], change: () => Promise<void>): Promise<Step> {
+    say(name);
+    await using watch = new AgentWatch();
+    const begin = Date.now();
+    await change();
+    const seconds = Math.round((Date.now() - begin) / 1_000);
+    await pause(5_000);
+    const away = watch.away();
+    const lossMs = 700;
+    const losses = ways.flatMap(({ way, nodes }) =>
+        way
+            .gaps(lossMs)
+            .filter(({ to }) => to > begin)
+            .map((gap) => ({ way: way.name, nodes, gap })),
+    );
+    const longest = losses.toSorted((one, other) => other.gap.ms - one.gap.ms)[0];
+    return {
+        name,
+        seconds,
+        longestMs: longest?.gap.ms ?? 0,
+        on: longest?.way ?? "",
+        unexplained: losses
+            .filter(({ gap, nodes }) => !isExplained(gap, away, nodes))
+            .map(({ way, gap }) => `${way}: ${gap.ms} ms from ${new Date(gap.from).toISOString()}`),
+        awayMs: Math.max(0, ...away.map(({ from, to }) => to - from)),
+    };
+}
+
+/** Rejects when anything that Pods hold is not as it was. */
+function mustBeSame(before: Held, after: Held): void {
+    const [one, other] = [JSON.stringify(before), JSON.stringify(after)];
+    if (one !== other) throw new Error(`before: ${one}\nafter: ${other}`);
+}
+
+class Trial {
+    readonly steps: Step[] = [];
+    readonly problems: string[] = [];
+    readonly #namespace: TestNamespace;
+    #names: string[] = [];
+    #number = 0;
+
+    constructor(namespace: TestNamespace) {
+        this.#namespace = namespace;
+    }
+
+    async of(release: Release, mode: Mode): Promise<void> {
+        say(`release ${release.name}`);
+        await install(`${release.folder}/chart`, release.name, mode);
+        if (mode === "bridging") {
+            await bridged();
+            await plugRouter();
+        }
+        const pools = await this.#pools(mode);
+        await using stack = new AsyncDisposableStack();
+        const pods = await this.#start(mode);
+        const ways: Watched[] = [];
+        for (const [title, from, to, ip] of waysBetween(pods, mode)) {
+            const start = { namespace: this.#namespace.name, pod: from };
+            const way = stack.use(await WatchedWay.watch(title, start, ip, 1_800));
+            ways.push({ way, nodes: [from.node, to.node] });
+        }
+        await this.#changed(`${release.name} to this one`, mode, ways, () =>
+            install(process.env["E2E_CHART"] ?? "charts/antrea", "dev", mode),
+        );
+        await this.#changed(`back to ${release.name}`, mode, ways, () => helm(["rollback", "antrea"]));
+        await stack.disposeAsync();
+        await this.#namespace.delete(...this.#names);
+        this.#names = [];
+        if (pools !== undefined) await pools[Symbol.asyncDispose]();
+    }
+
+    async #changed(name: string, mode: Mode, ways: readonly Watched[], change: () => Promise<void>): Promise<void> {
+        const before = await held(this.#namespace, this.#names, mode);
+        const done = await step(name, ways, change);
+        this.steps.push(done);
+        this.problems.push(...done.unexplained.map((one) => `${name}: no answer though no agent restarted: ${one}`));
+        try {
+            if (mode === "bridging") await bridged();
+            mustBeSame(before, await held(this.#namespace, this.#names, mode));
+            await this.#newPod(mode, before.pods);
+            if (mode !== "subnets") await expectConsistent();
+        } catch (error) {
+            this.problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+        }
+        say(`  ${JSON.stringify(done)}`);
+    }
+
+    #pools(mode: Mode): Promise<TestPools | undefined> {
+        if (mode === "subnets") return Promise.resolve(undefined);
+        if (mode === "bridging") return poolRanges().then((ranges) => TestPools.create(ranges));
+        return TestPools.create({
+            "upgrade-4": [{ cidr: "10.70.0.0/24", gateway: "10.70.0.1", prefixLength: 24 }],
+            "upgrade-6": [{ cidr: "fd00:70::/112", gateway: "fd00:70::1", prefixLength: 112 }],
+        });
+    }
+
+    #start(mode: Mode): Promise<readonly TestPod[]> {
+        const annotated = (name: string, node: string): PodSpec => ({ name, node, ...inPools(mode) });
+        const specs: readonly PodSpec[] = [
+            { name: "subnet-1", node: first },
+            { name: "subnet-1b", node: first },
+            { name: "subnet-2", node: second },
+            ...(mode === "subnets"
+                ? []
+                : [annotated("pool-1", first), annotated("pool-1b", first), annotated("pool-2", second)]),
+        ];
+        this.#names = specs.map(({ name }) => name);
+        return this.#namespace.start(specs);
+    }
+
+    /** A Pod that starts now has an address of its own and reaches the others of its kind. */
+    async #newPod(mode: Mode, others: readonly TestPod[]): Promise<void> {
+        const name = `new-${(this.#number += 1)}`;
+        const [pod] = await this.#namespace.start([{ name, node: first, ...inPools(mode) }]);
+        this.#names.push(name);
+        if (pod === undefined || others.some(({ ip4 }) => ip4 === pod.ip4))
+            throw new Error(`${name} got ${pod?.ip4 ?? "nothing"}, which another one has`);
+        const peer = others.find((other) => other.name === (mode === "subnets" ? "subnet-2" : "pool-1"));
+        await this.#namespace.exec(name, `ping -c 2 -W 2 ${peer?.ip4 ?? ""}`);
+    }
+}
+
+function inPools(mode: Mode): Pick<PodSpec, "annotations"> {
+    if (mode === "subnets") return {};
+    return { annotations: { [poolsKey]: mode === "bridging" ? poolsOf(2).join() : "upgrade-4,upgrade-6" } };
+}
+
+type Way = readonly [title: string, from: TestPod, to: TestPod, ip: string];
+
+function waysBetween(pods: readonly TestPod[], mode: Mode): readonly Way[] {
+    const pod = (name: string): TestPod => {
+        const found = pods.find((one) => one.name === name);
+        if (found === undefined) throw new Error(`${name} was not started`);
+        return found;
+    };
+    const way = (title: string, from: string, to: string, family: "ip4" | "ip6" = "ip4"): Way => [
+        title,
+        pod(from),
+        pod(to),
+        pod(to)[family],
+    ];
+    return [
+        way("subnet Pods of one Node", "subnet-1", "subnet-1b"),
+        way("subnet Pods of two Nodes", "subnet-1", "subnet-2"),
+        way("subnet Pods of two Nodes, IPv6", "subnet-2", "subnet-1", "ip6"),
+        ...(mode === "subnets" ? [] : [way("pool Pods of one Node", "pool-1", "pool-1b")]),
+        ...(mode === "bridging" ? [way("pool Pods of two Nodes", "pool-2", "pool-1")] : []),
+    ];
+}
+
+const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
+
+function report(steps: readonly Step[], problems: readonly string[]): string {
+    return [
+        "# Upgrades and ways back",
+        "",
+        "Written by `tools/upgrade.sh` (`make upgrade WRITE=1`). Releases are built from their commits (`tools/upgrade/releases`).",
+        `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no claim was lost, no Pod restarted, and nothing was without an answer but while the agent of one of its Nodes restarted." : "**not all held**, see below."}`,
+        "",
+        row("From and to", "helm took, s", "An agent away, at most s", "Longest without an answer, s", "On the way"),
+        row("---", "--:", "--:", "--:", "---"),
+        ...steps.map(({ name, seconds, longestMs, on, awayMs }) =>
+            row(name, seconds, (awayMs / 1_000).toFixed(1), (longestMs / 1_000).toFixed(1), on || "-"),
+        ),
+        "",
+        ...problems.map((problem) => `- ${problem}`),
+    ].join("\n");
+}
+
+const { values: options, positionals } = parseArgs({
+    options: { write: { type: "boolean", default: false } },
+    allowPositionals: true,
+});
+const releases = positionals.map((text): Release => {
+    const [name = "", folder = ""] = text.split("=");
+    return { name, folder };
+});
+const trial = new Trial(await TestNamespace.create("upgrade"));
+let mode: Mode = "subnets";
+for (const release of releases) {
+    mode = modes[release.name] ?? mode;
+    await trial.of(release, mode);
+}
+const text = report(trial.steps, trial.problems);
+process.stdout.write(`\n${text}\n`);
+if (options.write) await writeFile(new URL("../../docs/benchmarks/upgrade.md", import.meta.url), `${text}\n`);
+process.exitCode = trial.problems.length === 0 ? 0 : 1;

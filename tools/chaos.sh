@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Churn on a real cluster while its programs are killed and paused, disks are full and the API server is slow, and what must
+# hold meanwhile and after (docs/chaos.md). The cluster is the one of the e2e suites, made afresh and removed after.
+#   MINUTES=30     how long
+#   BRIDGING=1     in bridging mode
+#   WRITE=1        writes docs/benchmarks/chaos-{overlay,bridging}.md
+#   KEEP=1         keeps the cluster; REUSE=1 takes one that was kept
+. "$(dirname "$0")/lib.sh"
+cluster=$TEST_CLUSTER
+export E2E_CLUSTER=$cluster E2E_CHART=$REPO/charts/antrea KUBECONFIG
+KUBECONFIG=$(kubeconfig_of "$cluster")
+cd "$REPO"
+
+"$TOOLS/cluster/build-programs.sh"
+"$TOOLS/build.sh"
+# agent and OVS keep their state on a small file system of its own, which is there before they start
+separate_state() {
+    local node
+    for node in $("$KIND_BIN/kind" get nodes --name "$cluster"); do
+        docker exec "$node" sh -ec 'mkdir -p /var/lib/antrea; mount -t tmpfs -o size=64m,mode=0700 antrea-state /var/lib/antrea'
+    done
+}
+if [ -z "${REUSE:-}" ]; then
+    "$TOOLS/cluster/create.sh" "$cluster"
+    step "a file system of 64 MiB for the state of agent and OVS" separate_state
+fi
+"$TOOLS/images/load.sh" "$cluster"
+"$TOOLS/cluster/install-chart.sh" "$cluster" --set featureGates.AntreaIPAM=true
+
+result=0
+node e2e/chaos/main.ts --minutes "${MINUTES:-30}" ${BRIDGING:+--bridging} ${WRITE:+--write} || result=$?
+if [ "$result" -ne 0 ]; then "$TOOLS/cluster/save-state.sh" "$cluster" "$REPO/.reports/e2e-state-$(date +%H%M%S)" || true; fi
+if [ -n "${KEEP:-}" ]; then
+    say "KEEP is set: cluster $cluster stays; KUBECONFIG=$KUBECONFIG"
+else
+    "$TOOLS/cluster/delete.sh" "$cluster"
+fi
+exit "$result"
