@@ -68,6 +68,11 @@ export class AgentUnderTest implements AsyncDisposable {
         return this.#daemon.memory();
     }
 
+    /** SIGKILL; resolves when the process is gone. */
+    async kill(): Promise<void> {
+        await this.#daemon.kill();
+    }
+
     async [Symbol.asyncDispose](): Promise<void> {
         this.cni[Symbol.dispose]();
         await this.#daemon[Symbol.asyncDispose]();

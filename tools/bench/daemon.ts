@@ -55,6 +55,12 @@ export class Daemon implements AsyncDisposable {
         return { now: of("VmRSS"), peak: of("VmHWM") };
     }
 
+    /** SIGKILL; resolves when the process is gone. */
+    async kill(): Promise<void> {
+        this.#child.kill("SIGKILL");
+        await this.#ended;
+    }
+
     /** The programs stop in order on SIGTERM; one that does not is killed. */
     async [Symbol.asyncDispose](): Promise<void> {
         if (!this.#running) return;

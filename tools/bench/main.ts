@@ -8,6 +8,8 @@ import { claimParts } from "./benchmarks/claims.ts";
 import { claimsAtRest } from "./benchmarks/claims-at-rest.ts";
 import { dataPlane } from "./benchmarks/data-plane.ts";
 import { manyFlows } from "./benchmarks/flows.ts";
+import { growth } from "./benchmarks/growth.ts";
+import { ipam } from "./benchmarks/ipam.ts";
 import { manyNodes } from "./benchmarks/many-nodes.ts";
 import { manyPeers } from "./benchmarks/peers.ts";
 import { pluginCalls } from "./benchmarks/plugin-calls.ts";
@@ -17,7 +19,7 @@ import { Helper } from "./helper.ts";
 import { describeMachine, loadNow } from "./machine.ts";
 import { NodeUnderTest } from "./node-under-test.ts";
 import { PodNamespaces } from "./pod-namespaces.ts";
-import { explained, table, writePart, writeReport } from "./report.ts";
+import { explained, table, writeAgain, writePart, writeReport } from "./report.ts";
 import { type Result } from "./result.ts";
 
 const idleMs = 5_000;
@@ -26,6 +28,11 @@ const keepsPart = process.argv[2] === "--write";
 const wanted = process.argv.slice(keepsPart ? 3 : 2);
 const wants = (...names: readonly string[]): boolean =>
     wanted.length === 0 || wanted.some((name) => names.includes(name));
+
+if (process.argv[2] === "--draw") {
+    writeAgain();
+    process.exit(0);
+}
 
 const begin = performance.now();
 const results: Result[] = [];
@@ -62,6 +69,8 @@ if (wants("data-plane")) await measure("Pod to Pod", dataPlane);
 if (wants("bridging")) await measure("bridged Pods and the Node's move", bridging);
 for (const { id, label, run } of claimParts) if (wants("claims", id)) await measure(label, run);
 if (wants("pool-add")) await measure("ADDs from IPPools", poolAdd);
+if (wants("ipam")) await measure("IPAM plugins by the protocol of CNI", ipam);
+if (wants("growth")) await measure("growth with pools, addresses, Nodes", growth);
 if (wants("claims-at-rest")) await measure("100,000 claims", claimsAtRest);
 if (wants("webhook")) await measure("webhook with 10 to 10,000 pools", admission);
 
@@ -71,6 +80,6 @@ if (wanted.length === 0 || keepsPart) {
     const run = { machine, loadBefore, seconds: (performance.now() - begin) / 1000, results: all };
     if (wanted.length === 0) writeReport(run);
     else writePart(run);
-    process.stdout.write("\nwritten: docs/benchmarks/README.md, docs/benchmarks/latest.json\n");
+    process.stdout.write("\nwritten: docs/benchmarks/README.md, latest.json and the charts\n");
 }
 process.exit(0);

@@ -84,6 +84,11 @@ export class NodeUnderTest implements AsyncDisposable {
         return Promise.all(names.map(create));
     }
 
+    /** The agent's process ends as with its Node: without a chance to do anything. */
+    async loseAgent(): Promise<void> {
+        await this.#agent.kill();
+    }
+
     async createPodNamespace(): Promise<void> {
         await this.api.create(namespaces, { metadata: { name: podNamespace } });
     }

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { type CniCmdArgs } from "@antrea/cni";
+import { type CniCmdArgs, type CniCommand } from "@antrea/cni";
 import { BenchError } from "./error.ts";
 
 /** The environment that a runtime gives to a CNI plugin (CNI spec 1.1, section 2). */
 export function pluginEnvironment(
-    command: "ADD" | "DEL",
+    command: CniCommand,
     call: Omit<CniCmdArgs, "networkConfiguration">,
 ): NodeJS.ProcessEnv {
     return {
@@ -33,18 +33,34 @@ export function runPlugin(
     throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${said}`, { cause: error });
 }
 
-/** Like `runPlugin`, beside others; resolves with what it printed. */
-export async function startPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<string> {
+/** What came of one run of a plugin. */
+export interface PluginAnswer {
+    /** From before the process was made until its end. */
+    readonly ms: number;
+    /** Null where a signal ended it. */
+    readonly code: number | null;
+    /** All that it printed: a result, or an error object (CNI spec 1.1, section 5). */
+    readonly output: string;
+}
+
+/** Runs a plugin beside others. Rejects only when it cannot be started: that it fails is an answer. */
+export async function execPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<PluginAnswer> {
+    const begin = performance.now();
     const child = spawn(path, { env });
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const { promise, resolve, reject } = Promise.withResolvers<PluginAnswer>();
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+        stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.once("error", reject);
-    child.once("close", (code) => {
-        if (code === 0) resolve(said);
-        else reject(new BenchError("CALL_FAILED", "environment", `${path} ended with ${code}: ${said}`));
-    });
+    child.once("close", (code) => resolve({ ms: performance.now() - begin, code, output }));
     child.stdin.on("error", () => undefined); // the exit code tells
     child.stdin.end(input);
     return promise;
+}
+
+/** The same of a run that must succeed; resolves with what it printed. */
+export async function startPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<string> {
+    const { code, output } = await execPlugin(path, env, input);
+    if (code === 0) return output;
+    throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${code}: ${output}`);
 }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Netlink } from "@antrea/netlink";
 import { BenchError } from "./error.ts";
 
-/** The Node's own interface, which sandbox.sh made. */
-const nodeLinks: readonly string[] = ["bench0", "bench1"];
+/** The Node's own interfaces: those that sandbox.sh made, and the NIC of a Node with peers. */
+const nodeLinks: readonly string[] = ["bench0", "bench1", "bench-nic", "bench-nic-far"];
 const goneLimitMs = 30_000;
 
 /** Network namespaces for Pods, as a container runtime makes them. */

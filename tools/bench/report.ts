@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { drawAll, type Drawn } from "./charts/charts.ts";
 import { repository } from "./paths.ts";
 import { explain } from "./reasons.ts";
 import { type Result } from "./result.ts";
@@ -39,7 +40,7 @@ const folder = join(repository, "docs/benchmarks");
 const latestFile = join(folder, "latest.json");
 const pageFile = join(folder, "README.md");
 
-/** Writes docs/benchmarks/README.md and docs/benchmarks/latest.json. */
+/** Writes the page, latest.json and the charts of docs/benchmarks. */
 export function writeReport(run: Run): void {
     const machine = [...run.machine].map(([name, value]) => `- ${name}: ${value}`);
     write(run.results, [...machine, `- The run: ${runText(run)} (0 is a machine at rest)`]);
@@ -54,6 +55,12 @@ export function writePart(run: Run): void {
     );
     const apart = groups.map((group) => `- \`${group}-…\`: in a run of their own, ${runText(run)}`);
     write(inPlace(earlier, run.results), [...notes, ...apart]);
+}
+
+/** Writes page and charts again from what latest.json and the page say. */
+export function writeAgain(): void {
+    const earlier = JSON.parse(readFileSync(latestFile, "utf8")) as readonly Result[];
+    write(earlier, machineSection(readFileSync(pageFile, "utf8")));
 }
 
 /** The results with those of some groups replaced, where these were, or else at the end. */
@@ -80,10 +87,13 @@ function machineSection(text: string): readonly string[] {
 function write(results: readonly Result[], machine: readonly string[]): void {
     mkdirSync(folder, { recursive: true });
     writeFileSync(latestFile, `${JSON.stringify(results, undefined, 4)}\n`);
-    writeFileSync(pageFile, page(results, machine));
+    const charts = drawAll(results);
+    for (const name of readdirSync(folder)) if (name.endsWith(".svg")) rmSync(join(folder, name));
+    for (const { file, svg } of charts) writeFileSync(join(folder, file), svg);
+    writeFileSync(pageFile, page(results, machine, charts));
 }
 
-function page(results: readonly Result[], machine: readonly string[]): string {
+function page(results: readonly Result[], machine: readonly string[], charts: readonly Drawn[]): string {
     const missed = results.filter((result) => result.holds === false);
     const peers = [...new Set(results.flatMap(({ against }) => (against === null ? [] : [against.what])))];
     const texts = Map.groupBy(missed, ({ reason = "", next = "" }) => `${reason} Next: ${next}`);
@@ -93,6 +103,9 @@ function page(results: readonly Result[], machine: readonly string[]): string {
         "",
         "Written by `make bench`, with the same figures in [latest.json](latest.json); do not edit either.",
         "",
+        ...(charts.length === 0
+            ? []
+            : ["## Charts", "", ...charts.flatMap(({ file, alt }) => [`![${alt}](${file})`, ""])]),
         "## Results",
         "",
         table(results),
@@ -150,14 +163,15 @@ the peers wait for more than we do.
   beside the flows, routes and neighbours of the one Node. The peer is a watch that does nothing: API server, etcd and
   network alone. Mode encap is geneve, through a bridge over a NIC as in \`docs/datapaths.md\`.
 - \`data-plane-…\`: two Nodes in network namespaces with a veth pair between them, each with an ovs-vswitchd and the bundled
-  agent; Pods are wired by CNI calls, IPv4. The peers are a bridge in the same ovs-vswitchd, so with the same thread
-  and as many ports to poll: "plain" has one flow, NORMAL, "ct" looks up each packet's connection once before and commits
-  new ones, as our pipeline does. Across Nodes with noEncap both are routed by the hosts, through the same netfilter
-  rules; with geneve the plain bridge has a tunnel port of its own and does not route. Checksums are computed by the
-  Pods and the MTU is the same for all. Throughput is what iperf3 received of one TCP connection in 1 s. Requests and
-  connections are made for 0.6 s after 0.1 s of warm-up, one at a time, by blocking calls of the C library: requests of one
-  byte on one connection, and connections with one such request each. Ten rounds, and each side goes first in turn. What
-  the generator gives over a veth pair without a switch is in the table too.
+  agent; Pods are wired by CNI calls, IPv4. The peers are two such Nodes without an agent, whose bridge has as many ports,
+  of the same numbers, as the agent's: "plain" has one flow, NORMAL, "ct" looks up each packet's connection once before and
+  commits new ones, as our pipeline does. The run fails where NIC and Pods have other numbers. Across Nodes with noEncap
+  all are routed by the hosts, through the same netfilter rules, which are copied from the agent's Nodes; with geneve the
+  plain bridge has a tunnel port of its own and does not route. Checksums are computed by the Pods and the MTU is the same
+  for all. Throughput is what iperf3 received of one TCP connection in 1 s. Requests and connections are made for 0.6 s
+  after 0.1 s of warm-up, one at a time, by blocking calls of the C library: requests of one byte on one connection, and
+  connections with one such request each. Ten rounds, and each side goes first in turn. What the generator gives over a
+  veth pair without a switch is in the table too.
 - \`bridging-…\`: six Nodes in network namespaces on a Linux bridge that stands for the underlay: two in bridging mode and
   two with noEncap alone ("subnet"), all with the bundled agent, and two without one, whose plain bridge has the NIC as a
   port. Generator and "ct" are those of \`data-plane-…\`; requests and connections are made for 0.3 s in 20 rounds,
@@ -185,6 +199,29 @@ the peers wait for more than we do.
   and claim nothing. Both are called flat up to 1.25 times.
 - \`pool-…\`: 100 ADDs and DELs of Pods of an IPv4 pool, of a pool of each family, and of the Node's subnets, in turn on
   one agent with the gate on; then 110 processes of \`antrea-cni\` at once.
+- \`ipam-…\`: IPAM plugins behind one harness, which runs one process for each call by the protocol of CNI 1.1 and knows of a
+  plugin nothing but its answers: containernetworking's \`host-local\`, \`dhcp\` with its daemon and dnsmasq in a network
+  namespace, \`static\`, and \`antrea-cni\`. Behind \`antrea-cni\` is the agent's own CNI server and allocation, with a real
+  API server, in a process that wires nothing: an ADD gives an address and no interface, as that of an IPAM plugin does.
+  What is compared is not the same work: \`host-local\` locks a folder and writes a file that counts on its own Node alone,
+  \`antrea-cni\` asks another process and claims the address in etcd for the whole cluster, and \`dhcp\` asks a server on the
+  network, which no other Node asks meanwhile. Neither etcd nor \`host-local\` waits for a disk. \`ipam-antrea-start\` is
+  what the processes take without any work. Each has a pool of 253 addresses, a /24 without network, gateway and broadcast;
+  \`static\` has none and takes part in single calls only. Sixty-three bursts (50 of 1, 10 of 10, 3 of 100 ADDs at once, then
+  their DELs) in turn; 400 ADDs and DELs at random; 253 ADDs and one more, DELs, and the same again. A duplicate is an
+  address that is given to a container while another has it, by the answers. Without a DEL vanish 100 containers of each;
+  those of ours are Pods of a whole agent with controller and Open vSwitch, three times: GC follows at once, or nothing
+  does, or the agent is killed and its Node gets the taint out-of-service. That a Node's claims are free when its object is
+  gone for 5 minutes is not waited for. The interfaces for \`dhcp\` are made before; its daemon gives up an ADD without
+  an offer after 15 s, by default after 208, and goes with its containers.
+- \`growth-…\`: a figure at the largest, against the same at the smallest; the charts and \`points\` in latest.json show what
+  is between. At each place controller and agent are started afresh on a real API server. Claims are 200 of one simulated
+  agent (see \`claims-…\`), one after the other, each given back before the next, with no rest between, so that a pool stays
+  as full as it is. ADDs are 30 of the bundled agent with Open vSwitch. Memory is VmRSS, 3 s after these. "size" are pools
+  of 2^8 to 2^20 addresses, "full" some of these with 95 % claimed at random for other Nodes, "nodes" simulated Nodes beside
+  the agent's, up to 999 objects with podCIDRs and addresses that the agent has routes to, each with the two watches that
+  its agent would hold, and a pool of 2^16. "pools" are IPPools of 256 addresses. Constant is what grows up to 1.25 times;
+  where memory must hold what grows, it may grow as the logarithm does, from 10 on: three times to 1,000, four to 10,000.
 - \`claims-at-rest-…\`: 100,000 claims of 400 Nodes in one pool of 131,072. The controller's time runs from its start as a
   process until \`/readyz\`, that of the list from its first request to its last page, in a process that runs already;
   three times each, in turn. Memory is VmRSS, 5 s after the pool's usage is told, and of the agent 5 s after 10 ADDs.

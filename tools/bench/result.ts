@@ -15,9 +15,17 @@ export interface Result {
     readonly goal: string | null;
     /** Null where there is no goal. */
     readonly holds: boolean | null;
+    /** The curve that `value` and `against` are the ends of, where one was measured; ascending. */
+    readonly points?: readonly Point[];
     /** Why a goal is missed, and what to try next. */
     readonly reason?: string;
     readonly next?: string;
+}
+
+/** One place on a curve. */
+export interface Point {
+    readonly x: number;
+    readonly value: number;
 }
 
 /** A figure with an upper limit, or without a goal. */
@@ -106,6 +114,7 @@ export function typical(input: {
     return figure({ ...input, value: median(input.samples) });
 }
 
-function rounded(value: number): number {
+/** As figures are told: three digits, of large ones five. */
+export function rounded(value: number): number {
     return Number(value.toPrecision(value >= 1000 ? 5 : 3));
 }

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Runs all benchmarks and writes docs/benchmarks/README.md and latest.json.
+# Runs all benchmarks and writes docs/benchmarks/README.md, latest.json and the charts.
 #   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes flows peers data-plane
-#                             bridging claims pool-add claims-at-rest webhook; of claims also
+#                             bridging claims pool-add ipam growth claims-at-rest webhook; of claims also
 #                             claims-{1,10,100,open,full,watched} alone
 #   run.sh --write BENCHMARK...   these, in the place of their results in what a whole run has written
+#   run.sh --draw             nothing: page and charts again from latest.json
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p
 #
 # Builds what is missing, then goes on in network, mount and process namespaces of its own: nothing of the machine's
 # network is touched, and whatever is left running ends with the process namespace.
 . "$(dirname "$0")/../lib.sh"
 cd "$REPO"
+if [ "${1:-}" = --draw ]; then
+    exec node --disable-warning=ExperimentalWarning "$TOOLS/bench/main.ts" --draw
+fi
 [ "$(id -u)" = 0 ] || fail "the benchmarks make network namespaces, which needs root" "run this as root"
-need_packages time iproute2 nftables ethtool iperf3 openvswitch-switch
+need_packages time iproute2 nftables ethtool iperf3 openvswitch-switch dnsmasq-base
 
 "$TOOLS/cluster/build-programs.sh" etcd cni-plugins
 [ -x "$KUBERNETES_BIN/kube-apiserver" ] || "$TOOLS/cluster/build-programs.sh" kubernetes

@@ -115,7 +115,7 @@ fi
 if want cni-plugins || want tools; then
     module=github.com/containernetworking/plugins
     fetch cni-plugins "$CNI_PLUGINS_BIN/portmap" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
-    for name in main/bridge main/ptp main/loopback ipam/host-local meta/portmap; do
+    for name in main/bridge main/ptp main/loopback ipam/host-local ipam/static ipam/dhcp meta/portmap; do
         program "$CNI_PLUGINS_BIN/${name##*/}" "cni-plugins-$CNI_PLUGINS_VERSION" "$module/plugins/$name"
     done
 fi

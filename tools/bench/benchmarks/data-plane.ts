@@ -61,7 +61,7 @@ async function inMode(mode: Measured): Promise<readonly Result[]> {
                     pairs: { ours: of(way, load, "ours"), peer: of(way, load, side) },
                 });
             return [
-                against("plain", "a plain bridge of the same ovs-vswitchd", 0.7),
+                against("plain", "a plain bridge with ports of the same numbers", 0.7),
                 against("ct", "the plain bridge with as many ct() passes", 0.9),
             ];
         }),

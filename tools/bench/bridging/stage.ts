@@ -7,8 +7,7 @@ import { startController } from "../controller.ts";
 import { ApiDoor } from "../data-plane/api-door.ts";
 import { LoadNode, placeOf, podNamespace, underlay } from "../data-plane/load-node.ts";
 import { type LoadPod } from "../data-plane/load-pod.ts";
-import { PlainBridge, type Plain } from "../data-plane/plain-bridge.ts";
-import { BenchError } from "../error.ts";
+import { PlainBridge, refuseOtherPorts, type Plain } from "../data-plane/plain-bridge.ts";
 import { PodNamespaces } from "../pod-namespaces.ts";
 import { UnderlaySwitch } from "./underlay-switch.ts";
 import { untilBridged } from "./until-bridged.ts";
@@ -94,8 +93,8 @@ export class BridgingStage implements AsyncDisposable {
         const others = [await withAgent(2, "noEncap"), await withAgent(3, "noEncap")] as const;
         const plains = [await connected(4), await connected(5)] as const;
         const bridges = [
-            stack.use(await PlainBridge.start(plains[0], "bridging")),
-            stack.use(await PlainBridge.start(plains[1], "bridging")),
+            stack.use(await PlainBridge.start(plains[0], "bridging", plains[1])),
+            stack.use(await PlainBridge.start(plains[1], "bridging", plains[0])),
         ] as const;
         const made: LoadPod[] = [];
         stack.defer(() => namespaces.delete(...made.map(({ netnsPath }) => basename(netnsPath))));
@@ -138,20 +137,6 @@ export class BridgingStage implements AsyncDisposable {
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#stack.disposeAsync();
     }
-}
-
-/** See PlainBridge: what is compared must have its turns in one order. */
-async function refuseOtherPorts(node: LoadNode, plain: LoadNode): Promise<void> {
-    const portsOf = async ({ ovs }: LoadNode): Promise<string> => devicePorts(await ovs.appctl("dpctl/show"));
-    const [ours, theirs] = [await portsOf(node), await portsOf(plain)];
-    if (ours === theirs) return;
-    const what = `NIC and Pods are ports ${ours} with the agent and ${theirs} with the plain bridge`;
-    throw new BenchError("WRONG_RESULT", "internal", `${what}; PlainBridge is to add its ports in the agent's order`);
-}
-
-/** The numbers of what are devices of others, the NIC and the Pods, by `ovs-appctl dpctl/show`. */
-export function devicePorts(text: string): string {
-    return [...text.matchAll(/^\s+port (\d+): \S+$/gm)].map(([, number]) => number).join(", ");
 }
 
 async function createPools(api: ApiClient): Promise<void> {

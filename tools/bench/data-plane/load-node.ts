@@ -34,7 +34,10 @@ export function placeOf(index: number): NodePlace {
     };
 }
 
-/** A Node in a network namespace of its own: an Open vSwitch, the bundled agent, and a NIC that leads to the other Node. */
+/**
+ * A Node in a network namespace of its own: an Open vSwitch, a NIC that leads to another Node, and the bundled agent, or
+ * none.
+ */
 export class LoadNode implements AsyncDisposable {
     readonly index: number;
     readonly ovs: PrivateOvs;
@@ -78,10 +81,22 @@ export class LoadNode implements AsyncDisposable {
         return runWithin(this.netnsPath, ...command);
     }
 
+    /** Gives the Node its address, where its mode has it; once. The Node is connected already. */
+    async prepare(mode: Mode): Promise<void> {
+        if (this.#isPrepared) return;
+        this.#isPrepared = true;
+        const { netnsPath, ovs } = this;
+        const addresses = [`${placeOf(this.index).address}/${underlay.length}`];
+        if (mode === "encap") {
+            return addPhyBridge(ovs, { nic, mac: `02:00:0a:c9:00:0${this.index + 2}`, addresses, netnsPath });
+        }
+        this.run("ip", "link", "set", nic, "up");
+        addAddresses(nic, addresses, netnsPath);
+    }
+
     /** Starts the agent; the Node is connected already, and its object is there. Resolves when it takes Pods. */
     async startAgent(mode: Mode, server: TestApiServer): Promise<void> {
-        if (!this.#isPrepared) await this.#prepare(mode);
-        this.#isPrepared = true;
+        await this.prepare(mode);
         const { netnsPath, ovs } = this;
         this.#agent = this.#stack.use(
             new AgentUnderTest({
@@ -132,17 +147,6 @@ export class LoadNode implements AsyncDisposable {
 
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#stack.disposeAsync();
-    }
-
-    /** The address of the Node, where its mode has it. */
-    async #prepare(mode: Mode): Promise<void> {
-        const { netnsPath, ovs } = this;
-        const addresses = [`${placeOf(this.index).address}/${underlay.length}`];
-        if (mode === "encap") {
-            return addPhyBridge(ovs, { nic, mac: `02:00:0a:c9:00:0${this.index + 2}`, addresses, netnsPath });
-        }
-        this.run("ip", "link", "set", nic, "up");
-        addAddresses(nic, addresses, netnsPath);
     }
 }
 

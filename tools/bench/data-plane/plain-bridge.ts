@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
-import { workPath } from "../paths.ts";
+import { BenchError } from "../error.ts";
 import { runWithin } from "../netns.ts";
+import { workPath } from "../paths.ts";
 import { type PodNamespaces } from "../pod-namespaces.ts";
 import { nic, placeOf, type LoadNode, type Mode } from "./load-node.ts";
 import { LoadPod } from "./load-pod.ts";
@@ -9,6 +10,10 @@ import { LoadPod } from "./load-pod.ts";
 export type Plain = "plain" | "ct";
 
 const bridge = "br-plain";
+const tunnel = "plain-tun";
+const gateway = "plain-gw";
+/** That of the agent, `podLinkGroup`. */
+const podLinkGroup = "178";
 const flows: Readonly<Record<Plain, readonly string[]>> = {
     plain: ["actions=NORMAL"],
     ct: [
@@ -19,7 +24,11 @@ const flows: Readonly<Record<Plain, readonly string[]>> = {
     ],
 };
 
-/** A bridge beside that of the agent, in the same ovs-vswitchd and with the same way to the other Node. */
+/**
+ * A bridge on a Node without an agent, with the same way to the other Node as the agent's. ovs-vswitchd looks at its ports in
+ * an order that follows from their numbers, and a request is the faster the later the port of the answer has its turn. So
+ * each port gets the number that it has with the agent; `devicePorts` shows them.
+ */
 export class PlainBridge implements AsyncDisposable {
     readonly #node: LoadNode;
     readonly #mode: Mode;
@@ -33,40 +42,31 @@ export class PlainBridge implements AsyncDisposable {
 
     /**
      * In mode noEncap the host routes to the other Node, in mode encap a port of the bridge leads there by geneve. In mode
-     * bridging the NIC does, on a Node without an agent.
+     * bridging the NIC does. The Node has its address in modes that give it one.
      */
-    static async start(node: LoadNode, mode: Mode): Promise<PlainBridge> {
+    static async start(node: LoadNode, mode: Mode, other: LoadNode): Promise<PlainBridge> {
         const plain = new PlainBridge(node, mode);
-        const other = 1 - node.index;
-        await node.ovs.addBridge(bridge);
+        const { ovs } = node;
+        await ovs.addBridge(bridge);
         if (mode === "encap") {
-            const options = [`options:remote_ip=${placeOf(other).address}`, "options:key=98"];
-            await node.ovs.vsctl(
-                "add-port",
-                bridge,
-                "plain-tun",
-                "--",
-                "set",
-                "interface",
-                "plain-tun",
-                "type=geneve",
-                ...options,
-            );
-        } else if (mode === "bridging") {
-            // ovs-vswitchd looks at its ports in an order that follows from their numbers, and a request is the faster the
-            // later the port of the answer has its turn. So each port gets the number that it has with the agent.
-            for (const port of ["plain-gw", "plain-host"]) {
-                await node.ovs.addPort(bridge, port);
-                node.run("ip", "link", "set", port, "up");
-            }
+            const options = [`options:remote_ip=${placeOf(other.index).address}`, "options:key=98"];
+            const set = ["--", "set", "interface", tunnel, "type=geneve", ...options];
+            await ovs.vsctl("add-port", bridge, tunnel, ...set);
+        }
+        await ovs.addPort(bridge, gateway);
+        node.run("ethtool", "-K", gateway, "tx", "off");
+        node.run("ip", "link", "set", gateway, "up");
+        if (mode === "bridging") {
+            await ovs.addPort(bridge, "plain-host");
+            node.run("ip", "link", "set", "plain-host", "up");
             node.run("ethtool", "-K", nic, "tx", "off", "gro", "off");
             node.run("ip", "link", "set", nic, "up");
-            await node.ovs.addPort(bridge, nic, { type: "" });
+            await ovs.addPort(bridge, nic, { type: "" });
         } else {
-            node.run("ethtool", "-K", bridge, "tx", "off");
-            node.run("ip", "address", "add", `${subnet(node.index)}.1/24`, "dev", bridge);
-            node.run("ip", "link", "set", bridge, "up");
-            node.run("ip", "route", "add", `${subnet(other)}.0/24`, "via", placeOf(other).address);
+            node.run("ip", "address", "add", `${subnet(node.index)}.1/24`, "dev", gateway);
+        }
+        if (mode === "noEncap") {
+            node.run("ip", "route", "add", `${subnet(other.index)}.0/24`, "via", placeOf(other.index).address);
         }
         for (const [name, lines] of Object.entries(flows)) writeFileSync(flowFile(name), `${lines.join("\n")}\n`);
         return plain;
@@ -102,7 +102,9 @@ export class PlainBridge implements AsyncDisposable {
             "netns",
             name,
         );
-        node.run("ip", "link", "set", name, "up");
+        // As the links of the agent's Pods: netfilter knows them by their group, and drops what the host's stack gets of them.
+        // Else the host answers the question for the gateway with this link's address, and packets go past the bridge.
+        node.run("ip", "link", "set", name, "group", podLinkGroup, "up");
         await node.ovs.addPort(bridge, name, { type: "" });
         if (vlan !== 0) await node.ovs.vsctl("set", "port", name, `tag=${vlan}`);
         const inside = (...command: readonly string[]): string => runWithin(netnsPath, ...command);
@@ -125,3 +127,37 @@ function subnet(node: number): string {
 function flowFile(name: string): string {
     return workPath(`${name}.flows`);
 }
+
+/** The numbers of what are devices of others, the NIC and the Pods, by `ovs-appctl dpctl/show`. */
+export function devicePorts(text: string): string {
+    return [...text.matchAll(/^\s+port (\d+): \S+$/gm)].map(([, number]) => number).join(", ");
+}
+
+/** Fails where the ports of the agent's Node and those of the plain bridge's have other numbers. */
+export async function refuseOtherPorts(node: LoadNode, plain: LoadNode): Promise<void> {
+    const portsOf = async ({ ovs }: LoadNode): Promise<string> => devicePorts(await ovs.appctl("dpctl/show"));
+    const [ours, theirs] = [await portsOf(node), await portsOf(plain)];
+    if (ours === theirs) return;
+    const what = `NIC and Pods are ports ${ours} with the agent and ${theirs} with the plain bridge`;
+    throw new BenchError("WRONG_RESULT", "internal", `${what}; PlainBridge is to add its ports in the agent's order`);
+}
+
+/**
+ * Gives the Nodes of the plain bridges the netfilter rules of the agent's Nodes, with their own names and subnets in them:
+ * what the hosts do with a packet is then the same.
+ */
+export function copyNetfilter(nodes: Pair<LoadNode>, plains: Pair<LoadNode>): void {
+    for (const at of [0, 1] as const) {
+        const rules = nodes[at].run("nft", "list", "ruleset");
+        const own = [0, 1] as const;
+        const replaced = own.reduce(
+            (text, of) => text.replaceAll(placeOf(nodes[of].index).podCidr, `${subnet(plains[of].index)}.0/24`),
+            rules.replaceAll("antrea-gw0", gateway),
+        );
+        const file = workPath(`netfilter-${plains[at].index}.nft`);
+        writeFileSync(file, replaced);
+        plains[at].run("nft", "-f", file);
+    }
+}
+
+type Pair<T> = readonly [T, T];

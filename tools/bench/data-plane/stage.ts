@@ -4,7 +4,7 @@ import { PodNamespaces } from "../pod-namespaces.ts";
 import { ApiDoor } from "./api-door.ts";
 import { LoadNode, placeOf, podNamespace, type Mode } from "./load-node.ts";
 import { type LoadPod } from "./load-pod.ts";
-import { PlainBridge, type Plain } from "./plain-bridge.ts";
+import { PlainBridge, copyNetfilter, refuseOtherPorts, type Plain } from "./plain-bridge.ts";
 
 /** Whose way the packets take: the agent's, or that of the bridge beside it. */
 export const sides = ["ours", "plain", "ct"] as const;
@@ -20,7 +20,7 @@ interface Trio {
     readonly across: LoadPod;
 }
 
-/** Two Nodes with a cable between them, each with the agent's bridge and a plain one, and Pods on all of them. */
+/** Two Nodes with the agent and two with a plain bridge, a cable between both of two, and Pods on all of them. */
 export class Stage implements AsyncDisposable {
     readonly #bridges: readonly PlainBridge[];
     readonly #ours: Trio;
@@ -43,33 +43,39 @@ export class Stage implements AsyncDisposable {
         await api.create(namespaceResource, { metadata: { name: podNamespace } });
         const door = stack.use(await ApiDoor.open(server));
         const namespaces = stack.use(new PodNamespaces());
-        const node = async (index: number): Promise<LoadNode> => {
-            const { name, address, podCidr } = placeOf(index);
-            await server.addNode(name, { podCidrs: [podCidr], internalIps: [address] });
-            const started = stack.use(await LoadNode.start(index, api));
-            await door.openIn(started.netnsPath);
-            return started;
+        const connected = async (first: number): Promise<readonly [LoadNode, LoadNode]> => {
+            const one = stack.use(await LoadNode.start(first, api));
+            const other = stack.use(await LoadNode.start(first + 1, api));
+            LoadNode.connect(one, other);
+            return [one, other];
         };
-        const [one, other] = [await node(0), await node(1)];
-        LoadNode.connect(one, other);
-        await one.startAgent(mode, server);
-        await other.startAgent(mode, server);
-        const names = ["bench-0", "bench-1", "bench-2", "plain-0-1", "plain-0-2", "plain-1-1"];
+        const nodes = await connected(0);
+        for (const node of nodes) {
+            const { name, address, podCidr } = placeOf(node.index);
+            await server.addNode(name, { podCidrs: [podCidr], internalIps: [address] });
+            await door.openIn(node.netnsPath);
+            await node.startAgent(mode, server);
+        }
+        const names = ["bench-0", "bench-1", "bench-2", "plain-2-1", "plain-2-2", "plain-3-1"];
         stack.defer(() => namespaces.delete(...names));
         const ours: Trio = {
-            from: await one.addPod(0, namespaces),
-            same: await one.addPod(1, namespaces),
-            across: await other.addPod(2, namespaces),
+            from: await nodes[0].addPod(0, namespaces),
+            same: await nodes[0].addPod(1, namespaces),
+            across: await nodes[1].addPod(2, namespaces),
         };
+        const plains = await connected(2);
+        for (const node of plains) await node.prepare(mode);
         const bridges = [
-            stack.use(await PlainBridge.start(one, mode)),
-            stack.use(await PlainBridge.start(other, mode)),
+            stack.use(await PlainBridge.start(plains[0], mode, plains[1])),
+            stack.use(await PlainBridge.start(plains[1], mode, plains[0])),
         ] as const;
+        copyNetfilter(nodes, plains);
         const plain: Trio = {
             from: await bridges[0].addPod(namespaces),
             same: await bridges[0].addPod(namespaces),
             across: await bridges[1].addPod(namespaces),
         };
+        for (const at of [0, 1] as const) await refuseOtherPorts(nodes[at], plains[at]);
         const stage = new Stage(bridges, ours, plain, stack.move());
         for (const side of sides) for (const reach of ["same", "across"] as const) await stage.#check(side, reach);
         return stage;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { AgentUnderTest } from "../agent.ts";
+import { type Gates } from "../controller.ts";
 import { BenchError } from "../error.ts";
 import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";
 import { RouteArrivals } from "./route-arrivals.ts";
@@ -39,7 +40,7 @@ export class PeerNode implements AsyncDisposable {
     }
 
     /** The agent's process is just started when this resolves. The Node's object must exist. */
-    static async start(mode: Mode, server: TestApiServer): Promise<PeerNode> {
+    static async start(mode: Mode, server: TestApiServer, featureGates: Gates = {}): Promise<PeerNode> {
         await using stack = new AsyncDisposableStack();
         stack.defer(removeDevices);
         const ovs = stack.use(await PrivateOvs.start());
@@ -55,7 +56,7 @@ export class PeerNode implements AsyncDisposable {
             new AgentUnderTest({
                 nodeName: ownNode,
                 kubeconfig: server.kubeconfig(),
-                ovsRunDir: ovs.runDir,
+                ...{ ovsRunDir: ovs.runDir, featureGates },
                 config: { trafficEncapMode: mode, transportInterface },
             }),
         );

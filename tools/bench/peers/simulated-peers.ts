@@ -27,9 +27,10 @@ export function peerAt(index: number, moves = 0): SimulatedPeer {
     };
 }
 
-export async function createPeers(server: TestApiServer, count: number): Promise<void> {
-    await inParallel(count, 32, (index) => {
-        const { name, podCidrs, addresses } = peerAt(index);
+/** Creates the peers from number `first` to below `count`. */
+export async function createPeers(server: TestApiServer, count: number, first = 0): Promise<void> {
+    await inParallel(count - first, 32, (index) => {
+        const { name, podCidrs, addresses } = peerAt(first + index);
         return server.addNode(name, { podCidrs, internalIps: addresses });
     });
 }

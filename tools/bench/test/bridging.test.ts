@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { arrivalOf, longestGapMs } from "../bridging/echoes.ts";
-import { devicePorts } from "../bridging/stage.ts";
+import { devicePorts } from "../data-plane/plain-bridge.ts";
 
 describe("arrivalOf", () => {
     it("is the time of an echo in milliseconds", () => {

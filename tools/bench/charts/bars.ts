@@ -1,0 +1,73 @@
+import { type Result } from "../result.ts";
+import { axis, drawSvg, ink, titled } from "./svg.ts";
+
+const size = { width: 820, height: 400 };
+
+/** Which figure of a result: its own, that of its peer, or the ratio of both. */
+export type Figure = "value" | "peer" | "ratio";
+
+export interface Bar {
+    readonly id: string;
+    readonly figure: Figure;
+}
+
+/** Bars side by side in groups, as many in each as there are names. */
+export interface BarChart {
+    readonly title: string;
+    readonly subtitle: string;
+    /** Of the axis of the figures. */
+    readonly unit: string;
+    readonly scale: "log" | "linear";
+    readonly groups: readonly string[];
+    readonly bars: readonly { readonly name: string; readonly bars: readonly Bar[] }[];
+    /** A line across, at a goal. */
+    readonly line?: { readonly at: number; readonly name: string };
+}
+
+/** Undefined where none of its results is there. */
+export function drawBars(chart: BarChart, results: readonly Result[]): string | undefined {
+    const byId = new Map(results.map((result) => [result.id, result]));
+    const figures = chart.bars.map(({ name, bars }) => ({
+        name,
+        values: bars.map(({ id, figure }) => figureOf(byId.get(id), figure)),
+    }));
+    if (figures.every(({ values }) => values.every((value) => value === undefined))) return undefined;
+    const { line } = chart;
+    const series = figures.map(({ name, values }, at) => ({
+        ...{ type: "bar", name, barMaxWidth: 26 },
+        data: values.map((value) => value ?? "-"),
+        label: { show: true, position: "top", color: ink, fontSize: 10 },
+        ...(at === 0 && line !== undefined && { markLine: goalLine(line) }),
+    }));
+    return drawSvg(
+        {
+            ...titled(chart.title, chart.subtitle),
+            grid: { left: 70, right: 60, top: 80, bottom: 70 },
+            xAxis: {
+                ...{ ...axis(""), type: "category", data: [...chart.groups] },
+                axisLabel: { color: ink, interval: 0 },
+            },
+            yAxis: {
+                ...axis(chart.unit),
+                nameGap: 48,
+                ...(chart.scale === "log" ? { type: "log", min: 1 } : { min: 0 }),
+            },
+            series,
+        },
+        size,
+    );
+}
+
+function figureOf(result: Result | undefined, figure: Figure): number | undefined {
+    if (result === undefined) return undefined;
+    if (figure === "peer") return result.against?.value;
+    return figure === "ratio" ? (result.pairRatio ?? result.ratio ?? undefined) : result.value;
+}
+
+function goalLine({ at, name }: { readonly at: number; readonly name: string }): object {
+    return {
+        ...{ silent: true, symbol: "none", data: [{ yAxis: at }] },
+        lineStyle: { color: ink, type: "dashed" },
+        label: { formatter: name, color: ink, position: "end" },
+    };
+}

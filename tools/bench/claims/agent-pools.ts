@@ -1,0 +1,30 @@
+import { createKubeClients, Informer, nodes } from "@antrea/kube";
+import { Metrics } from "@antrea/runtime";
+// eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
+import { IpPools, type IpPoolsOptions } from "../../../apps/agent/src/ip-pools/index.ts";
+import { silent } from "../silent.ts";
+
+/** The allocation of one Node's agent, with connections and watches of its own. */
+export interface AgentPools extends AsyncDisposable {
+    readonly pools: IpPools;
+    readonly metrics: Metrics;
+}
+
+/**
+ * The agent's allocation, built as the agent builds it; it knows pools and claims when this resolves. Only the Event that
+ * says once a Pod how far its address is routed is not written: it goes out beside the claim, and ends with that limit.
+ */
+export async function openAgentPools(kubeconfig: string, options: IpPoolsOptions): Promise<AgentPools> {
+    await using stack = new AsyncDisposableStack();
+    const never = new AbortController().signal;
+    const { api } = stack.use(createKubeClients({ kubeconfig, userAgent: "antrea-agent/0" }));
+    const nodeInformer = stack.use(new Informer({ api, logger: silent }, { resource: nodes }));
+    nodeInformer.start(never);
+    const metrics = new Metrics({ processMetrics: false });
+    const components = { api, logger: silent, metrics, record: () => undefined, nodes: nodeInformer };
+    const pools = stack.use(new IpPools(components, options));
+    pools.startAllocation(never);
+    await pools.synced(never);
+    const parts = stack.move();
+    return { pools, metrics, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+}

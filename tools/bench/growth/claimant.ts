@@ -1,0 +1,41 @@
+// One simulated agent that claims an address, gives it back, and claims again: its pool stays as full as it is.
+import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
+import { podOf } from "../claims/simulated-agent.ts";
+import { serveBench } from "../helper.ts";
+
+export interface ClaimantInput {
+    readonly kubeconfig: string;
+    readonly nodeName: string;
+}
+
+export interface ClaimsInput {
+    readonly pool: string;
+    readonly count: number;
+}
+
+const claimLimitMs = 60_000;
+let opened: AgentPools | undefined;
+let made = 0;
+
+async function open({ kubeconfig, nodeName }: ClaimantInput): Promise<void> {
+    // Without a rest after each release: of a small pool all addresses would rest after some claims.
+    opened = await openAgentPools(kubeconfig, { nodeName, cooldownMs: 0 });
+}
+
+/** Claims one address after the other, and gives each back before the next; the milliseconds of the claims. */
+async function claims({ pool, count }: ClaimsInput): Promise<readonly number[]> {
+    const { pools } = opened as AgentPools; // "open" comes first
+    const times: number[] = [];
+    for (let at = 0; at < count; at++) {
+        const { containerId, ...pod } = podOf({ agent: 4_095, round: 0 }, made++);
+        const attachment = { containerId, ifName: "eth0" };
+        const request = { pod, ...attachment, pools: [pool], fixed: [], statefulSet: undefined };
+        const begin = performance.now();
+        await pools.allocator.claim(request, AbortSignal.timeout(claimLimitMs));
+        times.push(performance.now() - begin);
+        await pools.release(attachment);
+    }
+    return times;
+}
+
+serveBench({ open, claims });

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ipPools, poolsAnnotation } from "@antrea/crd";
+import { customResourceDefinitions } from "@antrea/crd/schema";
+import { namespaces as namespaceResource, pods, type ApiClient } from "@antrea/kube";
+import { TestApiServer } from "@antrea/kube/testing";
+import { podCall, timed } from "../cni-client.ts";
+import { startController } from "../controller.ts";
+import { BenchError } from "../error.ts";
+import { Helper } from "../helper.ts";
+import { ApiServerMeter, spent } from "../meter.ts";
+import { ownNode, ownPodCidrs, PeerNode } from "../peers/peer-node.ts";
+import { ownAddresses } from "../peers/simulated-peers.ts";
+import { PodNamespaces } from "../pod-namespaces.ts";
+import { type ClaimantInput, type ClaimsInput } from "./claimant.ts";
+
+const podNamespace = "bench";
+const gates = { AntreaIPAM: true };
+const claimCount = 200;
+const addCount = 30;
+const warmUp = 5;
+const quietMs = 3_000;
+const toldLimitMs = 400_000;
+const pollMs = 500;
+
+/** What one place on the curves shows. */
+export interface Shown {
+    /** Milliseconds of the claims of a simulated agent, one at a time. */
+    readonly claims: readonly number[];
+    /** Bytes in etcd's log for a claim and its release. */
+    readonly written: number;
+    /** Milliseconds of the ADDs of a whole agent. */
+    readonly adds: readonly number[];
+    /** Resident memory of agent and controller, in MiB. */
+    readonly agentMib: number;
+    readonly controllerMib: number;
+}
+
+/** A real API server for places on curves: what grows is put into it, then agent and controller are started afresh. */
+export class GrowthServer implements AsyncDisposable {
+    readonly server: TestApiServer;
+    readonly api: ApiClient;
+    #pods = 0;
+    #places = 0;
+
+    private constructor(server: TestApiServer) {
+        this.server = server;
+        this.api = server.clients().api;
+    }
+
+    static async start(): Promise<GrowthServer> {
+        await using stack = new AsyncDisposableStack();
+        const server = stack.use(await TestApiServer.start());
+        await server.apply(customResourceDefinitions());
+        await server.addNode(ownNode, { podCidrs: ownPodCidrs, internalIps: ownAddresses });
+        const growing = new GrowthServer(server);
+        await growing.api.create(namespaceResource, { metadata: { name: podNamespace } });
+        stack.move();
+        return growing;
+    }
+
+    /** Measures with a pool that is there, and so many Nodes beside the agent's. */
+    async measure(pool: string, otherNodes = 0): Promise<Shown> {
+        const { server } = this;
+        this.#places += 1;
+        await using controller = await startController(`growth-controller-${this.#places}`, server, gates);
+        await this.#told();
+        await using node = await PeerNode.start("noEncap", server, gates);
+        if (otherNodes > 0) await node.allWays(otherNodes);
+        await node.agent.ready();
+        const adds = await this.#adds(node, pool);
+        await using claimant = new Helper("growth/claimant.ts");
+        const input: ClaimantInput = { kubeconfig: server.kubeconfig(), nodeName: "growth-claimant" };
+        await claimant.ask("open", input);
+        const claims = (count: number): Promise<readonly number[]> =>
+            claimant.ask<readonly number[]>("claims", { pool, count } satisfies ClaimsInput);
+        await claims(warmUp);
+        const meter = new ApiServerMeter(server);
+        const before = await meter.read();
+        const times = await claims(claimCount);
+        const written = spent(before, await meter.read()).etcdBytes / claimCount;
+        await sleep(quietMs);
+        return {
+            ...{ claims: times, written, adds },
+            ...{ agentMib: node.agent.memory().now, controllerMib: controller.memory().now },
+        };
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.server[Symbol.asyncDispose]();
+    }
+
+    /** Waits until the controller has told the usage of each pool: what it does first. */
+    async #told(): Promise<void> {
+        const end = performance.now() + toldLimitMs;
+        for (;;) {
+            const { items } = await this.api.list(ipPools);
+            if (items.every(({ status }) => status?.usage !== undefined)) return;
+            if (performance.now() > end) throw new BenchError("NOT_READY", "internal", "a pool's usage is not told");
+            await sleep(pollMs);
+        }
+    }
+
+    async #adds({ agent }: PeerNode, pool: string): Promise<readonly number[]> {
+        using namespaces = new PodNamespaces();
+        const [netnsPath = ""] = namespaces.add("growth");
+        const times: number[] = [];
+        for (let at = -warmUp; at < addCount; at++) {
+            const index = this.#pods++;
+            const pod = await this.api.create(pods, {
+                metadata: { name: `bench-${index}`, namespace: podNamespace, annotations: { [poolsAnnotation]: pool } },
+                spec: { nodeName: ownNode, containers: [{ name: "main", image: "example.test/image:1" }] },
+            });
+            const call = podCall(index, netnsPath, pod.metadata?.uid);
+            const ms = await timed(() => agent.cni.call("CmdAdd", call));
+            if (at >= 0) times.push(ms);
+            await agent.cni.call("CmdDel", call);
+            await namespaces.clear();
+        }
+        await namespaces.delete("growth");
+        return times;
+    }
+}

@@ -1,0 +1,44 @@
+// The agent's allocation behind the agent's CNI server, without anything that wires a Pod: what antrea-cni gets from it is
+// an address and no interface, as an IPAM plugin gives one.
+// eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
+import { CniCalls, CniServer, type CniBackend } from "../../../apps/agent/src/cni-server/index.ts";
+import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
+import { serveBench } from "../helper.ts";
+import { silent } from "../silent.ts";
+
+export interface AllocatorInput {
+    readonly kubeconfig: string;
+    readonly socketPath: string;
+    readonly nodeName: string;
+    /** The IPPool of all Pods: what would else be read of the Pod's annotation, from a cache. */
+    readonly pool: string;
+}
+
+async function open({ kubeconfig, socketPath, nodeName, pool }: AllocatorInput): Promise<void> {
+    const { pools } = await openAgentPools(kubeconfig, { nodeName });
+    const calls = new CniCalls({
+        backend: backendOf(pools, pool),
+        ...{ logger: silent, observe: () => undefined, now: () => performance.now() },
+    });
+    await new CniServer({ calls }, { socketPath }).start();
+}
+
+function backendOf(pools: AgentPools["pools"], pool: string): CniBackend {
+    return {
+        async add({ containerId, ifName, netns, podNamespace, podName, podUid }, signal) {
+            const request = {
+                pod: { namespace: podNamespace, name: podName, uid: podUid },
+                ...{ containerId, ifName, pools: [pool], fixed: [], statefulSet: undefined },
+            };
+            const addresses = await pools.allocator.claim(request, signal);
+            return { hostIfName: "none", ifName, mac: "", netns, addresses };
+        },
+        delete: (attachment) => pools.release(attachment),
+        check: async () => undefined,
+        collect: async () => 0,
+        notReady: () => undefined,
+        ready: async () => undefined,
+    };
+}
+
+serveBench({ open });
