@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { allNodes, getJson, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
-import { antctl, expectConsistent } from "../fixture/ipam.ts";
+import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
 import { Churn } from "./churn.ts";
 import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
@@ -103,6 +103,20 @@ async function allRun(stage: Stage): Promise<string> {
     );
 }
 
+async function onlyPods(stage: Stage, names: readonly string[]): Promise<string> {
+    return eventually(
+        "all other Pods are gone",
+        async () => {
+            const others = (await stage.namespace.pods()).map(({ metadata }) => metadata.name);
+            const left = others.filter((name) => !names.includes(name));
+            if (left.length > 0) throw new Error(left.join());
+            return "all";
+        },
+        600_000,
+        2_000,
+    );
+}
+
 async function main(): Promise<number> {
     if (!(await stateIsSeparate()))
         throw new Error(
@@ -168,28 +182,25 @@ async function main(): Promise<number> {
         }),
     ];
     await churn.end();
+    const staying = stage.anchors.map(({ name }) => name);
     checks.push(
-        await checked("after all Pods are gone, only those that stay hold addresses", async () => {
-            const names = stage.anchors.map(({ name }) => name);
+        // kube-controller-manager ends with the API server, and kubelet lets it wait for up to five minutes then
+        await checked("Pods that were deleted are gone", () => onlyPods(stage, staying)),
+        await checked("only Pods that are there hold addresses", async () => {
             await eventually(
                 "claims of Pods that are gone are freed",
                 async () => {
-                    const { items } = await getJson<{
-                        items: {
-                            metadata: { name: string };
-                            spec: { owner: { kind: string }; pod?: { name: string } };
-                        }[];
-                    }>(["ipallocations"]);
+                    const { items } = await getJson<{ items: readonly ClaimJson[] }>(["ipallocations"]);
                     const left = items.filter(
-                        ({ spec }) => spec.owner.kind !== "Node" && !names.includes(spec.pod?.name ?? ""),
+                        ({ spec }) => spec.owner.kind !== "Node" && !staying.includes(spec.pod?.name ?? ""),
                     );
                     if (left.length > 0) throw new Error(left.map(({ metadata }) => metadata.name).join());
                     return true;
                 },
-                180_000,
+                90_000,
                 2_000,
             );
-            return `${names.length} Pods`;
+            return `${staying.length} Pods`;
         }),
         await checked("`antctl ipam check` at the end", () => antctl(["ipam", "check"]).then(() => "clean")),
     );
