@@ -1,7 +1,7 @@
 // Bundles a daemon into one ESM file, apps/NAME/dist/antrea-NAME.mjs. koffi stays outside: its native part is loaded
-// from beside the bundle.
+// from beside the bundle. What is in it stands in antrea-NAME.meta.json beside it, for the bill of materials.
 //   build-daemon.mjs NAME
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -21,7 +21,9 @@ const dropUnused = {
     },
 };
 
-await build({
+const { metafile } = await build({
+    absWorkingDir: root,
+    metafile: true,
     entryPoints: [`${app}/src/main.ts`],
     outfile: `${app}/dist/antrea-${process.argv[2]}.mjs`,
     bundle: true,
@@ -40,3 +42,4 @@ await build({
     plugins: [dropUnused],
     logLevel: "warning",
 });
+writeFileSync(`${app}/dist/antrea-${process.argv[2]}.meta.json`, JSON.stringify(metafile));

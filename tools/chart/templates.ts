@@ -2,6 +2,7 @@ import {
     admissionPolicies,
     customResourceDefinitions,
     nodePolicies,
+    programPolicies,
     type CrdManifest,
     type PolicyManifest,
 } from "@antrea/crd/schema";
@@ -19,10 +20,12 @@ export function generatedTemplates(): readonly [path: string, content: string][]
     const policies = admissionPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     const gated = `{{- if include "antrea.ipamEnabled" . }}\n${head}${policies.join("---\n")}{{- end }}\n`;
     const ofNodes = nodePolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
+    const ofPrograms = programPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     return [
         ...definitions,
         ["templates/ipam/policies.yaml", gated],
         ["templates/agent/policies.yaml", `${head}${ofNodes.join("---\n")}`],
+        ["templates/policies.yaml", `${head}${ofPrograms.join("---\n")}`],
     ];
 }
 

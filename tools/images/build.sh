@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images of our apps, antrea/antrea-NAME:dev, from their Dockerfiles and what `nx build` made. An image
-# whose inputs have not changed is left alone.
+# whose inputs have not changed is left alone. What is in each is written to dist/sbom/antrea-NAME.cdx.json, which the
+# image has under /usr/share/doc/antrea/ too.
 #   build.sh [agent|controller|webhook]...
 . "$(dirname "$0")/../lib.sh"
 UPSTREAM_BASE=debian:$DEBIAN_SUITE-slim
@@ -71,10 +72,39 @@ choose_base() {
     fi
 }
 
+# describe IMAGE: writes the bill of materials of an image, by the Debian packages that are in it and what was bundled.
+describe() {
+    local root=$work/root-$app container
+    mkdir -p "$root/usr/local/bin" "$root/usr/share" "$root/var/lib/dpkg" "$root/etc"
+    container=$(docker create "$1")
+    docker cp "$container:/var/lib/dpkg/status" "$root/var/lib/dpkg/status"
+    docker cp --follow-link "$container:/etc/os-release" "$root/etc/os-release"
+    docker cp "$container:/usr/share/doc" "$root/usr/share/doc"
+    docker rm "$container" >/dev/null
+    ln -sf "$staged/node/usr/local/bin/node" "$root/usr/local/bin/node"
+    mkdir -p "$work/sbom-$app"
+    ANTREA_CACHE=$CACHE "$NODE_HOME/bin/node" "$TOOLS/security/sbom/main.ts" "$app" "$root" "$work/sbom-$app/antrea-$app.cdx.json"
+}
+
+# The image, then the same with the list of what is in it.
 build() {
-    docker build --quiet --network "${BUILD_NETWORK:-default}" --build-arg "BASE=$base" --label "$LABEL=$inputs" --tag "$image" "$staged"
+    local bare=antrea-dev/bare-$app:dev
+    docker build --quiet --network "${BUILD_NETWORK:-default}" --build-arg "BASE=$base" --label "$LABEL=$inputs" --tag "$bare" "$staged"
+    describe "$bare"
+    printf 'FROM %s\nCOPY *.cdx.json /usr/share/doc/antrea/\n' "$bare" >"$work/sbom-$app/Dockerfile"
+    docker build --quiet --label "$LABEL=$inputs" --tag "$image" "$work/sbom-$app"
+    docker image rm "$bare" >/dev/null || true
     # what had the tag before only fills the disk; what a container uses stays
     docker image prune --force --filter "label=$LABEL" >/dev/null || true
+}
+
+# Takes the bill of materials out of the image.
+copy_sbom() {
+    local container file=antrea-$app.cdx.json
+    container=$(docker create "$image")
+    mkdir -p "$REPO/dist/sbom"
+    docker cp "$container:/usr/share/doc/antrea/$file" "$REPO/dist/sbom/$file"
+    docker rm "$container" >/dev/null
 }
 
 "$TOOLS/cluster/start-docker.sh"
@@ -86,8 +116,9 @@ for app in "$@"; do
     staged=$work/$app
     stage
     choose_base
-    inputs=$(hash "$base" "$staged")
+    inputs=$(hash "$base" "$staged" "$TOOLS/security/sbom")
     if [ "$(docker image inspect --format "{{index .Config.Labels \"$LABEL\"}}" "$image" 2>/dev/null || true)" != "$inputs" ]; then
         step "image $image" build
     fi
+    QUIET_WHEN_INSTANT=1 step "bill of materials of antrea-$app" copy_sbom
 done

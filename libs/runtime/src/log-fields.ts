@@ -1,4 +1,5 @@
 import { AntreaError } from "@antrea/errors";
+import { hidden, hideSecrets, isSecretName } from "./log-secrets.ts";
 
 const maxDepth = 6;
 const maxText = 4096;
@@ -19,7 +20,7 @@ export interface LoggedError {
 }
 
 /**
- * A value as it goes into a log line: JSON of bounded size. Errors become {@link LoggedError}, bytes hexadecimal text,
+ * A value as it goes into a log line: JSON of bounded size, without what looks like a secret. Errors become {@link LoggedError}, bytes hexadecimal text,
  * bigints text, maps objects, sets arrays; what is too long or too deep is cut and says so.
  */
 export function toLogValue(value: unknown): unknown {
@@ -83,7 +84,7 @@ class Converter {
         if (depth >= maxDepth) return "(too deep)";
         if (isErrorLike(value)) return this.error(value, depth);
         if (value instanceof Date) return Number.isNaN(value.getTime()) ? "(no date)" : value.toISOString();
-        if (value instanceof Uint8Array) return cut(Buffer.from(value.subarray(0, maxText)).toString("hex"));
+        if (value instanceof Uint8Array) return bytes(value);
         if (Array.isArray(value) || value instanceof Set) return this.#list([...(value as Iterable<unknown>)], depth);
         return this.#map(value instanceof Map ? [...(value as Map<unknown, unknown>)] : Object.entries(value), depth);
     }
@@ -104,14 +105,22 @@ class Converter {
                 kept.push(["(more)", entries.length - kept.length]);
                 break;
             }
-            kept.push([cut(String(key)), this.convert(item, depth + 1)]);
+            const name = cut(String(key));
+            kept.push([name, isSecretName(name) && item !== undefined ? hidden : this.convert(item, depth + 1)]);
         }
         return Object.fromEntries(kept);
     }
 }
 
-function cut(text: string): string {
+function cut(whole: string): string {
+    const text = hideSecrets(whole);
     return text.length <= maxText ? text : `${text.slice(0, maxText)}(cut from ${text.length} characters)`;
+}
+
+function bytes(value: Uint8Array): string {
+    const start = Buffer.from(value.subarray(0, maxText));
+    const text = start.toString("latin1");
+    return hideSecrets(text) === text ? cut(start.toString("hex")) : hidden;
 }
 
 // By shape, not by class: an error may come from another realm.

@@ -2,4 +2,10 @@ export { condition } from "./condition.ts";
 export { customResourceDefinitions, type CrdManifest } from "./definitions.ts";
 export { allocationOwner, allocationPod, ipAllocationSpec } from "./ip-allocation.ts";
 export { ipPoolSpec, ipPoolStatus, ipPoolUsage, ipRange } from "./ip-pool.ts";
-export { admissionPolicies, nodePolicies, type AdmissionPolicyOptions, type PolicyManifest } from "./policies.ts";
+export {
+    admissionPolicies,
+    nodePolicies,
+    programPolicies,
+    type AdmissionPolicyOptions,
+    type PolicyManifest,
+} from "./policies.ts";

@@ -65,6 +65,15 @@ export function nodePolicies({ namespace }: AdmissionPolicyOptions): readonly Po
     return withBindings({ "antrea-agent-nodes": agentNode(userIn(namespace)("antrea-agent")) });
 }
 
+/** What the controller may do to Nodes, and which objects controller and webhook may make, each with its binding. */
+export function programPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
+    const user = userIn(namespace);
+    return withBindings({
+        "antrea-controller-nodes": controllerNode(user("antrea-controller")),
+        "antrea-own-objects": ownObjects(user("antrea-controller"), user("antrea-webhook")),
+    });
+}
+
 function userIn(namespace: string): (account: string) => string {
     return (account) => quoted(`system:serviceaccount:${namespace}:${account}`);
 }
@@ -98,23 +107,32 @@ const ownNode = {
         `? request.userInfo.extra[${nodeName}][0] : ''`,
 };
 
-/** An agent announces how its own Node is reached and whether its interface is bridged, and changes nothing else. */
-function agentNode(agent: string): PolicySpec {
-    const announced = [transportAnnotation, macAnnotation];
-    // By their keys and without their types, so that fields which a later Kubernetes has are fixed too.
-    const kept = (field: string, but: readonly string[]) => (one: string, other: string) => {
+type Rule = (one: string, other: string) => string;
+
+/** What one object has in a map it has in the other too, but for some keys; read by keys, so that unknown ones count. */
+function kept(field: string, but: readonly string[]): Rule {
+    return (one, other) => {
         const [ours, theirs] = [one, other].map((object) => `dyn(${object}).?${field}.orValue({})`);
         return `${ours}.all(key, key in [${but.map(quoted).join(", ")}] || (key in ${theirs} && ${ours}[key] == ${theirs}[key]))`;
     };
-    const same = (field: string): string => `object.${field} == oldObject.${field}`;
+}
+
+function bothWays(rule: Rule): readonly string[] {
+    return [rule("object", "oldObject"), rule("oldObject", "object")];
+}
+
+function same(field: string): string {
+    return `object.${field} == oldObject.${field}`;
+}
+
+/** An agent announces how its own Node is reached and whether its interface is bridged, and changes nothing else. */
+function agentNode(agent: string): PolicySpec {
+    const announced = [transportAnnotation, macAnnotation];
     const otherConditions = (object: string): string =>
         `${object}.?status.?conditions.orValue([]).filter(one, one.type != ${quoted(uplinkCondition)})`;
     const rules = [
         ...["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"].map(same),
-        ...[kept("metadata.?annotations", announced), kept("status", ["conditions"])].flatMap((rule) => [
-            rule("object", "oldObject"),
-            rule("oldObject", "object"),
-        ]),
+        ...[kept("metadata.?annotations", announced), kept("status", ["conditions"])].flatMap(bothWays),
         `${otherConditions("object")} == ${otherConditions("oldObject")}`,
     ];
     return {
@@ -139,6 +157,65 @@ function agentNode(agent: string): PolicySpec {
             {
                 expression: rules.join(" && "),
                 message: `an agent changes nothing of its Node but the annotations ${announced.join(", ")} and the condition ${uplinkCondition}`,
+                reason: "Forbidden",
+            },
+        ],
+    };
+}
+
+/**
+ * The controller gives Nodes their podCIDRs. That these are never changed, and the status not by this way, are rules of
+ * the API server.
+ */
+function controllerNode(controller: string): PolicySpec {
+    const given = ["podCIDR", "podCIDRs"];
+    const metadata = ["labels", "annotations", "finalizers", "ownerReferences"].map((field) => `metadata.?${field}`);
+    return {
+        failurePolicy: "Fail",
+        matchConstraints: {
+            resourceRules: [{ apiGroups: [""], apiVersions: ["*"], resources: ["nodes"], operations: ["UPDATE"] }],
+        },
+        matchConditions: [{ name: "controller", expression: `request.userInfo.username == ${controller}` }],
+        validations: [
+            {
+                expression: [...metadata.map(same), ...bothWays(kept("spec", given))].join(" && "),
+                message: `antrea-controller changes nothing of Nodes but spec.${given.join(" and spec.")}`,
+                reason: "Forbidden",
+            },
+        ],
+    };
+}
+
+/**
+ * RBAC cannot bind the right to create to a name. A Secret of a certain type would be filled with the token of any
+ * account of its Namespace, so the type counts too.
+ */
+function ownObjects(controller: string, webhook: string): PolicySpec {
+    const own = { configmaps: "antrea-node-ipam", leases: "antrea-controller", secrets: "antrea-webhook-ca" };
+    const names = Object.entries(own).map(([resource, name]) => `${quoted(resource)}: ${quoted(name)}`);
+    return {
+        failurePolicy: "Fail",
+        matchConstraints: {
+            resourceRules: [
+                { apiGroups: [""], apiVersions: ["*"], resources: ["configmaps", "secrets"], operations: ["CREATE"] },
+                {
+                    apiGroups: ["coordination.k8s.io"],
+                    apiVersions: ["*"],
+                    resources: ["leases"],
+                    operations: ["CREATE"],
+                },
+            ],
+        },
+        matchConditions: [{ name: "program", expression: `request.userInfo.username in [${controller}, ${webhook}]` }],
+        validations: [
+            {
+                expression: `object.metadata.?name.orValue('') == {${names.join(", ")}}[request.resource.resource]`,
+                message: `antrea creates no ${Object.keys(own).join(", ")} but ${Object.values(own).join(", ")}`,
+                reason: "Forbidden",
+            },
+            {
+                expression: "request.resource.resource != 'secrets' || dyn(object).?type.orValue('') == 'Opaque'",
+                message: "the type of the Secret must be Opaque",
                 reason: "Forbidden",
             },
         ],

@@ -44,7 +44,9 @@ function readFile(file: string): KubeConfig {
     try {
         config.loadFromFile(file);
     } catch (cause) {
-        const text = `cannot read kubeconfig ${file}: ${messageOf(cause)}`;
+        // The first line says what is wrong and where; those after it show the file, with its tokens and keys.
+        const [reason = ""] = messageOf(cause).split("\n");
+        const text = `cannot read kubeconfig ${file}: ${reason}`;
         throw new KubeError("BAD_CONFIG", text, { details: { file } });
     }
     return config;

@@ -1,0 +1,51 @@
+import { type Daemon } from "../programs.ts";
+import { type Call } from "./calls.ts";
+
+/** A way to install the chart, by what of it decides which requests are sent. */
+export interface Mode {
+    readonly name: string;
+    readonly nodeIpam: boolean;
+    readonly ipam: boolean;
+    /** Values of the chart. */
+    readonly values: readonly string[];
+}
+
+const nodeIpam = ["nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}"];
+const ipam = ["featureGates.AntreaIPAM=true"];
+const bridging = [...ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap"];
+
+export const modes: readonly Mode[] = [
+    { name: "no IPAM at all", nodeIpam: false, ipam: false, values: [] },
+    { name: "NodeIPAM", nodeIpam: true, ipam: false, values: nodeIpam },
+    { name: "IPPools", nodeIpam: false, ipam: true, values: ipam },
+    { name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, values: [...ipam, ...nodeIpam] },
+    { name: "bridging mode", nodeIpam: false, ipam: true, values: bridging },
+];
+
+type Works = (mode: Mode) => boolean;
+
+/** Code that does not run in every mode, by where it lies; the first that fits counts. */
+const conditional: readonly (readonly [where: string, works: Works])[] = [
+    ["apps/agent/src/ip-pools/", ({ ipam }) => ipam],
+    ["apps/agent/src/ignored-annotations.ts", ({ ipam }) => !ipam],
+    ["apps/controller/src/node-ipam/", ({ nodeIpam }) => nodeIpam],
+    ...["claim-cleaner", "claims", "ip-pools", "pools", "reservations"].map(
+        (folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const,
+    ),
+    // the informer of Nodes
+    ["apps/controller/src/compose.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
+    ["apps/webhook/", ({ ipam }) => ipam],
+];
+
+/** The library's code runs where the program has something to tell or to answer. */
+const ofLibrary: Readonly<Record<Daemon, readonly (readonly [where: string, works: Works])[]>> = {
+    agent: [],
+    controller: [["libs/kube/src/events/", ({ nodeIpam, ipam }) => nodeIpam || ipam]],
+    webhook: [["libs/", ({ ipam }) => ipam]],
+};
+
+/** Whether a program installed in this way can send the request. */
+export function sends(daemon: Daemon, { file }: Call, mode: Mode): boolean {
+    const found = [...ofLibrary[daemon], ...conditional].find(([where]) => file.startsWith(where));
+    return found === undefined || found[1](mode);
+}

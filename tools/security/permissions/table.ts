@@ -1,0 +1,54 @@
+import { daemons } from "../programs.ts";
+import { grantsOf, type RbacManifest } from "./grants.ts";
+import { type Mode } from "./modes.ts";
+
+/** One row of the table of permissions in docs/security.md, without its reason. */
+export interface Row {
+    readonly account: string;
+    /** `pods`, `leases.coordination.k8s.io/antrea-controller` */
+    readonly what: string;
+    readonly verbs: string;
+    readonly when: string;
+}
+
+const order = ["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/** When: by the modes in which something is granted. */
+const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boolean])[] = [
+    ["always", () => true],
+    ["IPPools", ({ ipam }) => ipam],
+    ["no IPPools", ({ ipam }) => !ipam],
+    ["NodeIPAM", ({ nodeIpam }) => nodeIpam],
+    ["IPPools or NodeIPAM", ({ ipam, nodeIpam }) => ipam || nodeIpam],
+];
+
+/** All rows, by account and resource, from what the chart renders in each mode. */
+export function rowsOf(rendered: ReadonlyMap<Mode, readonly RbacManifest[]>): readonly Row[] {
+    const granted = new Map<string, Set<Mode>>();
+    for (const [mode, manifests] of rendered) {
+        for (const daemon of daemons) {
+            for (const { verb, group, resource, names } of grantsOf(daemon, manifests)) {
+                const kind = group === "" ? resource : `${resource}.${group}`;
+                const what = names === undefined ? kind : `${kind}/${names.join(",")}`;
+                const key = JSON.stringify([`antrea-${daemon}`, what, verb]);
+                granted.set(key, (granted.get(key) ?? new Set()).add(mode));
+            }
+        }
+    }
+    const rows = new Map<string, { readonly row: Omit<Row, "verbs">; readonly verbs: string[] }>();
+    for (const [key, modes] of granted) {
+        const [account = "", what = "", verb = ""] = JSON.parse(key) as string[];
+        const fits = ([, holds]: (typeof conditions)[number]): boolean =>
+            [...rendered.keys()].every((mode) => holds(mode) === modes.has(mode));
+        const row = { account, what, when: conditions.find(fits)?.[0] ?? "sometimes" };
+        const entry = rows.get(JSON.stringify(row)) ?? { row, verbs: [] };
+        entry.verbs.push(verb);
+        rows.set(JSON.stringify(row), entry);
+    }
+    const byOrder = (a: string, b: string): number => order.indexOf(a) - order.indexOf(b);
+    return [...rows.values()]
+        .map(({ row, verbs }) => ({ ...row, verbs: verbs.sort(byOrder).join(", ") }))
+        .sort((a, b) =>
+            JSON.stringify([a.account, a.what, a.when]) < JSON.stringify([b.account, b.what, b.when]) ? -1 : 1,
+        );
+}

@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import { build, type Metafile } from "esbuild";
+
+/** The repository. */
+export const root: string = join(import.meta.dirname, "../..");
+
+/** The programs that have a ServiceAccount of their own, antrea-NAME. */
+export const daemons = ["agent", "controller", "webhook"] as const;
+export type Daemon = (typeof daemons)[number];
+
+/**
+ * The files of which code is in the bundle of a daemon, relative to the repository: what is imported and never used is
+ * left out, as it is from the bundle in the image.
+ */
+export async function bundledFiles(daemon: Daemon): Promise<readonly string[]> {
+    const { metafile } = await build({
+        absWorkingDir: root,
+        entryPoints: [`apps/${daemon}/src/main.ts`],
+        outfile: "bundle.mjs",
+        write: false,
+        bundle: true,
+        metafile: true,
+        format: "esm",
+        platform: "node",
+        target: "node24",
+        minifySyntax: true,
+        external: ["koffi"],
+        define: { ANTREA_VERSION: '""' },
+        logLevel: "error",
+    });
+    return filesIn(metafile);
+}
+
+/** The same of a bundle that was made before: of what esbuild wrote about it. */
+export function filesIn(metafile: Pick<Metafile, "outputs">): readonly string[] {
+    return Object.values(metafile.outputs).flatMap(({ inputs }) =>
+        Object.entries(inputs)
+            .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+            .map(([file]) => file),
+    );
+}

@@ -1,0 +1,96 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { SecurityError } from "../error.ts";
+import { bundledFiles, filesIn, root, type Daemon } from "../programs.ts";
+import { goModules } from "./go.ts";
+import { packageIn, packagesOf } from "./npm.ts";
+import { type Part } from "./part.ts";
+
+/** Packages with native code, which are copied into the image of the agent whole. */
+const native = ["koffi", "@koromix/koffi-linux-x64"];
+/** What compiles antrea-cni and antctl, and becomes part of them. */
+const bun = "@oven/bun-linux-x64-baseline";
+
+/** Versions and folders as the scripts of the project have them. */
+export interface Pinned {
+    readonly node: string;
+    readonly goHome: string;
+    /** The folder of the program portmap. */
+    readonly cniPlugins: string;
+}
+
+export function pinned(): Pinned {
+    const text = readFileSync(join(root, "tools/versions.env"), "utf8");
+    const of = (key: string): string => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
+    const cache =
+        process.env["ANTREA_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "antrea");
+    return {
+        node: of("NODE_VERSION"),
+        goHome: join(cache, `go-${of("GO_VERSION")}`),
+        cniPlugins: join(cache, "programs", `cni-plugins-${of("CNI_PLUGINS_VERSION")}`),
+    };
+}
+
+/** What of the npm packages is in the bundle of a daemon, by what was written beside it when it was made. */
+export function packagesInBundle(daemon: Daemon): readonly Part[] {
+    const file = join(root, "apps", daemon, "dist", `antrea-${daemon}.meta.json`);
+    if (!existsSync(file)) throw new SecurityError("UNREADABLE", "environment", `${file} is missing; run: make image`);
+    const metafile = JSON.parse(readFileSync(file, "utf8")) as Parameters<typeof filesIn>[0];
+    return packagesOf(filesIn(metafile), `antrea-${daemon}`);
+}
+
+/** The same by a bundle that is made now and not written: as many packages, or some more. */
+export async function packagesToBundle(daemon: Daemon): Promise<readonly Part[]> {
+    return packagesOf(await bundledFiles(daemon), `antrea-${daemon}`);
+}
+
+/** What is in a program that bun compiles, with bun's own runtime. */
+export function packagesInBinary(app: "cni" | "antctl"): readonly Part[] {
+    const name = app === "cni" ? "antrea-cni" : app;
+    const folder = join(root, "apps", app);
+    const work = mkdtempSync(join(tmpdir(), "sbom-"));
+    try {
+        const meta = join(work, "meta.json");
+        const args = ["build", "--target=bun", "--minify", "src/main.ts", "--outfile", join(work, "main.js")];
+        execFileSync(join(root, "node_modules", bun, "bin/bun"), [...args, `--metafile=${meta}`], {
+            cwd: folder,
+            stdio: ["ignore", "ignore", "pipe"],
+        });
+        const { inputs } = JSON.parse(readFileSync(meta, "utf8")) as {
+            readonly inputs: Readonly<Record<string, unknown>>;
+        };
+        const files = Object.keys(inputs).map((file) => relative(root, resolve(folder, file)));
+        return [...packagesOf(files, name), packageIn(bun, name)];
+    } finally {
+        rmSync(work, { recursive: true, force: true });
+    }
+}
+
+/** Node.js, of which the program itself is in the image. */
+export function nodeProgram({ node }: Pinned, program?: string): Part {
+    const hash = program === undefined ? undefined : createHash("sha256").update(readFileSync(program)).digest("hex");
+    return {
+        kind: "program",
+        name: "node",
+        version: node,
+        licences: ["MIT"],
+        purl: `pkg:generic/node@${node}`,
+        hashes: hash === undefined ? {} : { "SHA-256": hash },
+    };
+}
+
+/** What the image of a daemon has of ours and others, but for Debian's packages. */
+export function shipped(daemon: Daemon, bundled: readonly Part[], versions: Pinned = pinned()): readonly Part[] {
+    if (daemon !== "agent") return bundled;
+    const portmap = join(versions.cniPlugins, "portmap");
+    return [
+        ...bundled,
+        ...native.map((name) => packageIn(name, "antrea-agent")),
+        ...packagesInBinary("cni"),
+        ...packagesInBinary("antctl"),
+        ...goModules({ program: portmap, name: "portmap", goHome: versions.goHome }),
+    ];
+}

@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import { render } from "../../chart/test/render.ts";
+import { type RbacManifest } from "../permissions/grants.ts";
+import { modes, type Mode } from "../permissions/modes.ts";
+import { rowsOf } from "../permissions/table.ts";
+import { root } from "../programs.ts";
+
+const document = readFileSync(join(root, "docs/security.md"), "utf8");
+
+/** The cells of a table under a heading, without its head. */
+function table(heading: string): readonly (readonly string[])[] {
+    const [, after = ""] = document.split(`\n## ${heading}\n`);
+    const [section = ""] = after.split("\n## ");
+    const lines = section.split("\n").filter((line) => line.startsWith("|"));
+    return lines.slice(2).map((line) =>
+        line
+            .split("|")
+            .slice(1, -1)
+            .map((cell) => cell.trim()),
+    );
+}
+
+interface Container {
+    readonly name: string;
+    readonly securityContext?: {
+        readonly privileged?: boolean;
+        readonly runAsUser?: number;
+        readonly capabilities?: { readonly drop?: readonly string[]; readonly add?: readonly string[] };
+    };
+}
+
+/** What the document says of a container. */
+function privileges({ securityContext = {} }: Container): string {
+    const { privileged, capabilities: { add = [], drop = [] } = {} } = securityContext;
+    if (privileged === true) return "privileged";
+    return add.length > 0 ? add.join(", ") : drop.includes("ALL") ? "none" : "those of the runtime";
+}
+
+const values = (...all: readonly string[]): readonly string[] => all.flatMap((value) => ["--set", value]);
+
+describe("docs/security.md", () => {
+    it("has every permission of the chart, and gives a reason", async () => {
+        const rendered = new Map<Mode, readonly RbacManifest[]>();
+        for (const mode of modes)
+            rendered.set(mode, (await render(...values(...mode.values))) as readonly RbacManifest[]);
+        const rows = table("Permissions");
+        const expected = rowsOf(rendered).map(({ account, what, verbs, when }) => [account, what, verbs, when]);
+        const byText = (a: readonly string[], b: readonly string[]): number => (a.join() < b.join() ? -1 : 1);
+        expect(rows.map((row) => row.slice(0, 4)).sort(byText)).toEqual(expected.sort(byText));
+        expect(rows.filter(([, , , , why = ""]) => why.length < 10)).toEqual([]);
+    }, 60_000);
+
+    it("has every container, its user and its privileges", async () => {
+        const found = new Map<string, { readonly user: string; readonly ways: Set<string> }>();
+        const ipam = "featureGates.AntreaIPAM=true";
+        const bridging = values(ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap");
+        for (const way of [values("ovs.datapathType=netdev", ipam), values(), bridging]) {
+            for (const { spec } of await render(...way)) {
+                const pod = (spec?.template as { readonly spec?: Record<string, readonly Container[]> } | undefined)
+                    ?.spec;
+                for (const container of [...(pod?.["initContainers"] ?? []), ...(pod?.["containers"] ?? [])]) {
+                    const user = String(container.securityContext?.runAsUser ?? "root");
+                    const entry = found.get(container.name) ?? { user, ways: new Set() };
+                    entry.ways.add(privileges(container));
+                    found.set(container.name, entry);
+                }
+            }
+        }
+        const last = (way: string): number => (way === "privileged" ? 1 : 0);
+        const expected = [...found].map(([name, { user, ways }]) => [
+            name,
+            user,
+            [...ways].sort((a, b) => last(a) - last(b)).join("; or "),
+        ]);
+        const rows = table("Containers");
+        expect(rows.map((row) => row.slice(0, 3)).sort()).toEqual(expected.sort());
+        expect(rows.filter(([, , , why = ""]) => why.length < 10)).toEqual([]);
+    }, 60_000);
+
+    it("has the ports of the programs", () => {
+        const chart = parse(readFileSync(join(root, "charts/antrea/values.yaml"), "utf8")) as {
+            readonly [app: string]: { readonly apiPort?: number; readonly port?: number };
+        };
+        const [[ports = ""] = []] = table("Ports and sockets");
+        expect(ports).toContain(`agent ${chart["agent"]?.apiPort}`);
+        expect(ports).toContain(`controller ${chart["controller"]?.apiPort}`);
+        expect(ports).toContain(`webhook ${chart["webhook"]?.port}`);
+    });
+
+    it("names files and policies that are there", async () => {
+        for (const [, name = ""] of document.matchAll(/`(tools\/[\w/.-]+)`/g)) {
+            expect(readFileSync(join(root, name), "utf8").length).toBeGreaterThan(0);
+        }
+        const manifests = await render(...values("featureGates.AntreaIPAM=true"));
+        const policies = manifests
+            .filter(({ kind }) => kind === "ValidatingAdmissionPolicy")
+            .map(({ metadata }) => metadata.name);
+        for (const name of [
+            "antrea-agent-ipallocations",
+            "antrea-agent-nodes",
+            "antrea-controller-nodes",
+            "antrea-own-objects",
+        ]) {
+            expect(policies).toContain(name);
+            expect(document).toContain(`\`${name}\``);
+        }
+    }, 60_000);
+});
