@@ -16,6 +16,8 @@ export const faultCounters: readonly string[] = [
         (name) => `runtime.${name}`,
     ),
     ...["node.reboot", "node.rebootWithoutDisk", "node.lost.deleted", "node.lost.out-of-service", "node.lost.unsaid"],
+    ...["node.joined", "ovs.restart", "ovs.pause", "pool.vlan"],
+    ...["pod.fixed", "deployment.fixed", "pod.ofNamespace", "deployment.ofNamespace", "set.ofNamespace"],
     ...["review.refused", "review.unanswered"],
 ];
 

@@ -1,4 +1,3 @@
-import "./hooks.ts";
+import { main } from "./command.ts";
 
-const { main } = await import("./command.ts");
 process.exit(await main(process.argv.slice(2)));

@@ -7,24 +7,34 @@ export interface PoolOptions {
     readonly onDelivery: (delivery: Delivery) => boolean;
 }
 
+/** A process keeps a little of each seed. */
+const seedsOfProcess = 1_000;
+
 /** Hands the orders out to so many processes, each the next one as soon as it is done with one. */
 export async function inProcesses(orders: Iterator<Order>, { workers, onDelivery }: PoolOptions): Promise<void> {
     let isOver = false;
-    const work = (): Promise<void> =>
+    const oneProcess = (): Promise<void> =>
         new Promise((resolve, reject) => {
             const child = fork(new URL("./worker.ts", import.meta.url), {
                 stdio: ["ignore", "inherit", "inherit", "ipc"],
             });
+            let left = seedsOfProcess;
             child.on("message", (message: Delivery | "ready") => {
                 if (message !== "ready" && !onDelivery(message)) isOver = true;
-                const next = isOver ? undefined : orders.next();
-                if (next === undefined || next.done === true) child.disconnect();
-                else child.send(next.value);
+                left -= 1;
+                if (isOver || left < 0) return child.disconnect();
+                const next = orders.next();
+                if (next.done !== true) return void child.send(next.value);
+                isOver = true;
+                child.disconnect();
             });
             child.on("exit", (code) => {
                 if (code === 0) resolve();
                 else reject(new Error(`a worker ended with ${code}`));
             });
         });
+    const work = async (): Promise<void> => {
+        while (!isOver) await oneProcess();
+    };
     await Promise.all(Array.from({ length: workers }, work));
 }

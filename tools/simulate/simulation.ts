@@ -1,9 +1,10 @@
 import { noFaults, noWatchFaults } from "./api/faults.ts";
-import { actionsOf, back, perform, type Action } from "./actions.ts";
+import { back, startOvs } from "./accidents.ts";
+import { actionsOf, perform, type Action } from "./actions.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
 import { noRuntimeFaults } from "./cluster/kubelet.ts";
-import { useNamespaces } from "./machine/pod-end.ts";
+import { namespaces } from "./people.ts";
 import { Random } from "./time/random.ts";
 import { takeOverGlobals } from "./time/virtual-time.ts";
 import { World, type Plant } from "./world.ts";
@@ -42,7 +43,6 @@ let unexpected: ((error: unknown) => void) | undefined;
 export function prepareProcess(): void {
     const idle = { time: new World({ seed: 0 }).time, random: new Random(0) };
     takeOverGlobals(() => current ?? idle);
-    useNamespaces((path) => current?.netns(path));
     process.on("unhandledRejection", (error) => unexpected?.(error));
 }
 
@@ -87,7 +87,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
 async function setUp(world: World): Promise<void> {
     const post = (path: string, object: unknown): Promise<unknown> =>
         world.request({ method: "POST", path, body: JSON.stringify(object) });
-    for (const name of ["default", "kube-system"]) await post("/api/v1/namespaces", { metadata: { name } });
+    for (const name of ["kube-system", ...namespaces]) await post("/api/v1/namespaces", { metadata: { name } });
     const spec = { cidrs: ["10.96.0.0/16"] };
     await post("/apis/networking.k8s.io/v1/servicecidrs", { metadata: { name: "kubernetes" }, spec });
     for (let left = 2 + world.random.below(3), at = 0; at < left; at += 1) {
@@ -123,6 +123,7 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
         for (const station of world.stations) {
             if (station.isCut) world.cut(station, false);
             if (!station.isLost) await back(world, station, false);
+            startOvs(station, false);
             world.startAgent(station);
             if (station.machine.isOn) station.kubelet.resync();
         }

@@ -1,6 +1,6 @@
-import "./hooks.ts";
-// As a type only: the code must not be loaded before the hooks are there.
-import type { RunResult } from "./simulation.ts";
+import { plants } from "./plants/index.ts";
+import { shrink } from "./shrink.ts";
+import { prepareProcess, run, type RunResult } from "./simulation.ts";
 
 /** What the process that hands out seeds asks for. */
 export interface Order {
@@ -16,11 +16,9 @@ export interface Delivery {
     readonly shrunk: RunResult | undefined;
 }
 
-const { prepareProcess, run } = await import("./simulation.ts");
-const { shrink } = await import("./shrink.ts");
-const { plants } = await import("./plants/index.ts");
-
 prepareProcess();
+// Many failures are part of each seed, and nobody reads where they came from.
+Error.stackTraceLimit = 0;
 process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
     const work = async (): Promise<void> => {
         const plant = name === undefined ? undefined : plants[name]?.plant;

@@ -1,4 +1,4 @@
-import { type EventInput } from "@antrea/kube";
+import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
 import { Line } from "./api/line.ts";
 import { Refusal } from "./api/answer.ts";
@@ -14,7 +14,7 @@ import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.
 import { historyLogger } from "./cluster/quiet.ts";
 import { Webhook } from "./cluster/webhook.ts";
 import { Workloads } from "./cluster/workloads.ts";
-import { Machine, type Netns } from "./machine/machine.ts";
+import { Machine } from "./machine/machine.ts";
 import { Random } from "./time/random.ts";
 import { VirtualTime } from "./time/virtual-time.ts";
 
@@ -32,8 +32,12 @@ export interface Plant {
     readonly agent?: (agent: Agent, world: World, station: Station) => void;
     /** Told of the cluster before anything of it runs. */
     readonly world?: (world: World) => void;
+    /** Told of each start of a controller with its way to the API server. */
+    readonly controller?: (api: ApiClient, world: World) => void;
     /** The controller frees nothing of Nodes that are gone. */
     readonly withoutCleaner?: boolean;
+    /** Subnets of Nodes that are gone never come free. */
+    readonly keepsSubnets?: boolean;
 }
 
 /** One Node with what runs on it. */
@@ -62,6 +66,7 @@ const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 const reviewMs = { ippools: 5_000, others: 2_000 } as const;
 const cleanIntervalMs = 60_000;
+const restartMs = 1_000;
 
 /** A cluster in one process: API server, Nodes, our programs and what surrounds them. */
 export class World {
@@ -95,7 +100,7 @@ export class World {
         this.sticky = new Sticky(this.truth, this.server.store);
         this.workloads = new Workloads({
             ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
-            isSchedulable: (name) => this.station(name)?.machine.isOn === true && !this.station(name)?.isCut,
+            isSchedulable: (node) => this.#isReady(node),
         });
         this.server.policies = checkPolicies;
         this.server.admission = (write) => this.#review(write);
@@ -108,15 +113,6 @@ export class World {
 
     station(name: string): Station | undefined {
         return this.stations.find(({ machine }) => machine.name === name);
-    }
-
-    /** The namespace of that path, on whichever Node. */
-    netns(path: string): Netns | undefined {
-        for (const { machine } of this.stations) {
-            const found = machine.netns.get(path);
-            if (found !== undefined) return found;
-        }
-        return undefined;
     }
 
     readonly step = (what: () => string): void => {
@@ -140,7 +136,7 @@ export class World {
 
     addStation(name: string, at: number): Station {
         const machine = new Machine(this.truth, {
-            ...{ name, podCidr: `10.50.${at}.0/24`, address: `192.168.0.${10 + at}` },
+            ...{ name, address: `192.168.0.${10 + at}` },
         });
         const kubelet = new Kubelet({
             ...{ machine, store: this.server.store, truth: this.truth, sticky: this.sticky, time: this.time },
@@ -169,6 +165,11 @@ export class World {
         station.agent = new Agent({
             ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
             ...{ random: this.#nextRandom(), logger: historyLogger(this.say, name), record: this.#record },
+            exit: () => {
+                this.counters.count("agent.exit");
+                this.killAgent(station);
+                this.time.after(restartMs, () => this.startAgent(station));
+            },
         });
         this.#plant.agent?.(station.agent, this, station);
     }
@@ -182,6 +183,7 @@ export class World {
         this.#starts += 1;
         const line = this.#line(replica.name, { name: controllerUser }, () => replica.skewMs);
         replica.line = line;
+        this.#plant.controller?.(line.api, this);
         replica.process = new Controller(
             {
                 ...{ line, clock: this.time.clock(() => replica.skewMs), record: this.#record },
@@ -190,6 +192,7 @@ export class World {
             {
                 ...{ identity: `${replica.name}-${this.#starts}`, intervalMs: cleanIntervalMs },
                 withoutCleaner: this.#plant.withoutCleaner,
+                ...(this.#plant.keepsSubnets === true && { coolingMs: Infinity }),
             },
         );
     }
@@ -234,8 +237,7 @@ export class World {
     /** kubelet makes its Node object if there is none. */
     async register({ machine }: Station): Promise<void> {
         if (this.server.store.get(nodeKind, machine.name) !== undefined) return;
-        const spec = { podCIDR: machine.podCidr, podCIDRs: [machine.podCidr] };
-        const body = JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: machine.name }, spec });
+        const body = JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: machine.name }, spec: {} });
         await this.request({ method: "POST", path: "/api/v1/nodes", body });
         const status = { addresses: [{ type: "InternalIP", address: machine.address }] };
         const path = `/api/v1/nodes/${machine.name}/status`;
@@ -250,6 +252,12 @@ export class World {
             station.kubeletLine.kill();
         }
         for (const replica of [...this.controllers, ...this.webhooks]) this.kill(replica);
+    }
+
+    /** Without a subnet its kubelet says that it has no network. */
+    #isReady({ metadata, spec }: Node): boolean {
+        const station = this.station(metadata?.name ?? "");
+        return station?.machine.isOn === true && !station.isCut && (spec?.podCIDRs ?? []).length > 0;
     }
 
     get lines(): readonly Line[] {
@@ -279,9 +287,21 @@ export class World {
 
     #changed(change: Change): void {
         if (change.kind === claimKind) this.truth.changed(change);
+        if (change.kind === nodeKind) this.#checkSubnets(change);
         this.sticky.changed(change);
         this.workloads.changed(change);
         for (const { kubelet } of this.stations) kubelet.changed(change);
+    }
+
+    /** No two Nodes have addresses in common. */
+    #checkSubnets({ key, after }: Change): void {
+        const own = (after?.object as Node | undefined)?.spec?.podCIDRs ?? [];
+        for (const { object } of own.length === 0 ? [] : this.server.store.all(nodeKind)) {
+            const { metadata, spec } = object as Node;
+            const common = metadata?.name === key ? [] : (spec?.podCIDRs ?? []).filter((cidr) => own.includes(cidr));
+            for (const cidr of common)
+                this.truth.violated("a subnet is one Node's", `${cidr} is given to ${key} and to ${metadata?.name}`);
+        }
     }
 
     #review(write: Write): Promise<void> | undefined {

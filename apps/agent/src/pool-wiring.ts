@@ -19,6 +19,9 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
             return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
         },
         exclusively: (containerId, work) => network.exclusively(containerId, work),
+        isWired: (podUid, ifName) =>
+            podUid !== "" &&
+            network.interfaces().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         isAdding: (containerIdOrPodUid) => network.isAdding(containerIdOrPodUid),
         cutOff: async (wired) => {
             const known = found(wired);

@@ -6,6 +6,8 @@ export interface ListedPool {
     readonly name: string;
     readonly family: Family;
     readonly usable: RangeSet;
+    /** Whether the address is written in one of its ranges, handed out now or not. */
+    covers(ip: IpAddress): boolean;
 }
 
 /** What the reservations of one StatefulSet, by namespace and name, are planned from. */
@@ -63,6 +65,11 @@ export interface ReservationPlan {
     readonly adopt: readonly IpAllocation[];
     /** Claims that nobody asks for and no Pod uses. */
     readonly release: readonly IpAllocation[];
+    /**
+     * Those of `release` that are given up although their ordinal is asked for: its Pod could not have the address, which
+     * its pool does not have any more, or whose pool is not in the list any more. The ordinal gets another address.
+     */
+    readonly givenUp: readonly IpAllocation[];
     readonly missing: MissingReservations | undefined;
     /** Whether the plan was cut at its limit: carry it out and plan again. */
     readonly more: boolean;
@@ -79,16 +86,17 @@ const listedOrdinals = 32;
 export function planReservations(input: ReservationInput): ReservationPlan {
     const { set, claims } = input;
     if (set === undefined || set.deleting) {
-        return { create: [], adopt: [], release: claims.filter(isReserved), missing: undefined, more: false };
+        const release = claims.filter(isReserved);
+        return { create: [], adopt: [], release, givenUp: [], missing: undefined, more: false };
     }
-    const { kept, spare } = sortClaims(input, set);
+    const { kept, spare, givenUp } = sortClaims(input, set);
     const filled = fill(input, set, kept);
     const release = [...spare, ...filled.halves];
     const released = new Set(release);
     const adopt = [...kept.values()]
         .flatMap((families) => [...families.values()])
         .filter((claim) => claim.spec.owner.uid !== set.uid && !released.has(claim));
-    return { create: filled.create, adopt, release, missing: filled.missing, more: filled.more };
+    return { create: filled.create, adopt, release, givenUp, missing: filled.missing, more: filled.more };
 }
 
 interface Claim {
@@ -98,34 +106,49 @@ interface Claim {
 
 type ClaimsByFamily = ReadonlyMap<Family, IpAllocation>;
 
+interface SortedClaims {
+    readonly kept: ReadonlyMap<number, ClaimsByFamily>;
+    readonly spare: readonly IpAllocation[];
+    /** Of the spare ones those that were their ordinal's. */
+    readonly givenUp: readonly IpAllocation[];
+}
+
 /** Which claim each ordinal keeps, and which Reserved ones nobody asks for. Claims that a Pod uses are never spare. */
-function sortClaims(
-    input: ReservationInput,
-    set: LivingSet,
-): { readonly kept: ReadonlyMap<number, ClaimsByFamily>; readonly spare: readonly IpAllocation[] } {
+function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
     const kept = new Map<number, Map<Family, IpAllocation>>();
     const spare: IpAllocation[] = [];
+    const givenUp: IpAllocation[] = [];
     const claims = input.claims.map((claim): Claim => ({ claim, ip: parseIp(claim.spec.address) }));
     for (const { claim, ip } of claims.sort(claimOrder)) {
         const ordinal = claim.spec.owner.index ?? -1;
         const families = kept.get(ordinal) ?? new Map<Family, IpAllocation>();
-        const wanted =
-            ordinal >= set.start && ordinal < set.start + set.replicas && isAskedFor({ claim, ip }, input, set);
-        if (wanted && !families.has(ip.family)) kept.set(ordinal, families.set(ip.family, claim));
+        const isWanted =
+            ordinal >= set.start &&
+            ordinal < set.start + set.replicas &&
+            isAskedFor({ claim, ip }, input, set) &&
+            !families.has(ip.family);
+        const canBeHad = !isReserved(claim) || isInListedPool({ claim, ip }, input);
+        if (isWanted && canBeHad) kept.set(ordinal, families.set(ip.family, claim));
         else if (isReserved(claim)) spare.push(claim);
+        if (isWanted && !canBeHad) givenUp.push(claim);
     }
-    return { kept, spare };
+    return { kept, spare, givenUp };
 }
 
-function isAskedFor(
-    { claim, ip }: Claim,
-    { pools, unknownPools = [], fixed }: ReservationInput,
-    set: LivingSet,
-): boolean {
-    const { owner, pool } = claim.spec;
-    const listed = pools.some(({ name }) => name === pool) || unknownPools.includes(pool);
-    if (owner.uid !== set.uid && !listed) return false;
-    return fixed.every((address) => address.family !== ip.family || sameIp(address, ip));
+function isAskedFor({ claim, ip }: Claim, input: ReservationInput, set: LivingSet): boolean {
+    if (claim.spec.owner.uid !== set.uid && !isListed(claim, input)) return false;
+    return input.fixed.every((address) => address.family !== ip.family || sameIp(address, ip));
+}
+
+function isListed({ spec: { pool } }: IpAllocation, { pools, unknownPools = [] }: ReservationInput): boolean {
+    return pools.some(({ name }) => name === pool) || unknownPools.includes(pool);
+}
+
+/** Whether a Pod that names these pools can be given the address. What a Pod uses it keeps in any case. */
+function isInListedPool({ claim, ip }: Claim, input: ReservationInput): boolean {
+    const pool = input.pools.find(({ name }) => name === claim.spec.pool);
+    // Of a pool that is gone for now nobody knows its ranges.
+    return pool === undefined ? isListed(claim, input) : pool.covers(ip);
 }
 
 interface Filled {

@@ -7,7 +7,7 @@ import { ordinalClaim, setOf, type OrdinalClaim } from "./objects.ts";
 
 function listed(name: string, ...texts: readonly string[]): ListedPool {
     const usable = setOf(...texts);
-    return { name, family: usable.first()?.family ?? 4, usable };
+    return { name, family: usable.first()?.family ?? 4, usable, covers: (ip) => usable.has(ip) };
 }
 
 function input(parts: Partial<ReservationInput> & { readonly others?: readonly string[] }): ReservationInput {
@@ -33,7 +33,7 @@ function addresses(claims: readonly IpAllocation[]): readonly string[] {
     return claims.map(({ spec }) => spec.address);
 }
 
-const nothing = { create: [], adopt: [], release: [], missing: undefined, more: false };
+const nothing = { create: [], adopt: [], release: [], givenUp: [], missing: undefined, more: false };
 
 describe("planReservations creates", () => {
     it.each<readonly [string, Parameters<typeof input>[0], readonly string[]]>([
@@ -267,6 +267,59 @@ describe("planReservations releases", () => {
     });
 });
 
+describe("planReservations gives up", () => {
+    const small = { pools: [listed("p", "10.1.0.9-10.1.0.14")], set: { ...living, replicas: 2 } };
+
+    it("a reserved address that its pool does not have any more, and reserves another", () => {
+        const claims = [ordinalClaim("10.1.0.20", 0, { generation: 3 }), ordinalClaim("10.1.0.9", 1)];
+        const plan = planReservations(input({ ...small, claims }));
+        expect(addresses(plan.givenUp)).toEqual(["10.1.0.20"]);
+        expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
+        expect(created(plan)).toEqual(["0 10.1.0.10 p"]);
+    });
+
+    it("a reserved address of a pool that is not named any more, and reserves another", () => {
+        const claims = [ordinalClaim("10.2.0.9", 0, { pool: "other" }), ordinalClaim("10.1.0.9", 1)];
+        const plan = planReservations(input({ ...small, claims }));
+        expect(addresses(plan.givenUp)).toEqual(["10.2.0.9"]);
+        expect(created(plan)).toEqual(["0 10.1.0.10 p"]);
+        expect(addresses(planReservations(input({ ...small, claims, pools: [] })).givenUp)).toEqual([
+            "10.1.0.9",
+            "10.2.0.9",
+        ]);
+    });
+
+    it("no address that a Pod uses, wherever it lies, and reserves no second one for its ordinal", () => {
+        const claims = [
+            ordinalClaim("10.1.0.20", 0, { used: true }),
+            ordinalClaim("10.2.0.9", 1, { used: true, pool: "other" }),
+        ];
+        expect(planReservations(input({ ...small, claims }))).toEqual(nothing);
+    });
+
+    it("no address of a pool that is gone for now: its ranges are not known", () => {
+        const claims = [ordinalClaim("10.2.0.9", 0, { pool: "later" }), ordinalClaim("10.1.0.9", 1)];
+        expect(planReservations(input({ ...small, claims, unknownPools: ["later"] }))).toEqual(nothing);
+    });
+
+    it("one family of an ordinal that keeps the other, which was in use", () => {
+        const claims = [
+            ordinalClaim("10.1.0.20", 0, { generation: 3 }),
+            ordinalClaim("fd00::1", 0, { pool: "q", generation: 3 }),
+        ];
+        const pools = [...small.pools, listed("q", "fd00::1-fd00::9")];
+        const plan = planReservations(input({ pools, claims, set: { ...living, replicas: 1 } }));
+        expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
+        expect(created(plan)).toEqual(["0 10.1.0.9 p"]);
+    });
+
+    it("nothing more than it frees: what is above the replicas is only freed", () => {
+        const plan = planReservations(input({ ...small, claims: [ordinalClaim("10.1.0.20", 7)] }));
+        expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
+        expect(plan.givenUp).toEqual([]);
+    });
+});
+
 describe("planReservations adopts", () => {
     const dead: OrdinalClaim = { uid: "set-0" };
 
@@ -295,10 +348,10 @@ describe("planReservations adopts", () => {
         expect(addresses(plan.adopt)).toEqual(["10.2.0.9"]);
     });
 
-    it("nothing of its own: what a living set has it keeps, whatever its template names now", () => {
+    it("nothing of its own: what a Pod of a living set uses it keeps, whatever the template names now", () => {
         const claims = [
-            ordinalClaim("10.2.0.9", 0, { pool: "other" }),
-            ordinalClaim("10.2.0.10", 1, { pool: "other" }),
+            ordinalClaim("10.2.0.9", 0, { pool: "other", used: true }),
+            ordinalClaim("10.2.0.10", 1, { pool: "other", used: true }),
         ];
         expect(planReservations(input({ set: { ...living, replicas: 2 }, claims }))).toEqual(nothing);
         expect(planReservations(input({ set: { ...living, replicas: 2 }, claims, pools: [] }))).toEqual(nothing);

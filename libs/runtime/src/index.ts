@@ -1,4 +1,5 @@
 export { Backoff, type BackoffOptions } from "./backoff.ts";
+export { Bell, type BellWait } from "./bell.ts";
 export { systemClock, type Clock } from "./clock.ts";
 export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts";
 export { parseFlags, type Flags, type OwnFlags } from "./flags.ts";

@@ -1,10 +1,11 @@
 import { isAborted } from "@antrea/errors";
 import { Backoff, type BackoffOptions } from "./backoff.ts";
+import { Bell } from "./bell.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { RuntimeError, TerminalError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
-import { sleep, withTimeout } from "./sleep.ts";
+import { withTimeout } from "./sleep.ts";
 
 /** Background work. It heeds its signal and may run again after any failure. */
 export type JobWork = (signal: AbortSignal) => Promise<void> | void;
@@ -136,9 +137,8 @@ class JobLoop implements Job {
     readonly #clock: Clock;
     readonly #metrics: JobMetrics | undefined;
     readonly #backoff: Backoff;
+    readonly #bell: Bell;
     #health: Omit<JobHealth, "name"> = { state: "waiting", failures: 0, error: undefined, succeededAtMs: undefined };
-    #triggered = false;
-    #wake: (() => void) | undefined;
     /** Settles, without rejecting, when the loop is over; at once when it never began. */
     ended: Promise<void> = Promise.resolve();
 
@@ -155,6 +155,7 @@ class JobLoop implements Job {
         this.#clock = components.clock;
         this.#metrics = components.runs;
         this.#backoff = new Backoff(plan.backoff);
+        this.#bell = new Bell({ clock: components.clock });
     }
 
     start(signal: AbortSignal): void {
@@ -162,8 +163,7 @@ class JobLoop implements Job {
     }
 
     trigger(): void {
-        this.#triggered = true;
-        this.#wake?.();
+        this.#bell.ring();
     }
 
     health(): JobHealth {
@@ -178,7 +178,7 @@ class JobLoop implements Job {
 
     /** One run. Returns the delay before the next, undefined if there is none. */
     async #run(signal: AbortSignal): Promise<number | undefined> {
-        this.#triggered = false;
+        this.#bell.clear();
         this.#set({ state: "running" });
         const began = this.#clock.monotonic();
         try {
@@ -225,11 +225,8 @@ class JobLoop implements Job {
     /** Waits, at most until the next trigger. False when the loop is to end. */
     async #pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
         if (signal.aborted) return false;
-        if (delayMs <= 0 || this.#triggered) return true;
-        const woken = new AbortController();
-        this.#wake = () => woken.abort();
-        await sleep(delayMs, AbortSignal.any([signal, woken.signal]), this.#clock).catch(() => undefined);
-        this.#wake = undefined;
+        if (delayMs <= 0) return true;
+        await this.#bell.wait({ ms: delayMs, signal });
         return !signal.aborted;
     }
 

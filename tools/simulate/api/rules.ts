@@ -94,7 +94,19 @@ function checkPool(pool: IpPool, old: IpPool | undefined): void {
 export function checkPolicies(write: Write): void {
     const { plural } = write.kind.resource;
     if (plural === "ipallocations") checkClaimPolicies(write);
-    if (plural === "pods" && write.operation === "UPDATE" && write.subresource === "") checkAnnotations(write);
+    if (write.operation !== "UPDATE" || write.subresource !== "") return;
+    if (plural === "pods") checkAnnotations(write, (object) => object?.metadata?.annotations);
+    if (plural === "deployments" || plural === "statefulsets") {
+        checkAnnotations(
+            write,
+            (object) => (object as WithTemplate | undefined)?.spec?.template?.metadata?.annotations,
+        );
+    }
+}
+
+type Annotations = Readonly<Record<string, string>> | undefined;
+interface WithTemplate {
+    readonly spec?: { readonly template?: { readonly metadata?: { readonly annotations?: Annotations } } };
 }
 
 function checkClaimPolicies({ user, operation, name, before, after }: Write): void {
@@ -125,10 +137,13 @@ function checkClaimPolicies({ user, operation, name, before, after }: Write): vo
     throw new Refusal(403, `address ${name} is used by a Pod`);
 }
 
-function checkAnnotations({ before, after, name }: Write): void {
+function checkAnnotations(
+    { kind, before, after, name }: Write,
+    of: (object: KubeObject | undefined) => Annotations,
+): void {
     for (const key of [poolsAnnotation, podIpsAnnotation]) {
-        if (before?.metadata?.annotations?.[key] === after?.metadata?.annotations?.[key]) continue;
-        throw invalid("Pod", name, `metadata.annotations[${key}] of a Pod cannot be changed`);
+        if (of(before)?.[key] === of(after)?.[key]) continue;
+        throw invalid(kind.resource.kind, name, `annotation ${key} of a Pod or template cannot be changed`);
     }
 }
 

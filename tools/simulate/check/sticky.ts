@@ -1,19 +1,35 @@
-import { type Pod, type StatefulSet } from "@antrea/kube";
-import { statefulSetOf } from "@antrea/ipam";
-import { poolsAnnotation } from "@antrea/crd";
+import { allocationName, type IpAllocation, type IpPool } from "@antrea/crd";
+import { parseIp, type Family } from "@antrea/ip";
+import { poolsOf, readPool, statefulSetOf } from "@antrea/ipam";
+import { type Namespace, type Pod, type StatefulSet } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { type Change, type Store } from "../api/store.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const podKind = kindOf("v1", "pods");
+const namespaceKind = kindOf("v1", "namespaces");
 const setKind = kindOf("apps/v1", "statefulsets");
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
-/** Which address each ordinal of a StatefulSet got: until it is deleted or scaled below the ordinal it is no other. */
+interface Had {
+    readonly ordinal: number;
+    readonly address: string;
+    readonly pool: string;
+}
+
+/**
+ * Which address each ordinal of a StatefulSet got: until the set is deleted, scaled below the ordinal or names other pools,
+ * or the pool has the address no more, it is no other.
+ */
 export class Sticky {
     readonly #truth: Truth;
     readonly #store: Store;
     /** By `namespace/set`, then ordinal and family. */
-    readonly #addresses = new Map<string, Map<string, { readonly ordinal: number; readonly address: string }>>();
+    readonly #addresses = new Map<string, Map<string, Had>>();
+    /** UIDs of claims that were once one of all addresses of their ordinal, and of those that a Pod took. */
+    readonly #whole = new Set<string>();
+    readonly #taken = new Set<string>();
 
     constructor(truth: Truth, store: Store) {
         this.#truth = truth;
@@ -23,13 +39,17 @@ export class Sticky {
     /** A container was answered this address. */
     got({ podNamespace, podName, podUid }: Container, address: string): void {
         const pod = this.#store.get(podKind, `${podNamespace}/${podName}`)?.object as Pod | undefined;
-        if (pod?.metadata?.uid !== podUid || pod.metadata.annotations?.[poolsAnnotation] === undefined) return;
+        const claim = this.#truth.claims.get(allocationName(parseIp(address)));
+        if (pod?.metadata?.uid !== podUid || claim === undefined) return;
         const place = statefulSetOf({ name: podName, ownerReferences: pod.metadata.ownerReferences ?? [] });
         const key = `${podNamespace}/${place?.name}`;
         const set = this.#store.get(setKind, key)?.object as StatefulSet | undefined;
         if (place === undefined || set === undefined || !covers(set, place.ordinal) || set.metadata?.uid !== place.uid)
             return;
-        const known = this.#addresses.get(key) ?? new Map<string, { ordinal: number; address: string }>();
+        // A Pod that outlived an earlier set of the name may have an address of another pool.
+        const { pool } = claim.spec;
+        if (!this.poolsOf(set).includes(pool)) return;
+        const known = this.#addresses.get(key) ?? new Map<string, Had>();
         this.#addresses.set(key, known);
         const family = `${place.ordinal} ${address.includes(":") ? 6 : 4}`;
         const before = known.get(family);
@@ -39,16 +59,70 @@ export class Sticky {
                 `${podNamespace}/${podName} had ${before.address} and got ${address}`,
             );
         }
-        known.set(family, { ordinal: place.ordinal, address });
+        known.set(family, { ordinal: place.ordinal, address, pool });
+    }
+
+    /** Names of the pools that the set asks for, itself or by its Namespace. */
+    poolsOf({ metadata, spec }: StatefulSet): readonly string[] {
+        const namespace = this.#store.get(namespaceKind, metadata?.namespace ?? "")?.object as Namespace | undefined;
+        return poolsOf(spec?.template.metadata?.annotations, namespace?.metadata?.annotations)?.names ?? [];
+    }
+
+    /** A Pod took the claim, and its ordinal once had an address of every family: what is left of them it keeps. */
+    wasUsed({ metadata: { uid = "" } = {} }: IpAllocation): boolean {
+        return this.#taken.has(uid) && this.#whole.has(uid);
     }
 
     changed({ kind, key, after, before }: Change): void {
+        if (kind === claimKind && after !== undefined) this.#claimed(after.object as IpAllocation);
+        if (kind === poolKind) this.#poolChanged(key, after?.object as IpPool | undefined);
+        if (kind === namespaceKind) for (const set of [...this.#addresses.keys()]) this.#forget(set);
         if (kind !== setKind) return;
         const set = after?.object as StatefulSet | undefined;
-        if (set === undefined || set.metadata?.uid !== before?.object.metadata?.uid)
-            return void this.#addresses.delete(key);
+        if (set?.metadata?.uid !== before?.object.metadata?.uid) this.#addresses.delete(key);
+        else this.#forget(key);
+    }
+
+    /** What the set asks for no more. */
+    #forget(key: string): void {
         const known = this.#addresses.get(key);
-        for (const [family, { ordinal }] of [...(known ?? [])]) if (!covers(set, ordinal)) known?.delete(family);
+        const set = this.#store.get(setKind, key)?.object as StatefulSet | undefined;
+        if (known === undefined || set === undefined) return void this.#addresses.delete(key);
+        const names = this.poolsOf(set);
+        for (const [family, { ordinal, pool }] of [...known]) {
+            if (!covers(set, ordinal) || !names.includes(pool)) known.delete(family);
+        }
+    }
+
+    #poolChanged(name: string, object: IpPool | undefined): void {
+        const pool = object && readPool(object);
+        for (const known of this.#addresses.values()) {
+            for (const [family, had] of [...known]) {
+                if (had.pool === name && pool?.subnetOf(parseIp(had.address)) === undefined) known.delete(family);
+            }
+        }
+    }
+
+    #claimed({ metadata, spec: { owner, pod } }: IpAllocation): void {
+        const uid = metadata?.uid ?? "";
+        if (owner.kind !== "StatefulSet") return;
+        if (pod !== undefined) this.#taken.add(uid);
+        if (this.#whole.has(uid)) return;
+        const set = this.#store.get(setKind, `${owner.namespace}/${owner.name}`)?.object as StatefulSet | undefined;
+        const siblings = [...this.#truth.claims.values()].filter(
+            ({ spec: { owner: other } }) =>
+                other.kind === "StatefulSet" &&
+                other.name === owner.name &&
+                other.namespace === owner.namespace &&
+                other.index === owner.index,
+        );
+        const has = new Set(siblings.map(({ spec: { address } }): Family => (address.includes(":") ? 6 : 4)));
+        const wanted = (set === undefined ? [] : this.poolsOf(set)).flatMap((name) => {
+            const pool = this.#store.get(poolKind, name)?.object as IpPool | undefined;
+            return pool === undefined ? [] : [pool.spec.ipVersion];
+        });
+        if (wanted.some((family) => !has.has(family))) return;
+        for (const one of siblings) this.#whole.add(one.metadata?.uid ?? "");
     }
 }
 

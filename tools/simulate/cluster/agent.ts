@@ -1,13 +1,22 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { parsePrefix } from "@antrea/ip";
+import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
-import { Jobs, type Clock, type Logger } from "@antrea/runtime";
+import { type Address, type Link, type Netlink } from "@antrea/netlink";
+import { Jobs, type Clock, type Job, type Logger } from "@antrea/runtime";
 import { createCniBackend } from "../../../apps/agent/src/cni-backend.ts";
 import { podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";
 import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/index.ts";
 import { IpPools } from "../../../apps/agent/src/ip-pools/index.ts";
+import {
+    awaitOwnNode,
+    formatRemembered,
+    parseRemembered,
+    refuseOtherPodCidrs,
+    type NodeConfig,
+} from "../../../apps/agent/src/node-config/index.ts";
+import { type NodeObject } from "../../../apps/agent/src/node-object.ts";
 import {
     CheckError,
     HostRoutes,
@@ -22,6 +31,7 @@ import { LocalIo } from "../machine/io.ts";
 import { type Machine } from "../machine/machine.ts";
 import { MachineLinks } from "../machine/netlink.ts";
 import { MachineFlows, MachinePorts } from "../machine/ovs.ts";
+import { namespacesOf } from "../machine/pod-end.ts";
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { noMetrics } from "./quiet.ts";
@@ -34,6 +44,8 @@ export interface AgentComponents {
     readonly random: Random;
     readonly logger: Logger;
     readonly record: (event: EventInput) => void;
+    /** The process ends by itself, to be started again. */
+    readonly exit: () => void;
 }
 
 const resyncMs = 60_000;
@@ -43,7 +55,6 @@ const claimsSoonMs = 3_000;
 /** One start of antrea-agent, as compose.ts of the agent puts it together, on a simulated Node. */
 export class Agent {
     readonly pools: IpPools;
-    readonly network: PodNetwork;
     readonly #components: AgentComponents;
     readonly #io: LocalIo;
     readonly #stop = new AbortController();
@@ -53,9 +64,11 @@ export class Agent {
     readonly #died = Promise.withResolvers<never>();
     /** The CNI socket is there. */
     #serves = false;
+    #flowTable: MachineFlows | undefined;
+    #ovsJob: Job | undefined;
 
     constructor(components: AgentComponents) {
-        const { machine, line, time, clock, random, logger, record } = components;
+        const { machine, line, time, clock, random, logger, record, exit } = components;
         this.#components = components;
         this.#io = new LocalIo(time, random);
         const io = this.#io;
@@ -68,37 +81,14 @@ export class Agent {
             { api, nodes, clock, record, metrics: noMetrics, random: random.next, logger: logger.child("ip-pools") },
             { nodeName: machine.name },
         );
-        const netlink = MachineLinks.of(machine, io);
-        const ports = new MachinePorts(machine, io);
-        const flowTable = new MachineFlows(machine, io);
-        const podPrefixes = [parsePrefix(machine.podCidr)];
-        const subnet = new NodeSubnet(
-            podPrefixes,
-            (size) => BigInt(random.below(Number(size))),
-            (ip) => this.pools.isClaimed(ip),
-        );
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false });
-        const { bootId } = machine;
-        this.network = new PodNetwork(
-            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, bridging: undefined, logger },
-            {
-                ...{ mtu: 1450, disableTxChecksumOffload: false, bootId, now: () => time.now },
-                gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
-            },
-        );
-        const reconciler = new PodReconciler(
-            {
-                ...{ network: this.network, netlink, subnet, hostRoutes, ports, logger: logger.child("reconcile") },
-                poolOf: (ip) => this.pools.poolOf(ip),
-                pods: (limit) => podsOf(api, machine.name, limit),
-            },
-            { bootId, podPrefixes },
-        );
-        const readiness = new Readiness({ records: "the Pod interfaces of this Node are not rebuilt" });
-        let built = false;
+        const readiness = new Readiness({
+            node: "the Node's podCIDRs are not known",
+            records: "the Pod interfaces of this Node are not rebuilt",
+        });
+        let network: PodNetwork | undefined;
         const backend = createCniBackend({
             readiness,
-            network: () => (built ? this.network : undefined),
+            network: () => network,
             podUid: (namespace, name) => podUidOf(api, namespace, name),
             check: async ({ record }) => {
                 const problem = await claimProblem(this.pools, record);
@@ -116,16 +106,22 @@ export class Agent {
         const start = async (): Promise<void> => {
             nodes.start(signal);
             this.pools.start(signal);
+            await machine.ovs(signal);
             await io.call(() => (this.#serves = true), { lowMs: 20, highMs: 500 });
+            const { podPrefixes } = await this.#ownNode(nodes, logger);
+            readiness.met("node");
+            const built = this.#build(podPrefixes);
+            this.#flowTable = built.flowTable;
+            const { reconciler, flowTable } = built;
             await reconciler.rebuild(signal);
-            await flowTable.replay();
-            built = true;
+            await flowTable.replay(signal);
+            network = built.network;
             await reconciler.restoreAll(signal);
-            await flowTable.deleteEarlier();
+            await flowTable.deleteEarlier(signal);
             backend.networkBuilt();
             const jobs = new Jobs({ logger: logger.child("jobs"), clock });
-            jobs.every("ovs", resyncMs, (limit) => reconciler.reconcile(limit));
-            const wiring = poolWiring(this.network, netlink);
+            this.#ovsJob = jobs.every("ovs", resyncMs, (limit) => reconciler.reconcile(limit));
+            const wiring = poolWiring(built.network, built.netlink);
             const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit));
             this.pools.own.onGone(() => claims.trigger());
             jobs.start(signal);
@@ -136,8 +132,82 @@ export class Agent {
             readiness.met("records");
         };
         start().catch((error: unknown) => {
-            if (!this.#isKilled) logger.error("the agent could not start", { error });
+            if (this.#isKilled) return;
+            logger.error("the agent could not start", { error });
+            exit();
         });
+    }
+
+    /** Waits until the Node has podCIDRs, or takes what is remembered; other ones later end this start. */
+    async #ownNode(nodes: Informer<Node>, logger: Logger): Promise<NodeConfig> {
+        const { machine, exit } = this.#components;
+        const { signal } = this.#stop;
+        const remembered = (): NodeObject | undefined => parseRemembered(machine.remembered, machine.name);
+        const uplink = { index: 2, name: "eth0" } as Link;
+        const netlink = {
+            links: () => Promise.resolve([uplink]),
+            addresses: () => Promise.resolve([{ index: 2, ip: parseIp(machine.address) } as Address]),
+        };
+        const config = { hostGateway: "antrea-gw0", transportInterface: "", transportInterfaceCIDRs: [] };
+        const node = await awaitOwnNode(
+            { nodes, remembered, netlink, logger },
+            { nodeName: machine.name, config },
+            signal,
+        );
+        nodes.onChange((type, name, object) => {
+            if (name !== machine.name || type === "deleted") return;
+            try {
+                refuseOtherPodCidrs(object, node);
+            } catch (error) {
+                logger.warn("the agent ends", { error });
+                return exit();
+            }
+            if ((object.spec?.podCIDRs ?? []).length > 0) machine.remembered = formatRemembered(object);
+        });
+        return node;
+    }
+
+    #build(podPrefixes: readonly Prefix[]): {
+        readonly network: PodNetwork;
+        readonly reconciler: PodReconciler;
+        readonly flowTable: MachineFlows;
+        readonly netlink: Netlink;
+    } {
+        const { machine, time, random, logger, line } = this.#components;
+        const { bootId } = machine;
+        const netlink = MachineLinks.of(machine, this.#io);
+        const ports = new MachinePorts(machine, this.#io);
+        const flowTable = new MachineFlows(machine, this.#io);
+        const subnet = new NodeSubnet(
+            podPrefixes,
+            (size) => BigInt(random.below(Number(size))),
+            (ip) => this.pools.isClaimed(ip),
+        );
+        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false });
+        const network = new PodNetwork(
+            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, bridging: undefined, logger },
+            {
+                ...{ mtu: 1450, disableTxChecksumOffload: false, bootId, now: () => time.now },
+                gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
+                namespaces: namespacesOf(machine),
+            },
+        );
+        const reconciler = new PodReconciler(
+            {
+                ...{ network, netlink, subnet, hostRoutes, ports, logger: logger.child("reconcile") },
+                poolOf: (ip) => this.pools.poolOf(ip),
+                pods: (limit) => podsOf(line.api, machine.name, limit),
+            },
+            { bootId, podPrefixes },
+        );
+        return { network, reconciler, flowTable, netlink };
+    }
+
+    /** OVS answers again, with what it still has. */
+    ovsIsBack(): void {
+        if (this.#isKilled) return;
+        void this.#flowTable?.replay(this.#stop.signal).catch(() => undefined);
+        this.#ovsJob?.trigger();
     }
 
     get isKilled(): boolean {

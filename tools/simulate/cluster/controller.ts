@@ -1,4 +1,5 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { parsePrefix } from "@antrea/ip";
 import { Informer, LeaderElection, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "../../../apps/controller/src/claims/index.ts";
@@ -8,6 +9,7 @@ import { leadership } from "../../../apps/controller/src/leadership.ts";
 import { slimNode } from "../../../apps/controller/src/nodes.ts";
 import { PoolBook } from "../../../apps/controller/src/pools/index.ts";
 import { Reservations, SetBook } from "../../../apps/controller/src/reservations/index.ts";
+import { NodeIpam, type NodeIpamSettings } from "../../../apps/controller/src/node-ipam/index.ts";
 import { type Line } from "../api/line.ts";
 import { noMetrics } from "./quiet.ts";
 
@@ -23,9 +25,20 @@ export interface ControllerOptions {
     /** `ipam.cleanInterval`. */
     readonly intervalMs: number;
     readonly withoutCleaner?: boolean | undefined;
+    /** How long subnets of Nodes that are gone rest; default 2 min. */
+    readonly coolingMs?: number;
 }
 
-/** One start of antrea-controller with the gate AntreaIPAM, as its compose.ts puts it together. */
+/** Few subnets: Nodes come, go and wait for one. */
+const nodeSubnets: NodeIpamSettings = {
+    clusters: [{ prefix: parsePrefix("10.50.0.0/22"), nodeMaskSize: 24 }],
+    serviceCidrs: [parsePrefix("10.96.0.0/16")],
+};
+
+/** How many Nodes can have one. */
+export const subnetCount = 4;
+
+/** One start of antrea-controller with the gate AntreaIPAM and NodeIPAM, as its compose.ts puts it together. */
 export class Controller {
     readonly #line: Line;
     readonly #stop = new AbortController();
@@ -33,7 +46,7 @@ export class Controller {
 
     constructor(
         { line, clock, logger, record }: ControllerComponents,
-        { identity, intervalMs, withoutCleaner = false }: ControllerOptions,
+        { identity, intervalMs, withoutCleaner = false, coolingMs = 120_000 }: ControllerOptions,
     ) {
         this.#line = line;
         const { api } = line;
@@ -57,7 +70,12 @@ export class Controller {
         );
         const cleaner = (): ClaimCleaner =>
             new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs });
+        const nodeIpam = new NodeIpam(
+            { api, nodes, recorder, metrics: noMetrics, clock, logger: logger.child("node-ipam") },
+            { settings: { ...nodeSubnets, coolingMs }, namespace: "kube-system", identity },
+        );
         const part = leadership({ election: this.#election, metrics: noMetrics }, [
+            (term) => nodeIpam.lead(term),
             (term) => ipPools.tell(term),
             (term) => ipPools.hold(term),
             (term) => new Reservations({ ...shared, logger: logger.child("reservations") }, { intervalMs }).run(term),

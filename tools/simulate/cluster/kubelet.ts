@@ -227,9 +227,13 @@ export class Kubelet {
             time.after(random.latency(1, 2_000), () => void this.#call("add", sandbox).catch(() => undefined));
         }
         if (random.chance(delOvertakes)) {
-            counters.count("runtime.delOvertakes");
-            time.after(random.latency(1, 500), () => void this.#call("del", sandbox).catch(() => undefined));
-            time.after(random.latency(1, 500), () => giveUp.abort());
+            time.after(random.latency(1, 500), () => {
+                // Whoever was answered is torn down as any other.
+                if (worker.sandbox === sandbox || !alive()) return;
+                counters.count("runtime.delOvertakes");
+                giveUp.abort();
+                void this.#call("del", sandbox).catch(() => undefined);
+            });
         }
         try {
             const result = await this.#call("add", sandbox, giveUp.signal);

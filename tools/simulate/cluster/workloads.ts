@@ -1,4 +1,4 @@
-import { type KubeObject, type Node, type Pod, type StatefulSet } from "@antrea/kube";
+import { type Deployment, type KubeObject, type Node, type Pod, type StatefulSet } from "@antrea/kube";
 import { type ApiServer, keyFor, kindOf } from "../api/server.ts";
 import { type Change } from "../api/store.ts";
 import { type Random } from "../time/random.ts";
@@ -6,6 +6,7 @@ import { type VirtualTime } from "../time/virtual-time.ts";
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
+const deploymentKind = kindOf("apps/v1", "deployments");
 const setKind = kindOf("apps/v1", "statefulsets");
 const user = { name: "system:kube-controller-manager" };
 const outOfService = "node.kubernetes.io/out-of-service";
@@ -15,7 +16,7 @@ export interface WorkloadsComponents {
     readonly time: VirtualTime;
     readonly random: Random;
     /** Whether new Pods can be bound to this Node. */
-    readonly isSchedulable: (node: string) => boolean;
+    readonly isSchedulable: (node: Node) => boolean;
 }
 
 /**
@@ -38,12 +39,20 @@ export class Workloads {
             if (after?.object.metadata?.finalizers?.includes("orphan") === true)
                 this.#soon(`orphan ${key}`, () => this.#orphan(key));
         }
-        if (kind === podKind && after === undefined) {
-            const owner = before?.object.metadata?.ownerReferences?.[0];
-            if (owner !== undefined) {
-                const set = keyFor(before?.object.metadata?.namespace ?? "", owner.name);
-                this.#soon(`set ${set}`, () => this.#set(set));
-            }
+        if (kind === deploymentKind) {
+            this.#soon(`deployment ${key}`, () => this.#deployment(key));
+            const uid = before?.object.metadata?.uid;
+            if (after === undefined && uid !== undefined) this.#soon(`orphans ${uid}`, () => this.#collect(uid));
+        }
+        // The controller of a set waits for the end of a Pod, that of a Deployment does not.
+        const ending = after === undefined || after.object.metadata?.deletionTimestamp !== undefined;
+        if (kind === podKind && ending) {
+            const { namespace = "", ownerReferences } = (after ?? before)?.object.metadata ?? {};
+            const [owner] = ownerReferences ?? [];
+            const ownerKey = keyFor(namespace, owner?.name ?? "");
+            if (owner?.kind === "ReplicaSet") this.#soon(`deployment ${ownerKey}`, () => this.#deployment(ownerKey));
+            else if (owner !== undefined && after === undefined)
+                this.#soon(`set ${ownerKey}`, () => this.#set(ownerKey));
         }
         if (kind === podKind && after !== undefined && before === undefined) {
             const owner = after.object.metadata?.ownerReferences?.[0];
@@ -57,6 +66,7 @@ export class Workloads {
     async resync(): Promise<void> {
         const { store } = this.#components.server;
         for (const { object } of [...store.all(setKind)]) await this.#set(keyOf(object));
+        for (const { object } of [...store.all(deploymentKind)]) await this.#deployment(keyOf(object));
         for (const { object } of [...store.all(podKind)]) {
             const owner = object.metadata?.ownerReferences?.[0];
             if (owner !== undefined) await this.#collectIfOrphan(object, owner.uid);
@@ -111,14 +121,40 @@ export class Workloads {
         }
     }
 
+    /** Deployment and ReplicaSet in one: as many Pods as are wanted beside those that end. */
+    async #deployment(key: string): Promise<void> {
+        const { store } = this.#components.server;
+        const deployment = store.get(deploymentKind, key)?.object as Deployment | undefined;
+        if (deployment === undefined || deployment.metadata?.deletionTimestamp !== undefined) return;
+        const { namespace = "", name = "", uid = "" } = deployment.metadata ?? {};
+        const replicas = deployment.spec?.replicas ?? 1;
+        const own = this.#pods().filter(
+            ({ metadata }) =>
+                metadata?.deletionTimestamp === undefined &&
+                metadata?.ownerReferences?.some((owner) => owner.uid === uid) === true,
+        );
+        for (const pod of own.slice(replicas)) await this.#delete(pod);
+        const { annotations } = deployment.spec?.template.metadata ?? {};
+        for (let left = replicas - own.length; left > 0; left -= 1) {
+            const nodeName = this.schedule();
+            if (nodeName === undefined) return this.#soon(`deployment ${key}`, () => this.#deployment(key));
+            await this.#create({
+                metadata: {
+                    ...{ namespace, name: `${name}-${this.#components.random.hex(5)}`, labels: { app: name } },
+                    ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid, controller: true }],
+                    ...(annotations && { annotations }),
+                },
+                spec: { nodeName, containers: [] },
+            });
+        }
+    }
+
     /** A Node for a new Pod. */
     schedule(): string | undefined {
         const { server, random, isSchedulable } = this.#components;
         const names = [...server.store.all(nodeKind)].flatMap(({ object }) => {
             const { taints = [] } = (object as Node).spec ?? {};
-            return taints.length === 0 && isSchedulable(object.metadata?.name ?? "")
-                ? [object.metadata?.name ?? ""]
-                : [];
+            return taints.length === 0 && isSchedulable(object as Node) ? [object.metadata?.name ?? ""] : [];
         });
         return random.pick(names);
     }
@@ -130,8 +166,9 @@ export class Workloads {
     }
 
     async #collectIfOrphan(pod: KubeObject, uid: string): Promise<void> {
-        const sets = [...this.#components.server.store.all(setKind)];
-        if (!sets.some(({ object }) => object.metadata?.uid === uid)) await this.#delete(pod);
+        const { store } = this.#components.server;
+        const owners = [...store.all(setKind), ...store.all(deploymentKind)];
+        if (!owners.some(({ object }) => object.metadata?.uid === uid)) await this.#delete(pod);
     }
 
     async #orphan(key: string): Promise<void> {

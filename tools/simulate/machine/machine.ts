@@ -21,17 +21,17 @@ export interface Netns {
 
 export interface MachineOptions {
     readonly name: string;
-    readonly podCidr: string;
     readonly address: string;
 }
 
 /** A Node: what of it outlives its programs. */
 export class Machine {
     readonly name: string;
-    readonly podCidr: string;
     readonly address: string;
     isOn = true;
     boots = 0;
+    /** What the agent keeps in the database of OVS for its next start. */
+    remembered: string | undefined;
     readonly links = new Map<string, Link & { readonly netns: string }>();
     readonly ports = new Map<string, OvsPort>();
     /** In OVS, by owner; with the address that lets its container send. */
@@ -39,11 +39,12 @@ export class Machine {
     readonly netns = new Map<string, Netns>();
     readonly #truth: Truth;
     #index = 10;
+    /** Those who wait for OVS, which is away; undefined while it runs. */
+    #waiters: Set<() => void> | undefined;
 
     constructor(truth: Truth, options: MachineOptions) {
         this.#truth = truth;
         this.name = options.name;
-        this.podCidr = options.podCidr;
         this.address = options.address;
     }
 
@@ -100,6 +101,43 @@ export class Machine {
         for (const owner of [...this.flows.keys()]) this.removeFlows(owner);
     }
 
+    /** ovsdb-server starts with an empty database. */
+    loseDatabase(): void {
+        this.ports.clear();
+        this.remembered = undefined;
+    }
+
+    /** From here on OVS answers nobody; what it had it keeps. */
+    stopOvs(): void {
+        this.#waiters ??= new Set();
+    }
+
+    startOvs(): void {
+        const waiters = this.#waiters ?? [];
+        this.#waiters = undefined;
+        for (const wake of waiters) wake();
+    }
+
+    get hasOvs(): boolean {
+        return this.#waiters === undefined;
+    }
+
+    /** Resolves when OVS answers; rejects when the signal aborts before. */
+    async ovs(signal: AbortSignal | undefined): Promise<void> {
+        signal?.throwIfAborted();
+        while (this.#waiters !== undefined) {
+            const waiters = this.#waiters;
+            const { promise, resolve } = Promise.withResolvers<void>();
+            waiters.add(resolve);
+            const abort = (): void => resolve();
+            signal?.addEventListener("abort", abort, { once: true });
+            await promise;
+            signal?.removeEventListener("abort", abort);
+            waiters.delete(resolve);
+            signal?.throwIfAborted();
+        }
+    }
+
     /** The machine stops at once. What is on its disk stays. */
     powerOff(): void {
         this.isOn = false;
@@ -111,7 +149,8 @@ export class Machine {
     powerOn(options: { readonly diskLost: boolean }): void {
         this.isOn = true;
         this.boots += 1;
-        if (options.diskLost) this.ports.clear();
+        if (options.diskLost) this.loseDatabase();
+        this.startOvs();
     }
 
     #living(containerId: string): Container | undefined {

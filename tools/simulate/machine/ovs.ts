@@ -1,3 +1,4 @@
+import { AntreaError } from "@antrea/errors";
 import { type FlowSet } from "@antrea/flows";
 import { type LocalIo } from "./io.ts";
 import { type Machine, type OvsPort } from "./machine.ts";
@@ -26,7 +27,7 @@ export class MachinePorts {
         },
         signal?: AbortSignal,
     ): Promise<void> {
-        signal?.throwIfAborted();
+        this.#needOvs(signal);
         await this.#io.call(() => {
             const { name, ofPortRequest, externalIds } = spec;
             const old = this.#machine.ports.get(name);
@@ -36,13 +37,27 @@ export class MachinePorts {
     }
 
     async deletePort(name: string, signal?: AbortSignal): Promise<void> {
-        signal?.throwIfAborted();
+        this.#needOvs(signal);
         await this.#io.call(() => void this.#machine.ports.delete(name), ovs);
     }
 
-    async ofPort(name: string, _timeoutMs: number, signal?: AbortSignal): Promise<number> {
+    /** A transaction is not kept for a database that is away. */
+    #needOvs(signal: AbortSignal | undefined): void {
         signal?.throwIfAborted();
+        if (!this.#machine.hasOvs) throw new OvsAway();
+    }
+
+    async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
+        const limit = AbortSignal.timeout(timeoutMs);
+        await this.#machine.ovs(signal === undefined ? limit : AbortSignal.any([signal, limit]));
         return this.#io.call(() => this.#machine.ports.get(name)?.ofPort ?? -1, ovs);
+    }
+}
+
+/** There is no connection to the database. */
+export class OvsAway extends AntreaError<"DISCONNECTED"> {
+    constructor() {
+        super("DISCONNECTED", "environment", "there is no connection to the database: nothing was sent");
     }
 }
 
@@ -65,7 +80,7 @@ export class MachineFlows {
     async set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void> {
         this.#wanted.set(owner, flows);
         if (!this.#isReplayed) return;
-        signal?.throwIfAborted();
+        await this.#machine.ovs(signal);
         await this.#io.call(() => {
             if (this.#wanted.get(owner) === flows) this.#machine.setFlows(owner, flows);
         });
@@ -73,14 +88,15 @@ export class MachineFlows {
 
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
         this.#wanted.delete(owner);
-        signal?.throwIfAborted();
+        await this.#machine.ovs(signal);
         await this.#io.call(() => {
             if (!this.#wanted.has(owner)) this.#machine.removeFlows(owner);
         });
     }
 
     /** Puts all of them in place beside what an earlier process left there. */
-    async replay(): Promise<void> {
+    async replay(signal?: AbortSignal): Promise<void> {
+        await this.#machine.ovs(signal);
         await this.#io.call(() => {
             this.#isReplayed = true;
             for (const [owner, flows] of this.#wanted) this.#machine.setFlows(owner, flows);
@@ -88,7 +104,8 @@ export class MachineFlows {
     }
 
     /** Deletes what an earlier process left and this one does not want. */
-    async deleteEarlier(): Promise<void> {
+    async deleteEarlier(signal?: AbortSignal): Promise<void> {
+        await this.#machine.ovs(signal);
         await this.#io.call(() => {
             for (const owner of [...this.#machine.flows.keys()]) {
                 if (!this.#wanted.has(owner)) this.#machine.removeFlows(owner);

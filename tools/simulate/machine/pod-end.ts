@@ -1,42 +1,44 @@
-import { isNetlinkError, NetlinkError, NeighbourState, type Batch, type Link, type Neighbour } from "@antrea/netlink";
-import { type Netns } from "./machine.ts";
+/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { NetlinkError, type Batch, type Link, type Neighbour } from "@antrea/netlink";
+import { type PodNamespaces } from "../../../apps/agent/src/pod-network/index.ts";
+import { type Machine, type Netns } from "./machine.ts";
 
-export { isNetlinkError, NeighbourState };
-
-/** Finds the namespace of a path, on whichever machine. */
-let find: (path: string) => Netns | undefined = () => undefined;
-
-/** Says where namespaces are found from now on. */
-export function useNamespaces(finder: typeof find): void {
-    find = finder;
+/** The network namespaces of a machine, in place of the kernel's. */
+export function namespacesOf(machine: Machine): PodNamespaces {
+    const find = (path: string): Netns => {
+        const found = machine.netns.get(path);
+        if (found === undefined) throw new NetlinkError("ENOENT", "environment", `network namespace ${path} is gone`);
+        return found;
+    };
+    const openIn = (path: string): PodEnd => {
+        find(path);
+        return new PodEnd(() => find(path));
+    };
+    return {
+        // Of a Netlink the agent uses no more than what is here.
+        openIn: openIn as unknown as PodNamespaces["openIn"],
+        setSysctl: (path) => void find(path),
+        setTxChecksumOffload: (_ifName, _isOn, path) => void find(path),
+    };
 }
 
-/**
- * Stands in for @antrea/netlink where the agent sets up the Pod's end of a veth pair (pod-network/link.ts): that works in
- * a namespace of the kernel, which a simulated container does not have. See hooks.ts.
- */
-export class Netlink implements Disposable {
-    readonly #path: string;
+/** The Pod's end of a veth pair. */
+class PodEnd implements Disposable {
+    readonly #find: () => Netns;
 
-    private constructor(path: string) {
-        this.#path = path;
-    }
-
-    static openIn(path: string): Netlink {
-        if (find(path) === undefined) throw gone(path);
-        return new Netlink(path);
+    constructor(find: () => Netns) {
+        this.#find = find;
     }
 
     async link(name: string): Promise<Pick<Link, "index" | "name" | "mac" | "mtu"> | undefined> {
         await Promise.resolve();
-        const netns = find(this.#path);
-        return netns?.hostIfName === undefined ? undefined : { index: 2, name, mac: netns.mac, mtu: 1450 };
+        const { hostIfName, mac } = this.#find();
+        return hostIfName === undefined ? undefined : { index: 2, name, mac, mtu: 1450 };
     }
 
     async batch(write: (batch: Batch) => void): Promise<void> {
         await Promise.resolve();
-        const netns = find(this.#path);
-        if (netns === undefined) throw gone(this.#path);
+        const netns = this.#find();
         const nothing = (): void => undefined;
         const batch = {
             setLink: (_index: number, { mac }: { readonly mac?: string }) => (netns.mac = mac ?? netns.mac),
@@ -56,16 +58,4 @@ export class Netlink implements Disposable {
     [Symbol.dispose](): void {
         // nothing is open
     }
-}
-
-export function setSysctl(path: string): void {
-    if (find(path) === undefined) throw gone(path);
-}
-
-export function setTxChecksumOffload(): void {
-    // no frame is ever sent
-}
-
-function gone(path: string): NetlinkError {
-    return new NetlinkError("ENOENT", "environment", `network namespace ${path} is gone`);
 }

@@ -7,6 +7,7 @@ import { type PlantedBug } from "./index.ts";
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** Cleaners that trust what is late or means something else: the largest group of published defects. */
 export const cleaners: Readonly<Record<string, PlantedBug>> = {
@@ -60,6 +61,40 @@ export const cleaners: Readonly<Record<string, PlantedBug>> = {
                 ),
         },
     },
+    "cleaner-frees-at-the-end-of-grace": {
+        source: "https://github.com/spidernet-io/spiderpool/pull/3902",
+        what: "the addresses that a Pod had when its deletion began are freed a while later, whoever has them by then",
+        plant: {
+            world: (world) => {
+                world.server.store.onChange(({ kind, before, after }) => {
+                    if (kind !== podKind || after?.object.metadata?.deletionTimestamp === undefined) return;
+                    if (before?.object.metadata?.deletionTimestamp !== undefined) return;
+                    const { uid } = after.object.metadata;
+                    const had = [...world.truth.claims].filter(([, { spec }]) => spec.pod?.uid === uid);
+                    const names = new Set(had.map(([name]) => name));
+                    world.time.after(10_000, () => freeAll(world, ({ metadata }) => names.has(metadata?.name ?? "")));
+                });
+            },
+        },
+    },
+    "sticky-address-goes-with-its-pod": {
+        source: "https://github.com/kubeovn/kube-ovn/issues/1809",
+        what: "the address of a StatefulSet's Pod is free for all as soon as the Pod is gone",
+        plant: {
+            world: (world) => {
+                world.server.store.onChange(({ kind, key, before, after }) => {
+                    if (kind !== claimKind || before === undefined || after === undefined) return;
+                    const wasUsed = (before.object as IpAllocation).spec.pod !== undefined;
+                    if (!wasUsed || (after.object as IpAllocation).spec.pod !== undefined) return;
+                    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${key}`;
+                    world.time.after(
+                        10,
+                        () => void world.request({ method: "DELETE", path }, { name: controllerUser }),
+                    );
+                });
+            },
+        },
+    },
     "cleaner-takes-unreachable-for-gone": {
         source: "https://github.com/spidernet-io/spiderpool/issues/3751",
         what: "claims of a Node that cannot be reached are freed while its containers run on",
@@ -85,7 +120,7 @@ export const cleaners: Readonly<Record<string, PlantedBug>> = {
         },
     },
     "claims-of-lost-nodes-stay": {
-        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/75",
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/75, https://github.com/kubernetes/kubernetes/issues/65943",
         what: "nobody frees what a Node held that does not come back",
         plant: { withoutCleaner: true },
     },

@@ -1,6 +1,7 @@
 import { type Plant } from "../world.ts";
 import { cleaners } from "./cleaners.ts";
 import { claimers } from "./claimers.ts";
+import { forgetters } from "./forgetters.ts";
 
 /** A published defect, or what comes nearest to it here, as a change to what was built. */
 export interface PlantedBug {
@@ -10,4 +11,4 @@ export interface PlantedBug {
     readonly plant: Plant;
 }
 
-export const plants: Readonly<Record<string, PlantedBug>> = { ...cleaners, ...claimers };
+export const plants: Readonly<Record<string, PlantedBug>> = { ...cleaners, ...claimers, ...forgetters };

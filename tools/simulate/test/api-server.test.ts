@@ -2,13 +2,16 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type ApiClient } from "@antrea/kube";
 import { noFaults, noWatchFaults } from "../api/faults.ts";
 import { Line } from "../api/line.ts";
+import { agentUser, checkPolicies, controllerUser, type User } from "../api/rules.ts";
 import { ApiServer } from "../api/server.ts";
 import { Counters } from "../check/counters.ts";
 import { Random } from "../time/random.ts";
 import { VirtualTime } from "../time/virtual-time.ts";
 import { apiCases } from "./api-cases.ts";
+import { policyCases, type Roles } from "./policy-cases.ts";
 
 const time = new VirtualTime();
+let server: ApiServer;
 let api: ApiClient;
 
 /** Lets virtual time pass until the promise has settled. */
@@ -20,20 +23,35 @@ async function inVirtualTime<T>(work: Promise<T>): Promise<T> {
     return work;
 }
 
+function clientOf(user: User): ApiClient {
+    const faults = { requests: noFaults, watches: noWatchFaults };
+    const components = { time, server, random: new Random(2), counters: new Counters(), step: () => undefined };
+    const line = new Line({ ...components, faults: () => faults }, { name: "test", user, clock: time.clock() });
+    return line.api;
+}
+
 beforeAll(async () => {
-    const server = new ApiServer(time, new Random(1));
+    server = new ApiServer(time, new Random(1));
     const body = JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } });
     await server.handle({ method: "POST", path: "/api/v1/namespaces", body }, { name: "admin" });
-    const faults = { requests: noFaults, watches: noWatchFaults };
-    const line = new Line(
-        { time, server, random: new Random(2), counters: new Counters(), faults: () => faults, step: () => undefined },
-        { name: "test", user: { name: "admin" }, clock: time.clock() },
-    );
-    api = line.api;
+    api = clientOf({ name: "admin" });
 });
 
 describe("the simulated API server", () => {
     it.each(apiCases)("$name", async ({ run, expected }) => {
         expect(await inVirtualTime(run(api))).toEqual(expected);
+    });
+});
+
+describe("the simulated API server with the policies of the chart", () => {
+    let roles: Roles;
+    beforeAll(() => {
+        server.policies = checkPolicies;
+        const agent = (node: string): ApiClient => clientOf({ name: agentUser, node });
+        roles = { admin: api, a: agent("a"), b: agent("b"), controller: clientOf({ name: controllerUser }) };
+    });
+
+    it.each(policyCases)("$name", async ({ run, expected }) => {
+        expect(await inVirtualTime(run(roles))).toEqual(expected);
     });
 });

@@ -3,8 +3,9 @@ import { isAborted, messageOf } from "@antrea/errors";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { isKubeError } from "@antrea/kube";
 import { KeyedLock, type Clock, type Logger } from "@antrea/runtime";
+import { allDone } from "../all-done.ts";
 import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, claimName, holderText, namesContainer, type Holder } from "./claims.ts";
+import { claimIp, holderText, isForPod, namesContainer, type Holder } from "./claims.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
@@ -13,7 +14,7 @@ import { type KnownPool, type PoolBook } from "./pool-book.ts";
 import { type PoolSearch } from "./pool-search.ts";
 import { isPassing } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
-import { type Attachment, type ClaimedAddress, type ClaimRequest } from "./types.ts";
+import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace } from "./types.ts";
 
 export interface PoolAllocatorComponents {
     readonly book: PoolBook;
@@ -34,6 +35,13 @@ export interface PoolAllocatorOptions {
     readonly deadlineMs?: number | undefined;
     /** The Pods live in the underlay; else each is told how far its addresses reach. Default false. */
     readonly bridged?: boolean | undefined;
+}
+
+/** What is asked of the pools of one family. */
+interface FamilyWish {
+    readonly family: Family;
+    readonly pools: readonly KnownPool[];
+    readonly fixed: IpAddress | undefined;
 }
 
 /** For what was taken in vain; what does not come to its end is freed by the reconcile. */
@@ -152,20 +160,22 @@ export class PoolAllocator {
         if (this.#bridged) refuseVlansApart(pools);
         const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
         this.#owed.delete(keyOf(request));
-        const outcomes = await Promise.allSettled(
-            families.map(([family, candidates]) => this.#claimOne(request, family, candidates, holder, limit)),
-        );
-        const claimed = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
-        const failed = outcomes.find((outcome) => outcome.status === "rejected");
+        const wishes = families.map(([family, candidates]): FamilyWish => {
+            return { family, pools: candidates, fixed: request.fixed.find((ip) => ip.family === family) };
+        });
         try {
-            if (failed !== undefined) throw failed.reason;
+            await this.#giveBackLost(wishes, holder, limit);
+            const claimed =
+                request.statefulSet === undefined
+                    ? await allDone(wishes.map((wish) => this.#claimOne(wish, holder, limit)))
+                    : await this.#claimReserved(wishes, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             this.#refuseTwoVlans(claimed);
+            return claimed;
         } catch (error) {
             await this.#giveBack(request);
             throw error;
         }
-        return claimed;
     }
 
     /** Without bridging mode no frame has a tag; what is refused then is only what could never be bridged. */
@@ -193,31 +203,52 @@ export class PoolAllocator {
         });
     }
 
-    async #claimOne(
-        request: ClaimRequest,
-        family: Family,
-        pools: readonly KnownPool[],
-        holder: Holder,
-        limit: AbortSignal,
-    ): Promise<ClaimedAddress> {
-        const { reservations } = this.#components;
-        const fixed = request.fixed.find((ip) => ip.family === family);
-        const own = await this.#adopted(family, pools, fixed, holder, limit);
+    async #claimOne(wish: FamilyWish, holder: Holder, limit: AbortSignal): Promise<ClaimedAddress> {
+        const own = await this.#adopted(wish, holder, limit);
         if (own !== undefined) return own;
-        if (request.statefulSet !== undefined) {
-            const wanted = { place: request.statefulSet, pools, fixed };
-            const claim = await reservations.take(wanted, holder, limit);
-            return this.#described(claim, pools) ?? this.#outOfRange(claim);
-        }
+        const { family, pools, fixed } = wish;
         if (fixed !== undefined) return this.#claimFixed(fixed, pools, holder, limit);
         return this.#claimAny(family, pools, holder, limit);
     }
 
+    /** What is kept for the Pod's ordinal; of the families that the Pod has no address of, all or none. */
+    async #claimReserved(
+        wishes: readonly FamilyWish[],
+        place: SetPlace,
+        holder: Holder,
+        limit: AbortSignal,
+    ): Promise<readonly ClaimedAddress[]> {
+        const own = await allDone(wishes.map((wish) => this.#adopted(wish, holder, limit)));
+        const lacking = wishes.filter((_, at) => own[at] === undefined);
+        const wanted = lacking.map(({ pools, fixed }) => {
+            return { place, pools, fixed, addressOf: (claim: IpAllocation) => this.#described(claim, pools) };
+        });
+        const taken = await this.#components.reservations.take(wanted, holder, limit);
+        const ofFamily = new Map(
+            [...own, ...taken].flatMap((one) => (one === undefined ? [] : [[one.ip.family, one]])),
+        );
+        return wishes.flatMap(({ family }) => ofFamily.get(family) ?? []);
+    }
+
+    /**
+     * Gives back what the interface of the Pod has from an earlier sandbox and cannot get again: addresses that are in no
+     * pool that it names now, as after a pool was made smaller or its Namespace names others.
+     */
+    async #giveBackLost(wishes: readonly FamilyWish[], holder: Holder, limit: AbortSignal): Promise<void> {
+        const { own, writer } = this.#components;
+        const { pod, ifName } = holder;
+        for (const family of [4, 6] as const) {
+            const pools = wishes.find((wish) => wish.family === family)?.pools ?? [];
+            for (const claim of own.ofPod(pod.uid, ifName, family)) {
+                if (this.#described(claim, pools) !== undefined) continue;
+                await writer.free(claim, (current) => isForPod(current, pod.uid, ifName), limit);
+            }
+        }
+    }
+
     /** What the interface of the Pod has already, from an earlier sandbox or an earlier try. */
     async #adopted(
-        family: Family,
-        pools: readonly KnownPool[],
-        fixed: IpAddress | undefined,
+        { family, pools, fixed }: FamilyWish,
         holder: Holder,
         limit: AbortSignal,
     ): Promise<ClaimedAddress | undefined> {
@@ -293,13 +324,6 @@ export class PoolAllocator {
         if (pool === undefined || subnet === undefined) return undefined;
         const { gateway, prefix, vlan } = subnet;
         return { ip, prefixLength: prefix.length, gateway, vlan, pool: pool.name };
-    }
-
-    #outOfRange(claim: IpAllocation): never {
-        throw new IpPoolError(
-            "NOT_IN_POOL",
-            `address ${claimName(claim)} is reserved for the Pod and lies outside the ranges of IPPool ${claim.spec.pool}; add it to the ranges again`,
-        );
     }
 
     /** Inside the lock of the container. */

@@ -29,6 +29,8 @@ export interface Wiring {
     linkExists(wired: WiredInterface): Promise<boolean>;
     /** Serial work on one container, as ADD and DEL do it. */
     exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T>;
+    /** Whether the interface of the Pod is wired, with whatever addresses. */
+    isWired(podUid: string, ifName: string): boolean;
     /** Whether an ADD of the container, or for the Pod, is under way. */
     isAdding(containerIdOrPodUid: string): boolean;
     /** Ends the traffic of the interface; again is no harm. */
@@ -220,10 +222,15 @@ export class ClaimReconciler {
         });
     }
 
-    /** Another claim of the same (Pod UID, interface, family) has a record. */
+    /**
+     * Of a claim without a record: the interface of its Pod is wired with other addresses, of this family or, since the Pod
+     * asks for other pools now, of another.
+     */
     #isSurplus(claim: IpAllocation): boolean {
-        const { own } = this.#components;
+        const { own, wiring } = this.#components;
         const { uid = "", interface: ifName = "" } = claim.spec.pod ?? {};
+        if (wiring.isWired(uid, ifName)) return true;
+        // A record that was rebuilt from little knows no UID.
         return own
             .ofPod(uid, ifName, claimIp(claim).family)
             .some((other) => claimName(other) !== claimName(claim) && this.#recordOf(other) !== undefined);

@@ -3,11 +3,11 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, isForOrdinal, type Holder } from "./claims.ts";
+import { claimIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type KnownPool } from "./pool-book.ts";
-import { type SetPlace } from "./types.ts";
+import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "pages">;
@@ -31,6 +31,8 @@ export interface ReservationWanted {
     readonly pools: readonly KnownPool[];
     /** The fixed address that the ordinal must have. */
     readonly fixed: IpAddress | undefined;
+    /** What a claim gives the Pod; undefined for one that its pool does not have any more. */
+    addressOf(claim: IpAllocation): ClaimedAddress | undefined;
 }
 
 const maxSeen = 256;
@@ -38,6 +40,11 @@ const maxSeen = 256;
 interface View {
     readonly informer: Informer<IpAllocation>;
     usedAt: number;
+}
+
+interface Search extends ReservationWanted {
+    readonly views: readonly View[];
+    taken: ClaimedAddress | undefined;
 }
 
 /**
@@ -60,10 +67,21 @@ export class Reservations {
         this.#idleMs = options.idleMs ?? 300_000;
     }
 
-    /** Takes the reservation, waiting for it. Rejects with NOT_RESERVED or HELD_ON_OTHER_NODE when none comes. */
-    async take(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpAllocation> {
-        const { clock, writer } = this.#components;
-        const views = wanted.pools.map(({ pool }) => this.#view(pool.name));
+    /**
+     * Takes the reservations of an ordinal, one of each family, waiting until all of them are there: what was taken counts
+     * as used, and the controller frees half of a reservation only if it never was. Rejects with NOT_RESERVED or
+     * HELD_ON_OTHER_NODE when one does not come.
+     */
+    async take(
+        wanted: readonly ReservationWanted[],
+        holder: Holder,
+        signal: AbortSignal,
+    ): Promise<readonly ClaimedAddress[]> {
+        const { clock } = this.#components;
+        const searches = wanted.map((one): Search => {
+            return { ...one, views: one.pools.map(({ pool }) => this.#view(pool.name)), taken: undefined };
+        });
+        const views = searches.flatMap((search) => search.views);
         const late = Promise.withResolvers<void>();
         const onAbort = (): void => late.resolve();
         signal.addEventListener("abort", onAbort, { once: true });
@@ -73,9 +91,9 @@ export class Reservations {
         try {
             for (let waiting = true; waiting && !signal.aborted;) {
                 changed = Promise.withResolvers();
-                const found = views.flatMap(({ informer }) => informer.list()).find((one) => fits(one, wanted, holder));
-                const taken = found && (await writer.take(found, holder, signal));
-                if (taken !== undefined) return taken;
+                await this.#takeFound(searches, holder, signal);
+                const taken = searches.flatMap((search) => search.taken ?? []);
+                if (taken.length === searches.length) return taken;
                 waiting = await Promise.race([changed.promise.then(() => true), late.promise.then(() => false)]);
             }
         } finally {
@@ -84,7 +102,29 @@ export class Reservations {
             for (const view of views) view.usedAt = clock.monotonic();
         }
         signal.throwIfAborted();
-        throw await this.#whyNot(wanted, holder, signal);
+        const open = searches.filter(({ taken }) => taken === undefined);
+        const missing = open.find((search) => found(search, holder) === undefined) ?? open[0]!;
+        throw await this.#whyNot(missing, holder, signal);
+    }
+
+    /** Takes what is not taken yet, if all of it is there. */
+    async #takeFound(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<void> {
+        const { writer } = this.#components;
+        const open = searches.filter(({ taken }) => taken === undefined);
+        const claims = open.flatMap((search) => found(search, holder) ?? []);
+        if (claims.length < open.length) return;
+        // A watch may be late: the first is taken when the others are seen to be there still.
+        const [first, ...others] = claims;
+        const seen = await Promise.all(others.map((claim) => writer.find(claimIp(claim), signal)));
+        const live = seen.flatMap((claim, at) =>
+            claim !== undefined && isSame(claim, others[at]) && mayTake(claim, holder) ? [claim] : [],
+        );
+        if (first === undefined || live.length < others.length) return;
+        for (const [at, claim] of [first, ...live].entries()) {
+            const [search, taken] = [open[at], await writer.take(claim, holder, signal)];
+            if (search === undefined || taken === undefined) return;
+            search.taken = search.addressOf(taken);
+        }
     }
 
     /** Ends the watches that nobody used for a while. */
@@ -177,7 +217,19 @@ export class Reservations {
     }
 }
 
-function fits(claim: IpAllocation, { place, fixed }: ReservationWanted, { pod }: Holder): boolean {
-    if (!isForOrdinal(claim, pod.namespace, place)) return false;
-    return fixed === undefined || claim.spec.address === formatIp(fixed);
+/** The claim that the views of a search know. */
+function found({ views, place, fixed, addressOf }: Search, { pod }: Holder): IpAllocation | undefined {
+    const fits = (claim: IpAllocation): boolean =>
+        isForOrdinal(claim, pod.namespace, place) &&
+        (fixed === undefined || claim.spec.address === formatIp(fixed)) &&
+        addressOf(claim) !== undefined;
+    for (const { informer } of views) {
+        const claim = informer.list().find(fits);
+        if (claim !== undefined) return claim;
+    }
+    return undefined;
+}
+
+function isSame({ metadata }: IpAllocation, other: IpAllocation | undefined): boolean {
+    return metadata?.uid === other?.metadata?.uid;
 }

@@ -1,6 +1,6 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
 export { HostRoutes } from "./host-routes.ts";
-export { podLinkGroup } from "./link.ts";
+export { podLinkGroup, type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
 export { flowOwner, PodNetwork } from "./pod-network.ts";
 export {

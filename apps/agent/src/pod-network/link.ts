@@ -4,9 +4,21 @@ import { isNetlinkError, Netlink, NeighbourState, setSysctl, setTxChecksumOffloa
 import { draftMacOf, hostMacOf } from "./names.ts";
 import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord } from "./record.ts";
 
+/** How what is in a Pod's network namespace is reached. */
+export interface PodNamespaces {
+    /** Throws NetlinkError when there is no such namespace. */
+    openIn(netns: string): Pick<Netlink, "batch" | "link" | "neighbours" | "setLink"> & Disposable;
+    setSysctl(netns: string, path: string, value: string): void;
+    setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
+}
+
+const kernel: PodNamespaces = { openIn: (netns) => Netlink.openIn(netns), setSysctl, setTxChecksumOffload };
+
 export interface PodLinkOptions {
     readonly mtu: number;
     readonly disableTxChecksumOffload: boolean;
+    /** Default: the kernel's. */
+    readonly namespaces?: PodNamespaces | undefined;
 }
 
 export interface PodEndOptions extends PodLinkOptions {
@@ -56,9 +68,15 @@ export async function createPodLink(
     }
 }
 
+/** Throws NetlinkError when the network namespace is gone. */
+export function checkNamespace(netns: string, { namespaces = kernel }: PodLinkOptions): void {
+    using _ = namespaces.openIn(netns);
+}
+
 /** What of the Pod end can be set up before its addresses are known. */
 export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
-    if (options.disableTxChecksumOffload) setTxChecksumOffload(link.ifName, false, link.netns);
+    const { disableTxChecksumOffload, namespaces = kernel } = options;
+    if (disableTxChecksumOffload) namespaces.setTxChecksumOffload(link.ifName, false, link.netns);
 }
 
 /**
@@ -75,11 +93,12 @@ export async function completePodLink(netlink: Netlink, record: PodRecord): Prom
  * there already stays.
  */
 export async function configurePodEnd(record: PodRecord, options: PodEndOptions): Promise<void> {
+    const { namespaces = kernel } = options;
     if (record.addresses.some((address) => address.ip.family === 6)) {
-        setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
+        namespaces.setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
     }
     preparePodEnd(record, options);
-    using pod = Netlink.openIn(record.netns);
+    using pod = namespaces.openIn(record.netns);
     const link = await pod.link(record.ifName);
     if (link === undefined) {
         throw new PodLinkError(
@@ -117,12 +136,13 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
  * Gives both ends of a running Pod's link the MTU that new links get, and the host end its group. A Pod end that has not
  * the MTU of its host end was set so by somebody else and stays.
  */
-export async function adjustPodLink(netlink: Netlink, record: PodRecord, { mtu }: PodLinkOptions): Promise<void> {
+export async function adjustPodLink(netlink: Netlink, record: PodRecord, options: PodLinkOptions): Promise<void> {
+    const { mtu, namespaces = kernel } = options;
     const link = await netlink.link(record.hostIfName);
     if (link === undefined) return;
     if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
     if (link.mtu === mtu) return;
-    using pod = Netlink.openIn(record.netns);
+    using pod = namespaces.openIn(record.netns);
     const podEnd = await pod.link(record.ifName);
     if (podEnd?.mtu === link.mtu) await pod.setLink(podEnd.index, { mtu });
     await netlink.setLink(link.index, { mtu });
@@ -133,8 +153,9 @@ export async function adjustPodLink(netlink: Netlink, record: PodRecord, { mtu }
  * themselves, elsewhere the gateway stands for its router.
  */
 export async function adjustPodNeighbours(record: PodRecord, options: PodEndOptions): Promise<void> {
+    const { namespaces = kernel } = options;
     const gatewayMac = formatMac(options.gatewayMac());
-    using pod = Netlink.openIn(record.netns);
+    using pod = namespaces.openIn(record.netns);
     const index = (await pod.link(record.ifName))?.index;
     if (index === undefined) return;
     const known = await pod.neighbours(index);

@@ -7,6 +7,7 @@ import { allDone } from "../all-done.ts";
 import {
     adjustPodLink,
     adjustPodNeighbours,
+    checkNamespace,
     completePodLink,
     configurePodEnd,
     createPodLink,
@@ -300,10 +301,12 @@ export class PodNetwork {
     }
 
     /** Removes what earlier sandboxes of the Pod left of this interface; the claim is for the one that comes. */
-    async #removeOlder({ containerId, ifName, podUid }: AddRequest): Promise<void> {
+    async #removeOlder({ containerId, ifName, netns, podUid }: AddRequest): Promise<void> {
         if (podUid === "") return;
         for (const { record } of this.interfaces()) {
             if (record.podUid !== podUid || record.ifName !== ifName || record.containerId === containerId) continue;
+            // An ADD that comes late may be of a sandbox that is gone, and the other one the Pod's present one.
+            checkNamespace(netns, this.#options);
             // Nobody who holds the lock of an older container waits for the one that this ADD holds.
             await this.exclusively(record.containerId, async () => {
                 const older = this.find(record.containerId, ifName);
@@ -410,8 +413,14 @@ export class PodNetwork {
     }
 
     get #linkOptions(): PodEndOptions {
-        const { mtu, disableTxChecksumOffload, gatewayMac } = this.#options;
-        return { mtu, disableTxChecksumOffload, gatewayMac, bridged: this.#components.bridging !== undefined };
+        const { mtu, disableTxChecksumOffload, gatewayMac, namespaces } = this.#options;
+        return {
+            mtu,
+            disableTxChecksumOffload,
+            gatewayMac,
+            namespaces,
+            bridged: this.#components.bridging !== undefined,
+        };
     }
 
     #flows(record: PodRecord, ofPort: number): FlowSet {

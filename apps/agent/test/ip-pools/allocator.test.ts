@@ -198,6 +198,19 @@ describe("asking twice", () => {
         expect(cluster.claims()).toEqual([]);
     });
 
+    it("gives back what the Pod had of pools that it does not name any more, whatever it gets now", async () => {
+        cluster.addPool("pool1", small);
+        cluster.addPool("pool2", ranged);
+        cluster.addPool("pool6", six);
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1", "pool6"] });
+        other("10.2.0.12");
+        other("10.2.0.13");
+        const next = agent.claim("p1", { pools: ["pool2"], containerId: "c2" });
+        await expect(next).rejects.toMatchObject({ code: "EXHAUSTED" });
+        expect(cluster.holders()).toEqual(["10.2.0.12 holder", "10.2.0.13 holder"]);
+    });
+
     it("gives another interface, and another Pod of the name, addresses of their own", async () => {
         const agent = cluster.agent("a");
         const [first] = await agent.claim("p1", { pools: ["pool1"] });

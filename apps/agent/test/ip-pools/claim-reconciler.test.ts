@@ -143,6 +143,16 @@ describe("a claim without a record", () => {
         expect(cluster.holders()).toEqual([`${ip} p1`]);
     });
 
+    it("is freed when the Pod has an address of its Node instead, although the Pod lives", async () => {
+        addPod("p1");
+        await claimed("p1");
+        await reconcile(2);
+        expect(cluster.claims()).toHaveLength(1);
+        wiring.wire("p1", [], "c2");
+        await reconcile(2);
+        expect(cluster.claims()).toEqual([]);
+    });
+
     it("is kept while the API server is away", async () => {
         await claimed("p1");
         await reconcile();

@@ -94,11 +94,65 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.claims()).toEqual([]);
     });
 
-    it("gives the reservation of one family back when the other family has none", async () => {
+    it("leaves the reservation of one family alone while the other family has none, and is told which", async () => {
         reserve("10.2.0.12");
+        const [before] = cluster.claims();
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
-        await expect(agent.claim("web-2", both)).rejects.toMatchObject({ code: "NOT_RESERVED" });
+        await expect(agent.claim("web-2", both)).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+            message: expect.stringContaining("no address of IPPool pool6 is reserved yet"),
+        });
+        // A claim that was written would count as one that was used.
+        expect(cluster.claims()).toEqual([before]);
+    });
+
+    it("takes no half of what is half gone, although its watch has not told yet", async () => {
+        reserve("10.2.0.12");
+        reserve("fd02::c");
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        expect(await agent.claim("web-2", both)).toEqual(["10.2.0.12", "fd02::c"]);
+        await agent.release("web-2");
+        await eventually(() => cluster.claims().every(({ spec }) => spec.pod === undefined));
+        // The views have both as reserved from here on.
+        await expect(agent.claim("web-3", { ...both, statefulSet: { name: "web", ordinal: 3 } })).rejects.toThrow();
+        cluster.api.holdEvents();
+        cluster.api.remove(ipAllocations, "fd02-0-0-0-0-0-0-c");
+        const [before] = cluster.claims();
+        await expect(agent.claim("web-2", { ...both, containerId: "c2" })).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+        });
+        expect(cluster.claims()).toEqual([before]);
+        cluster.api.releaseEvents();
+        reserve("fd02::d");
+        expect(await agent.claim("web-2", { ...both, containerId: "c3" })).toEqual(["10.2.0.12", "fd02::d"]);
+    });
+
+    it("takes no reservation outside the ranges of its pool, and waits for another", async () => {
+        reserve("10.2.0.12");
+        cluster.addPool("pool1", { start: "10.2.0.50", end: "10.2.0.60", gateway: "10.2.0.1" });
+        const agent = cluster.agent("a", { reservationWaitMs: 200 });
+        const ask = { ...web2, pools: ["pool1"] };
+        await expect(agent.claim("web-2", ask)).rejects.toMatchObject({ code: "NOT_RESERVED" });
         expect(states()).toEqual(["10.2.0.12 Reserved"]);
+        const claim = agent.claim("web-2", ask);
+        reserve("10.2.0.51");
+        expect(await claim).toEqual(["10.2.0.51"]);
+    });
+
+    it("gives back what it has and what its pool has no more, when its sandbox is made anew", async () => {
+        reserve("10.2.0.12");
+        reserve("fd02::c");
+        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        expect(await agent.claim("web-2", both)).toEqual(["10.2.0.12", "fd02::c"]);
+        cluster.addPool("pool1", { start: "10.2.0.50", end: "10.2.0.60", gateway: "10.2.0.1" });
+        await eventually(() => agent.pools.book.poolOf(parseIp("10.2.0.12")) === undefined);
+        // The runtime forgot the earlier sandbox without a DEL.
+        await expect(agent.claim("web-2", { ...both, containerId: "c2" })).rejects.toMatchObject({
+            code: "NOT_RESERVED",
+        });
+        expect(states()).toContain("10.2.0.12 Reserved");
+        reserve("10.2.0.51");
+        expect(await agent.claim("web-2", { ...both, containerId: "c3" })).toEqual(["10.2.0.51", "fd02::c"]);
     });
 
     it("is told which Node has its address still, and the ways out", async () => {

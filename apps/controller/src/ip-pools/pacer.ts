@@ -1,4 +1,4 @@
-import { type Clock } from "@antrea/runtime";
+import { Bell, type Clock } from "@antrea/runtime";
 
 export interface PacerOptions {
     /** A key is due when nothing changed for this long. Default 1200. */
@@ -11,33 +11,44 @@ export interface PacerOptions {
  * Says when keys that change are worth looking at: soon after they came to rest, and now and then while they do not.
  */
 export class Pacer {
-    readonly #clock: Pick<Clock, "monotonic">;
+    readonly #clock: Pick<Clock, "monotonic" | "after">;
+    readonly #bell: Bell;
     readonly #quietMs: number;
     readonly #busyMs: number;
     readonly #waiting = new Map<string, { readonly firstAt: number; lastAt: number }>();
 
-    constructor(components: { readonly clock: Pick<Clock, "monotonic"> }, options: PacerOptions = {}) {
+    constructor(components: { readonly clock: Pick<Clock, "monotonic" | "after"> }, options: PacerOptions = {}) {
         this.#clock = components.clock;
+        this.#bell = new Bell(components);
         this.#quietMs = options.quietMs ?? 1_200;
         this.#busyMs = options.busyMs ?? 5_000;
     }
 
     changed(key: string): void {
         const now = this.#clock.monotonic();
+        // Whoever waits for one that was there before wakes early enough.
+        if (this.#waiting.size === 0) this.#bell.ring();
         const pace = this.#waiting.get(key);
         if (pace === undefined) this.#waiting.set(key, { firstAt: now, lastAt: now });
         else pace.lastAt = now;
     }
 
-    /** The keys that are due now; each is given once. */
-    take(): readonly string[] {
-        const now = this.#clock.monotonic();
-        const due: string[] = [];
-        for (const [key, { firstAt, lastAt }] of this.#waiting) {
-            if (now < Math.min(lastAt + this.#quietMs, firstAt + this.#busyMs)) continue;
-            this.#waiting.delete(key);
-            due.push(key);
+    /** The keys that are due, as soon as there is one; each is given once. None when the signal aborts. */
+    async next(signal: AbortSignal): Promise<readonly string[]> {
+        while (!signal.aborted) {
+            const now = this.#clock.monotonic();
+            const keys = [...this.#waiting.keys()];
+            const due = keys.filter((key) => this.#dueAt(key) <= now);
+            for (const key of due) this.#waiting.delete(key);
+            if (due.length > 0) return due;
+            const first = Math.min(...keys.map((key) => this.#dueAt(key)));
+            await this.#bell.wait(keys.length === 0 ? { signal } : { signal, ms: first - now });
         }
-        return due;
+        return [];
+    }
+
+    #dueAt(key: string): number {
+        const { firstAt = 0, lastAt = 0 } = this.#waiting.get(key) ?? {};
+        return Math.min(lastAt + this.#quietMs, firstAt + this.#busyMs);
     }
 }

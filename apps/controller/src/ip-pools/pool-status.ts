@@ -8,7 +8,7 @@ import {
     type EventRecorder,
     type KubeLogger,
 } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import { systemClock, type Clock } from "@antrea/runtime";
 import { claimedBlocks, type Claim, type ClaimBook } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";
@@ -24,7 +24,6 @@ export interface PoolStatusComponents {
     readonly clock?: Clock;
 }
 
-const tickMs = 200;
 const writeTimeoutMs = 10_000;
 const concurrency = 8;
 const maxBackoffMs = 5_000;
@@ -67,8 +66,7 @@ export class PoolStatusWriter {
         this.#queue.start(signal);
         try {
             while (!signal.aborted) {
-                for (const name of this.#pacer.take()) this.#queue.add(name);
-                await sleep(tickMs, signal, this.#clock).catch(() => undefined);
+                for (const name of await this.#pacer.next(signal)) this.#queue.add(name);
             }
         } finally {
             await this.#queue.close();

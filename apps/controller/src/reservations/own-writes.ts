@@ -40,14 +40,16 @@ export class OwnWrites {
         }
     }
 
-    /** The watch told of this very object. */
-    seen({ metadata: { name, uid } }: Claim): void {
+    /** The watch told of this very object, or it is deleted already and the watch may never tell. */
+    forget({ name, uid }: Pick<Claim["metadata"], "name" | "uid">): void {
         if (this.#claims.get(name)?.claim.metadata.uid === uid) this.#claims.delete(name);
     }
 
-    /** Forgets what the watch never told, since it came and went between two lists. */
-    prune(): void {
+    /** Forgets what the watch never told, since it came and went between two lists; whose they were is to be looked at. */
+    prune(): readonly string[] {
         const now = this.#clock.monotonic();
-        for (const [name, { at }] of this.#claims) if (now - at > keptMs) this.#claims.delete(name);
+        const old = [...this.#claims].filter(([, { at }]) => now - at > keptMs);
+        for (const [name] of old) this.#claims.delete(name);
+        return old.map(([, { key }]) => key);
     }
 }

@@ -68,6 +68,7 @@ function listedPool(name: string, components: PlanningComponents): readonly List
         {
             name,
             family: pool.family,
+            covers: (ip) => pool.subnetOf(ip) !== undefined,
             // Found out only for a plan that looks for addresses.
             get usable() {
                 return (usable ??= roomyPart(name, components));

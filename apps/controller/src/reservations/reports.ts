@@ -1,4 +1,4 @@
-import { allocationName } from "@antrea/crd";
+import { allocationName, type IpAllocation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
 import { apiVersionOf, statefulSets, type EventRecorder } from "@antrea/kube";
@@ -14,14 +14,38 @@ export interface ReportsComponents {
 
 /** Tells on the StatefulSet why ordinals have no address reserved. */
 export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
-    const { namespace, name, uid } = demand;
-    components.recorder.record({
+    report(components, demand, { reason: "ReservationFailed", note: missingText(components, demand, missing) });
+}
+
+/** Tells on the StatefulSet that an ordinal loses its address. */
+export function reportGivenUp(
+    components: Pick<ReportsComponents, "recorder">,
+    demand: Demand,
+    claim: IpAllocation,
+): void {
+    report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, claim) });
+}
+
+function report(
+    { recorder }: Pick<ReportsComponents, "recorder">,
+    { namespace, name, uid }: Demand,
+    what: { readonly reason: string; readonly note: string },
+): void {
+    recorder.record({
         regarding: { apiVersion: apiVersionOf(statefulSets), kind: statefulSets.kind, namespace, name, uid },
         type: "Warning",
-        reason: "ReservationFailed",
         action: "ReserveAddresses",
-        note: missingText(components, demand, missing),
+        ...what,
     });
+}
+
+export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } }: IpAllocation): string {
+    const why =
+        pools?.names.includes(pool) === true
+            ? `it is not in the ranges of IPPool ${pool} any more`
+            : `IPPool ${pool} is not named any more`;
+    const next = pools === undefined ? "" : " The ordinal gets another address.";
+    return `Address ${address} is not reserved for ordinal ${owner.index} any more: ${why}.${next}`;
 }
 
 export function missingText(

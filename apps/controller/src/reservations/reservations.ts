@@ -1,6 +1,6 @@
-import { allocationName, type Metadata } from "@antrea/crd";
-import { formatIp } from "@antrea/ip";
-import { type MissingReservations, type NewReservation } from "@antrea/ipam";
+import { allocationName, ipPools, type IpAllocation, type Metadata } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { readPool, type MissingReservations, type NewReservation } from "@antrea/ipam";
 import {
     WorkQueue,
     namespaces,
@@ -10,13 +10,13 @@ import {
     type KubeLogger,
     type ReconcileResult,
 } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import { Bell, sleep, systemClock, type Clock } from "@antrea/runtime";
 import { setKeyOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
 import { freeCount, planFor } from "./planning.ts";
-import { reportMissing } from "./reports.ts";
+import { reportGivenUp, reportMissing } from "./reports.ts";
 import { type SetBook } from "./set-book.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -42,9 +42,12 @@ const concurrency = 8;
 const maxBackoffMs = 5_000;
 /** Ordinals of one StatefulSet that are reserved at the same time. */
 const ordinalsAtOnce = 8;
-const tickMs = 250;
+/** How long addresses that come free are gathered. */
+const gatherMs = 250;
 /** How soon a StatefulSet that waits is looked at although nothing came free; says again that it waits. */
 const waitingMs = 30_000;
+/** How soon a StatefulSet is looked at of which an address was given up, if no watch tells of it before. */
+const givenUpMs = 1_000;
 /** Most StatefulSets that are woken at once for one pool. */
 const wokenAtOnce = 64;
 
@@ -59,8 +62,9 @@ export class Reservations {
     readonly #queue: WorkQueue;
     readonly #own: OwnWrites;
     readonly #waiting = new Waiting();
-    /** Pools of which addresses came free since the last tick. */
+    /** Pools of which addresses came free, and nobody was woken for them yet. */
     readonly #freed = new Set<string>();
+    readonly #cameFree: Bell;
     /** The list of claims that began in this term. */
     #look: Promise<void> | undefined;
     #hasLooked = false;
@@ -72,6 +76,7 @@ export class Reservations {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#own = new OwnWrites(this.#clock);
+        this.#cameFree = new Bell({ clock: this.#clock });
         this.#queue = new WorkQueue(
             { logger: components.logger, clock: this.#clock },
             { name: "reservations", concurrency, maxBackoffMs },
@@ -93,15 +98,17 @@ export class Reservations {
         });
         this.#queue.start(signal);
         try {
-            let lookedAt = this.#clock.monotonic();
+            let lookAt = this.#clock.monotonic() + this.#options.intervalMs;
             while (!signal.aborted) {
-                this.#wake();
-                if (this.#clock.monotonic() - lookedAt >= this.#options.intervalMs) {
-                    lookedAt = this.#clock.monotonic();
-                    this.#own.prune();
-                    for (const key of claims.sets) this.#queue.add(key);
+                await this.#cameFree.wait({ ms: lookAt - this.#clock.monotonic(), signal });
+                if (this.#freed.size > 0) {
+                    // Others come free in the same moment.
+                    await sleep(gatherMs, signal, this.#clock).catch(() => undefined);
+                    this.#wake();
                 }
-                await sleep(tickMs, signal, this.#clock).catch(() => undefined);
+                if (this.#clock.monotonic() < lookAt) continue;
+                lookAt = this.#clock.monotonic() + this.#options.intervalMs;
+                for (const key of [...this.#own.prune(), ...claims.sets]) this.#queue.add(key);
             }
         } finally {
             await this.#queue.close();
@@ -111,13 +118,14 @@ export class Reservations {
     #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
         const claim = after ?? before;
         if (claim === undefined) return;
-        this.#own.seen(claim);
+        this.#own.forget(claim.metadata);
         const key = setKeyOf(claim);
         if (key !== undefined) this.#queue.add(key);
         if (after !== undefined) return;
         for (const pool of [claim.pool, ...this.#components.pools.covering(claim.ip)]) {
             if (this.#waiting.has(pool)) this.#freed.add(pool);
         }
+        if (this.#freed.size > 0) this.#cameFree.ring();
     }
 
     /** Of those that wait as many are looked at as there are addresses for. */
@@ -141,10 +149,13 @@ export class Reservations {
             const plan = this.#plan(key, demand, taken);
             if (demand !== undefined)
                 for (const { metadata = {} } of plan.adopt) await this.#adopt(metadata, demand, signal);
+            const changes = plan.release.length > 0 || plan.create.length > 0;
+            if (demand !== undefined && changes && (await this.#looksAnew(signal))) continue;
             if (plan.release.length > 0) await this.#release(key, demand, signal);
             else this.#unwanted.delete(key);
+            // Another address is reserved when the watch has told that the first is gone: an ordinal never has two.
+            if (plan.givenUp.length > 0) return { requeueAfterMs: givenUpMs };
             if (demand !== undefined && plan.create.length > 0) {
-                if (await this.#looksAnew(signal)) continue;
                 await this.#create(key, demand, plan.create, taken, signal);
                 // What others took, and what the plan left out, is planned anew.
                 continue;
@@ -154,8 +165,9 @@ export class Reservations {
     }
 
     /**
-     * Before the first reservation of a term: the watch may not have told yet what the leader before this one has
-     * reserved, and an ordinal that was given a second address would lose its first. True if there is news to plan by.
+     * Before the first change of a term: the watch may not have told yet what the leader before this one has reserved,
+     * and an ordinal that was given a second address would lose its first; one that seems to have half of its addresses
+     * would lose that. True if there is news to plan by.
      */
     async #looksAnew(signal: AbortSignal): Promise<boolean> {
         if (this.#hasLooked) return false;
@@ -246,16 +258,28 @@ export class Reservations {
         const live = await this.#readDemand(key, signal);
         // Another one than the watch told of: it will tell.
         if (live?.uid !== seen?.uid) return;
-        const { release } = this.#plan(key, live, new Set());
+        const { release, givenUp } = this.#plan(key, live, new Set());
         this.#unwanted.set(key, release.length);
         const judge = (claim: Claim): Fate =>
             claim.pod === undefined && setKeyOf(claim) === key ? "delete" : undefined;
-        for (const { metadata: { name = "", uid = "" } = {} } of release) {
+        for (const claim of release) {
+            const { name = "", uid = "" } = claim.metadata ?? {};
+            const isGivenUp = givenUp.includes(claim);
+            if (isGivenUp && (await this.#canBeHad(claim, live, signal))) continue;
             if (!(await writer.change(name, uid, judge, signal))) continue;
+            this.#own.forget({ name, uid });
             reclaims.done("reservation-unwanted");
             logger.info("freed an address that no StatefulSet asks for", { statefulSet: key, address: name });
+            if (isGivenUp && live !== undefined) reportGivenUp(this.#components, live, claim);
         }
         this.#unwanted.delete(key);
+    }
+
+    /** Whether the address is one of a listed pool after all, read from the API server. */
+    async #canBeHad({ spec }: IpAllocation, demand: Demand | undefined, signal: AbortSignal): Promise<boolean> {
+        if (demand?.pools?.names.includes(spec.pool) !== true) return false;
+        const pool = await this.#components.api.find(ipPools, { name: spec.pool }, { signal });
+        return pool === undefined || readPool(pool).subnetOf(parseIp(spec.address)) !== undefined;
     }
 
     async #readDemand(key: string, signal: AbortSignal): Promise<Demand | undefined> {

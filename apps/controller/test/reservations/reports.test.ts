@@ -3,7 +3,7 @@ import { parseIp } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
 import { ClaimReader } from "../../src/claims/claim.ts";
 import { type Demand } from "../../src/reservations/demand.ts";
-import { missingText } from "../../src/reservations/reports.ts";
+import { givenUpText, missingText } from "../../src/reservations/reports.ts";
 import { allocation, ownedBySet } from "../fakes.ts";
 
 const demand: Demand = {
@@ -60,5 +60,21 @@ describe("why ordinals go without", () => {
         ["an address of no pool", fixed("10.9.0.7"), missing, "10.9.0.7 of pod-ips is not handed out by IPPool a, b"],
     ])("%s", (_name, asked, gap, text) => {
         expect(missingText(components, asked, gap)).toContain(text);
+    });
+});
+
+describe("why an ordinal loses its address", () => {
+    const claim = allocation("10.0.0.5", "a", { owner: ownedBySet("web", 2) });
+
+    it.each<readonly [string, Demand, string]>([
+        ["outside its pool", demand, "it is not in the ranges of IPPool a any more. The ordinal gets another address."],
+        [
+            "its pool is not named",
+            { ...demand, pools: { names: ["b"], problems: [], from: "Namespace" } },
+            "IPPool a is not named any more. The ordinal gets another address.",
+        ],
+        ["no pool is named", { ...demand, pools: undefined }, "IPPool a is not named any more."],
+    ])("%s", (_name, asked, why) => {
+        expect(givenUpText(asked, claim)).toBe(`Address 10.0.0.5 is not reserved for ordinal 2 any more: ${why}`);
     });
 });

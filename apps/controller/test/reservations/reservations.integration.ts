@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
-import { KubeError, namespaces, type ApiClient } from "@antrea/kube";
+import { KubeError, namespaces } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../pool-world.ts";
+import { replacing } from "../replacing.ts";
 
 describe("reservations of StatefulSets", () => {
     let world: PoolWorld;
@@ -121,6 +122,44 @@ describe("reservations of StatefulSets", () => {
         await world.eventuallyOfSet("dual", [...two, "2 10.2.5.12 Reserved", "2 fd00:2::10 Reserved"]);
     });
 
+    it("are given up outside the ranges of their pool, once no Pod uses them, and made anew; the StatefulSet is told", async () => {
+        await world.pool("moved", "10.2.20.10-10.2.20.19");
+        await world.set("mover", { replicas: 2, pools: "moved" });
+        term = world.term();
+        await world.eventuallyOfSet("mover", ["0 10.2.20.10 Reserved", "1 10.2.20.11 Reserved"]);
+        await world.use(await world.api.get(ipAllocations, { name: "10.2.20.11" }), podOn("n1", "mover-1"));
+        await world.changePool("moved", "10.2.20.30-10.2.20.39");
+        await world.eventuallyOfSet("mover", ["0 10.2.20.30 Reserved", "1 10.2.20.11 Allocated"]);
+        expect(term.notes("ReservationGivenUp")).toEqual([
+            "Address 10.2.20.10 is not reserved for ordinal 0 any more: it is not in the ranges of IPPool moved any more. " +
+                "The ordinal gets another address.",
+        ]);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        expect(await world.ofSet("mover")).toEqual(["0 10.2.20.30 Reserved", "1 10.2.20.11 Allocated"]);
+        await world.free("10.2.20.11");
+        await world.eventuallyOfSet("mover", ["0 10.2.20.30 Reserved", "1 10.2.20.31 Reserved"]);
+    });
+
+    it("are not given up by what a watch tells too late: the pool is read first", async () => {
+        await world.pool("late", "10.2.21.10-10.2.21.19");
+        await world.set("sticky", { replicas: 1, pools: "late" });
+        term = world.term();
+        await world.eventuallyOfSet("sticky", ["0 10.2.21.10 Reserved"]);
+        await term.stop();
+        const pool = await world.api.get(ipPools, { name: "late" });
+        const { ipRanges } = pool.spec;
+        // As it was before it grew: its list is that late.
+        const stale = { ...pool, spec: { ...pool.spec, ipRanges: [{ ...ipRanges[0], start: "10.2.21.15" }] } };
+        const wrap = replacing("list", (api) => async (resource, o) => {
+            const listed = await api.list(resource, o);
+            return resource.plural === ipPools.plural ? { ...listed, items: [stale] } : listed;
+        });
+        term = world.term({ wrap });
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        expect(await world.ofSet("sticky")).toEqual(["0 10.2.21.10 Reserved"]);
+        expect(term.notes("ReservationGivenUp")).toEqual([]);
+    });
+
     it("go on as soon as a pool is exhausted no more: by a Pod that ends, or by a larger range; the pool says so", async () => {
         await world.pool("small", "10.2.6.10-10.2.6.12");
         await world.claim("10.2.6.10", "small", podOn("n1", "other"));
@@ -220,21 +259,14 @@ describe("reservations of StatefulSets", () => {
     it("survive lost answers: what was created is not created again for the same ordinal", async () => {
         await world.pool("a", "10.2.12.10-10.2.12.29");
         let creates = 0;
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "create") return typeof value === "function" ? value.bind(target) : value;
-                    return async (...args: Parameters<ApiClient["create"]>) => {
-                        creates += 1;
-                        const lost = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
-                        if (creates % 3 === 1) throw lost;
-                        const made = await target.create(...args);
-                        if (creates % 3 === 2) throw lost;
-                        return made;
-                    };
-                },
-            });
+        const wrap = replacing("create", (target) => async (...args) => {
+            creates += 1;
+            const lost = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
+            if (creates % 3 === 1) throw lost;
+            const made = await target.create(...args);
+            if (creates % 3 === 2) throw lost;
+            return made;
+        });
         await world.set("lossy", { replicas: 5, pools: "a" });
         term = world.term({ wrap });
         await world.eventuallyOfSet(
@@ -252,20 +284,13 @@ describe("reservations of StatefulSets", () => {
         await world.pool("four", "10.2.15.10-10.2.15.29");
         await world.pool("six", six);
         let stolen = false;
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "create") return typeof value === "function" ? value.bind(target) : value;
-                    return async (...args: Parameters<ApiClient["create"]>) => {
-                        if (args[1].metadata?.name === "fd00-3-0-0-0-0-0-10" && !stolen) {
-                            stolen = true;
-                            await world.claim("fd00:3::10", "six", podOn("n1", "thief"));
-                        }
-                        return target.create(...args);
-                    };
-                },
-            });
+        const wrap = replacing("create", (target) => async (...args) => {
+            if (args[1].metadata?.name === "fd00-3-0-0-0-0-0-10" && !stolen) {
+                stolen = true;
+                await world.claim("fd00:3::10", "six", podOn("n1", "thief"));
+            }
+            return target.create(...args);
+        });
         await world.set("dual", { pools: "four,six" });
         term = world.term({ wrap });
         await eventually(() => stolen);
@@ -281,17 +306,11 @@ describe("reservations of StatefulSets", () => {
             new Promise((_, reject) =>
                 signal.addEventListener("abort", () => reject(new KubeError("ABORTED", "ended"))),
             );
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "watch") return typeof value === "function" ? value.bind(target) : value;
-                    return (...[resource, options]: Parameters<ApiClient["watch"]>) =>
-                        resource.plural === ipAllocations.plural
-                            ? never(options.signal)
-                            : target.watch(resource, options);
-                },
-            });
+        const wrap = replacing(
+            "watch",
+            (target) => (resource, options) =>
+                resource.plural === ipAllocations.plural ? never(options.signal) : target.watch(resource, options),
+        );
         const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
         term = world.term({ wrap });
         await term.claims.synced(AbortSignal.timeout(5_000));
@@ -353,23 +372,16 @@ describe("reservations of StatefulSets", () => {
         await world.pool("a", "10.2.14.10-10.2.14.29");
         await world.set("alive", { replicas: 2, pools: "a" });
         // This controller believes that the set has one replica only.
-        const wrap = (api: ApiClient): ApiClient =>
-            new Proxy(api, {
-                get: (target, property) => {
-                    const value: unknown = Reflect.get(target, property, target);
-                    if (property !== "list") return typeof value === "function" ? value.bind(target) : value;
-                    return async (...args: Parameters<ApiClient["list"]>) => {
-                        const result = await target.list(...args);
-                        const { plural } = args[0];
-                        if (plural !== "statefulsets") return result;
-                        const items = result.items.map((item) => ({
-                            ...item,
-                            spec: { ...(item as { readonly spec?: object }).spec, replicas: 1 },
-                        }));
-                        return { ...result, items };
-                    };
-                },
-            });
+        const wrap = replacing("list", (target) => async (...args) => {
+            const result = await target.list(...args);
+            const { plural } = args[0];
+            if (plural !== "statefulsets") return result;
+            const items = result.items.map((item) => ({
+                ...item,
+                spec: { ...(item as { readonly spec?: object }).spec, replicas: 1 },
+            }));
+            return { ...result, items };
+        });
         term = world.term();
         await eventually(async () => (await world.ofSet("alive")).length === 2);
         await term.stop();

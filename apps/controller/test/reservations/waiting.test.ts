@@ -33,9 +33,9 @@ describe("OwnWrites", () => {
         answer.resolve(made);
         await writing;
         expect([own.has("10.0.0.1"), own.of("ns/web"), own.of("ns/db")]).toEqual([true, [made], []]);
-        own.seen({ ...made, metadata: { ...made.metadata, uid: "an earlier one" } });
+        own.forget({ name: "10.0.0.1", uid: "an earlier one" });
         expect(own.has("10.0.0.1")).toBe(true);
-        own.seen(made);
+        own.forget(made.metadata);
         expect([own.has("10.0.0.1"), own.of("ns/web")]).toEqual([false, []]);
     });
 
@@ -48,10 +48,11 @@ describe("OwnWrites", () => {
         await own.writing("ns/web", "10.0.0.3", () => Promise.resolve(claim("10.0.0.3")));
         // A watch may be silent for 100 s until it is given up.
         await clock.advance(130_000);
-        own.prune();
+        expect(own.prune()).toEqual([]);
         expect(own.has("10.0.0.3")).toBe(true);
         await clock.advance(60_000);
-        own.prune();
+        // Whose it was is to be looked at: what was planned counted on it.
+        expect(own.prune()).toEqual(["ns/web"]);
         expect(own.has("10.0.0.3")).toBe(false);
     });
 });

@@ -56,6 +56,10 @@ export class FakeWiring implements Wiring {
         return this.#locks.run(containerId, work);
     }
 
+    isWired(podUid: string, ifName: string): boolean {
+        return this.interfaces().some((wired) => wired.podUid === podUid && wired.ifName === ifName);
+    }
+
     isAdding(containerIdOrPodUid: string): boolean {
         return this.adding.has(containerIdOrPodUid);
     }

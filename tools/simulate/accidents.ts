@@ -1,0 +1,188 @@
+import { noFaults, noWatchFaults, requestFaults } from "./api/faults.ts";
+import { noRuntimeFaults } from "./cluster/kubelet.ts";
+import { type Random } from "./time/random.ts";
+import { type Station, type World } from "./world.ts";
+
+/** What machines, networks and processes do that nobody asked for. */
+
+const outOfService = {
+    key: "node.kubernetes.io/out-of-service",
+    value: "nodeshutdown",
+    effect: "NoExecute",
+};
+const maxStations = 6;
+
+export function crashAgent(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined) return;
+    world.killAgent(station);
+    world.time.after(random.latency(50, 20_000), () => world.startAgent(station));
+}
+
+export function rebootNode(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined) return;
+    world.powerOff(station);
+    const diskLost = random.chance(0.3);
+    world.counters.count(diskLost ? "node.rebootWithoutDisk" : "node.reboot");
+    world.time.after(random.latency(500, 90_000), () => void back(world, station, diskLost));
+}
+
+/** The machine is off for long. Somebody who knows that says so, by deleting the Node or by the taint. */
+export function loseNode(world: World, random: Random): void {
+    const on = world.stations.filter(({ machine }) => machine.isOn);
+    const station = on.length > 1 ? random.pick(on) : undefined;
+    if (station === undefined) return;
+    world.powerOff(station);
+    const { name } = station.machine;
+    const path = `/api/v1/nodes/${name}`;
+    const kind = random.pick(["deleted", "out-of-service", "unsaid"] as const);
+    world.counters.count(`node.lost.${kind}`);
+    station.isLost = kind !== "unsaid" && random.chance(0.4);
+    world.time.after(random.latency(1_000, 60_000), () => {
+        if (station.machine.isOn) return;
+        if (kind === "deleted") void world.request({ method: "DELETE", path });
+        if (kind === "out-of-service")
+            void world.request({
+                method: "PATCH",
+                path,
+                body: JSON.stringify({ spec: { taints: [outOfService] } }),
+            });
+    });
+    if (!station.isLost)
+        world.time.after(random.between(60_000, 500_000), () => void back(world, station, random.chance(0.5)));
+}
+
+/** The machine is on again, and the taint, if there is one, is taken away. */
+export async function back(world: World, station: Station, diskLost: boolean): Promise<void> {
+    if (station.machine.isOn) return;
+    await world.powerOn(station, { diskLost });
+    const path = `/api/v1/nodes/${station.machine.name}`;
+    await world.request({
+        method: "PATCH",
+        path,
+        body: JSON.stringify({ spec: { taints: null } }),
+    });
+}
+
+export function partitionNode(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined || station.isCut) return;
+    world.cut(station, true);
+    world.time.after(random.latency(500, 200_000), () => world.cut(station, false));
+}
+
+/** ovsdb-server starts with an empty database, and ovs-vswitchd without flows; the agent starts anew with them. */
+export function loseOvsDatabase(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined) return;
+    world.killAgent(station);
+    station.machine.loseDatabase();
+    station.machine.loseFlows();
+    world.time.after(random.latency(200, 5_000), () => world.startAgent(station));
+}
+
+/** OVS answers nobody for a while; when it is back it has its ports, and its flows only if it was not started anew. */
+export function stopOvs(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station?.machine.hasOvs !== true) return;
+    const { machine } = station;
+    machine.stopOvs();
+    const isAnew = random.chance(0.5);
+    world.counters.count(isAnew ? "ovs.restart" : "ovs.pause");
+    world.time.after(random.latency(500, 60_000), () => startOvs(station, isAnew));
+}
+
+export function startOvs({ machine, agent }: Station, isAnew: boolean): void {
+    if (machine.hasOvs) return;
+    if (isAnew) machine.loseFlows();
+    machine.startOvs();
+    agent?.ovsIsBack();
+}
+
+/** A machine more; there are more of them than subnets. */
+export async function joinNode(world: World): Promise<void> {
+    const at = world.stations.length;
+    if (at >= maxStations) return;
+    world.counters.count("node.joined");
+    const station = world.addStation(`node-${at}`, at);
+    await world.register(station);
+    world.startAgent(station);
+}
+
+export function breakRequests(world: World, random: Random): void {
+    const faults = { ...noFaults };
+    for (let left = 1 + random.below(3); left > 0; left -= 1) {
+        const fault = random.pick(requestFaults);
+        if (fault !== undefined) faults[fault] = random.between(0.02, 0.3);
+    }
+    world.requests = faults;
+    world.time.after(random.latency(500, 60_000), () => (world.requests = noFaults));
+}
+
+export function breakWatches(world: World, random: Random): void {
+    for (const line of world.lines) if (random.chance(0.5)) line.breakWatches();
+    world.watches = {
+        ...world.watches,
+        broken: random.between(0, 0.2),
+        expired: random.between(0, 0.5),
+    };
+    world.time.after(random.latency(500, 30_000), () => (world.watches = noWatchFaults));
+}
+
+export function stallWatches(world: World, random: Random): void {
+    world.watches = { ...world.watches, stalled: random.between(0.05, 0.5) };
+    world.time.after(random.latency(500, 60_000), () => (world.watches = noWatchFaults));
+}
+
+export function compact(world: World): void {
+    world.server.compact();
+}
+
+export function crashController(world: World, random: Random): void {
+    const replica =
+        random.pick(world.controllers.filter(({ process }) => process?.leads)) ?? random.pick(world.controllers);
+    if (replica === undefined) return;
+    world.kill(replica);
+    world.time.after(random.latency(200, 60_000), () => world.startController(replica));
+}
+
+/** Cut off while it leads, it must stop before another begins. */
+export function partitionController(world: World, random: Random): void {
+    const replica = random.pick(world.controllers.filter(({ process }) => process?.leads));
+    const line = replica?.line;
+    line?.cut(true);
+    world.time.after(random.latency(1_000, 60_000), () => line?.cut(false));
+}
+
+export function stopWebhook(world: World, random: Random): void {
+    const [replica] = world.webhooks;
+    if (replica?.process === undefined) return;
+    world.kill(replica);
+    world.time.after(random.latency(1_000, 60_000), () => world.startWebhook(replica));
+}
+
+export function confuseRuntime(world: World, random: Random): void {
+    const faults = { ...noRuntimeFaults };
+    const names = Object.keys(faults) as (keyof typeof faults)[];
+    for (let left = 1 + random.below(3); left > 0; left -= 1) {
+        const name = random.pick(names);
+        if (name !== undefined) faults[name] = random.between(0.1, 0.6);
+    }
+    world.runtime = faults;
+    world.time.after(random.latency(2_000, 60_000), () => (world.runtime = noRuntimeFaults));
+}
+
+export function killSandbox(world: World, random: Random): void {
+    stationOf(world, random)?.kubelet.killSandbox();
+}
+
+export function skewClock(world: World, random: Random): void {
+    const clocks = [...world.stations, ...world.controllers];
+    const one = random.pick(clocks);
+    if (one !== undefined) one.skewMs = random.between(-600_000, 600_000);
+}
+
+export function stationOf({ stations }: World, random: Random): Station | undefined {
+    return random.pick(stations.filter(({ machine }) => machine.isOn));
+}

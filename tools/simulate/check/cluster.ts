@@ -1,0 +1,128 @@
+import { type IpAllocation, type IpPool } from "@antrea/crd";
+import { parseIp, parsePrefix, RangeSet, type Family } from "@antrea/ip";
+import { Exclusions, poolsOf, readPool, type Pool } from "@antrea/ipam";
+import { type KubeObject, type Namespace, type Node, type Pod, type StatefulSet } from "@antrea/kube";
+import { kindOf } from "../api/server.ts";
+import { type World } from "../world.ts";
+
+const nodeKind = kindOf("v1", "nodes");
+const podKind = kindOf("v1", "pods");
+const namespaceKind = kindOf("v1", "namespaces");
+const setKind = kindOf("apps/v1", "statefulsets");
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+
+/** A pool as it is now. */
+export interface PoolNow {
+    readonly object: IpPool;
+    readonly pool: Pool;
+    readonly usable: RangeSet;
+    /** How many addresses nobody has claimed. */
+    readonly free: bigint;
+}
+
+/** What the API server has, as far as addresses are concerned. */
+export class Cluster {
+    readonly claims: ReadonlyMap<string, IpAllocation>;
+    readonly pools: ReadonlyMap<string, PoolNow>;
+    readonly nodes: readonly Node[];
+    readonly sets: readonly StatefulSet[];
+    /** By UID. */
+    readonly pods: ReadonlyMap<string, Pod>;
+    readonly #namespaces: ReadonlyMap<string, Namespace>;
+
+    constructor({ server: { store }, truth }: World) {
+        const objects = <T extends KubeObject>(kind: ReturnType<typeof kindOf>): readonly T[] =>
+            [...store.all(kind)].map(({ object }) => object as T);
+        this.claims = truth.claims;
+        this.nodes = objects<Node>(nodeKind);
+        this.sets = objects<StatefulSet>(setKind);
+        this.pods = new Map(objects<Pod>(podKind).map((pod) => [pod.metadata?.uid ?? "", pod]));
+        this.#namespaces = new Map(objects<Namespace>(namespaceKind).map((one) => [one.metadata?.name ?? "", one]));
+        const objectsOfPools = objects<IpPool>(poolKind);
+        const read = new Map(objectsOfPools.map((object) => [object, readPool(object)]));
+        const addresses = this.nodes.flatMap(({ status }) => status?.addresses ?? []);
+        const podCidrs = this.nodes.flatMap(({ spec }) => spec?.podCIDRs ?? []);
+        const exclusions = new Exclusions(
+            {
+                nodeAddresses: addresses.map(({ address }) => parseIp(address)),
+                podCidrs: podCidrs.map((text) => parsePrefix(text)),
+                serviceCidrs: [parsePrefix("10.96.0.0/16")],
+            },
+            read.values(),
+        );
+        const claimed = RangeSet.ofAddresses([...this.claims.values()].map(({ spec }) => parseIp(spec.address)));
+        this.pools = new Map(
+            [...read].map(([object, pool]) => {
+                const usable = exclusions.usable(pool);
+                return [pool.name, { object, pool, usable, free: usable.subtract(claimed).size }];
+            }),
+        );
+    }
+
+    /** Names of the pools that a Pod, or the Pods of a set, ask for. */
+    poolsOfPod({ metadata }: Pod): readonly string[] {
+        return this.#poolsOf(metadata?.annotations, metadata?.namespace);
+    }
+
+    poolsOfSet({ metadata, spec }: StatefulSet): readonly string[] {
+        return this.#poolsOf(spec?.template.metadata?.annotations, metadata?.namespace);
+    }
+
+    #poolsOf(annotations: Readonly<Record<string, string>> | undefined, namespace = ""): readonly string[] {
+        return poolsOf(annotations, this.#namespaces.get(namespace)?.metadata?.annotations)?.names ?? [];
+    }
+
+    isThere(pool: string): boolean {
+        return this.pools.has(pool);
+    }
+
+    /** Families of the pools that there are of these. */
+    families(names: readonly string[]): ReadonlySet<Family> {
+        return new Set(names.flatMap((name) => this.pools.get(name)?.pool.family ?? []));
+    }
+
+    /** The VLANs of the pools of a family, without the untagged one. */
+    vlansOf(names: readonly string[], family: Family): readonly number[] {
+        const pools = names.flatMap((name) => this.pools.get(name)?.pool ?? []);
+        const subnets = pools.filter((pool) => pool.family === family).flatMap((pool) => pool.subnets);
+        return subnets.flatMap(({ vlan }) => (vlan === 0 ? [] : [vlan]));
+    }
+
+    /** Whether none of these pools has a free address of the family. */
+    isFull(names: readonly string[], family: Family): boolean {
+        return names.every((name) => {
+            const known = this.pools.get(name);
+            return known === undefined || known.pool.family !== family || known.free === 0n;
+        });
+    }
+
+    /** Whether the claim's pool has its address. */
+    isInside({ spec }: IpAllocation): boolean {
+        return this.pools.get(spec.pool)?.pool.subnetOf(parseIp(spec.address)) !== undefined;
+    }
+
+    /** Claims of an ordinal, of the pools that its set names. */
+    ofOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
+        const names = this.poolsOfSet(set);
+        const { namespace, name } = set.metadata ?? {};
+        return [...this.claims.values()].filter(
+            ({ spec: { owner, pool } }) =>
+                owner.kind === "StatefulSet" &&
+                owner.namespace === namespace &&
+                owner.name === name &&
+                owner.index === ordinal &&
+                // A Pod that outlived an earlier set of the name may have one of another pool.
+                names.includes(pool),
+        );
+    }
+}
+
+export function familyOf({ spec }: IpAllocation): Family {
+    return parseIp(spec.address).family;
+}
+
+/** From the first ordinal to below the last. */
+export function ordinalsOf({ spec }: StatefulSet): { readonly start: number; readonly end: number } {
+    const start = spec?.ordinals?.start ?? 0;
+    return { start, end: start + (spec?.replicas ?? 1) };
+}

@@ -1,0 +1,339 @@
+import { podIpsAnnotation, poolsAnnotation, type IpPool, type IpRangeSpec } from "@antrea/crd";
+import { type Deployment, type KubeObject, type Pod, type StatefulSet } from "@antrea/kube";
+import { kindOf } from "./api/server.ts";
+import { type Random } from "./time/random.ts";
+import { type World } from "./world.ts";
+
+/** What people do: pools, workloads, annotations. */
+
+const podKind = kindOf("v1", "pods");
+const deploymentKind = kindOf("apps/v1", "deployments");
+const setKind = kindOf("apps/v1", "statefulsets");
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+
+/** The first names no pools. */
+export const namespaces = ["default", "team-0", "team-1"] as const;
+
+const json = (value: unknown): string => JSON.stringify(value);
+
+/** Pools are made in few subnets, so that they meet. */
+export async function createPool(world: World, random: Random): Promise<void> {
+    const name = `pool-${random.below(6)}`;
+    const isV6 = random.chance(0.35);
+    const range = rangeOf(random, isV6);
+    if (range.vlan !== undefined) world.counters.count("pool.vlan");
+    const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [range] };
+    const body = json({
+        apiVersion: "crd.antrea.io/v1alpha2",
+        kind: "IPPool",
+        metadata: { name },
+        spec,
+    });
+    await world.request({
+        method: "POST",
+        path: "/apis/crd.antrea.io/v1alpha2/ippools",
+        body,
+    });
+}
+
+function rangeOf(random: Random, isV6: boolean): IpRangeSpec {
+    const subnet = random.below(3);
+    const first = 2 + random.below(20);
+    const last = first + random.below(7);
+    const prefix = isV6 ? `fd00:10:${subnet}::` : `10.10.${subnet}.`;
+    const text = (at: number): string => `${prefix}${isV6 ? at.toString(16) : at}`;
+    const vlan = random.chance(0.25) ? { vlan: 1 + random.below(2) } : {};
+    return {
+        start: text(first),
+        end: text(last),
+        gateway: text(1),
+        prefixLength: isV6 ? 64 : 24,
+        ...vlan,
+    };
+}
+
+/** While no webhook is configured a pool is made of addresses that another has. */
+export async function overlapPool(world: World, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(world));
+    const name = `pool-${random.below(6)}`;
+    if (pool === undefined) return;
+    const body = json({ ...pool, metadata: { name }, status: undefined });
+    world.hasWebhooks = false;
+    await world.request({
+        method: "POST",
+        path: "/apis/crd.antrea.io/v1alpha2/ippools",
+        body,
+    });
+    world.hasWebhooks = true;
+}
+
+export async function growPool(world: World, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(world));
+    if (pool === undefined) return;
+    await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(random, pool.spec.ipVersion === 6)]);
+}
+
+export async function shrinkPool(world: World, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(world));
+    if (pool === undefined) return;
+    const [first, ...rest] = pool.spec.ipRanges;
+    if (first?.start === undefined) return;
+    await changePool(
+        world,
+        pool,
+        random.chance(0.5) && rest.length > 0 ? rest : [{ ...first, end: first.start }, ...rest],
+    );
+}
+
+async function changePool(world: World, { metadata }: IpPool, ipRanges: readonly IpRangeSpec[]): Promise<void> {
+    const path = `/apis/crd.antrea.io/v1alpha2/ippools/${metadata?.name}`;
+    await world.request({
+        method: "PATCH",
+        path,
+        body: json({ spec: { ipRanges } }),
+    });
+}
+
+export async function deletePool(world: World, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(world));
+    const path = `/apis/crd.antrea.io/v1alpha2/ippools/${pool?.metadata?.name}`;
+    if (pool !== undefined) await world.request({ method: "DELETE", path });
+}
+
+/** What Pods and sets ask for: mostly one pool, often one of each family, sometimes several or none. */
+function wishes(world: World, random: Random): Readonly<Record<string, string>> | undefined {
+    const pools = poolsOf(world);
+    if (random.chance(0.08)) return undefined;
+    const one = random.pick(pools);
+    const other = random.chance(0.4) ? random.pick(pools) : undefined;
+    const names = [one, other].flatMap((pool) => pool?.metadata?.name ?? []);
+    return {
+        [poolsAnnotation]: names.length === 0 ? "pool-0" : [...new Set(names)].join(","),
+    };
+}
+
+function fixedIn(world: World, random: Random, annotations: Readonly<Record<string, string>>): string | undefined {
+    const pool = poolsOf(world).find(({ metadata }) => metadata?.name === annotations[poolsAnnotation]);
+    const range = random.pick(pool?.spec.ipRanges ?? []);
+    return random.chance(0.5) ? range?.start : range?.end;
+}
+
+export async function createPods(world: World, random: Random): Promise<void> {
+    for (let left = 1 + random.below(4); left > 0; left -= 1) {
+        await createPod(world, random, {
+            namespace: namespaceOf(random),
+            name: `web-${random.below(12)}`,
+        });
+    }
+}
+
+interface Name {
+    readonly namespace: string;
+    readonly name: string;
+}
+
+function namespaceOf(random: Random): string {
+    return random.pick(namespaces) ?? "";
+}
+
+async function createPod(world: World, random: Random, { namespace, name }: Name): Promise<void> {
+    const nodeName = world.workloads.schedule();
+    if (nodeName === undefined) return;
+    const annotations = annotationsOf(world, random, namespace, "pod");
+    const metadata = { name, namespace, ...(annotations && { annotations }) };
+    const body = json({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata,
+        spec: { nodeName, containers: [] },
+    });
+    await world.request({
+        method: "POST",
+        path: `/api/v1/namespaces/${namespace}/pods`,
+        body,
+    });
+}
+
+/** Pools by an annotation of its own, in other Namespaces often by theirs; now and then an address that is wished for. */
+function annotationsOf(
+    world: World,
+    random: Random,
+    namespace: string,
+    kind: "pod" | "deployment",
+): Readonly<Record<string, string>> | undefined {
+    const isInherited = namespace !== "default" && random.chance(0.7);
+    if (isInherited) world.counters.count(`${kind}.ofNamespace`);
+    const wish = isInherited ? undefined : wishes(world, random);
+    const fixed = wish !== undefined && random.chance(0.15) ? fixedIn(world, random, wish) : undefined;
+    if (fixed === undefined) return wish;
+    world.counters.count(`${kind}.fixed`);
+    return { ...wish, [podIpsAnnotation]: fixed };
+}
+
+export async function deletePods(world: World, random: Random, gracePeriodSeconds: number | undefined): Promise<void> {
+    for (let left = 1 + random.below(3); left > 0; left -= 1) {
+        const pod = random.pick(podsOf(world));
+        if (pod !== undefined)
+            await world.request({
+                method: "DELETE",
+                path: pathOf(pod, "pods"),
+                body: json({ gracePeriodSeconds }),
+            });
+    }
+}
+
+/** The same name at once again: another Pod. */
+export async function recreatePod(world: World, random: Random): Promise<void> {
+    const pod = random.pick(podsOf(world).filter(({ metadata }) => metadata?.name?.startsWith("web-")));
+    const { name = "", namespace = "" } = pod?.metadata ?? {};
+    if (pod === undefined) return;
+    await world.request({
+        method: "DELETE",
+        path: pathOf(pod, "pods"),
+        body: json({ gracePeriodSeconds: 0 }),
+    });
+    await createPod(world, random, { namespace, name });
+}
+
+function templateOf(name: string, annotations: Readonly<Record<string, string>> | undefined): unknown {
+    return {
+        metadata: { labels: { app: name }, ...(annotations && { annotations }) },
+        spec: { containers: [] },
+    };
+}
+
+export async function createDeployment(world: World, random: Random): Promise<void> {
+    const [name, namespace] = [`dep-${random.below(3)}`, namespaceOf(random)];
+    const annotations = annotationsOf(world, random, namespace, "deployment");
+    const replicas = annotations?.[podIpsAnnotation] === undefined ? random.below(4) : 1;
+    const spec = {
+        ...{
+            replicas,
+            strategy: { type: "Recreate" },
+            selector: { matchLabels: { app: name } },
+        },
+        template: templateOf(name, annotations),
+    };
+    const body = json({
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name, namespace },
+        spec,
+    });
+    await world.request({
+        method: "POST",
+        path: `/apis/apps/v1/namespaces/${namespace}/deployments`,
+        body,
+    });
+}
+
+export async function scaleDeployment(world: World, random: Random): Promise<void> {
+    const deployment = random.pick(deploymentsOf(world));
+    const body = json({ spec: { replicas: random.below(5) } });
+    if (deployment !== undefined)
+        await world.request({
+            method: "PATCH",
+            path: pathOf(deployment, "deployments"),
+            body,
+        });
+}
+
+export async function deleteDeployment(world: World, random: Random): Promise<void> {
+    const deployment = random.pick(deploymentsOf(world));
+    if (deployment !== undefined)
+        await world.request({
+            method: "DELETE",
+            path: pathOf(deployment, "deployments"),
+        });
+}
+
+/** A Namespace names pools, one of each family at most, names others, or none any more. */
+export async function annotateNamespace(world: World, random: Random): Promise<void> {
+    const name = random.pick(namespaces.slice(1)) ?? "";
+    const wish = random.chance(0.2) ? null : (wishes(world, random)?.[poolsAnnotation] ?? null);
+    const body = json({ metadata: { annotations: { [poolsAnnotation]: wish } } });
+    await world.request({
+        method: "PATCH",
+        path: `/api/v1/namespaces/${name}`,
+        body,
+    });
+}
+
+export async function createSet(world: World, random: Random): Promise<void> {
+    const [name, namespace] = [`set-${random.below(3)}`, random.chance(0.7) ? "default" : namespaceOf(random)];
+    const isInherited = namespace !== "default" && random.chance(0.7);
+    if (isInherited) world.counters.count("set.ofNamespace");
+    const annotations = isInherited ? undefined : wishes(world, random);
+    const spec = {
+        ...{
+            replicas: random.below(5),
+            serviceName: name,
+            selector: { matchLabels: { app: name } },
+        },
+        template: templateOf(name, annotations),
+        ...(random.chance(0.3) && { ordinals: { start: random.below(3) } }),
+    };
+    const body = json({
+        apiVersion: "apps/v1",
+        kind: "StatefulSet",
+        metadata: { name, namespace },
+        spec,
+    });
+    await world.request({
+        method: "POST",
+        path: `/apis/apps/v1/namespaces/${namespace}/statefulsets`,
+        body,
+    });
+}
+
+export async function scaleSet(world: World, random: Random): Promise<void> {
+    const set = random.pick(setsOf(world));
+    const body = json({ spec: { replicas: random.below(6) } });
+    if (set !== undefined)
+        await world.request({
+            method: "PATCH",
+            path: pathOf(set, "statefulsets"),
+            body,
+        });
+}
+
+export async function deleteSet(world: World, random: Random, propagationPolicy: string): Promise<void> {
+    const set = random.pick(setsOf(world));
+    const body = json({ propagationPolicy });
+    if (set !== undefined)
+        await world.request({
+            method: "DELETE",
+            path: pathOf(set, "statefulsets"),
+            body,
+        });
+}
+
+/** Somebody writes the object of a claim, and whoever read it before has an old version. */
+export async function touchClaim(world: World, random: Random): Promise<void> {
+    const claim = random.pick([...world.server.store.all(claimKind)])?.object.metadata?.name;
+    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
+    const body = json({ metadata: { annotations: { note: random.hex(4) } } });
+    if (claim !== undefined) await world.request({ method: "PATCH", path, body });
+}
+
+function poolsOf({ server }: World): readonly IpPool[] {
+    return [...server.store.all(poolKind)].map(({ object }) => object as IpPool);
+}
+
+function podsOf({ server }: World): readonly Pod[] {
+    return [...server.store.all(podKind)].map(({ object }) => object as Pod);
+}
+
+function deploymentsOf({ server }: World): readonly Deployment[] {
+    return [...server.store.all(deploymentKind)].map(({ object }) => object as Deployment);
+}
+
+function pathOf({ metadata }: KubeObject, plural: string): string {
+    const api = plural === "pods" ? "/api/v1" : "/apis/apps/v1";
+    return `${api}/namespaces/${metadata?.namespace}/${plural}/${metadata?.name}`;
+}
+
+function setsOf({ server }: World): readonly StatefulSet[] {
+    return [...server.store.all(setKind)].map(({ object }) => object as StatefulSet);
+}

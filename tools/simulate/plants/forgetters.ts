@@ -1,0 +1,126 @@
+import { podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
+import { nodes, pods, type ApiClient, type Pod } from "@antrea/kube";
+import { kindOf } from "../api/server.ts";
+import { type Agent } from "../cluster/agent.ts";
+import { type PlantedBug } from "./index.ts";
+
+const podKind = kindOf("v1", "pods");
+
+/** What is in use, or was, and is remembered no more. */
+export const forgetters: Readonly<Record<string, PlantedBug>> = {
+    "del-knows-what-this-start-added": {
+        source: "https://github.com/antrea-io/antrea/issues/829",
+        what: "an agent frees nothing of containers that an earlier start of it added",
+        plant: {
+            agent: (agent) => {
+                const added = new Set<string>();
+                const { allocator } = agent.pools;
+                const claim = allocator.claim.bind(allocator);
+                allocator.claim = (request, signal) => {
+                    added.add(request.containerId);
+                    return claim(request, signal);
+                };
+                forget(agent, ({ spec: { pod } }) => !added.has(pod?.containerID ?? ""));
+            },
+        },
+    },
+    "agent-forgets-its-records": {
+        source: "https://github.com/antrea-io/antrea/issues/5623",
+        what: "a start of an agent does not know the interfaces that are there",
+        plant: {
+            agent: (_agent, _world, { machine }) => {
+                machine.ports.clear();
+                for (const [name, { alias: _, ...link }] of [...machine.links]) machine.links.set(name, link);
+            },
+        },
+    },
+    "records-of-replaced-pods-stay": {
+        source: "https://github.com/kubeovn/kube-ovn/issues/5688",
+        what: "what a Pod of a Deployment had is kept when another Pod takes its place",
+        plant: {
+            agent: (agent) => forget(agent, ({ spec: { pod } }) => pod?.name.startsWith("dep-") === true),
+        },
+    },
+    "fixed-addresses-stay": {
+        source: "https://github.com/projectcalico/calico/issues/4694",
+        what: "an address that a Pod asked for by annotation is not freed at its end",
+        plant: {
+            agent: (agent, { server: { store } }) => {
+                const asked = new Set<string>();
+                store.onChange(({ kind, after }) => {
+                    const { uid = "", annotations } =
+                        (kind === podKind ? (after?.object as Pod)?.metadata : undefined) ?? {};
+                    if (annotations?.[podIpsAnnotation] !== undefined) asked.add(uid);
+                });
+                forget(agent, ({ spec: { pod } }) => asked.has(pod?.uid ?? ""));
+            },
+        },
+    },
+    "set-pods-claim-like-others": {
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/182",
+        what: "a StatefulSet's Pod asks for any address while its own is kept for it, and finds the pool full",
+        plant: {
+            agent: ({ pools: { allocator } }) => {
+                const claim = allocator.claim.bind(allocator);
+                allocator.claim = (request, signal) => claim({ ...request, statefulSet: undefined }, signal);
+            },
+        },
+    },
+    "reservations-outlive-their-set": {
+        source: "https://github.com/kubeovn/kube-ovn/issues/5367",
+        what: "what is kept for somebody who has no Pod just now stays when that one is deleted",
+        plant: {
+            controller: (api) => {
+                const remove = api.delete.bind(api);
+                api.delete = async (resource, ref, o) => {
+                    if (resource.plural !== ipAllocations.plural || (await hasPod(api, ref.name)))
+                        await remove(resource, ref, o);
+                };
+            },
+        },
+    },
+    "terminating-pods-keep-all": {
+        source: "https://github.com/k8snetworkplumbingwg/whereabouts/pull/485",
+        what: "a Pod that ended on a Node that is out of service counts as if it were there",
+        plant: {
+            controller: (api, { server: { store } }) => {
+                const ended: Pod[] = [];
+                store.onChange(({ kind, before, after }) => {
+                    if (kind === podKind && before !== undefined && after === undefined) ended.push(before.object);
+                });
+                const list = api.list.bind(api);
+                api.list = async (resource, o) => {
+                    const found = await list(resource, o);
+                    const items = [...found.items, ...(ended as readonly unknown[] as typeof found.items)];
+                    return resource.plural === pods.plural ? { ...found, items } : found;
+                };
+            },
+        },
+    },
+    "cleaner-freezes": {
+        source: "https://github.com/projectcalico/calico/issues/8643",
+        what: "the cleaner waits for ever for one answer",
+        plant: {
+            controller: (api) => {
+                const find = api.find.bind(api);
+                api.find = (resource, ref, o) =>
+                    resource.plural === nodes.plural ? new Promise(() => undefined) : find(resource, ref, o);
+            },
+        },
+    },
+    "subnets-of-gone-nodes-stay": {
+        source: "https://github.com/cilium/cilium/issues/40350",
+        what: "the subnet of a Node that is gone is never given to another",
+        plant: { keepsSubnets: true },
+    },
+};
+
+/** The agent frees none of these claims, neither at DEL nor when it looks for leaks. */
+function forget({ pools: { own } }: Agent, isForgotten: (claim: IpAllocation) => boolean): void {
+    const list = own.list.bind(own);
+    own.list = () => list().filter((claim) => !isForgotten(claim));
+}
+
+async function hasPod(api: ApiClient, name: string): Promise<boolean> {
+    return (await api.find(ipAllocations, { name }))?.spec.pod !== undefined;
+}
