@@ -28,6 +28,11 @@ PAUSE_BIN=$PROGRAMS/pause-1
 HELM_BIN=$PROGRAMS/helm-$HELM_VERSION
 export PATH=$NODE_HOME/bin:$GO_HOME/bin:$KUBERNETES_BIN:$KIND_BIN:$HELM_BIN:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
+# npm trusts the authorities that the system trusts, as git and apt do.
+if [ -z "${NODE_EXTRA_CA_CERTS:-}" ] && [ -f /etc/ssl/certs/ca-certificates.crt ]; then
+    export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
+fi
+
 # Nx: plain lines, and no process that stays.
 export NX_DAEMON=false NX_TUI=false
 
