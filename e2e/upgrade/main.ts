@@ -153,6 +153,8 @@ class Trial {
 
     async of(release: Release, mode: Mode): Promise<void> {
         say(`release ${release.name}`);
+        // first, for what it sets on the NICs; again when the Nodes have podCIDRs
+        if (mode === "bridging") await plugRouter();
         await install(`${release.folder}/chart`, release.name, mode);
         if (mode === "bridging") {
             await bridged();
