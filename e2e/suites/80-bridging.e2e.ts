@@ -203,14 +203,18 @@ describe("bridging mode", () => {
             const address = pod.ip4.replace(/\d+$/, "251");
             await onRouter(["ip", "neighbour", "replace", address, "lladdr", stranger, "dev", `vlan${vlan}`]);
             try {
-                const dump = `echo root:x:0:0::/:/bin/sh >/etc/passwd; timeout 6 tcpdump -Z root -i eth0 -e -nn -l 2>&1 || true`;
-                const seen = namespace.exec(pod.name, dump);
-                await new Promise((resolve) => setTimeout(resolve, 2_000));
+                const file = `/tmp/unicast-${vlan}`;
+                const tcpdump = "timeout 60 tcpdump -Z root -i eth0 -e -nn -l --immediate-mode -s 256 -B 4096 icmp";
+                const dump = `echo root:x:0:0::/:/bin/sh >/etc/passwd; ${tcpdump} >${file} 2>&1 &`;
+                await namespace.exec(pod.name, dump);
+                await eventually("tcpdump listens", () => namespace.exec(pod.name, `grep 'listening on' ${file}`));
                 await pingFromRouter(["-c", "3", "-i", "0.2", "-W", "1", address]).catch(() => undefined);
-                // what is for the Pod shows that tcpdump works
+                // what is for the Pod, and comes after it, shows that tcpdump works
                 await pingFromRouter(["-c", "1", "-W", "2", pod.ip4]);
-                const output = await seen;
-                expect(output).toContain(`> ${pod.ip4}: ICMP echo request`);
+                const output = await eventually("the Pod's own frame is seen", async () => {
+                    const text = await namespace.exec(pod.name, `cat ${file}`);
+                    return text.includes(`> ${pod.ip4}: ICMP echo request`) ? text : undefined;
+                });
                 expect(output).not.toContain(stranger);
             } finally {
                 await onRouter(["ip", "neighbour", "del", address, "dev", `vlan${vlan}`]);
