@@ -13,16 +13,8 @@ if [ -z "${REUSE:-}" ]; then
     "$TOOLS/cluster/create.sh" "$cluster"
 fi
 "$TOOLS/images/load.sh" "$cluster"
-save_state() {
-    local folder
-    folder=$REPO/.reports/e2e-state-$(date +%H%M%S)
-    say "saving the state of $cluster in $folder"
-    "$TOOLS/cluster/save-state.sh" "$cluster" "$folder" || true
-}
-if ! "$TOOLS/cluster/install-chart.sh" "$cluster"; then
-    save_state
-    exit 1
-fi
+# what could not be installed stays, to be looked at
+"$TOOLS/cluster/install-chart.sh" "$cluster" || KEEP=1 exec "$TOOLS/cluster/leave.sh" "$cluster" 1
 run_suites() {
     "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --runInBand --testTimeout 240000 \
         "$@"
@@ -38,10 +30,4 @@ if [ "${1:-}" = --kubernetes ]; then
 else
     run_suites "$@" || result=$?
 fi
-if [ "$result" -ne 0 ]; then save_state; fi
-if [ -n "${KEEP:-}" ]; then
-    say "KEEP is set: cluster $cluster stays; KUBECONFIG=$KUBECONFIG"
-else
-    "$TOOLS/cluster/delete.sh" "$cluster"
-fi
-exit "$result"
+exec "$TOOLS/cluster/leave.sh" "$cluster" "$result"

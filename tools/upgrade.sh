@@ -30,10 +30,4 @@ step "images of ${#releases[@]} releases" load_releases
 
 result=0
 node e2e/upgrade/main.ts ${WRITE:+--write} "${releases[@]}" || result=$?
-if [ "$result" -ne 0 ]; then "$TOOLS/cluster/save-state.sh" "$cluster" "$REPO/.reports/e2e-state-$(date +%H%M%S)" || true; fi
-if [ -n "${KEEP:-}" ]; then
-    say "KEEP is set: cluster $cluster stays; KUBECONFIG=$KUBECONFIG"
-else
-    "$TOOLS/cluster/delete.sh" "$cluster"
-fi
-exit "$result"
+exec "$TOOLS/cluster/leave.sh" "$cluster" "$result"

@@ -15,7 +15,16 @@ const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 /** The first names no pools. */
 export const namespaces = ["default", "team-0", "team-1"] as const;
 
-const json = (value: unknown): string => JSON.stringify(value);
+const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
+
+/** A person's request; what comes of it nobody looks at. */
+async function send(world: World, method: "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<void> {
+    await world.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
+}
+
+async function scale(world: World, workload: KubeObject | undefined, plural: string, replicas: number): Promise<void> {
+    if (workload !== undefined) await send(world, "PATCH", pathOf(workload, plural), { spec: { replicas } });
+}
 
 /** Pools are made in few subnets, so that they meet. */
 export async function createPool(world: World, random: Random): Promise<void> {
@@ -24,17 +33,13 @@ export async function createPool(world: World, random: Random): Promise<void> {
     const range = rangeOf(random, isV6);
     if (range.vlan !== undefined) world.counters.count("pool.vlan");
     const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [range] };
-    const body = json({
+    const body = {
         apiVersion: "crd.antrea.io/v1alpha2",
         kind: "IPPool",
         metadata: { name },
         spec,
-    });
-    await world.request({
-        method: "POST",
-        path: "/apis/crd.antrea.io/v1alpha2/ippools",
-        body,
-    });
+    };
+    await send(world, "POST", poolsPath, body);
 }
 
 function rangeOf(random: Random, isV6: boolean): IpRangeSpec {
@@ -58,13 +63,9 @@ export async function overlapPool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     const name = `pool-${random.below(6)}`;
     if (pool === undefined) return;
-    const body = json({ ...pool, metadata: { name }, status: undefined });
+    const body = { ...pool, metadata: { name }, status: undefined };
     world.hasWebhooks = false;
-    await world.request({
-        method: "POST",
-        path: "/apis/crd.antrea.io/v1alpha2/ippools",
-        body,
-    });
+    await send(world, "POST", poolsPath, body);
     world.hasWebhooks = true;
 }
 
@@ -87,18 +88,14 @@ export async function shrinkPool(world: World, random: Random): Promise<void> {
 }
 
 async function changePool(world: World, { metadata }: IpPool, ipRanges: readonly IpRangeSpec[]): Promise<void> {
-    const path = `/apis/crd.antrea.io/v1alpha2/ippools/${metadata?.name}`;
-    await world.request({
-        method: "PATCH",
-        path,
-        body: json({ spec: { ipRanges } }),
-    });
+    const path = `${poolsPath}/${metadata?.name}`;
+    await send(world, "PATCH", path, { spec: { ipRanges } });
 }
 
 export async function deletePool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
-    const path = `/apis/crd.antrea.io/v1alpha2/ippools/${pool?.metadata?.name}`;
-    if (pool !== undefined) await world.request({ method: "DELETE", path });
+    const path = `${poolsPath}/${pool?.metadata?.name}`;
+    if (pool !== undefined) await send(world, "DELETE", path);
 }
 
 /** What Pods and sets ask for: mostly one pool, often one of each family, sometimes several or none. */
@@ -142,17 +139,13 @@ async function createPod(world: World, random: Random, { namespace, name }: Name
     if (nodeName === undefined) return;
     const annotations = annotationsOf(world, random, namespace, "pod");
     const metadata = { name, namespace, ...(annotations && { annotations }) };
-    const body = json({
+    const body = {
         apiVersion: "v1",
         kind: "Pod",
         metadata,
         spec: { nodeName, containers: [] },
-    });
-    await world.request({
-        method: "POST",
-        path: `/api/v1/namespaces/${namespace}/pods`,
-        body,
-    });
+    };
+    await send(world, "POST", `/api/v1/namespaces/${namespace}/pods`, body);
 }
 
 /** Pools by an annotation of its own, in other Namespaces often by theirs; now and then an address that is wished for. */
@@ -174,12 +167,7 @@ function annotationsOf(
 export async function deletePods(world: World, random: Random, gracePeriodSeconds: number | undefined): Promise<void> {
     for (let left = 1 + random.below(3); left > 0; left -= 1) {
         const pod = random.pick(podsOf(world));
-        if (pod !== undefined)
-            await world.request({
-                method: "DELETE",
-                path: pathOf(pod, "pods"),
-                body: json({ gracePeriodSeconds }),
-            });
+        if (pod !== undefined) await send(world, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds });
     }
 }
 
@@ -188,11 +176,7 @@ export async function recreatePod(world: World, random: Random): Promise<void> {
     const pod = random.pick(podsOf(world).filter(({ metadata }) => metadata?.name?.startsWith("web-")));
     const { name = "", namespace = "" } = pod?.metadata ?? {};
     if (pod === undefined) return;
-    await world.request({
-        method: "DELETE",
-        path: pathOf(pod, "pods"),
-        body: json({ gracePeriodSeconds: 0 }),
-    });
+    await send(world, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds: 0 });
     await createPod(world, random, { namespace, name });
 }
 
@@ -215,49 +199,30 @@ export async function createDeployment(world: World, random: Random): Promise<vo
         },
         template: templateOf(name, annotations),
     };
-    const body = json({
+    const body = {
         apiVersion: "apps/v1",
         kind: "Deployment",
         metadata: { name, namespace },
         spec,
-    });
-    await world.request({
-        method: "POST",
-        path: `/apis/apps/v1/namespaces/${namespace}/deployments`,
-        body,
-    });
+    };
+    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/deployments`, body);
 }
 
 export async function scaleDeployment(world: World, random: Random): Promise<void> {
-    const deployment = random.pick(deploymentsOf(world));
-    const body = json({ spec: { replicas: random.below(5) } });
-    if (deployment !== undefined)
-        await world.request({
-            method: "PATCH",
-            path: pathOf(deployment, "deployments"),
-            body,
-        });
+    await scale(world, random.pick(deploymentsOf(world)), "deployments", random.below(5));
 }
 
 export async function deleteDeployment(world: World, random: Random): Promise<void> {
     const deployment = random.pick(deploymentsOf(world));
-    if (deployment !== undefined)
-        await world.request({
-            method: "DELETE",
-            path: pathOf(deployment, "deployments"),
-        });
+    if (deployment !== undefined) await send(world, "DELETE", pathOf(deployment, "deployments"));
 }
 
 /** A Namespace names pools, one of each family at most, names others, or none any more. */
 export async function annotateNamespace(world: World, random: Random): Promise<void> {
     const name = random.pick(namespaces.slice(1)) ?? "";
     const wish = random.chance(0.2) ? null : (wishes(world, random)?.[poolsAnnotation] ?? null);
-    const body = json({ metadata: { annotations: { [poolsAnnotation]: wish } } });
-    await world.request({
-        method: "PATCH",
-        path: `/api/v1/namespaces/${name}`,
-        body,
-    });
+    const body = { metadata: { annotations: { [poolsAnnotation]: wish } } };
+    await send(world, "PATCH", `/api/v1/namespaces/${name}`, body);
 }
 
 export async function createSet(world: World, random: Random): Promise<void> {
@@ -274,47 +239,31 @@ export async function createSet(world: World, random: Random): Promise<void> {
         template: templateOf(name, annotations),
         ...(random.chance(0.3) && { ordinals: { start: random.below(3) } }),
     };
-    const body = json({
+    const body = {
         apiVersion: "apps/v1",
         kind: "StatefulSet",
         metadata: { name, namespace },
         spec,
-    });
-    await world.request({
-        method: "POST",
-        path: `/apis/apps/v1/namespaces/${namespace}/statefulsets`,
-        body,
-    });
+    };
+    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, body);
 }
 
 export async function scaleSet(world: World, random: Random): Promise<void> {
-    const set = random.pick(setsOf(world));
-    const body = json({ spec: { replicas: random.below(6) } });
-    if (set !== undefined)
-        await world.request({
-            method: "PATCH",
-            path: pathOf(set, "statefulsets"),
-            body,
-        });
+    await scale(world, random.pick(setsOf(world)), "statefulsets", random.below(6));
 }
 
 export async function deleteSet(world: World, random: Random, propagationPolicy: string): Promise<void> {
     const set = random.pick(setsOf(world));
-    const body = json({ propagationPolicy });
-    if (set !== undefined)
-        await world.request({
-            method: "DELETE",
-            path: pathOf(set, "statefulsets"),
-            body,
-        });
+    const body = { propagationPolicy };
+    if (set !== undefined) await send(world, "DELETE", pathOf(set, "statefulsets"), body);
 }
 
 /** Somebody writes the object of a claim, and whoever read it before has an old version. */
 export async function touchClaim(world: World, random: Random): Promise<void> {
     const claim = random.pick([...world.server.store.all(claimKind)])?.object.metadata?.name;
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
-    const body = json({ metadata: { annotations: { note: random.hex(4) } } });
-    if (claim !== undefined) await world.request({ method: "PATCH", path, body });
+    const body = { metadata: { annotations: { note: random.hex(4) } } };
+    if (claim !== undefined) await send(world, "PATCH", path, body);
 }
 
 function poolsOf({ server }: World): readonly IpPool[] {

@@ -20,8 +20,9 @@ export interface LoggedError {
 }
 
 /**
- * A value as it goes into a log line: JSON of bounded size, without what looks like a secret. Errors become {@link LoggedError}, bytes hexadecimal text,
- * bigints text, maps objects, sets arrays; what is too long or too deep is cut and says so.
+ * A value as it goes into a log line: JSON of bounded size, without what looks like a secret. Errors become
+ * {@link LoggedError}, bytes hexadecimal text, bigints text, maps objects, sets arrays; what is too long or too deep is cut
+ * and says so.
  */
 export function toLogValue(value: unknown): unknown {
     return new Converter().convert(value, 0);
