@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
 import { flowKey, OpenFlowError, Port, type PacketOut } from "@antrea/openflow";
 import { Announcer, BridgedPods } from "../../src/bridged-pods/index.ts";
 import { FlowTable } from "../../src/flow-table/index.ts";
@@ -143,7 +144,8 @@ it("an announcement is sent three times as the Pod would send it, one of each ad
     const sent: PacketOut[] = [];
     using announcer = new Announcer({ packetOut: (packet) => void sent.push(packet), logger: silentLogger });
     announcer.announce({ ofPort: 7, mac: "0a:00:00:00:00:02", ips: [parseIp("10.22.0.5"), parseIp("fd22::5")] });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await eventually(() => sent.length === 6);
+    await new Promise((resolve) => setTimeout(resolve, 100));
     expect(sent.map(({ inPort, actions }) => [inPort, actions])).toEqual(
         Array.from({ length: 6 }, () => [7, [{ type: "output", port: Port.TABLE }]]),
     );

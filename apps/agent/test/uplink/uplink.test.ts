@@ -150,14 +150,21 @@ describe("an OVS that stays away", () => {
     });
 });
 
+/** Time for what must not happen. */
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
 it("calls exclude each other: the end waits until what is under way is over", async () => {
     const uplink = uplinkOf();
     await uplink.recover();
-    const under = Promise.withResolvers<void>();
-    next = () => under.promise;
+    const [under, began] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    next = () => {
+        began.resolve();
+        return under.promise;
+    };
     const connecting = uplink.connect("eth0", signal);
     const restoring = uplink.restore();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await began.promise;
+    await settled();
     expect(links[0]?.name).toBe("eth0~");
     ports.deletePort = deletesDevice;
     under.resolve();
@@ -170,11 +177,15 @@ it("calls exclude each other: the end waits until what is under way is over", as
 it("the NIC has its name back only when OVS has let go of the device that had it", async () => {
     const uplink = uplinkOf();
     await uplink.recover();
-    const letGo = Promise.withResolvers<void>();
+    const [letGo, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     ports.deletePort = deletesDevice;
-    ports.carriedOut = () => letGo.promise;
+    ports.carriedOut = () => {
+        asked.resolve();
+        return letGo.promise;
+    };
     const restoring = uplink.restore();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await asked.promise;
+    await settled();
     expect(links.map(({ name }) => name)).toEqual(["eth0~"]);
     letGo.reject(new TypeError("it takes too long"));
     await restoring;
