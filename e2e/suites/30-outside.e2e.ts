@@ -48,7 +48,6 @@ describe("traffic to the outside", () => {
             ]);
         const before = { agents: await podsOf("antrea-agent"), controller: await podsOf("antrea-controller") };
         await helmUpgrade(["noSNAT=true"]);
-        await waitForAgents();
         try {
             expect(await podsOf("antrea-controller")).toBe(before.controller);
             expect(await podsOf("antrea-agent")).not.toBe(before.agents);

@@ -21,7 +21,7 @@ describe("a tunnel type that this OVS has not", () => {
 
     it("is refused at start with the reason, and the other Nodes go on", async () => {
         // helm gives up waiting; the update of the DaemonSet stops at the first Node
-        await helmUpgrade(["tunnelType=stt"], 20_000).catch(() => undefined);
+        await helmUpgrade(["tunnelType=stt"], { oneByOne: true, timeoutMs: 20_000 }).catch(() => undefined);
         try {
             const logs = await eventually("an agent says why it does not start", async () => {
                 const text = await kubectl([

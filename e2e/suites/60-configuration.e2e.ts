@@ -16,7 +16,9 @@ describe("configuration", () => {
 
         it("that is wrong leaves a Pod that is not ready and says key, value and rule in its log", async () => {
             // the schema of the chart would refuse it; extra arguments are the user's own
-            await helmUpgrade(["transportInterfaceCIDRs={not-a-cidr}"], 20_000).catch(() => undefined);
+            await helmUpgrade(["transportInterfaceCIDRs={not-a-cidr}"], { oneByOne: true, timeoutMs: 20_000 }).catch(
+                () => undefined,
+            );
             const log = await eventually("a failed Pod's log", async () => {
                 const names = (
                     await kubectl(["-n", systemNamespace, "get", "pods", "-l", "component=antrea-agent", "-o", "name"])

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
-import { getJson, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
+import { clusterName, getJson, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { run } from "../fixture/run.ts";
@@ -20,16 +20,7 @@ type Mode = "subnets" | "pools" | "bridging";
 /** What one of the releases could do first; what is not listed is as the one before. */
 const modes: Readonly<Record<string, Mode>> = { routing: "subnets", pools: "pools", bridging: "bridging" };
 
-/** What the chart is told on a local cluster, besides the images. */
-const values: readonly string[] = [
-    "trafficEncapMode=noEncap",
-    "ovs.datapathType=netdev",
-    "disableTXChecksumOffload=true",
-    "nodeIPAM.enable=true",
-    "nodeIPAM.clusterCIDRs={10.244.0.0/16,fd00:10:244::/56}",
-    "nodeIPAM.serviceCIDR=10.96.0.0/16",
-    "nodeIPAM.serviceCIDRv6=fd00:10:96::/112",
-];
+/** What the chart is told, besides what a local cluster needs. */
 const modeValues: Readonly<Record<Mode, readonly string[]>> = {
     subnets: [],
     pools: ["featureGates.AntreaIPAM=true"],
@@ -41,16 +32,18 @@ const [first = "", second = ""] = workers;
 const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function helm(command: readonly string[]): Promise<void> {
-    const rest = ["--namespace", systemNamespace, "--wait", "--timeout", `${helmMs / 1000}s`];
-    await run("helm", [...command, ...rest], { timeoutMs: helmMs + 10_000 });
+/** Installs a chart, or upgrades to it. */
+async function install(chart: string, tag: string, mode: Mode): Promise<void> {
+    const set = modeValues[mode].flatMap((value) => ["--set", value]);
+    const command = [`CHART=${chart}`, `TAG=${tag}`, "tools/cluster/install-chart.sh", clusterName, ...set];
+    await run("env", command, { timeoutMs: helmMs + 10_000 });
     await waitForAgents(180);
 }
 
-function install(chart: string, tag: string, mode: Mode): Promise<void> {
-    const images = mode === "subnets" ? ["agent", "controller"] : ["agent", "controller", "webhook"];
-    const set = [...values, ...modeValues[mode], ...images.map((image) => `${image}Image.tag=${tag}`)];
-    return helm(["upgrade", "--install", "antrea", chart, ...set.flatMap((value) => ["--set", value])]);
+async function rollBack(): Promise<void> {
+    const rest = ["--namespace", systemNamespace, "--wait", "--timeout", `${helmMs / 1000}s`];
+    await run("helm", ["rollback", "antrea", ...rest], { timeoutMs: helmMs + 10_000 });
+    await waitForAgents(180);
 }
 
 /** Addresses, and who holds them. */
@@ -172,7 +165,7 @@ class Trial {
         await this.#changed(`${release.name} to this one`, mode, ways, () =>
             install(process.env["E2E_CHART"] ?? "charts/antrea", "dev", mode),
         );
-        await this.#changed(`back to ${release.name}`, mode, ways, () => helm(["rollback", "antrea"]));
+        await this.#changed(`back to ${release.name}`, mode, ways, () => rollBack());
         await stack.disposeAsync();
         await this.#namespace.delete(...this.#names);
         this.#names = [];

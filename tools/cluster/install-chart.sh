@@ -1,15 +1,26 @@
 #!/usr/bin/env bash
 # Installs the chart on a local cluster, or upgrades it, with the images built here.
 #   install-chart.sh CLUSTER [HELM-OPTION...]
+#   CHART=DIRECTORY TAG=TAG     the chart and the images of another release, which the Nodes have
 . "$(dirname "$0")/../lib.sh"
 cluster=$1
 shift
 export KUBECONFIG
 KUBECONFIG=$(kubeconfig_of "$cluster")
-# The image id as annotation: a new image under the same tag restarts the Pods.
-id_of() { docker image inspect --format '{{.Id}}' "$1" | cut -c 8-23; }
+CHART=${CHART:-$REPO/charts/antrea} TAG=${TAG:-dev}
+images=()
+for part in agent controller webhook; do
+    # a release may not have all of them yet
+    grep -q "^${part}Image:" "$CHART/values.yaml" || continue
+    images+=(--set "${part}Image.tag=$TAG")
+    # The image id as annotation: a new image under the same tag restarts the Pods.
+    if [ "$TAG" = dev ]; then
+        id=$(docker image inspect --format '{{.Id}}' "antrea/antrea-$part:dev" | cut -c 8-23)
+        images+=(--set-string "$part.podAnnotations.image-id=$id")
+    fi
+done
 install() {
-    helm upgrade --install antrea "$REPO/charts/antrea" --kube-context "kind-$cluster" --namespace kube-system \
+    helm upgrade --install antrea "$CHART" --kube-context "kind-$cluster" --namespace kube-system \
         --set trafficEncapMode=noEncap \
         --set ovs.datapathType=netdev \
         --set disableTXChecksumOffload=true \
@@ -17,10 +28,6 @@ install() {
         --set 'nodeIPAM.clusterCIDRs={10.244.0.0/16,fd00:10:244::/56}' \
         --set nodeIPAM.serviceCIDR=10.96.0.0/16 \
         --set nodeIPAM.serviceCIDRv6=fd00:10:96::/112 \
-        --set agentImage.tag=dev,controllerImage.tag=dev,webhookImage.tag=dev \
-        --set-string "agent.podAnnotations.image-id=$(id_of antrea/antrea-agent:dev)" \
-        --set-string "controller.podAnnotations.image-id=$(id_of antrea/antrea-controller:dev)" \
-        --set-string "webhook.podAnnotations.image-id=$(id_of antrea/antrea-webhook:dev)" \
-        --wait --timeout 5m "$@"
+        "${images[@]}" --wait --timeout 5m "$@"
 }
 step "helm upgrade --install antrea on $cluster" install "$@"
