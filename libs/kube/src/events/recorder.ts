@@ -1,7 +1,7 @@
 import { type ApiClient } from "../api/client.ts";
 import { apiVersionOf, events, type Resource } from "../api/resources.ts";
 import { type KubeEvent, type KubeObject } from "../api/types.ts";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import { Bell, sleep, systemClock, type Clock } from "@antrea/runtime";
 import { isKubeError } from "../errors.ts";
 import { microTime } from "../micro-time.ts";
 import { type KubeLogger } from "../logger.ts";
@@ -71,13 +71,14 @@ export class EventRecorder implements AsyncDisposable {
     readonly #series = new Map<string, Series>();
     readonly #queue = new Set<Series>();
     readonly #stop = new AbortController();
-    #wake = Promise.withResolvers<void>();
+    readonly #bell: Bell;
     #run: Promise<void> | undefined;
     #dropped = 0;
 
     constructor(components: EventRecorderComponents, options: EventRecorderOptions) {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
+        this.#bell = new Bell({ clock: this.#clock });
         this.#options = options;
     }
 
@@ -109,7 +110,7 @@ export class EventRecorder implements AsyncDisposable {
         this.#series.set(key, series);
         if (this.#series.size > maxSeries) this.#series.delete(this.#series.keys().next().value ?? "");
         this.#queue.add(series);
-        this.#wake.resolve();
+        this.#bell.ring();
     }
 
     /** Sends what waits, for at most `timeoutMs` (default 2 s), and ends. */
@@ -133,15 +134,10 @@ export class EventRecorder implements AsyncDisposable {
         while (!signal.aborted) {
             await this.#sendNext(signal);
             if (this.#queue.size > 0 || signal.aborted) continue;
-            this.#wake = Promise.withResolvers();
             const seriesWriteMs = this.#options.seriesWriteMs ?? 30_000;
-            // Slept in slices of the writing period, so that series that grew are found without a timer each.
-            const nap = new AbortController();
-            const slept = sleep(seriesWriteMs, AbortSignal.any([signal, nap.signal]), this.#clock).catch(
-                () => undefined,
-            );
-            await Promise.race([this.#wake.promise, slept]);
-            nap.abort();
+            this.#bell.clear();
+            // In slices of the writing period, so that series that grew are found without a timer each.
+            await this.#bell.wait({ ms: seriesWriteMs, signal });
             await this.#delay(signal);
             this.#queueGrown(seriesWriteMs);
         }
