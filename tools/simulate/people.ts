@@ -187,25 +187,34 @@ function templateOf(name: string, annotations: Readonly<Record<string, string>> 
     };
 }
 
+interface Workload {
+    readonly namespace: string;
+    readonly name: string;
+    /** Of its Pods. */
+    readonly annotations: Readonly<Record<string, string>> | undefined;
+    readonly spec: object;
+}
+
+async function createWorkload(
+    world: World,
+    kind: "Deployment" | "StatefulSet",
+    { namespace, name, annotations, spec }: Workload,
+): Promise<void> {
+    const body = {
+        apiVersion: "apps/v1",
+        kind,
+        metadata: { name, namespace },
+        spec: { ...spec, selector: { matchLabels: { app: name } }, template: templateOf(name, annotations) },
+    };
+    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s`, body);
+}
+
 export async function createDeployment(world: World, random: Random): Promise<void> {
     const [name, namespace] = [`dep-${random.below(3)}`, namespaceOf(random)];
     const annotations = annotationsOf(world, random, namespace, "deployment");
     const replicas = annotations?.[podIpsAnnotation] === undefined ? random.below(4) : 1;
-    const spec = {
-        ...{
-            replicas,
-            strategy: { type: "Recreate" },
-            selector: { matchLabels: { app: name } },
-        },
-        template: templateOf(name, annotations),
-    };
-    const body = {
-        apiVersion: "apps/v1",
-        kind: "Deployment",
-        metadata: { name, namespace },
-        spec,
-    };
-    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/deployments`, body);
+    const spec = { replicas, strategy: { type: "Recreate" } };
+    await createWorkload(world, "Deployment", { namespace, name, annotations, spec });
 }
 
 export async function scaleDeployment(world: World, random: Random): Promise<void> {
@@ -231,21 +240,11 @@ export async function createSet(world: World, random: Random): Promise<void> {
     if (isInherited) world.counters.count("set.ofNamespace");
     const annotations = isInherited ? undefined : wishes(world, random);
     const spec = {
-        ...{
-            replicas: random.below(5),
-            serviceName: name,
-            selector: { matchLabels: { app: name } },
-        },
-        template: templateOf(name, annotations),
+        replicas: random.below(5),
+        serviceName: name,
         ...(random.chance(0.3) && { ordinals: { start: random.below(3) } }),
     };
-    const body = {
-        apiVersion: "apps/v1",
-        kind: "StatefulSet",
-        metadata: { name, namespace },
-        spec,
-    };
-    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, body);
+    await createWorkload(world, "StatefulSet", { namespace, name, annotations, spec });
 }
 
 export async function scaleSet(world: World, random: Random): Promise<void> {
