@@ -33,10 +33,21 @@ export interface Run {
 /** A pause between answers is a loss from here on; the pings are 200 ms apart, and the machine is busy. */
 const lossMs = 700;
 
-/** The longest pause that began in the time of one of the strikes. */
-export function longestLoss(gaps: readonly Gap[], strikes: readonly Strike[]): number {
-    const during = gaps.filter(({ from, to }) => strikes.some((strike) => from < strike.to && to > strike.from));
-    return during.reduce((longest, { ms }) => Math.max(longest, ms), 0);
+/** The strike in whose time most of a pause lies: one that begins when the one before has ended has the longer part. */
+function causeOf(gap: Gap, all: readonly Strike[]): Strike | undefined {
+    const shared = (strike: Strike): number => Math.min(gap.to, strike.to) - Math.max(gap.from, strike.from);
+    return all
+        .filter((strike) => shared(strike) > 0)
+        .reduce<Strike | undefined>(
+            (most, strike) => (most === undefined || shared(strike) > shared(most) ? strike : most),
+            undefined,
+        );
+}
+
+/** The longest pause that has one of these strikes, of all that there were, as its cause. */
+export function longestLoss(gaps: readonly Gap[], of: readonly Strike[], all: readonly Strike[]): number {
+    const theirs = gaps.filter((gap) => of.some((strike) => strike === causeOf(gap, all)));
+    return theirs.reduce((longest, { ms }) => Math.max(longest, ms), 0);
 }
 
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
@@ -65,7 +76,7 @@ export function report({ bridging, seconds: took, strikes, churn, checks, ways, 
         ...names.map((name) => {
             const of = strikes.filter(({ fault }) => fault === name);
             const again = of.map(({ ended, wellAgain }) => (wellAgain === undefined ? Infinity : wellAgain - ended));
-            const losses = lossOf.map((gaps) => longestLoss(gaps, of));
+            const losses = lossOf.map((gaps) => longestLoss(gaps, of, strikes));
             return row(
                 name,
                 of.length,

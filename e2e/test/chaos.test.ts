@@ -90,14 +90,17 @@ describe("losses", () => {
         ]);
     });
 
-    it("belong to the faults in whose time they are", () => {
+    it("belong to the fault in whose time most of them lies", () => {
         const strike = (from: number, to: number) => ({ fault: "f", node: "n", from, ended: from, wellAgain: to, to });
         const gaps = [
             { from: 100, to: 1_100, ms: 1_000 },
             { from: 9_900, to: 14_000, ms: 4_100 },
         ];
-        expect(longestLoss(gaps, [strike(0, 5_000)])).toBe(1_000);
-        expect(longestLoss(gaps, [strike(0, 5_000), strike(10_000, 12_000)])).toBe(4_100);
-        expect(longestLoss(gaps, [strike(5_000, 9_000)])).toBe(0);
+        const all = [strike(0, 5_000), strike(5_000, 10_000), strike(10_000, 12_000)] as const;
+        const [first, second, third] = all;
+        expect(longestLoss(gaps, [first], all)).toBe(1_000);
+        expect(longestLoss(gaps, [first, third], all)).toBe(4_100);
+        expect(longestLoss(gaps, [second], all)).toBe(0);
+        expect(longestLoss(gaps, [strike(20_000, 30_000)], all)).toBe(0);
     });
 });
