@@ -3,18 +3,22 @@ import { Background, eventually, run } from "../fixture/run.ts";
 /** Who says on the wire that an address is its own, and when (milliseconds as Date.now() counts). */
 export interface Speech {
     readonly at: number;
+    /** Whose NIC the frame left: two Pods with one IPv4 address have one MAC address, as that is made of it. */
+    readonly node: string;
     /** 0 has no tag. */
     readonly vlan: number;
     readonly address: string;
     readonly mac: string;
+    /** Nobody had asked: a Pod that is new here says so of its addresses (RFC 5227 section 2.3, RFC 4861 section 7.2.6). */
+    readonly announces: boolean;
 }
 
 /** Two that spoke for one address in turn: the first again after the second. */
 export interface Quarrel {
     readonly vlan: number;
     readonly address: string;
-    readonly macs: readonly [string, string];
-    readonly at: number;
+    /** Node and MAC address of each, and when it spoke: the first before, the second, and the first again. */
+    readonly said: readonly { readonly by: string; readonly at: number }[];
 }
 
 /**
@@ -24,20 +28,23 @@ export interface Quarrel {
 const neighbours = "arp or (icmp6 and ip6[40] >= 135 and ip6[40] <= 136)";
 const filter = `${neighbours} or (vlan and (${neighbours}))`;
 
-/** Listens to neighbour discovery on the NIC of a Node, in and out, from the machine that the Node's container runs on. */
+/** Listens to neighbour discovery that leaves the NIC of a Node, from the machine that the Node's container runs on. */
 export class WireListener extends Background {
-    private constructor(pid: string, device: string) {
+    readonly #node: string;
+
+    private constructor(node: string, pid: string, device: string) {
         // by default a place in the kernel's ring is so large that there are eight of them
         const ring = ["-s", "256", "-B", "4096", "--immediate-mode"];
         super("nsenter", [
             ...["-t", pid, "-n", "tcpdump", "-Z", "root", "-i", device, ...ring],
-            ...["-e", "-nn", "-tt", "-l", filter],
+            ...["-Q", "out", "-e", "-nn", "-tt", "-l", filter],
         ]);
+        this.#node = node;
     }
 
     static async on(node: string, device: string): Promise<WireListener> {
         const pid = (await run("docker", ["inspect", "--format", "{{.State.Pid}}", node])).trim();
-        const listener = new WireListener(pid, device);
+        const listener = new WireListener(node, pid, device);
         await eventually(`tcpdump listens on ${node}`, () =>
             Promise.resolve(listener.output.includes("listening on") || undefined),
         );
@@ -45,12 +52,12 @@ export class WireListener extends Background {
     }
 
     get speeches(): readonly Speech[] {
-        return this.output.split("\n").flatMap((line) => readSpeech(line) ?? []);
+        return this.output.split("\n").flatMap((line) => readSpeech(this.#node, line) ?? []);
     }
 }
 
 /** Reads a line of tcpdump; undefined for frames by which nobody says that an address is its own. */
-export function readSpeech(line: string): Speech | undefined {
+export function readSpeech(node: string, line: string): Speech | undefined {
     const [, seconds, mac = ""] = /^(\d+\.\d+) ([0-9a-f:]{17}) > /.exec(line) ?? [];
     if (seconds === undefined) return undefined;
     const address =
@@ -60,32 +67,38 @@ export function readSpeech(line: string): Speech | undefined {
         / ([0-9a-f:]+) > [0-9a-f:]+: ICMP6, neighbor solicitation/.exec(line)?.[1];
     // who asks whether an address is free has none yet (RFC 5227 section 1.1, RFC 4862 section 5.4)
     if (address === undefined || address === "0.0.0.0" || address === "::") return undefined;
-    return { at: Number(seconds) * 1000, vlan: Number(/: vlan (\d+),/.exec(line)?.[1] ?? 0), address, mac };
+    const vlan = Number(/: vlan (\d+),/.exec(line)?.[1] ?? 0);
+    const announces = line.includes(`who-has ${address} tell ${address},`) || / > ff02::1: .* advertisement/.test(line);
+    return { at: Number(seconds) * 1000, node, vlan, address, mac, announces };
 }
 
-/** What is seen of one frame on two Nodes may differ by less than this. */
-const sameFrameMs = 50;
+/** What a Pod sent that has just ended may leave so much later. */
+const onItsWayMs = 50;
 
 /**
- * Quarrels among what was heard. That an address goes from one MAC address to another is no quarrel: a Pod ends and the
- * next one gets it, or it moves. That the first comes back after the second has spoken is one, since each Pod has a MAC
- * address of its own.
+ * Quarrels among what was heard. That an address goes from one to the next is no quarrel: a Pod ends and another one gets
+ * it, or it moves. That the first comes back after the second has spoken is one, unless it announces itself as a new Pod does.
  */
 export function findQuarrels(heard: readonly Speech[]): readonly Quarrel[] {
     const quarrels: Quarrel[] = [];
-    const holders = new Map<string, Map<string, number>>();
-    for (const { at, vlan, address, mac } of heard.toSorted((one, other) => one.at - other.at)) {
-        const key = `${vlan} ${address}`;
-        const last = holders.get(key) ?? new Map<string, number>();
-        holders.set(key, last);
-        const before = last.get(mac);
-        if (before !== undefined) {
-            const rival = [...last].find(
-                ([other, spoke]) => other !== mac && spoke > before && at - spoke > sameFrameMs,
-            );
-            if (rival !== undefined) quarrels.push({ vlan, address, macs: [mac, rival[0]], at });
+    const speakers = new Map<string, Map<string, number>>();
+    for (const { at, node, vlan, address, mac, announces } of heard.toSorted((one, other) => one.at - other.at)) {
+        const [key, by] = [`${vlan} ${address}`, `${node} ${mac}`];
+        const last = speakers.get(key) ?? new Map<string, number>();
+        speakers.set(key, last);
+        const before = last.get(by);
+        if (before !== undefined && !announces) {
+            const rival = [...last].find(([other, spoke]) => other !== by && spoke > before && at - spoke > onItsWayMs);
+            if (rival !== undefined) {
+                const said = [
+                    { by, at: before },
+                    { by: rival[0], at: rival[1] },
+                    { by, at },
+                ];
+                quarrels.push({ vlan, address, said });
+            }
         }
-        last.set(mac, at);
+        last.set(by, at);
     }
     return quarrels;
 }

@@ -13,30 +13,40 @@ describe("what is said on the wire", () => {
         {
             what: "an ARP request",
             line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 tell 10.0.0.1, length 28`,
-            speech: { at, vlan: 0, address: "10.0.0.1", mac },
+            says: { address: "10.0.0.1" },
         },
         {
             what: "an ARP reply with a tag",
             line: `${head} 802.1Q (0x8100), length 46: vlan 2, p 0, ethertype ARP (0x0806), Reply 10.0.0.1 is-at ${mac}, length 28`,
-            speech: { at, vlan: 2, address: "10.0.0.1", mac },
+            says: { address: "10.0.0.1", vlan: 2 },
         },
         {
             what: "an ARP request sent to one MAC address",
             line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 (02:00:00:00:00:02) tell 10.0.0.1, length 28`,
-            speech: { at, vlan: 0, address: "10.0.0.1", mac },
+            says: { address: "10.0.0.1" },
         },
         {
-            what: "a neighbour advertisement",
-            line: `${head} IPv6 (0x86dd), length 86: fd00::1 > ff02::1: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
-            speech: { at, vlan: 0, address: "fd00::1", mac },
+            what: "an ARP announcement",
+            line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.1 tell 10.0.0.1, length 28`,
+            says: { address: "10.0.0.1", announces: true },
+        },
+        {
+            what: "a neighbour advertisement that was asked for",
+            line: `${head} IPv6 (0x86dd), length 86: fd00::1 > fd00::2: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
+            says: { address: "fd00::1" },
+        },
+        {
+            what: "one that nobody asked for, with a tag",
+            line: `${head} 802.1Q (0x8100), length 90: vlan 3, p 0, ethertype IPv6 (0x86dd), fd00::1 > ff02::1: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
+            says: { address: "fd00::1", vlan: 3, announces: true },
         },
         {
             what: "a neighbour solicitation",
             line: `${head} IPv6 (0x86dd), length 86: fd00::1 > ff02::1:ff00:2: ICMP6, neighbor solicitation, who has fd00::2, length 32`,
-            speech: { at, vlan: 0, address: "fd00::1", mac },
+            says: { address: "fd00::1" },
         },
-    ])("is read from $what", ({ line, speech }) => {
-        expect(readSpeech(line)).toEqual(speech);
+    ])("is read from $what", ({ line, says }) => {
+        expect(readSpeech("n1", line)).toEqual({ at, node: "n1", vlan: 0, mac, announces: false, ...says });
     });
 
     it.each([
@@ -45,25 +55,48 @@ describe("what is said on the wire", () => {
         `${head} IPv4 (0x0800), length 98: 10.0.0.1 > 10.0.0.2: ICMP echo request, id 1, seq 1, length 64`,
         "listening on eth0, link-type EN10MB (Ethernet), snapshot length 256 bytes",
     ])("is nothing in %s", (line) => {
-        expect(readSpeech(line)).toBeUndefined();
+        expect(readSpeech("n1", line)).toBeUndefined();
     });
 
-    const say = (time: number, from: string, vlan = 0): Speech => ({ at: time, vlan, address: "10.0.0.1", mac: from });
+    const say = (time: number, mac: string, more: Partial<Speech> = {}): Speech => ({
+        ...{ at: time, node: "n1", vlan: 0, address: "10.0.0.1", mac, announces: false },
+        ...more,
+    });
+    const announces = { announces: true };
 
     it("is no quarrel when an address goes from one to the next, in each VLAN", () => {
-        expect(findQuarrels([say(0, "a"), say(500, "a"), say(1_000, "b"), say(2_000, "b"), say(3_000, "c")])).toEqual(
-            [],
-        );
-        expect(findQuarrels([say(0, "a", 2), say(500, "b", 3), say(1_000, "a", 2)])).toEqual([]);
+        const inTurn = [say(0, "a"), say(500, "a"), say(1_000, "b"), say(2_000, "b"), say(3_000, "c")];
+        expect(findQuarrels(inTurn)).toEqual([]);
+        const [two, three] = [{ vlan: 2 }, { vlan: 3 }];
+        expect(findQuarrels([say(0, "a", two), say(500, "b", three), say(1_000, "a", two)])).toEqual([]);
     });
 
-    it("is no quarrel when two Nodes see one frame at different times", () => {
+    it("is no quarrel when a frame of the first was on its way", () => {
         expect(findQuarrels([say(0, "a"), say(10, "b"), say(12, "a")])).toEqual([]);
     });
 
     it("is a quarrel when the first speaks again after the second, in whatever order it was heard", () => {
-        const quarrel = { vlan: 0, address: "10.0.0.1", macs: ["a", "b"], at: 2_000 };
-        expect(findQuarrels([say(2_000, "a"), say(0, "a"), say(1_000, "b")])).toEqual([quarrel]);
+        const quarrel = (first: string, second: string) => ({
+            ...{ vlan: 0, address: "10.0.0.1" },
+            said: [
+                { by: first, at: 0 },
+                { by: second, at: 1_000 },
+                { by: first, at: 2_000 },
+            ],
+        });
+        expect(findQuarrels([say(2_000, "a"), say(0, "a"), say(1_000, "b")])).toEqual([quarrel("n1 a", "n1 b")]);
+        const elsewhere = { node: "n2" };
+        expect(findQuarrels([say(0, "a"), say(1_000, "a", elsewhere), say(2_000, "a")])).toEqual([
+            quarrel("n1 a", "n2 a"),
+        ]);
+    });
+
+    it("is no quarrel when the first comes back as a new Pod, but when the second goes on then", () => {
+        const back = [say(0, "a"), say(1_000, "b"), say(2_000, "a", announces), say(2_100, "a")];
+        expect(findQuarrels(back)).toEqual([]);
+        expect(findQuarrels([...back, say(3_000, "b")])).toMatchObject([
+            { said: [{ by: "n1 b" }, { by: "n1 a" }, {}] },
+        ]);
     });
 });
 
