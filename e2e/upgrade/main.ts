@@ -29,6 +29,8 @@ const modeValues: Readonly<Record<Mode, readonly string[]>> = {
 
 const helmMs = 300_000;
 const [first = "", second = ""] = workers;
+const clock = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
+const between = (from: number, to: number): string => `from ${clock(from)} to ${clock(to)}`;
 const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -114,6 +116,8 @@ async function step(name: string, ways: readonly Watched[], change: () => Promis
             .filter(({ to }) => to > begin)
             .map((gap) => ({ way: way.name, nodes, gap })),
     );
+    for (const { node, from, to } of away) say(`  no agent on ${node} ${between(from, to)}`);
+    for (const { way, gap } of losses) say(`  no answer on ${way} ${between(gap.from, gap.to)}`);
     const longest = losses.toSorted((one, other) => other.gap.ms - one.gap.ms)[0];
     return {
         name,
@@ -122,7 +126,7 @@ async function step(name: string, ways: readonly Watched[], change: () => Promis
         on: longest?.way ?? "",
         unexplained: losses
             .filter(({ gap, nodes }) => !isExplained(gap, away, nodes))
-            .map(({ way, gap }) => `${way}: ${gap.ms} ms from ${new Date(gap.from).toISOString()}`),
+            .map(({ way, gap }) => `${way} ${between(gap.from, gap.to)}`),
         awayMs: Math.max(0, ...away.map(({ from, to }) => to - from)),
     };
 }
@@ -185,7 +189,6 @@ class Trial {
         } catch (error) {
             this.problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
         }
-        say(`  ${JSON.stringify(done)}`);
     }
 
     #pools(mode: Mode): Promise<TestPools | undefined> {
