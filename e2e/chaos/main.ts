@@ -1,8 +1,8 @@
-import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { allNodes, getJson, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
+import { writeReport } from "../fixture/written.ts";
 import { Churn } from "./churn.ts";
 import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
 import { Observer } from "./observer.ts";
@@ -211,10 +211,7 @@ async function main(): Promise<number> {
     const seconds = Math.round((end - begin) / 1_000);
     const text = report({ bridging: values.bridging, seconds, strikes, churn, checks, ways: stage.ways, end });
     process.stdout.write(`\n${text}\nrestarts:\n${restarts}\n`);
-    if (values.write) {
-        const file = `../../docs/benchmarks/chaos-${values.bridging ? "bridging" : "overlay"}.md`;
-        await writeFile(new URL(file, import.meta.url), text);
-    }
+    if (values.write) await writeReport(`chaos-${values.bridging ? "bridging" : "overlay"}`, text);
     for (const one of [...listeners, ...stage.ways]) await one[Symbol.asyncDispose]();
     await stage.namespace[Symbol.asyncDispose]();
     if (churn.passingPool !== undefined) await kubectl(["delete", "ippool", "--ignore-not-found", churn.passingPool]);

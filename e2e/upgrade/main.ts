@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
 import { clusterName, getJson, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
@@ -7,6 +6,7 @@ import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { run } from "../fixture/run.ts";
 import { plugRouter, poolRanges, poolsOf } from "../fixture/vlan-router.ts";
 import { WatchedWay, type Gap } from "../fixture/watched-way.ts";
+import { writeReport } from "../fixture/written.ts";
 import { AgentWatch, type Away } from "./agent-watch.ts";
 
 /** A release, and what its users have switched on. */
@@ -289,5 +289,5 @@ for (const release of releases) {
 }
 const text = report(trial.steps, trial.problems);
 process.stdout.write(`\n${text}\n`);
-if (options.write) await writeFile(new URL("../../docs/benchmarks/upgrade.md", import.meta.url), `${text}\n`);
+if (options.write) await writeReport("upgrade", text);
 process.exitCode = trial.problems.length === 0 ? 0 : 1;
