@@ -145,7 +145,7 @@ describe("bridged Pods", () => {
         // kubelet makes their sandboxes anew, and a plain Pod may get other addresses then
         const roles = { clients, near, far } as const;
         const names = Object.values(roles).flatMap((pods) => kinds.map((kind) => pods[kind].name));
-        const again = await eventually("its Pods run again", () => namespace.ready([...names, "web-0"]), 230_000);
+        const again = await eventually("its Pods run again", () => namespace.ready([...names, "web-0"]), 120_000);
         const podNamed = (name: string): TestPod => {
             const pod = again.find((one) => one.name === name);
             if (pod === undefined) throw new Error(`${name} does not run`);
