@@ -123,3 +123,8 @@ kubeconfig_of() {
         printf '%s\n' "$CACHE/kubeconfig-$1"
     fi
 }
+
+# import_images NODE ARCHIVE: a Node skips the layers that it has.
+import_images() {
+    docker exec -i "$1" ctr --namespace k8s.io images import --digests --snapshotter overlayfs - <"$2"
+}

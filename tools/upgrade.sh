@@ -22,7 +22,7 @@ load_releases() {
     local node release
     for release in "${releases[@]}"; do
         for node in $("$KIND_BIN/kind" get nodes --name "$cluster"); do
-            docker exec -i "$node" ctr --namespace k8s.io images import --digests --snapshotter overlayfs - <"${release#*=}/images.tar"
+            import_images "$node" "${release#*=}/images.tar"
         done
     done
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { helmUpgrade, nodeObject, waitForAgents, workers } from "../fixture/cluster.ts";
+import { helmRollback, helmUpgrade, nodeObject, workers } from "../fixture/cluster.ts";
 import { Outside } from "../fixture/outside.ts";
 import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -65,8 +65,7 @@ describe("traffic to the outside", () => {
             await eventually("masquerading ends", async () => ((await seenBy("IPv4")) === pod.ip4 ? true : undefined));
             expect(await seenBy("IPv6")).toBe(pod.ip6);
         } finally {
-            await run("helm", ["rollback", "antrea", "--namespace", "kube-system", "--wait"], { timeoutMs: 200_000 });
-            await waitForAgents();
+            await helmRollback();
         }
         const addresses = (await nodeObject(pod.node)).status.addresses.map(({ address }) => address);
         expect(addresses).toContain(await eventually("masquerading is back", async () => seenBy("IPv4")));

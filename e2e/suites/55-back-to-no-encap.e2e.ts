@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
+    helmRollback,
     helmUpgrade,
     kubectl,
     nodesFromWorker,
     shellOnNode,
     systemNamespace,
-    waitForAgents,
     allNodes,
 } from "../fixture/cluster.ts";
 import { cellOf, explore, families, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
 import { noEncap, setMode, settled } from "../fixture/modes.ts";
-import { eventually, run } from "../fixture/run.ts";
+import { eventually } from "../fixture/run.ts";
 import { home, plugUnderlay, transportInterface, unplugUnderlay } from "../fixture/underlay.ts";
 
 describe("a tunnel type that this OVS has not", () => {
@@ -34,8 +34,7 @@ describe("a tunnel type that this OVS has not", () => {
             expect(lines.join("\n")).toMatch(/tunnelType/);
             expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(1);
         } finally {
-            await run("helm", ["rollback", "antrea", "--namespace", systemNamespace, "--wait"], { timeoutMs: 200_000 });
-            await waitForAgents();
+            await helmRollback();
         }
         await settled({ trafficEncapMode: "hybrid", tunnelType: "geneve" }, home);
     });

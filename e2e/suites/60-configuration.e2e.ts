@@ -1,18 +1,10 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { helmUpgrade, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
-import { eventually, run } from "../fixture/run.ts";
-
-const helm = (args: readonly string[], timeoutMs = 200_000): Promise<string> =>
-    run("helm", [...args, "--namespace", systemNamespace], { timeoutMs });
+import { helmRollback, helmUpgrade, kubectl, systemNamespace } from "../fixture/cluster.ts";
+import { eventually } from "../fixture/run.ts";
 
 describe("configuration", () => {
-    const rollBack = async (): Promise<void> => {
-        await helm(["rollback", "antrea", "--wait"]);
-        await waitForAgents();
-    };
-
     describe("of the agent", () => {
-        afterEach(rollBack, 240_000);
+        afterEach(() => helmRollback(), 240_000);
 
         it("that is wrong leaves a Pod that is not ready and says key, value and rule in its log", async () => {
             // the schema of the chart would refuse it; extra arguments are the user's own

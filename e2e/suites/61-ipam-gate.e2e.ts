@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPrefix } from "../fixture/addresses.ts";
-import { apply, kubectl, nodeObject, systemNamespace, systemPod, waitForAgents, workers } from "../fixture/cluster.ts";
+import { apply, helmRollback, kubectl, nodeObject, systemNamespace, systemPod, workers } from "../fixture/cluster.ts";
 import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam } from "../fixture/ipam.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -79,10 +79,7 @@ describe("the feature gate AntreaIPAM", () => {
         const claims = await claimsOf("e2e-gate");
         expect(claims.map(({ metadata }) => metadata.name)).toEqual([pooled.ip4]);
 
-        await run("helm", ["rollback", "antrea", off, "--namespace", systemNamespace, "--wait"], {
-            timeoutMs: 200_000,
-        });
-        await waitForAgents();
+        await helmRollback({ revision: off });
         expect(await claimsOf("e2e-gate")).toEqual(claims);
         expect(await kubectl(["get", "deployment,validatingwebhookconfiguration", "-A", "-o", "name"])).not.toMatch(
             /antrea-webhook|validatingwebhookconfiguration.*antrea/,

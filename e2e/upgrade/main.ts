@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
-import { clusterName, getJson, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
+import { clusterName, getJson, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { run } from "../fixture/run.ts";
@@ -39,12 +39,6 @@ async function install(chart: string, tag: string, mode: Mode): Promise<void> {
     const set = modeValues[mode].flatMap((value) => ["--set", value]);
     const command = [`CHART=${chart}`, `TAG=${tag}`, "tools/cluster/install-chart.sh", clusterName, ...set];
     await run("env", command, { timeoutMs: helmMs + 10_000 });
-    await waitForAgents(180);
-}
-
-async function rollBack(): Promise<void> {
-    const rest = ["--namespace", systemNamespace, "--wait", "--timeout", `${helmMs / 1000}s`];
-    await run("helm", ["rollback", "antrea", ...rest], { timeoutMs: helmMs + 10_000 });
     await waitForAgents(180);
 }
 
@@ -169,7 +163,7 @@ class Trial {
         await this.#changed(`${release.name} to this one`, mode, ways, () =>
             install(process.env["E2E_CHART"] ?? "charts/antrea", "dev", mode),
         );
-        await this.#changed(`back to ${release.name}`, mode, ways, () => rollBack());
+        await this.#changed(`back to ${release.name}`, mode, ways, () => helmRollback({ timeoutMs: helmMs }));
         await stack.disposeAsync();
         await this.#namespace.delete(...this.#names);
         this.#names = [];

@@ -21,12 +21,12 @@ for image in "$@"; do
 done
 [ ${#load[@]} -gt 0 ] || exit 0
 
-# One archive for all of them; a Node skips the layers that it has.
+# One archive for all of them.
 load_images() {
     local node pids=()
     docker save -o "$work/images.tar" "${load[@]}"
     for node in "${nodes[@]}"; do
-        docker exec -i "$node" ctr --namespace k8s.io images import --digests --snapshotter overlayfs - <"$work/images.tar" &
+        import_images "$node" "$work/images.tar" &
         pids+=($!)
     done
     for node in "${pids[@]}"; do wait "$node"; done

@@ -116,6 +116,31 @@ export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Sn
     };
 }
 
+/**
+ * The snapshot with what changed on its link between two later ones: the kernel makes other changes when a link is
+ * renamed, to labels and neighbours.
+ */
+export function changed(snapshot: Snapshot, before: Snapshot, now: Snapshot): Snapshot {
+    const { addresses, routes, neighbours, altNames } = renewed(aged(snapshot, now.takenAt), now.addresses);
+    const unlabelled = now.addresses.map(({ label: _, ...address }): MovedAddress => address);
+    return {
+        takenAt: now.takenAt,
+        addresses: followed(addresses, before.addresses, unlabelled, addressKey),
+        routes: followed(routes, before.routes, now.routes, routeText),
+        neighbours: followed(neighbours, before.neighbours, now.neighbours, ({ ip }) => formatIp(ip)),
+        altNames,
+    };
+}
+
+/** What came between two lists is added, and what went is left out. */
+function followed<T>(list: readonly T[], before: readonly T[], now: readonly T[], keyOf: (one: T) => string): T[] {
+    const [was, is] = [new Set(before.map(keyOf)), new Set(now.map(keyOf))];
+    return [
+        ...list.filter((one) => is.has(keyOf(one)) || !was.has(keyOf(one))),
+        ...now.filter((one) => !was.has(keyOf(one))),
+    ];
+}
+
 /** True if the link is of use to the Node: an address that others can reach. */
 export function hasGlobalAddress(addresses: readonly Pick<MovedAddress, "scope">[]): boolean {
     return addresses.some(({ scope }) => scope < RouteScope.LINK);

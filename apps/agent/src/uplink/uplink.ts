@@ -11,7 +11,16 @@ import { physicalNameOf } from "./names.ts";
 import { readNicSettings } from "./nic-settings.ts";
 import { OwnPorts } from "./own-ports.ts";
 import { placeAddresses, placeRoutes, routesOf } from "./place.ts";
-import { aged, gatewaysOf, hasGlobalAddress, sameSnapshot, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import {
+    aged,
+    changed,
+    gatewaysOf,
+    hasGlobalAddress,
+    refuseRoutes,
+    sameSnapshot,
+    takeSnapshot,
+    type Snapshot,
+} from "./snapshot.ts";
 import { suitableNic } from "./suitable.ts";
 import { SwitchOver } from "./switch-over.ts";
 import {
@@ -218,16 +227,21 @@ export class Uplink {
         const here = await this.#whereabouts();
         signal.throwIfAborted();
         const nic = readNicSettings(link);
-        const saved = await takeSnapshot(netlink, link, uptime());
-        const entry: JournalEntry = { step: "save", ...here, name, physicalName, nic, saved };
-        await this.#journal.make("save", entry, () => Promise.resolve());
+        const first = await takeSnapshot(netlink, link, uptime());
+        const begun: JournalEntry = { step: "save", ...here, name, physicalName, nic, saved: first };
+        await this.#journal.make("save", begun, () => Promise.resolve());
 
-        await this.#journal.make("rename", entry, async () => {
-            if (!(await renameLink(netlink, link, physicalName, nic))) return;
-            await placeAddresses(netlink, link.index, saved.addresses);
-            await placeRoutes(netlink, link.index, saved.routes);
-            await endIpv6(netlink, { ...link, name: physicalName }, nic, saved.addresses);
+        const { saved, renamed } = await this.#journal.make("rename", begun, async () => {
+            // The disk may have taken its time.
+            const saved = await takeSnapshot(netlink, link, uptime());
+            if (await renameLink(netlink, link, physicalName, nic)) {
+                await placeAddresses(netlink, link.index, saved.addresses);
+                await placeRoutes(netlink, link.index, saved.routes);
+                await endIpv6(netlink, { ...link, name: physicalName }, nic, saved.addresses);
+            }
+            return { saved, renamed: await takeSnapshot(netlink, link, uptime()) };
         });
+        const entry: JournalEntry = { ...begun, saved };
         signal.throwIfAborted();
 
         const host = await this.#journal.make("host-port", entry, async () => {
@@ -240,9 +254,13 @@ export class Uplink {
         await this.#journal.make("uplink-port", entry, () => this.#ownPorts.makeUplink(physicalName, signal));
         signal.throwIfAborted();
 
-        await this.#journal.make("switch", entry, () => this.#switchOver.run(entry, host, saved));
-        const moved: JournalEntry = { ...entry, hostIndex: host.index };
-        this.#seen = { snapshot: saved, index: host.index };
+        const latest = await this.#journal.make("switch", entry, async () => {
+            const snapshot = await this.#latest({ ...link, name: physicalName }, saved, renamed);
+            await this.#switchOver.run(entry, host, snapshot);
+            return snapshot;
+        });
+        const moved: JournalEntry = { ...entry, hostIndex: host.index, saved: latest };
+        this.#seen = { snapshot: latest, index: host.index };
 
         const { checkTimeoutMs } = this.#options;
         const isConfirmed = await this.#journal.make("confirm", moved, () =>
@@ -257,9 +275,19 @@ export class Uplink {
             );
         }
         await this.#journal.make("bridged", moved, () => Promise.resolve());
-        const addresses = saved.addresses.map(({ ip }) => formatIp(ip));
+        const addresses = latest.addresses.map(({ ip }) => formatIp(ip));
         this.#logger.info("the NIC is the uplink of the bridge", { nic: name, renamedTo: physicalName, addresses });
         return (this.#state = bridged(moved));
+    }
+
+    /**
+     * What was saved with what changed on the NIC since it was renamed: OVS and the disk may have taken their time. A
+     * program that watches links may have taken its addresses away with its name; then only what was saved counts.
+     */
+    async #latest(link: Link, saved: Snapshot, renamed: Snapshot): Promise<Snapshot> {
+        await refuseRoutes(this.#netlink, link);
+        const now = await takeSnapshot(this.#netlink, link, uptime());
+        return hasGlobalAddress(now.addresses) ? changed(saved, renamed, now) : saved;
     }
 
     /** A host port that OVS made anew becomes what the last one was. */

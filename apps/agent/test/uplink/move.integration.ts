@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { Point } from "./support/input.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 
 const limitMs = 2_000;
@@ -59,6 +60,44 @@ describe("the move", () => {
         node.ip("addr", "del", "10.99.0.4/24", "dev", "eth0");
         node.ip("route", "del", "198.18.5.0/24");
         expect(node.truth()).toEqual(before);
+    });
+
+    describe("while OVS and the disk take their time", () => {
+        const points: readonly Point[] = [
+            { step: "rename", moment: "before" },
+            { step: "host-port", moment: "written" },
+            { step: "switch", moment: "written" },
+        ];
+
+        it.each(points)("takes along what changes on the NIC: $step, $moment", async (pause) => {
+            const { go } = await node.pause({ actions: ["connect"], pause });
+            const nic = pause.step === "rename" ? "eth0" : "eth0~";
+            node.ip("addr", "add", "10.99.0.4/24", "dev", nic);
+            node.ip("route", "add", "198.18.5.0/24", "via", "10.99.0.1");
+            const old = ["100.64.0.0/10", "via", "inet6", "fe80::99", "dev"];
+            node.ip("route", "del", ...old, nic);
+            expect((await go()).said).toMatchObject([{ kind: "paused" }, { kind: "bridged" }]);
+            expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
+            expect(node.ip("route", "show", "100.64.0.0/10")).toBe("");
+            expect(node.ip("addr", "show", "dev", "eth0")).toContain("inet 10.99.0.4/24");
+
+            await node.run({ actions: ["recover", "restore"] });
+            expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
+            node.ip("addr", "del", "10.99.0.4/24", "dev", "eth0");
+            node.ip("route", "del", "198.18.5.0/24");
+            node.ip("route", "add", ...old, "eth0");
+            expect(node.truth()).toEqual(before);
+        });
+
+        it("is undone with the reason when a route comes that cannot be moved", async () => {
+            const { go } = await node.pause({ actions: ["connect"], pause: { step: "switch", moment: "written" } });
+            const hops = ["1", "3"].flatMap((last) => ["nexthop", "via", `10.99.0.${last}`, "dev", "eth0~"]);
+            node.ip("route", "add", "198.18.5.0/24", ...hops);
+            const { said } = await go();
+            expect(said).toMatchObject([{ kind: "paused" }, { kind: "rolledBack", name: "eth0" }]);
+            expect(said[1]).toHaveProperty("reason", expect.stringContaining("route 198.18.5.0/24"));
+            expect(node.truth()).toEqual(before);
+        });
     });
 
     it("is made on a kernel that renames no link that is up", async () => {

@@ -4,6 +4,7 @@ import { isPhysicalNameOf, nicNameOf, physicalNameOf } from "../../src/uplink/na
 import {
     addressText,
     aged,
+    changed,
     gatewaysOf,
     hasGlobalAddress,
     renewed,
@@ -69,6 +70,28 @@ describe("a snapshot", () => {
         ["another name was given", { altNames: ["lan"] }, false],
     ])("is the same to the journal: %s", (_, change, same) => {
         expect(sameSnapshot(leased, { ...leased, ...change })).toBe(same);
+    });
+
+    it("follows what changed between two later ones, and keeps what it alone has", () => {
+        const other: MovedAddress = { ...address, ip: parseIp("10.0.0.3"), label: "eth0~" };
+        const way: MovedRoute = { ...route, dst: parsePrefix("198.18.0.0/15") };
+        // renamed: without the label, and the neighbours forgotten
+        const renamed = {
+            ...leased,
+            takenAt: 1010,
+            addresses: [{ ...leaseOf(40, 90), label: "eth0~" }],
+            neighbours: [],
+        };
+        const now = { ...renamed, takenAt: 1020, addresses: [...renamed.addresses, other], routes: [way] };
+        expect(changed(leased, renamed, renamed)).toEqual({
+            ...leased,
+            ...{ takenAt: 1010, addresses: [leaseOf(40, 90)], routes: [{ ...learned, expiresSeconds: 50 }] },
+        });
+        const { label: _, ...unlabelled } = other;
+        expect(changed(leased, renamed, now)).toEqual({
+            ...leased,
+            ...{ takenAt: 1020, addresses: [leaseOf(40, 90), unlabelled], routes: [way] },
+        });
     });
 
     it("takes a lease that was renewed, of the same address only", () => {

@@ -21,6 +21,8 @@ export interface ProgramInput {
     readonly api: { readonly host: string; readonly port: number };
     readonly kill?: Point;
     readonly abort?: Point;
+    /** Say so and wait for the standard input. */
+    readonly pause?: Point;
     /** The API server never answers. */
     readonly apiAway?: boolean;
     /** The API server is away from the first change on. */

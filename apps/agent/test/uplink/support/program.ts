@@ -136,6 +136,11 @@ async function cycle(uplink: Uplink): Promise<void> {
     print({ kind, connectMs: connected - began, restoreMs: performance.now() - connected });
 }
 
+/** Until the test says to go on. */
+function told(): Promise<void> {
+    return new Promise((resolve) => process.stdin.once("data", () => resolve()));
+}
+
 // Only what is done after the way back of an earlier kill.
 let armed = false;
 let counting = false;
@@ -179,13 +184,17 @@ async function act(): Promise<void> {
             apiReachable: (signal) => (apiOutage ? Promise.resolve(false) : reachable(signal)),
             apiIsLocal: () => Promise.resolve(input.apiIsLocal === true),
             ovsProblem: () => input.ovsProblem,
-            fault: (step, moment) => {
+            fault: async (step, moment) => {
                 if (step === "rename" && input.apiOutage === true) apiOutage = true;
-                const { kill, abort, killAtChange } = input;
+                const { kill, abort, pause, killAtChange } = input;
                 if (!armed) return;
                 if (killAtChange?.step === step) counting = moment === "written";
                 if (kill?.step === step && kill.moment === moment) process.kill(process.pid, "SIGKILL");
                 if (abort?.step === step && abort.moment === moment) stop.abort();
+                if (pause?.step === step && pause.moment === moment) {
+                    print({ kind: "paused" });
+                    await told();
+                }
             },
         },
         {
@@ -207,7 +216,7 @@ async function act(): Promise<void> {
                 print(uplink.state);
             }
             if (action === "look") print(await uplink.look(stop.signal));
-            if (action === "wait") await new Promise((resolve) => process.stdin.once("data", resolve));
+            if (action === "wait") await told();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
                 const end = performance.now() + 9_000;
