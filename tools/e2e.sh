@@ -3,6 +3,7 @@
 # was kept).
 #   e2e.sh [SUITE-PATTERN...]
 #   e2e.sh --kubernetes [NAME]     Kubernetes' own tests instead (see tools/kubernetes-e2e/run.sh)
+#   e2e.sh --prepare               only makes the cluster, for a run with REUSE=1
 # On failure the state of the cluster is saved in a folder that the output names.
 . "$(dirname "$0")/lib.sh"
 cluster=antrea-e2e
@@ -15,6 +16,7 @@ fi
 "$TOOLS/images/load.sh" "$cluster"
 # what could not be installed stays, to be looked at
 "$TOOLS/cluster/install-chart.sh" "$cluster" || KEEP=1 exec "$TOOLS/cluster/leave.sh" "$cluster" 1
+[ "${1:-}" != --prepare ] || exit 0
 run_suites() {
     "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --runInBand --testTimeout 240000 \
         "$@"

@@ -103,20 +103,29 @@ suite_unit() {
 suite_integration() {
     # real etcd and kube-apiserver
     "$TOOLS/cluster/build-programs.sh" etcd kubernetes || rc=1
-    run_step test-integration nx -t integration --parallel=1 || rc=1
+    run_step test-integration nx -t integration --parallel=2 || rc=1
     add_reports integration-
     add_crashed "$LOGS/test-integration.log" integration
 }
+prepare_e2e() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "$TOOLS/e2e.sh" --prepare; }
 suite_setup() {
+    local preparing=''
+    # meanwhile, as it is mostly waited for; one that could not be made is made again by the suite that needs it
+    if [[ "$later" == *" e2e "* ]]; then
+        prepare_e2e >"$LOGS/test-prepare.log" 2>&1 </dev/null &
+        preparing=$!
+    fi
     "$TOOLS/setup/chroot-test.sh" || rc=1
+    if [ -n "$preparing" ] && wait "$preparing"; then reuse=1; fi
     add_reports setup-
 }
 suite_e2e() {
-    local keep=${KEEP:-}
+    local keep=${KEEP:-} prepared=$reuse
     # the next suite takes the cluster over
     [[ "$later" != *" kubernetes "* ]] || keep=1
+    reuse=''
     if "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh"; then
-        if KEEP=$keep run_step test-e2e "$TOOLS/e2e.sh"; then reuse=$keep; else rc=1; fi
+        if REUSE=$prepared KEEP=$keep run_step test-e2e "$TOOLS/e2e.sh"; then reuse=$keep; else rc=1; fi
         # where it keeps the state of a cluster that failed
         grep 'saving the state' "$LOGS/test-e2e.log" || true
     else

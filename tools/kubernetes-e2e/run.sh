@@ -46,7 +46,7 @@ watch() {
 # e2e.test counts the Nodes that Pods may go to only for providers that it knows
 nodes=$(kubectl get nodes -o json | jq '[.items[] | select(all(.spec.taints[]?; .effect != "NoSchedule"))] | length')
 # the seed: the same order each time, one in which the longest tests do not come last
-"$KUBERNETES_BIN/ginkgo" --procs "${PROCESSES:-8}" --seed 10 --no-color --silence-skips --timeout 30m --output-dir "$OUTPUT" \
+"$KUBERNETES_BIN/ginkgo" --procs "${PROCESSES:-8}" --seed 33 --no-color --silence-skips --timeout 30m --output-dir "$OUTPUT" \
     --json-report report.json --focus "$FOCUS${1:+.*$1}" --skip "$SKIP" "$KUBERNETES_BIN/e2e.test" -- \
     --kubeconfig "$KUBECONFIG" --provider local --num-nodes "$nodes" --disable-log-dump >"$log" 2>&1 </dev/null &
 pid=$!
