@@ -4,6 +4,31 @@ import { type Target } from "./target.ts";
 /** How much of a settings file a run reads, in bytes. */
 const MAX_BYTES = 3_000;
 
+/** What YAML has beside keys and values. */
+export const yamlTokens: readonly string[] = [
+    "&a ",
+    "*a",
+    "<<: ",
+    "? ",
+    "- ",
+    "|\n",
+    ">-\n",
+    "!!",
+    "!!binary ",
+    "{",
+    "[",
+    "---\n",
+    "...\n",
+    "%YAML 1.1\n",
+    "\t",
+    "~",
+    "0x10",
+    "1e400",
+    ".inf",
+    "2001-01-01",
+    "__proto__: ",
+];
+
 /** A target that loads a program's settings file, from a seed of the chart's file and others; it refuses by SettingsError. */
 export function settingsTarget(
     load: (text: string) => unknown,
@@ -19,32 +44,11 @@ export function settingsTarget(
             withoutComments(chartsFile()),
             ...seeds,
             "a: &a [1, 2]\nb: *a\n",
+            "a: &a [*a]\n",
             // Near the limit: a file of another program.
             Array.from({ length: 3_000 }, (_, at) => `k${at}: 1\n`).join(""),
         ],
-        tokens: [
-            "&a ",
-            "*a",
-            "<<: ",
-            "? ",
-            "- ",
-            "|\n",
-            ">-\n",
-            "!!",
-            "!!binary ",
-            "{",
-            "[",
-            "---\n",
-            "...\n",
-            "%YAML 1.1\n",
-            "\t",
-            "~",
-            "0x10",
-            "1e400",
-            ".inf",
-            "2001-01-01",
-            "__proto__: ",
-        ],
+        tokens: yamlTokens,
         run: (input) => void load(new TextDecoder().decode(input)),
         isRefusal: (error) => error instanceof SettingsError && error.fault === "caller",
     };

@@ -2,6 +2,7 @@ export { loadAgentConfig } from "./agent/load.ts";
 export { type AgentConfig } from "./agent/schema.ts";
 export { loadControllerConfig } from "./controller/load.ts";
 export { type ControllerConfig } from "./controller/schema.ts";
+export { documentValue, type DocumentValue } from "./document-value.ts";
 export { SettingsError, type Finding, type SettingsErrorCode } from "./errors.ts";
 export {
     FeatureGates,

@@ -1,5 +1,5 @@
-import { messageOf } from "@antrea/errors";
 import { isNode, LineCounter, parseDocument } from "yaml";
+import { documentValue } from "./document-value.ts";
 import { SettingsError } from "./errors.ts";
 import { type Path } from "./path.ts";
 
@@ -21,17 +21,13 @@ export function parseYaml(name: string, text: string): SettingsText {
     }
     const lines = new LineCounter();
     const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
-    const [error] = document.errors;
-    if (error !== undefined) {
-        const { line, col } = lines.linePos(error.pos[0]);
-        throw bad(`${name}: line ${line}, column ${col}: ${error.message}`, { line });
+    const read = documentValue(document);
+    if (!read.isUsable) {
+        if (read.offset === undefined) throw bad(`${name}: ${read.reason}`);
+        const { line, col } = lines.linePos(read.offset);
+        throw bad(`${name}: line ${line}, column ${col}: ${read.reason}`, { line });
     }
-    let value: unknown;
-    try {
-        value = document.toJS();
-    } catch (cause) {
-        throw bad(`${name}: ${messageOf(cause)}`, {}, cause);
-    }
+    const { value } = read;
     if (value !== null && (typeof value !== "object" || Array.isArray(value))) {
         throw bad(`${name}: line 1: must be a map of keys to values`, { line: 1 });
     }
@@ -51,6 +47,6 @@ function withoutNulls(value: unknown): unknown {
     return Object.fromEntries(given.map(([key, inner]) => [key, withoutNulls(inner)]));
 }
 
-function bad(message: string, details: Readonly<Record<string, unknown>> = {}, cause?: unknown): SettingsError {
-    return new SettingsError("BAD_YAML", "caller", message, { details, cause });
+function bad(message: string, details: Readonly<Record<string, unknown>> = {}): SettingsError {
+    return new SettingsError("BAD_YAML", "caller", message, { details });
 }

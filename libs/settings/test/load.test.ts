@@ -13,6 +13,16 @@ describe("YAML", () => {
             "clientCAFile: *ca\n",
             "Unresolved alias (the anchor must be set before the alias): ca",
         ],
+        [
+            "an alias inside what it stands for",
+            "apiPort: 1\n? &a [*a]\n",
+            "line 2, column 7: *a stands inside &a, so its value would have no end; write the value out",
+        ],
+        [
+            "the same several levels up",
+            "nodeIPAM: &all\n  clusterCIDRs: [{a: *all}]\n",
+            "line 2, column 22: *all stands inside &all, so its value would have no end; write the value out",
+        ],
     ])("%s is refused with its line", (_name, text, message) => {
         const error = errorOf(() => loadControllerConfig(text));
         expect(error.code).toBe("BAD_YAML");

@@ -10,6 +10,7 @@ export type Outcome =
 
 const freeBytes = 8 << 20;
 const defaultBytesPerByte = 2_048;
+const memoryTries = 3;
 
 /** Runs inputs, one at a time, and judges each. Branches are counted in `probes` until the next one. */
 export class Executor {
@@ -33,15 +34,24 @@ export class Executor {
         this.#probes.clear();
         this.#stray = undefined;
         const before = heldBytes();
-        let outcome = await this.#run(input);
-        if (outcome.kind === "crash") outcome = await this.#withStack(input, outcome);
-        const allocated = heldBytes() - before;
+        const outcome = await this.#run(input);
+        if (outcome.kind === "crash") return this.#withStack(input, outcome);
         const allowed = freeBytes + input.length * (this.#target.bytesPerByte ?? defaultBytesPerByte);
-        if (allocated > allowed && outcome.kind !== "crash") {
-            const text = `${input.length} bytes of input allocated ${allocated} bytes, at most ${allowed} are allowed`;
-            outcome = { kind: "memory", key: "memory", text };
+        const allocated = await this.#least(input, heldBytes() - before, allowed);
+        if (allocated <= allowed) return outcome;
+        const text = `${input.length} bytes of input allocated ${allocated} bytes, at most ${allowed} are allowed`;
+        return { kind: "memory", key: "memory", text };
+    }
+
+    /** What an execution allocates, looked at again when it is too much: the engine's own threads may have been at work. */
+    async #least(input: Uint8Array, allocated: number, allowed: number): Promise<number> {
+        let least = allocated;
+        for (let tries = 1; tries < memoryTries && least > allowed; tries++) {
+            const before = heldBytes();
+            await this.#run(input);
+            least = Math.min(least, heldBytes() - before);
         }
-        return outcome;
+        return least;
     }
 
     async #withStack(input: Uint8Array, outcome: Outcome): Promise<Outcome> {

@@ -8,6 +8,9 @@ import { Mailbox } from "./mailbox.ts";
 import { type Order, type Report, type WorkerData } from "./messages.ts";
 
 const leakCheckMs = 5_000;
+/** A thread of the engine gives buffers back after the collection: one look is no proof. */
+const againMs = 500;
+const leakLooks = 3;
 const progressMs = 500;
 const maxGrowthBytes = 64 << 20;
 
@@ -62,7 +65,7 @@ export async function serve(target: Target): Promise<void> {
                         told = now;
                     }
                     const growth = heap.growth();
-                    if (growth > maxGrowthBytes && !reported.has("leak")) {
+                    if (growth !== undefined && !reported.has("leak")) {
                         reported.add("leak");
                         const text = `${growth} bytes more are held than after the first inputs, ${executions} executions ago`;
                         tell({ kind: "found", input: mailbox.input, outcome: { kind: "memory", key: "leak", text } });
@@ -80,11 +83,12 @@ export async function serve(target: Target): Promise<void> {
     }
 }
 
-/** How much more the heap holds, once the garbage is gone, than at the beginning. */
+/** Whether the heap holds too much more, once the garbage is gone, than at the beginning. */
 class HeapWatch {
     readonly #collect: () => void;
     #first: number | undefined;
-    #looked = performance.now();
+    #next = performance.now() + leakCheckMs;
+    #tooMuch = 0;
 
     constructor() {
         setFlagsFromString("--expose-gc");
@@ -95,12 +99,13 @@ class HeapWatch {
         this.#first = this.#held();
     }
 
-    /** Looked at now and then; 0 in between. */
-    growth(): number {
-        if (this.#first === undefined || performance.now() - this.#looked < leakCheckMs) return 0;
+    /** In bytes, when it was too much in each of the last looks. Looked at now and then. */
+    growth(): number | undefined {
+        if (this.#first === undefined || performance.now() < this.#next) return undefined;
         const growth = this.#held() - this.#first;
-        this.#looked = performance.now();
-        return growth;
+        this.#tooMuch = growth > maxGrowthBytes ? this.#tooMuch + 1 : 0;
+        this.#next = performance.now() + (this.#tooMuch > 0 ? againMs : leakCheckMs);
+        return this.#tooMuch >= leakLooks ? growth : undefined;
     }
 
     #held(): number {

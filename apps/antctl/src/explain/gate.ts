@@ -1,5 +1,5 @@
 import { configMaps, isKubeError } from "@antrea/kube";
-import { readFeatureGates } from "@antrea/settings";
+import { documentValue, readFeatureGates } from "@antrea/settings";
 import { parseDocument } from "yaml";
 import { type Cluster } from "../cluster/index.ts";
 
@@ -23,9 +23,9 @@ export async function readGate(cluster: Pick<Cluster, "find">, namespace: string
 
 /** The gate by the text of antrea-agent.conf. Of all that is in it only the gates matter here. */
 export function gateIn(text: string): Gate {
-    const document = parseDocument(text);
-    if (document.errors.length > 0) return unknown(`${agentConfig} is no YAML`);
-    const config = (document.toJS() ?? {}) as { readonly featureGates?: Readonly<Record<string, boolean>> | null };
+    const read = documentValue(parseDocument(text));
+    if (!read.isUsable) return unknown(`${agentConfig} is no YAML`);
+    const config = (read.value ?? {}) as { readonly featureGates?: Readonly<Record<string, boolean>> | null };
     const { gates } = readFeatureGates("agent", config.featureGates ?? {});
     return { state: gates.enabled("AntreaIPAM") ? "on" : "off" };
 }

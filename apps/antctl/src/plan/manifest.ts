@@ -1,6 +1,7 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import { ipPoolSpec } from "@antrea/crd/schema";
 import { type Refusal } from "@antrea/ipam";
+import { documentValue } from "@antrea/settings";
 import { parseAllDocuments } from "yaml";
 import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
@@ -24,11 +25,11 @@ type Fields = Readonly<Record<string, unknown>>;
 export function readManifest(text: string, path: string): Manifest {
     const source = path === "-" ? "standard input" : path;
     const objects = parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
-        const [error] = document.errors;
-        if (error !== undefined) {
-            throw new CliError("BAD_INPUT", "caller", `${source} is no YAML: ${oneLine(error.message)}`, "correct it");
+        const read = documentValue(document);
+        if (!read.isUsable) {
+            throw new CliError("BAD_INPUT", "caller", `${source} is no YAML: ${oneLine(read.reason)}`, "correct it");
         }
-        return itemsOf(document.toJS() as unknown);
+        return itemsOf(read.value);
     });
     const pools: PlannedPool[] = [];
     const ignored: string[] = [];

@@ -61,6 +61,9 @@ describe("readManifest", () => {
 
     it.each([
         ["no YAML", "a: [", /^f is no YAML: /],
+        ["an alias of nothing", "kind: *k\n", /^f is no YAML: Unresolved alias .*: k$/],
+        ["too many aliases", `a: &a [${"x,".repeat(99)}]\nb: [${"*a,".repeat(200)}]\n`, /^f is no YAML: .*alias/],
+        ["a value without end", "kind: &k {a: *k}\n", /^f is no YAML: \*k stands inside &k, .*; write the value out$/],
         ["no IPPool", "kind: Pod\napiVersion: v1\n", /^f has no IPPool$/],
         ["nothing", "", /^f has no IPPool$/],
         ["text", "hello", /^f has no IPPool$/],
