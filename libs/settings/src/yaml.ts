@@ -20,7 +20,9 @@ export function parseYaml(name: string, text: string): SettingsText {
         throw bad(`${name} is longer than ${maxCharacters} characters`);
     }
     const lines = new LineCounter();
-    const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+    // settings have no bytes, sets or times: a tag for them says nothing
+    const options = { lineCounter: lines, uniqueKeys: true, prettyErrors: false, resolveKnownTags: false };
+    const document = parseDocument(text, options);
     const read = documentValue(document);
     if (!read.isUsable) {
         if (read.offset === undefined) throw bad(`${name}: ${read.reason}`);

@@ -8,6 +8,7 @@ describe("YAML", () => {
         ["a key twice", "apiPort: 1\nclientCAFile: x\napiPort: 2\n", "line 3, column 1: Map keys must be unique"],
         ["a list", "- apiPort\n", "line 1: must be a map of keys to values"],
         ["a word", "on", "line 1: must be a map of keys to values"],
+        ["bytes", "!!binary dHJyeSB0cnJ5", "line 1: must be a map of keys to values"],
         [
             "an alias of nothing",
             "clientCAFile: *ca\n",
