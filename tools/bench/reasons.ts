@@ -114,6 +114,14 @@ const busyMachine: Explanation = {
     next: "Measure on a machine at rest.",
 };
 
+const manyNodes: Explanation = {
+    reason:
+        "One API server and one process hold the watches of 1,000 agents on the two cores that the claim needs as well; those " +
+        "of its block are told of it, as in `claims-watched-p50`. Not separated yet: how much of the time is theirs, and how " +
+        "much an agent that still takes in the 700 Nodes which came just before.",
+    next: "Wait until the agent has its flows to all Nodes, and show the processor time of API server, agent and watchers beside it.",
+};
+
 /** Why a goal is missed where it is, and what to try next; looked up by the id of the result. */
 const known: Readonly<Record<string, Explanation>> = {
     "agent-add-p50": hop,
@@ -147,6 +155,8 @@ const known: Readonly<Record<string, Explanation>> = {
     "claims-full-cpu": filled,
     "claims-watched-p50": watched,
     "claims-watched-cpu": watched,
+    "growth-nodes-claim-p50": manyNodes,
+    "growth-nodes-add-p50": manyNodes,
     "pool-add-p50": poolAdd,
     "pool-add-dual-p50": poolAdd,
     "memory-agent-idle": memory,
