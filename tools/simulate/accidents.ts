@@ -53,6 +53,21 @@ export function loseNode(world: World, random: Random): void {
         world.time.after(random.between(60_000, 500_000), () => void back(world, station, random.chance(0.5)));
 }
 
+/** Somebody deletes the Node of a machine that runs. Its Pods end, and its kubelet makes the Node anew when it starts again. */
+export async function forgetNode(world: World, random: Random): Promise<void> {
+    const station = stationOf(world, random);
+    // Without these it could not end its Pods, and after a while their addresses would be others'.
+    if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten) return;
+    station.isForgotten = true;
+    await world.request({ method: "DELETE", path: `/api/v1/nodes/${station.machine.name}` });
+    world.time.after(random.between(1_000, 200_000), () => void remember(world, station));
+}
+
+export async function remember(world: World, station: Station): Promise<void> {
+    station.isForgotten = false;
+    if (station.machine.isOn) await world.register(station);
+}
+
 /** The machine is on again, and the taint, if there is one, is taken away. */
 export async function back(world: World, station: Station, diskLost: boolean): Promise<void> {
     if (station.machine.isOn) return;
@@ -67,7 +82,7 @@ export async function back(world: World, station: Station, diskLost: boolean): P
 
 export function partitionNode(world: World, random: Random): void {
     const station = stationOf(world, random);
-    if (station === undefined || station.isCut) return;
+    if (station === undefined || station.isCut || station.isForgotten) return;
     world.cut(station, true);
     world.time.after(random.latency(500, 200_000), () => world.cut(station, false));
 }
@@ -85,7 +100,7 @@ export function loseOvsDatabase(world: World, random: Random): void {
 /** OVS answers nobody for a while; when it is back it has its ports, and its flows only if it was not started anew. */
 export function stopOvs(world: World, random: Random): void {
     const station = stationOf(world, random);
-    if (station?.machine.hasOvs !== true) return;
+    if (station?.machine.hasOvs !== true || station.isForgotten) return;
     const { machine } = station;
     machine.stopOvs();
     const isAnew = random.chance(0.5);

@@ -1,5 +1,5 @@
 import { noFaults, noWatchFaults } from "./api/faults.ts";
-import { back, startOvs } from "./accidents.ts";
+import { back, remember, startOvs } from "./accidents.ts";
 import { actionsOf, perform, type Action } from "./actions.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
@@ -122,6 +122,7 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
         for (const replica of world.controllers) world.startController(replica);
         for (const station of world.stations) {
             if (station.isCut) world.cut(station, false);
+            await remember(world, station);
             if (!station.isLost) await back(world, station, false);
             startOvs(station, false);
             world.startAgent(station);

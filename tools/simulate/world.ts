@@ -1,3 +1,4 @@
+import { parseIp, parsePrefix, prefixContains } from "@antrea/ip";
 import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
 import { Line } from "./api/line.ts";
@@ -7,7 +8,7 @@ import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
 import { Counters } from "./check/counters.ts";
 import { Sticky } from "./check/sticky.ts";
-import { Truth } from "./check/truth.ts";
+import { Truth, type Container } from "./check/truth.ts";
 import { Agent } from "./cluster/agent.ts";
 import { Controller } from "./cluster/controller.ts";
 import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
@@ -52,6 +53,8 @@ export interface Station {
     skewMs: number;
     /** It will not come back. */
     isLost: boolean;
+    /** Somebody deleted its Node while the machine runs. */
+    isForgotten: boolean;
 }
 
 /** One replica of a program of the cluster. */
@@ -139,7 +142,7 @@ export class World {
             ...{ name, address: `192.168.0.${10 + at}` },
         });
         const kubelet = new Kubelet({
-            ...{ machine, store: this.server.store, truth: this.truth, sticky: this.sticky, time: this.time },
+            ...{ machine, store: this.server.store, truth: this.truth, time: this.time, answered: this.#answered },
             ...{ random: new Random(this.#seed, 100 + at), counters: this.counters, step: this.step },
             line: () => station.kubeletLine,
             agent: () => (station.agent?.isKilled === true ? undefined : station.agent),
@@ -149,7 +152,7 @@ export class World {
         const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
         const station: Station = {
             ...{ machine, kubelet, kubeletLine, agent: undefined, agentLine: undefined },
-            ...{ isCut: false, skewMs: 0, isLost: false },
+            ...{ isCut: false, skewMs: 0, isLost: false, isForgotten: false },
         };
         this.stations.push(station);
         return station;
@@ -254,11 +257,26 @@ export class World {
         for (const replica of [...this.controllers, ...this.webhooks]) this.kill(replica);
     }
 
-    /** Without a subnet its kubelet says that it has no network. */
+    /** Its kubelet says that it has a network; without a subnet it has none, unless its agent says otherwise. */
     #isReady({ metadata, spec }: Node): boolean {
         const station = this.station(metadata?.name ?? "");
-        return station?.machine.isOn === true && !station.isCut && (spec?.podCIDRs ?? []).length > 0;
+        if (station?.machine.isOn !== true || station.isCut) return false;
+        return (spec?.podCIDRs ?? []).length > 0 || station.agent?.isReady === true;
     }
+
+    readonly #answered = (container: Container, address: string): void => {
+        this.sticky.got(container, address);
+        const ip = parseIp(address);
+        for (const { object } of this.server.store.all(nodeKind)) {
+            const { metadata, spec } = object as Node;
+            if (metadata?.name === container.node) continue;
+            if (!(spec?.podCIDRs ?? []).some((cidr) => prefixContains(parsePrefix(cidr), ip))) continue;
+            this.truth.violated(
+                "a Pod's address is of its own Node's subnet",
+                `${address} of container ${container.id} on ${container.node} is in the subnet of ${metadata?.name}`,
+            );
+        }
+    };
 
     get lines(): readonly Line[] {
         const replicas = [...this.controllers, ...this.webhooks].map(({ line }) => line);

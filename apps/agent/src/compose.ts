@@ -33,7 +33,7 @@ import { Masquerade } from "./masquerade/index.ts";
 import { declareMetrics, observeCalls } from "./metrics.ts";
 import {
     awaitOwnNode,
-    refuseOtherPodCidrs,
+    followOwnNode,
     type NodeConfig,
     formatRemembered,
     parseRemembered,
@@ -135,8 +135,8 @@ export function compose(context: MainContext): Lifecycle {
                 { nodeName: environment.nodeName, config: base.config, syncLimitMs: syncLimitOf(base) },
                 signal,
             );
-            readiness.met("node");
-            watchOwnNode(base, node);
+            // Other podCIDRs concern everything that is built from them: the process starts again.
+            const lookAtNode = followOwnNode({ nodes: nodeInformer, readiness, fail: base.fail, logger }, node);
             await guardHost(base);
             const built = await buildPodNetwork(base, node, signal);
             const forgetEarlier = await startFlows(base, built, signal, () => {
@@ -145,7 +145,7 @@ export function compose(context: MainContext): Lifecycle {
             backend.networkBuilt();
             const ovs = addOvsJobs(base, built);
             addWaysJobs(base, { ...built, node, ovs, forgetEarlier });
-            addNodeJobs(base, node);
+            addNodeJobs(base, node, lookAtNode);
             addBridgingJobs(base, built, ovs);
             addPoolJobs(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());
@@ -317,17 +317,6 @@ function syncLimitOf({ uplink }: Base): number | undefined {
     return uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
 }
 
-/** Other podCIDRs concern everything that was built from them: the process starts again. */
-function watchOwnNode({ nodeInformer, fail }: Base, node: NodeConfig): void {
-    nodeInformer.onChange((_type, _key, object) => {
-        try {
-            refuseOtherPodCidrs(object, node);
-        } catch (error) {
-            fail(error);
-        }
-    });
-}
-
 /** Before the first Pod is wired: what it sends must not get an answer that is not from the switch. */
 async function guardHost({ datapath, jobs, logger }: Base): Promise<void> {
     if (!datapath.copiesFrames) return;
@@ -411,7 +400,7 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
 }
 
 /** Masquerading, and what is remembered of this Node, follow the Node objects. */
-function addNodeJobs(base: Base, node: NodeConfig): void {
+function addNodeJobs(base: Base, node: NodeConfig, lookAtNode: () => void): void {
     const { bridge, bridging, config, environment, jobs, logger, mode, nodeInformer } = base;
     const families = node.podPrefixes.map(({ family }) => family);
     const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: runNft });
@@ -434,9 +423,10 @@ function addNodeJobs(base: Base, node: NodeConfig): void {
         });
     });
     bridging?.pods.onTaggedChange(() => masquerading.trigger());
-    // For a start while the API server is away.
+    // For a start while the API server is away, or has no podCIDRs for this Node.
     const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
+        lookAtNode();
         const own = nodeInformer.get(environment.nodeName);
         if (own === undefined || (own.spec?.podCIDRs ?? []).length === 0) return;
         const text = formatRemembered(own);

@@ -89,7 +89,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             tunnel: await tunnel(limit),
             bridging: base.bridging?.pipelinePart(transport.state.addresses, serviceCidrs(base)),
         });
-    const peers = buildPeers(base, { transport, gatewayMac: () => gateway.mac });
+    const peers = buildPeers(base, { podPrefixes, transport, gatewayMac: () => gateway.mac });
     return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers };
 }
 

@@ -1,5 +1,5 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
-import { formatIp } from "@antrea/ip";
+import { formatIp, type Prefix } from "@antrea/ip";
 import type { Informer, Node } from "@antrea/kube";
 import type { Job } from "@antrea/runtime";
 import { changesRoutes } from "./cluster.ts";
@@ -17,7 +17,15 @@ export const tunnelCondition = "tunnel";
 
 export function buildPeers(
     { netlink, flowTable, logger, nodeInformer, environment, config, mode, bridging }: Base,
-    { transport, gatewayMac }: { readonly transport: Transport; readonly gatewayMac: () => Uint8Array },
+    {
+        podPrefixes,
+        transport,
+        gatewayMac,
+    }: {
+        readonly podPrefixes: readonly Prefix[];
+        readonly transport: Transport;
+        readonly gatewayMac: () => Uint8Array;
+    },
 ): Peers {
     return new Peers(
         {
@@ -29,7 +37,7 @@ export function buildPeers(
             },
             transportIndex: () => transport.state.index,
         },
-        { nodeName: environment.nodeName, gatewayName: config.hostGateway },
+        { nodeName: environment.nodeName, podPrefixes, gatewayName: config.hostGateway },
     );
 }
 

@@ -26,8 +26,6 @@ export class Truth {
     /** By name of the claim. */
     readonly #users = new Map<string, Map<string, Container>>();
     readonly #claims = new Map<string, IpAllocation>();
-    /** Nodes that their users declared dead although they were not: these may lose their addresses. */
-    readonly forsaken = new Set<string>();
 
     /** Whether addresses of this kind are claimed; those of a Node's own subnet are not. */
     readonly #isClaimed: (name: string) => boolean;
@@ -77,7 +75,7 @@ export class Truth {
     }
 
     #check(name: string): void {
-        const users = this.usersOf(name).filter(({ node }) => !this.forsaken.has(node));
+        const users = this.usersOf(name);
         if (users.length === 0) return;
         if (users.length > 1) {
             this.violated("no address has two owners", `${name} is used by ${users.map(textOf).join(" and by ")}`);

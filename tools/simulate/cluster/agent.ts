@@ -11,9 +11,9 @@ import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/in
 import { IpPools } from "../../../apps/agent/src/ip-pools/index.ts";
 import {
     awaitOwnNode,
+    followOwnNode,
     formatRemembered,
     parseRemembered,
-    refuseOtherPodCidrs,
     type NodeConfig,
 } from "../../../apps/agent/src/node-config/index.ts";
 import { type NodeObject } from "../../../apps/agent/src/node-object.ts";
@@ -59,6 +59,10 @@ export class Agent {
     readonly #io: LocalIo;
     readonly #stop = new AbortController();
     readonly #calls: CniCalls;
+    readonly #readiness: Readiness = new Readiness({
+        node: "the Node's podCIDRs are not known",
+        records: "the Pod interfaces of this Node are not rebuilt",
+    });
     #isKilled = false;
     /** Rejects when the process is killed: the connections of its callers break. */
     readonly #died = Promise.withResolvers<never>();
@@ -81,10 +85,7 @@ export class Agent {
             { api, nodes, clock, record, metrics: noMetrics, random: random.next, logger: logger.child("ip-pools") },
             { nodeName: machine.name },
         );
-        const readiness = new Readiness({
-            node: "the Node's podCIDRs are not known",
-            records: "the Pod interfaces of this Node are not rebuilt",
-        });
+        const readiness = this.#readiness;
         let network: PodNetwork | undefined;
         const backend = createCniBackend({
             readiness,
@@ -109,7 +110,6 @@ export class Agent {
             await machine.ovs(signal);
             await io.call(() => (this.#serves = true), { lowMs: 20, highMs: 500 });
             const { podPrefixes } = await this.#ownNode(nodes, logger);
-            readiness.met("node");
             const built = this.#build(podPrefixes);
             this.#flowTable = built.flowTable;
             const { reconciler, flowTable } = built;
@@ -154,15 +154,15 @@ export class Agent {
             { nodeName: machine.name, config },
             signal,
         );
-        nodes.onChange((type, name, object) => {
-            if (name !== machine.name || type === "deleted") return;
-            try {
-                refuseOtherPodCidrs(object, node);
-            } catch (error) {
-                logger.warn("the agent ends", { error });
-                return exit();
-            }
-            if ((object.spec?.podCIDRs ?? []).length > 0) machine.remembered = formatRemembered(object);
+        const fail = (error: unknown): void => {
+            logger.warn("the agent ends", { error });
+            exit();
+        };
+        const look = followOwnNode({ nodes, readiness: this.#readiness, fail, logger }, node);
+        void nodes.synced(signal).then(look, () => undefined);
+        nodes.onChange((_type, name, object) => {
+            if (name === machine.name && (object.spec?.podCIDRs ?? []).length > 0)
+                machine.remembered = formatRemembered(object);
         });
         return node;
     }
@@ -208,6 +208,11 @@ export class Agent {
         if (this.#isKilled) return;
         void this.#flowTable?.replay(this.#stop.signal).catch(() => undefined);
         this.#ovsJob?.trigger();
+    }
+
+    /** What it answers a CNI STATUS. */
+    get isReady(): boolean {
+        return !this.#isKilled && this.#readiness.missing() === undefined;
     }
 
     get isKilled(): boolean {

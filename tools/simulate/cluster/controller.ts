@@ -25,7 +25,7 @@ export interface ControllerOptions {
     /** `ipam.cleanInterval`. */
     readonly intervalMs: number;
     readonly withoutCleaner?: boolean | undefined;
-    /** How long subnets of Nodes that are gone rest; default 2 min. */
+    /** How long subnets of Nodes that are gone rest; default 1 min. */
     readonly coolingMs?: number;
 }
 
@@ -46,7 +46,7 @@ export class Controller {
 
     constructor(
         { line, clock, logger, record }: ControllerComponents,
-        { identity, intervalMs, withoutCleaner = false, coolingMs = 120_000 }: ControllerOptions,
+        { identity, intervalMs, withoutCleaner = false, coolingMs = 60_000 }: ControllerOptions,
     ) {
         this.#line = line;
         const { api } = line;

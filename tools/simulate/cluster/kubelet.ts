@@ -4,7 +4,6 @@ import { type Line } from "../api/line.ts";
 import { kindOf } from "../api/server.ts";
 import { type Change, type Store } from "../api/store.ts";
 import { type Counters } from "../check/counters.ts";
-import { type Sticky } from "../check/sticky.ts";
 import { type Container, type Truth } from "../check/truth.ts";
 import { type Machine, type Netns } from "../machine/machine.ts";
 import { type Random } from "../time/random.ts";
@@ -36,7 +35,8 @@ export interface KubeletComponents {
     readonly agent: () => Agent | undefined;
     readonly store: Store;
     readonly truth: Truth;
-    readonly sticky: Sticky;
+    /** An ADD was answered with this address: the container has it and nobody else. */
+    readonly answered: (container: Container, address: string) => void;
     readonly time: VirtualTime;
     readonly random: Random;
     readonly counters: Counters;
@@ -244,19 +244,12 @@ export class Kubelet {
             };
             worker.sandbox = sandbox;
             worker.addresses = ips.map(({ address }) => address.split("/")[0] ?? "");
-            this.#answered(worker, container);
+            for (const address of worker.addresses) this.#components.answered(container, address);
             void this.#publish(worker, alive);
         } catch (error) {
             this.#components.step(() => `kubelet ${machine.name}: ADD ${id} failed: ${messageOf(error)}`);
             if (alive()) await this.#tearDown(sandbox, alive);
         }
-    }
-
-    /** What was answered is true: the container has these addresses and nobody else. */
-    #answered({ addresses }: Worker, container: Container): void {
-        const { truth, sticky, machine } = this.#components;
-        if (truth.forsaken.has(machine.name)) return;
-        for (const address of addresses) sticky.got(container, address);
     }
 
     /** DEL, then the end of the namespace, or however the runtime does it today. */

@@ -1,3 +1,9 @@
 export { findTransport, gatewayIpOf, NodeConfigError, type NodeConfig, type TransportInput } from "./node-config.ts";
-export { awaitOwnNode, refuseOtherPodCidrs, type OwnNodeComponents, type OwnNodeOptions } from "./own-node.ts";
+export {
+    awaitOwnNode,
+    followOwnNode,
+    type OwnNodeComponents,
+    type OwnNodeFollowerComponents,
+    type OwnNodeOptions,
+} from "./own-node.ts";
 export { formatRemembered, parseRemembered, rememberedNodeKey } from "./remembered.ts";

@@ -4,6 +4,7 @@ import type { Netlink } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
 import type { AgentConfig } from "@antrea/settings";
 import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts";
+import type { Readiness } from "../readiness.ts";
 import { findTransport, gatewayIpOf, NodeConfigError, type NodeConfig } from "./node-config.ts";
 
 export interface OwnNodeComponents {
@@ -12,7 +13,7 @@ export interface OwnNodeComponents {
         readonly hasSynced: boolean;
         get(name: string): NodeObject | undefined;
     };
-    /** What an earlier start knew of this Node, for one while the API server is away. */
+    /** What an earlier start knew of this Node, for one while the API server is away or has no podCIDRs for it. */
     readonly remembered: () => NodeObject | undefined;
     readonly netlink: Pick<Netlink, "links" | "addresses">;
     readonly logger: Logger;
@@ -27,17 +28,22 @@ export interface OwnNodeOptions {
 
 const lookIntervalMs = 500;
 const defaultSyncLimitMs = 10_000;
+// A Node that joins has podCIDRs in a second or two; only of one that had some before is anything remembered.
+const looksWithoutMemory = 20;
 
-/** Waits until this Node has podCIDRs and a transport interface; the log says what it waits for. */
+/**
+ * Waits until this Node has podCIDRs and a transport interface; the log says what it waits for. A Node that had podCIDRs
+ * and has none now is taken with those for what is wired already; `ownNodeProblem` says that no new Pod may have them.
+ */
 export async function awaitOwnNode(
     components: OwnNodeComponents,
     options: OwnNodeOptions,
     signal: AbortSignal,
 ): Promise<NodeConfig> {
     await nodesOrMemory(components, options.syncLimitMs ?? defaultSyncLimitMs, signal);
-    for (let said = ""; ;) {
+    for (let said = "", looks = 1; ; looks += 1) {
         try {
-            return await readOwnNode(components, options);
+            return await readOwnNode(components, options, looks > looksWithoutMemory);
         } catch (error) {
             const reason = messageOf(error);
             if (reason !== said) components.logger.warn("waiting for this Node", { reason });
@@ -61,13 +67,14 @@ async function nodesOrMemory(
     }
 }
 
-async function readOwnNode(components: OwnNodeComponents, options: OwnNodeOptions): Promise<NodeConfig> {
-    const { nodes, netlink, remembered } = components;
+async function readOwnNode(
+    components: OwnNodeComponents,
+    options: OwnNodeOptions,
+    mayRemember: boolean,
+): Promise<NodeConfig> {
+    const { netlink } = components;
     const { nodeName, config } = options;
-    const node = nodes.get(nodeName) ?? (nodes.hasSynced ? undefined : remembered());
-    if (node === undefined) {
-        throw new NodeConfigError("NO_NODE", "environment", `the API server has no Node ${nodeName} (NODE_NAME)`);
-    }
+    const node = nodeToUse(components, nodeName, mayRemember);
     const podPrefixes = podPrefixesOf(node);
     const transport = findTransport({
         nodeName,
@@ -86,12 +93,79 @@ async function readOwnNode(components: OwnNodeComponents, options: OwnNodeOption
     };
 }
 
-/** Throws NodeConfigError when this object is the same Node with other podCIDRs; what cannot be read changes nothing. */
-export function refuseOtherPodCidrs(object: NodeObject, node: NodeConfig): void {
-    if (object.metadata?.name !== node.name) return;
+/** The Node by the API server; its podCIDRs by memory while that is away or, after a while, when it has none for it. */
+function nodeToUse({ nodes, remembered }: OwnNodeComponents, nodeName: string, mayRemember: boolean): NodeObject {
+    const node = nodes.get(nodeName);
+    const mustKnow = node !== undefined && hasPodCidrs(node);
+    const memory = mustKnow || (nodes.hasSynced && !mayRemember) ? undefined : remembered();
+    if (memory !== undefined) return { ...memory, ...node, spec: memory.spec ?? {} };
+    if (node !== undefined) return node;
+    throw new NodeConfigError("NO_NODE", "environment", noNode(nodeName));
+}
+
+function noNode(nodeName: string): string {
+    return `the API server has no Node ${nodeName} (NODE_NAME)`;
+}
+
+function hasPodCidrs({ spec }: NodeObject): boolean {
+    return spec?.podCIDR !== undefined || (spec?.podCIDRs ?? []).length > 0;
+}
+
+export interface OwnNodeFollowerComponents {
+    readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get"> & {
+        onChange(listener: (type: unknown, key: string) => void): unknown;
+    };
+    readonly readiness: Pick<Readiness, "met" | "unmet">;
+    /** Ends the process, which starts again. */
+    readonly fail: (error: unknown) => void;
+    readonly logger: Logger;
+}
+
+/**
+ * Follows the Node object: other podCIDRs end the process, and as long as the Node has none no Pod is wired, because
+ * those that were its own may be another Node's by now. Returns the look itself, for when the Nodes become known.
+ */
+export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
+    const { nodes, readiness, fail, logger } = components;
+    let said: string | undefined;
+    const look = (): void => {
+        try {
+            const problem = ownNodeProblem(nodes, node);
+            if (problem === undefined) readiness.met("node");
+            else readiness.unmet("node", problem);
+            if (problem !== undefined && problem !== said) logger.warn("no new Pod is wired", { reason: problem });
+            said = problem;
+        } catch (error) {
+            fail(error);
+        }
+    };
+    nodes.onChange((_type, key) => {
+        if (key === node.name) look();
+    });
+    look();
+    return look;
+}
+
+/**
+ * Why no Pod may get an address of these podCIDRs; undefined also while the API server is away. Throws NodeConfigError
+ * when the Node has other ones.
+ */
+function ownNodeProblem(
+    nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get">,
+    node: NodeConfig,
+): string | undefined {
+    if (!nodes.hasSynced) return undefined;
+    const object = nodes.get(node.name);
     const before = node.podPrefixes.map(formatPrefix).join();
-    const after = readablePodCidrs(object);
-    if (after === undefined || after === before) return;
+    const problem = object === undefined ? noNode(node.name) : podCidrProblem(object);
+    if (problem !== undefined) return `${problem}; it had ${before}, which may be another's by now`;
+    if (object !== undefined) refuseOtherPodCidrs(object, before);
+    return undefined;
+}
+
+function refuseOtherPodCidrs(object: NodeObject, before: string): void {
+    const after = podPrefixesOf(object).map(formatPrefix).join();
+    if (after === before) return;
     throw new NodeConfigError(
         "POD_CIDR_CHANGED",
         "environment",
@@ -99,11 +173,12 @@ export function refuseOtherPodCidrs(object: NodeObject, node: NodeConfig): void 
     );
 }
 
-function readablePodCidrs(object: NodeObject): string | undefined {
+function podCidrProblem(object: NodeObject): string | undefined {
     try {
-        return podPrefixesOf(object).map(formatPrefix).join();
+        podPrefixesOf(object);
+        return undefined;
     } catch (error) {
-        if (error instanceof AntreaError) return undefined;
+        if (error instanceof AntreaError) return error.message;
         throw error;
     }
 }

@@ -5,7 +5,7 @@ import type { Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
 import type { NodeObject } from "../node-object.ts";
 import { KernelWays, sameWay, type Links } from "./kernel-ways.ts";
-import { waysToPeers, type PeerWay, type Underlay } from "./ways.ts";
+import { waysToPeers, type OwnPods, type PeerWay, type Underlay } from "./ways.ts";
 
 /** The desired flows by owner. */
 export interface PeerFlowTable {
@@ -25,8 +25,7 @@ export interface PeersComponents {
     readonly gatewayMac: () => Uint8Array;
 }
 
-export interface PeersOptions {
-    readonly nodeName: string;
+export interface PeersOptions extends OwnPods {
     readonly gatewayName: string;
 }
 
@@ -103,7 +102,7 @@ export class Peers {
 
     #wanted(): ReturnType<typeof waysToPeers> {
         const { nodes, underlay } = this.#components;
-        return waysToPeers(this.#options.nodeName, nodes(), underlay());
+        return waysToPeers(this.#options, nodes(), underlay());
     }
 
     /** The ways in place that are not wanted any more. */

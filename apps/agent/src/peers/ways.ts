@@ -35,13 +35,19 @@ export interface Underlay {
     readonly bridging: boolean;
 }
 
+/** This Node, and where its Pods have their addresses; its Node object may be without podCIDRs. */
+export interface OwnPods {
+    readonly nodeName: string;
+    readonly podPrefixes: readonly Prefix[];
+}
+
 /**
  * The ways to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
  * that are not on a subnet of ours; else by a route via the Node's address on that subnet. Without either the network
  * between the Nodes must know the way (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
  * for half of the Pods. Nor does one whose podCIDR overlaps ours: its way could take the traffic to our own Pods away.
  */
-export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
+export function waysToPeers(self: OwnPods, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
     const ways: PeerWay[] = [];
     const problems: { node: string; problem: string }[] = [];
     const ignored: { node: string; problem: string }[] = [];
@@ -54,9 +60,8 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
             else names.push(name);
         }
     }
-    const own = known.find(({ name }) => name === self)?.podCidrs ?? [];
     for (const peer of known) {
-        if (peer.name === self) continue;
+        if (peer.name === self.nodeName) continue;
         if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
         if (underlay.bridging && peer.macProblem !== undefined) {
             ignored.push({ node: peer.name, problem: peer.macProblem });
@@ -66,7 +71,7 @@ export function waysToPeers(self: string, nodes: readonly NodeObject[], underlay
             const way =
                 others.length > 0
                     ? `its podCIDR is also that of Node ${others.join(", ")}`
-                    : own.some(({ prefix }) => prefixesOverlap(prefix, podCidr.prefix))
+                    : self.podPrefixes.some((prefix) => prefixesOverlap(prefix, podCidr.prefix))
                       ? "its podCIDR overlaps that of this Node"
                       : wayTo(peer, podCidr, underlay);
             if (typeof way === "string") problems.push({ node: peer.name, problem: way });

@@ -100,7 +100,7 @@ async function restart(): Promise<void> {
             transportIndex: () => link?.index ?? 0,
             gatewayMac: () => parseMac("0e:00:00:00:00:01"),
         },
-        { nodeName: "self", gatewayName: "gw" },
+        { nodeName: "self", podPrefixes: [parsePrefix("10.10.0.0/24")], gatewayName: "gw" },
     );
 }
 

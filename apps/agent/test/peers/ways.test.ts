@@ -17,6 +17,7 @@ function node(name: string, podCIDRs: readonly string[], ips: readonly string[])
     };
 }
 
+const own = { nodeName: "self", podPrefixes: [parsePrefix("10.1.0.0/24"), parsePrefix("fd00:1::/64")] };
 const self = node("self", ["10.1.0.0/24", "fd00:1::/64"], ["192.0.2.1", "2001:db8::1"]);
 
 function routesOf(found: PeerWays): readonly string[] {
@@ -33,7 +34,7 @@ function announcing(object: NodeObject, addresses: string): NodeObject {
 describe("routes to peers in mode noEncap", () => {
     it("each family goes via the InternalIP of its family; none to ourselves", () => {
         const found = waysToPeers(
-            "self",
+            own,
             [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"])],
             routed,
         );
@@ -43,12 +44,12 @@ describe("routes to peers in mode noEncap", () => {
 
     it("of several InternalIPs of a family the one on our subnet counts", () => {
         const peer = node("a", ["10.1.1.0/24"], ["203.0.113.2", "192.0.2.2"]);
-        expect(routesOf(waysToPeers("self", [self, peer], routed))).toEqual(["a 10.1.1.0/24 via 192.0.2.2"]);
+        expect(routesOf(waysToPeers(own, [self, peer], routed))).toEqual(["a 10.1.1.0/24 via 192.0.2.2"]);
     });
 
     it("only ourselves, or nobody: none", () => {
-        expect(waysToPeers("self", [self], routed)).toEqual({ ways: [], problems: [], ignored: [] });
-        expect(waysToPeers("self", [], routed)).toEqual({ ways: [], problems: [], ignored: [] });
+        expect(waysToPeers(own, [self], routed)).toEqual({ ways: [], problems: [], ignored: [] });
+        expect(waysToPeers(own, [], routed)).toEqual({ ways: [], problems: [], ignored: [] });
     });
 
     it.each([
@@ -58,14 +59,14 @@ describe("routes to peers in mode noEncap", () => {
         ["with a broken podCIDR", node("a", ["10.1.1.0/99"], ["192.0.2.2"]), "10.1.1.0/99"],
         ["with our podCIDR", node("a", ["10.1.0.0/24"], ["192.0.2.2"]), "also that of Node self"],
     ])("a peer %s gets none, and it is said", (_, peer, words) => {
-        const found = waysToPeers("self", [self, peer], routed);
+        const found = waysToPeers(own, [self, peer], routed);
         expect(found.ways).toEqual([]);
         expect(found.problems).toEqual([{ node: "a", problem: expect.stringContaining(words) }]);
     });
 
     it("two peers with one podCIDR get none for it, the rest of them stays", () => {
         const found = waysToPeers(
-            "self",
+            own,
             [
                 self,
                 node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"]),
@@ -82,12 +83,18 @@ describe("routes to peers in mode noEncap", () => {
 
     it("a podCIDR that overlaps ours gets none: its route would take our own Pods\' traffic", () => {
         const found = waysToPeers(
-            "self",
+            own,
             [self, node("a", ["10.1.0.128/25"], ["192.0.2.2"]), node("b", ["10.0.0.0/8"], ["192.0.2.3"])],
             routed,
         );
         expect(routesOf(found)).toEqual([]);
         expect(found.problems.map(({ node: name }) => name)).toEqual(["a", "b"]);
+    });
+
+    it("one that was ours gets none as long as Pods of ours have addresses in it", () => {
+        const found = waysToPeers(own, [node("self", [], []), node("a", ["10.1.0.0/24"], ["192.0.2.2"])], routed);
+        expect(routesOf(found)).toEqual([]);
+        expect(found.problems).toEqual([{ node: "a", problem: "its podCIDR overlaps that of this Node" }]);
     });
 });
 
@@ -96,7 +103,7 @@ describe("tunnels to peers", () => {
     const far = node("far", ["10.1.2.0/24", "fd00:3::/64"], ["203.0.113.3", "2001:db8:3::3"]);
 
     it("mode encap: to all, both families carried by IPv4", () => {
-        expect(routesOf(waysToPeers("self", [self, near, far], tunnelled))).toEqual([
+        expect(routesOf(waysToPeers(own, [self, near, far], tunnelled))).toEqual([
             "near 10.1.1.0/24 by 192.0.2.2",
             "near fd00:2::/64 by 192.0.2.2",
             "far 10.1.2.0/24 by 203.0.113.3",
@@ -105,14 +112,14 @@ describe("tunnels to peers", () => {
     });
 
     it("mode encap where the transport interface has IPv6 only", () => {
-        expect(routesOf(waysToPeers("self", [self, near], { ...tunnelled, family: 6 }))).toEqual([
+        expect(routesOf(waysToPeers(own, [self, near], { ...tunnelled, family: 6 }))).toEqual([
             "near 10.1.1.0/24 by 2001:db8::2",
             "near fd00:2::/64 by 2001:db8::2",
         ]);
     });
 
     it("mode hybrid: routes to Nodes on our subnets, tunnels to the others", () => {
-        expect(routesOf(waysToPeers("self", [self, near, far], hybrid))).toEqual([
+        expect(routesOf(waysToPeers(own, [self, near, far], hybrid))).toEqual([
             "near 10.1.1.0/24 via 192.0.2.2",
             "near fd00:2::/64 via 2001:db8::2",
             "far 10.1.2.0/24 by 203.0.113.3",
@@ -122,7 +129,7 @@ describe("tunnels to peers", () => {
 
     it("mode hybrid: a family whose address is on no subnet of ours goes by the tunnel", () => {
         const half = node("half", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2"]);
-        expect(routesOf(waysToPeers("self", [self, half], hybrid))).toEqual([
+        expect(routesOf(waysToPeers(own, [self, half], hybrid))).toEqual([
             "half 10.1.1.0/24 via 192.0.2.2",
             "half fd00:2::/64 by 192.0.2.2",
         ]);
@@ -133,7 +140,7 @@ describe("tunnels to peers", () => {
             announcing(far, "198.51.100.3,2001:db8:9::3"),
             announcing(node("b", ["10.1.3.0/24"], ["192.0.2.4"]), "nonsense"),
         ];
-        expect(routesOf(waysToPeers("self", [self, ...peers], tunnelled))).toEqual([
+        expect(routesOf(waysToPeers(own, [self, ...peers], tunnelled))).toEqual([
             "far 10.1.2.0/24 by 198.51.100.3",
             "far fd00:3::/64 by 198.51.100.3",
             "b 10.1.3.0/24 by 192.0.2.4",
@@ -141,7 +148,7 @@ describe("tunnels to peers", () => {
     });
 
     it("a Node without an address of the tunnels' family gets none, and that is said", () => {
-        const found = waysToPeers("self", [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
+        const found = waysToPeers(own, [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
         expect(found).toMatchObject({
             ways: [],
             problems: [{ node: "a", problem: "it has no address of family IPv4, which tunnels are carried by" }],
@@ -156,7 +163,7 @@ describe("tunnels to peers", () => {
                 [`203.0.${113 + (index >> 8)}.${index & 255}`],
             ),
         );
-        expect(waysToPeers("self", [self, ...many], tunnelled).ways).toHaveLength(1000);
+        expect(waysToPeers(own, [self, ...many], tunnelled).ways).toHaveLength(1000);
     });
 });
 
@@ -165,7 +172,7 @@ it.each(["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1", "::"])(
     (address) => {
         const peer = node("a", ["10.1.1.0/24"], [address, "192.0.2.4"]);
         for (const one of [peer, announcing(node("a", ["10.1.1.0/24"], ["192.0.2.4"]), address)]) {
-            expect(routesOf(waysToPeers("self", [self, one], tunnelled))).toEqual(["a 10.1.1.0/24 by 192.0.2.4"]);
+            expect(routesOf(waysToPeers(own, [self, one], tunnelled))).toEqual(["a 10.1.1.0/24 by 192.0.2.4"]);
         }
     },
 );
@@ -186,7 +193,7 @@ describe("the MAC address of a peer in bridging mode", () => {
         ["no MAC address", "eth0", "six pairs of hexadecimal digits"],
         ["blank", "", "six pairs of hexadecimal digits"],
     ])("is ignored with its reason when it is %s; the route stays, and all of other Nodes", (_name, mac, rule) => {
-        const found = waysToPeers("self", [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", mac), good], bridged);
+        const found = waysToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", mac), good], bridged);
         expect(routesOf(found)).toEqual(["bad 10.1.2.0/24 via 192.0.2.3", "good 10.1.1.0/24 via 192.0.2.2"]);
         expect(macs(found)).toEqual([
             ["bad", undefined],
@@ -199,7 +206,7 @@ describe("the MAC address of a peer in bridging mode", () => {
     });
 
     it("is nobody's matter without bridging mode", () => {
-        const found = waysToPeers("self", [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", "x")], routed);
+        const found = waysToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", "x")], routed);
         expect(found).toMatchObject({ problems: [], ignored: [] });
         expect(macs(found)).toEqual([["bad", undefined]]);
     });
