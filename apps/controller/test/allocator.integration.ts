@@ -16,13 +16,25 @@ describe("Allocator", () => {
     });
     afterAll(() => server.stop());
 
-    /** One term on the real API server, with the answers to patches as the test wants them. */
-    function term(cluster: string, patch: ApiClient["patch"], coolingMs?: number) {
+    interface Ways {
+        /** The way of patches to the API server. */
+        readonly patch?: ApiClient["patch"];
+        /** Carried out before each write of the ledger but the first. */
+        readonly beforeWrite?: (informer: Informer<Node>) => Promise<void>;
+        readonly coolingMs?: number;
+    }
+
+    /** One term on the real API server, with the ways to it as the test wants them. */
+    function term(cluster: string, { patch = api.patch.bind(api), beforeWrite, coolingMs }: Ways) {
         const stop = new AbortController();
         const log = new MemoryLog();
         const informer = new Informer<Node>({ api, logger: log.logger }, { resource: nodes });
         informer.start(stop.signal);
-        const bound = { find: api.find.bind(api), create: api.create.bind(api), update: api.update.bind(api), patch };
+        const update = (async (...args: Parameters<ApiClient["update"]>) => {
+            await beforeWrite?.(informer);
+            return api.update(...args);
+        }) as ApiClient["update"];
+        const bound = { find: api.find.bind(api), create: api.create.bind(api), update, patch };
         const allocated: string[] = [];
         const allocator = new Allocator(
             {
@@ -71,7 +83,7 @@ describe("Allocator", () => {
             if (patches === 2) throw unanswered;
             return node;
         }) as ApiClient["patch"];
-        await using each = term("10.1.0.0/16", patch);
+        await using each = term("10.1.0.0/16", { patch });
         await server.addNode("a");
         await eventually(async () => (await podCidrs(api)).get("a")?.length === 1);
         expect((await podCidrs(api)).get("a")).toEqual(["10.1.0.0/24"]);
@@ -91,7 +103,7 @@ describe("Allocator", () => {
             }
             return api.patch(...args);
         }) as ApiClient["patch"];
-        await using each = term("10.2.0.0/16", patch);
+        await using each = term("10.2.0.0/16", { patch });
         await server.addNode("a");
         await eventually(() => !quicker && each.allocator.state.book.usage[0]?.free === 255);
         expect((await podCidrs(api)).get("a")).toEqual(["10.2.7.0/24"]);
@@ -107,15 +119,32 @@ describe("Allocator", () => {
             }
             return api.patch(...args);
         }) as ApiClient["patch"];
-        await using each = term("10.3.0.0/16", patch);
+        await using each = term("10.3.0.0/16", { patch });
         await server.addNode("a");
         await eventually(async () => (await podCidrs(api)).get("a")?.length === 1);
         expect((await podCidrs(api)).get("a")).toEqual(["10.3.0.0/24"]);
         await eventually(() => each.allocator.state.book.usage[0]?.free === 255);
     });
 
+    it("promises nothing to a Node that goes while the promise is written", async () => {
+        let isDeleted = false;
+        const beforeWrite = async (informer: Informer<Node>): Promise<void> => {
+            if (isDeleted || informer.get("a") === undefined) return;
+            isDeleted = true;
+            await server.deleteNode("a");
+            await eventually(() => informer.get("a") === undefined);
+        };
+        await using each = term("10.5.0.0/16", { beforeWrite });
+        await server.addNode("a");
+        await eventually(() => isDeleted);
+        await server.addNode("b");
+        await eventually(() => each.allocated.length === 1);
+        expect([...each.allocator.state.book.nodes()]).toEqual(["b"]);
+        expect(each.allocator.state.book.goneNodes).toBe(1);
+    });
+
     it("serves waiting Nodes as soon as a subnet has rested, and leaks none", async () => {
-        await using each = term("10.4.0.0/23", api.patch.bind(api), 1_500);
+        await using each = term("10.4.0.0/23", { coolingMs: 1_500 });
         await server.addNode("a");
         await server.addNode("b");
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length === 2);

@@ -71,7 +71,8 @@ function* reservations({ sticky }: World, cluster: Cluster): Iterable<string> {
             if (lacking.length === 0) continue;
             if (!lacking.some((family) => cluster.isFull(names, family)))
                 yield `${which} lacks IPv${lacking.join(" and IPv")}, and there are free addresses`;
-            else if (held.some((claim) => !sticky.wasUsed(claim)))
+            // A Pod that outlived an earlier set of the name, with fewer pools, has its own until it ends.
+            else if (held.some((claim) => claim.spec.pod === undefined && !sticky.wasUsed(claim)))
                 yield `${which} has half of its addresses, which it never used`;
         }
     }

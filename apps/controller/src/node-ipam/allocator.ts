@@ -168,6 +168,8 @@ export class Allocator {
 
     async #assign(name: string, node: Node, signal: AbortSignal): Promise<ReconcileResult | void> {
         for (;;) {
+            // It may have gone while the ledger was written, and its subnets rest: a promise to nobody would keep them for good.
+            if (!this.#isUnserved(node)) return;
             const assignment = this.#book.assign(name, this.#clock.now());
             if (assignment.kind === "exhausted") {
                 if (!this.#waiting.has(name)) this.#logWaiting(name, assignment.freeAtMs);
@@ -182,6 +184,14 @@ export class Allocator {
             await this.#commit();
             signal.throwIfAborted();
         }
+    }
+
+    /** Whether the Node is still there, without podCIDRs; of any other change the informer has told the queue. */
+    #isUnserved({ metadata }: Node): boolean {
+        const known = this.#components.nodes.get(metadata?.name ?? "");
+        return (
+            known !== undefined && known.metadata?.uid === metadata?.uid && (known.spec?.podCIDRs ?? []).length === 0
+        );
     }
 
     #logWaiting(node: string, freeAtMs: number | undefined): void {
