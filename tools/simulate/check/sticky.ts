@@ -27,7 +27,7 @@ export class Sticky {
     readonly #store: Store;
     /** By `namespace/set`, then ordinal and family. */
     readonly #addresses = new Map<string, Map<string, Had>>();
-    /** UIDs of claims that were once one of all addresses of their ordinal, and of those that a Pod took. */
+    /** UIDs of claims that were once one of all addresses of their ordinal, and of those that a Pod or a later set took. */
     readonly #whole = new Set<string>();
     readonly #taken = new Set<string>();
 
@@ -68,13 +68,14 @@ export class Sticky {
         return poolsOf(spec?.template.metadata?.annotations, namespace?.metadata?.annotations)?.names ?? [];
     }
 
-    /** A Pod took the claim, and its ordinal once had an address of every family: what is left of them it keeps. */
+    /** A Pod took the claim, or a set from an earlier one of its name, and its ordinal once had an address of every family: what is left of them it keeps. */
     wasUsed({ metadata: { uid = "" } = {} }: IpAllocation): boolean {
         return this.#taken.has(uid) && this.#whole.has(uid);
     }
 
     changed({ kind, key, after, before }: Change): void {
-        if (kind === claimKind && after !== undefined) this.#claimed(after.object as IpAllocation);
+        if (kind === claimKind && after !== undefined)
+            this.#claimed(after.object as IpAllocation, before?.object as IpAllocation | undefined);
         if (kind === poolKind) this.#poolChanged(key, after?.object as IpPool | undefined);
         if (kind === namespaceKind) for (const set of [...this.#addresses.keys()]) this.#forget(set);
         if (kind !== setKind) return;
@@ -103,10 +104,11 @@ export class Sticky {
         }
     }
 
-    #claimed({ metadata, spec: { owner, pod } }: IpAllocation): void {
+    #claimed({ metadata, spec: { owner, pod } }: IpAllocation, before: IpAllocation | undefined): void {
         const uid = metadata?.uid ?? "";
         if (owner.kind !== "StatefulSet") return;
-        if (pod !== undefined) this.#taken.add(uid);
+        const isAdopted = before !== undefined && before.spec.owner.uid !== owner.uid;
+        if (pod !== undefined || isAdopted) this.#taken.add(uid);
         if (this.#whole.has(uid)) return;
         const set = this.#store.get(setKind, `${owner.namespace}/${owner.name}`)?.object as StatefulSet | undefined;
         const siblings = [...this.#truth.claims.values()].filter(

@@ -1,4 +1,4 @@
-import { allocationName, ipPools, type IpAllocation, type Metadata } from "@antrea/crd";
+import { allocationName, ipPools, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { readPool, type MissingReservations, type NewReservation } from "@antrea/ipam";
 import {
@@ -147,8 +147,9 @@ export class Reservations {
             // Its Namespace is not known yet; it is looked at when it is.
             if (demand === undefined && sets.has(key)) return;
             const plan = this.#plan(key, demand, taken);
-            if (demand !== undefined)
-                for (const { metadata = {} } of plan.adopt) await this.#adopt(metadata, demand, signal);
+            // Another set of the name than the watch told of: it will tell.
+            if (demand !== undefined && plan.adopt.length > 0 && !(await this.#adopt(plan.adopt, demand, signal)))
+                return;
             const changes = plan.release.length > 0 || plan.create.length > 0;
             if (demand !== undefined && changes && (await this.#looksAnew(signal))) continue;
             if (plan.release.length > 0) await this.#release(key, demand, signal);
@@ -243,13 +244,18 @@ export class Reservations {
         });
     }
 
-    async #adopt({ name = "", uid = "" }: Metadata, demand: Demand, signal: AbortSignal): Promise<void> {
+    /** Claims of an earlier set of the name become the living one's. False if that is not the one that was seen. */
+    async #adopt(claims: readonly IpAllocation[], demand: Demand, signal: AbortSignal): Promise<boolean> {
         const { writer, logger } = this.#components;
         const key = `${demand.namespace}/${demand.name}`;
+        if ((await this.#readDemand(key, signal))?.uid !== demand.uid) return false;
         const judge = (live: Claim): Fate =>
             setKeyOf(live) === key && live.owner.uid !== demand.uid ? { adoptBy: demand.uid } : undefined;
-        if (!(await writer.change(name, uid, judge, signal))) return;
-        logger.info("a StatefulSet took over the address of one that is gone", { statefulSet: key, address: name });
+        for (const { name = "", uid = "" } of claims.map(({ metadata = {} }) => metadata)) {
+            if (!(await writer.change(name, uid, judge, signal))) continue;
+            logger.info("a StatefulSet took over the address of one that is gone", { statefulSet: key, address: name });
+        }
+        return true;
     }
 
     /** Frees what the StatefulSet does not ask for as it is now, read from the API server. */

@@ -389,4 +389,26 @@ describe("reservations of StatefulSets", () => {
         await new Promise((resolve) => setTimeout(resolve, 1_500));
         expect(await world.ofSet("alive")).toHaveLength(2);
     });
+
+    it("are not taken over for a set of the name that is no more, whatever the watch told", async () => {
+        await world.pool("a", "10.2.15.10-10.2.15.29");
+        const { metadata } = await world.set("again", { replicas: 1, pools: "a" });
+        term = world.term();
+        await world.eventuallyOfSet("again", ["0 10.2.15.10 Reserved"]);
+        await term.stop();
+        // This controller believes that an earlier set of the name lives.
+        const wrap = replacing("list", (target) => async (...args) => {
+            const result = await target.list(...args);
+            if (args[0].plural !== "statefulsets") return result;
+            const items = result.items.map((item) => ({
+                ...item,
+                metadata: { ...(item as { readonly metadata?: object }).metadata, uid: "of-an-earlier-set" },
+            }));
+            return { ...result, items };
+        });
+        term = world.term({ wrap, intervalMs: 200 });
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        const { spec } = await world.api.get(ipAllocations, { name: "10.2.15.10" });
+        expect(spec.owner.uid).toBe(metadata?.uid);
+    });
 });
