@@ -1,7 +1,7 @@
 import { type ApiClient } from "@antrea/kube";
 
 /** Clients with one method replaced, by a function that may call the client's own. */
-export function replacing<Method extends "create" | "delete" | "list" | "watch">(
+export function replacing<Method extends "create" | "delete" | "find" | "list" | "watch">(
     method: Method,
     make: (api: ApiClient) => (...args: Parameters<ApiClient[Method]>) => unknown,
 ): (api: ApiClient) => ApiClient {

@@ -23,16 +23,18 @@ export function unsettled(world: World): readonly string[] {
 /** Every claim has an owner that uses or wants it. */
 function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> {
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
-    // What a Pod has is not looked at before all pools that it names are there.
-    const lacksPool = (uid: string): boolean => {
+    const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
+    // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there.
+    const isHeldUp = (uid: string): boolean => {
         const pod = waitingPods.has(uid) ? cluster.pods.get(uid) : undefined;
-        return pod !== undefined && cluster.poolsOfPod(pod).some((name) => !cluster.isThere(name));
+        if (pod === undefined) return false;
+        return idleNodes.has(pod.spec?.nodeName) || cluster.poolsOfPod(pod).some((name) => !cluster.isThere(name));
     };
     for (const [name, claim] of cluster.claims) {
         const { spec } = claim;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
-            if (!isUsed && !lacksPool(spec.pod.uid)) yield `claim ${name} is Allocated and not used: ${text(claim)}`;
+            if (!isUsed && !isHeldUp(spec.pod.uid)) yield `claim ${name} is Allocated and not used: ${text(claim)}`;
         } else if (!isWanted(claim, cluster)) {
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
         }

@@ -30,6 +30,8 @@ export class Sticky {
     /** UIDs of claims that were once one of all addresses of their ordinal, and of those that a Pod or a later set took. */
     readonly #whole = new Set<string>();
     readonly #taken = new Set<string>();
+    /** UIDs of Pods that no set owned at some time: an address that such a one claimed then is its own. */
+    readonly #orphans = new Set<string>();
 
     constructor(truth: Truth, store: Store) {
         this.#truth = truth;
@@ -46,9 +48,13 @@ export class Sticky {
         const set = this.#store.get(setKind, key)?.object as StatefulSet | undefined;
         if (place === undefined || set === undefined || !covers(set, place.ordinal) || set.metadata?.uid !== place.uid)
             return;
+        if (claim.spec.owner.kind === "Pod" && this.#orphans.has(podUid)) return;
         // A Pod that outlived an earlier set of the name may have an address of another pool.
         const { pool } = claim.spec;
         if (!this.poolsOf(set).includes(pool)) return;
+        // Reserved by those who had not heard yet that the pool shrank.
+        const object = this.#store.get(poolKind, pool)?.object as IpPool | undefined;
+        if (object !== undefined && readPool(object).subnetOf(parseIp(address)) === undefined) return;
         const known = this.#addresses.get(key) ?? new Map<string, Had>();
         this.#addresses.set(key, known);
         const family = `${place.ordinal} ${address.includes(":") ? 6 : 4}`;
@@ -76,12 +82,17 @@ export class Sticky {
     changed({ kind, key, after, before }: Change): void {
         if (kind === claimKind && after !== undefined)
             this.#claimed(after.object as IpAllocation, before?.object as IpAllocation | undefined);
+        if (kind === podKind && after !== undefined) this.#podChanged(after.object as Pod);
         if (kind === poolKind) this.#poolChanged(key, after?.object as IpPool | undefined);
         if (kind === namespaceKind) for (const set of [...this.#addresses.keys()]) this.#forget(set);
         if (kind !== setKind) return;
         const set = after?.object as StatefulSet | undefined;
         if (set?.metadata?.uid !== before?.object.metadata?.uid) this.#addresses.delete(key);
         else this.#forget(key);
+    }
+
+    #podChanged({ metadata: { uid = "", name = "", ownerReferences = [] } = {} }: Pod): void {
+        if (statefulSetOf({ name, ownerReferences }) === undefined) this.#orphans.add(uid);
     }
 
     /** What the set asks for no more. */

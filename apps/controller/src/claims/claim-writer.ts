@@ -59,6 +59,12 @@ export class ClaimWriter {
         }
     }
 
+    /** The claim as the API server has it now. */
+    async read(name: string, signal: AbortSignal): Promise<Claim | undefined> {
+        const live = await this.#find(name, signal);
+        return live && this.#reader.read(live);
+    }
+
     /** Changes a claim as `judge` says; false if it is gone, replaced by another, or stays. */
     async change(name: string, uid: string, judge: Judge, signal: AbortSignal): Promise<boolean> {
         let written = false;

@@ -1,5 +1,5 @@
 import { type Clock } from "@antrea/runtime";
-import { type Claim } from "../claims/index.ts";
+import { setKeyOf, type Claim } from "../claims/index.ts";
 
 // A watch that is later than this was given up (after 100 s without a word) and replaced by a new list.
 const keptMs = 180_000;
@@ -12,13 +12,15 @@ export class OwnWrites {
     readonly #clock: Pick<Clock, "monotonic">;
     readonly #claims = new Map<string, { readonly key: string; readonly claim: Claim; readonly at: number }>();
     readonly #underWay = new Set<string>();
+    /** By name, the StatefulSet that a write ended with an error for: nobody knows whether it took effect. */
+    readonly #unsure = new Map<string, string>();
 
     constructor(clock: Pick<Clock, "monotonic">) {
         this.#clock = clock;
     }
 
     has(name: string): boolean {
-        return this.#underWay.has(name) || this.#claims.has(name);
+        return this.#underWay.has(name) || this.#unsure.has(name) || this.#claims.has(name);
     }
 
     /** For a StatefulSet, by `namespace/name`. */
@@ -33,11 +35,28 @@ export class OwnWrites {
         this.#underWay.add(name);
         try {
             const claim = await write();
-            if (claim !== undefined) this.#claims.set(name, { key, claim, at: this.#clock.monotonic() });
+            this.#note(key, name, claim);
             return claim;
+        } catch (error) {
+            this.#unsure.set(name, key);
+            throw error;
         } finally {
             this.#underWay.delete(name);
         }
+    }
+
+    /** Finds out what became of the writes for a StatefulSet that ended with an error; rejects with what `read` rejects with. */
+    async settle(key: string, read: (name: string) => Promise<Claim | undefined>): Promise<void> {
+        for (const [name, forKey] of [...this.#unsure]) {
+            if (forKey !== key) continue;
+            const claim = await read(name);
+            this.#unsure.delete(name);
+            this.#note(key, name, claim !== undefined && setKeyOf(claim) === key ? claim : undefined);
+        }
+    }
+
+    #note(key: string, name: string, claim: Claim | undefined): void {
+        if (claim !== undefined) this.#claims.set(name, { key, claim, at: this.#clock.monotonic() });
     }
 
     /** The watch told of this very object, or it is deleted already and the watch may never tell. */

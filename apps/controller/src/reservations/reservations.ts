@@ -139,10 +139,12 @@ export class Reservations {
     }
 
     async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const { sets, writer } = this.#components;
+        // An ordinal whose reservation had no answer would seem to have none, and get a second address.
+        await this.#own.settle(key, (name) => writer.read(name, signal));
         const taken = new Set<string>();
         for (;;) {
             signal.throwIfAborted();
-            const { sets } = this.#components;
             const demand = sets.get(key);
             // Its Namespace is not known yet; it is looked at when it is.
             if (demand === undefined && sets.has(key)) return;

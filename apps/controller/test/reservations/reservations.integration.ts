@@ -5,6 +5,14 @@ import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../pool-world.ts";
 import { replacing } from "../replacing.ts";
 
+/** Tells nothing of claims that came after the list. */
+const lateWatch = replacing("watch", (target) => (resource, options) => {
+    if (resource.plural !== ipAllocations.plural) return target.watch(resource, options);
+    return new Promise((_, reject) =>
+        options.signal.addEventListener("abort", () => reject(new KubeError("ABORTED", "ended"))),
+    );
+});
+
 describe("reservations of StatefulSets", () => {
     let world: PoolWorld;
     let term: Term;
@@ -277,6 +285,33 @@ describe("reservations of StatefulSets", () => {
         expect(await world.all()).toHaveLength(5);
     });
 
+    it("survive lost answers of which nothing is heard for a while: no second address for the ordinal", async () => {
+        await world.pool("a", "10.2.16.10-10.2.16.29");
+        const lost = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
+        let creates = 0;
+        let finds = 0;
+        // The answer of the first create is lost, and then that of the look at what became of it; the watch is late.
+        const lossyCreate = replacing("create", (target) => async (...args) => {
+            creates += 1;
+            const isFirst = creates === 1;
+            const made = await target.create(...args);
+            if (isFirst) throw lost;
+            return made;
+        });
+        const lossyFind = replacing("find", (target) => async (...args) => {
+            if (args[0].plural === ipAllocations.plural) finds += 1;
+            if (finds === 1) throw lost;
+            return target.find(...args);
+        });
+        await world.set("unheard", { replicas: 2, pools: "a" });
+        term = world.term({ wrap: (api) => lossyCreate(lossyFind(lateWatch(api))) });
+        const expected = ["0 10.2.16.10 Reserved", "1 10.2.16.11 Reserved"];
+        await world.eventuallyOfSet("unheard", expected);
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        expect(await world.ofSet("unheard")).toEqual(expected);
+        expect(finds).toBeGreaterThan(1);
+    });
+
     it.each([
         ["another is had", "fd00:3::10-fd00:3::11", ["0 10.2.15.10 Reserved", "0 fd00:3::11 Reserved"]],
         ["neither is kept", "fd00:3::10-fd00:3::10", []],
@@ -302,17 +337,8 @@ describe("reservations of StatefulSets", () => {
 
     it("of the leader before are found by one whose watch of claims is late", async () => {
         await world.pool("a", "10.2.16.10-10.2.16.29");
-        const never = (signal: AbortSignal): Promise<never> =>
-            new Promise((_, reject) =>
-                signal.addEventListener("abort", () => reject(new KubeError("ABORTED", "ended"))),
-            );
-        const wrap = replacing(
-            "watch",
-            (target) => (resource, options) =>
-                resource.plural === ipAllocations.plural ? never(options.signal) : target.watch(resource, options),
-        );
         const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
-        term = world.term({ wrap });
+        term = world.term({ wrap: lateWatch });
         await term.claims.synced(AbortSignal.timeout(5_000));
         const owner = { kind: "StatefulSet", namespace: "default", name: "late", index: 0 } as const;
         await world.claim("10.2.16.25", "a", podOn("n1", "late-0"), { ...owner, uid: metadata?.uid ?? "" });
