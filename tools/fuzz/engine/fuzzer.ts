@@ -12,7 +12,7 @@ export interface FuzzOptions {
     /** False: coverage is counted and decides nothing. For comparison only. */
     readonly guided: boolean;
     /** Whether to go on; asked before each round of mutations. */
-    readonly goOn: (executions: number) => boolean;
+    readonly goOn: (executions: number) => Promise<boolean>;
 }
 
 export interface FuzzComponents {
@@ -91,13 +91,13 @@ export class Fuzzer {
 
     /** Mutates until the options say that it is enough. */
     async run(): Promise<void> {
-        while (this.#options.goOn(this.#executions)) {
+        while (await this.#options.goOn(this.#executions)) {
             const entry = this.corpus.next(this.#random);
             if (entry === undefined) return;
             if (this.#options.guided && !entry.compared) await this.#compare(entry);
             entry.rounds += 1;
             for (let count = 0; count < mutationsARound; count++) {
-                if (count % 16 === 0 && !this.#options.goOn(this.#executions)) return;
+                if (count % 16 === 0 && !(await this.#options.goOn(this.#executions))) return;
                 await this.#try(this.#mutated(entry.bytes), false);
             }
         }
@@ -131,7 +131,8 @@ export class Fuzzer {
         this.#learn([...texts, ...comparisons.flat().filter((side) => typeof side === "string")]);
         let count = 0;
         for (const input of replacements(entry.bytes, comparisons)) {
-            if (count++ >= maxReplacements || (count % 16 === 0 && !this.#options.goOn(this.#executions))) return;
+            if (count++ >= maxReplacements) return;
+            if (count % 16 === 0 && !(await this.#options.goOn(this.#executions))) return;
             if (input.length <= this.#maxBytes) await this.#try(input, false);
         }
     }
@@ -160,7 +161,8 @@ export class Fuzzer {
         if (!this.#options.guided && !keep) return;
         // A seed near a limit is only run: what is made of it would take all the time.
         if (input.length > this.#maxBytes) return;
-        const bytes = input.slice();
+        // Exactly these: `slice` of a Buffer is a view, and would keep all that it is a view of.
+        const bytes = new Uint8Array(input);
         this.corpus.add({ bytes, probes: this.#taken(), rounds: 0, compared: false });
         if (!keep) added(bytes);
     }

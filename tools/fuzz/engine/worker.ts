@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
@@ -39,7 +40,7 @@ export async function serve(target: Target): Promise<void> {
         const began = performance.now();
         // The time is for mutations: what is known is run in any case.
         let end = Infinity;
-        const heap = new HeapWatch();
+        const heap = new HeapWatch(() => fuzzer.corpus.bytes);
         const reported = new Set<string>();
         let told = began;
         const fuzzer: Fuzzer = new Fuzzer(
@@ -58,13 +59,13 @@ export async function serve(target: Target): Promise<void> {
             {
                 seed: order.seed,
                 guided: order.guided,
-                goOn: (executions) => {
+                goOn: async (executions) => {
                     const now = performance.now();
                     if (now - told > progressMs) {
                         tell({ kind: "progress", statistics: fuzzer.statistics, milliseconds: now - began });
                         told = now;
                     }
-                    const growth = heap.growth();
+                    const growth = await heap.growth();
                     if (growth !== undefined && !reported.has("leak")) {
                         reported.add("leak");
                         const text = `${growth} bytes more are held than after the first inputs, ${executions} executions ago`;
@@ -75,7 +76,7 @@ export async function serve(target: Target): Promise<void> {
             },
         );
         await fuzzer.begin(seeds, order.inputs);
-        heap.begin();
+        await heap.begin();
         end = performance.now() + order.milliseconds;
         await fuzzer.run();
         const cover = fuzzer.corpus.cover(order.cover);
@@ -86,31 +87,37 @@ export async function serve(target: Target): Promise<void> {
 /** Whether the heap holds too much more, once the garbage is gone, than at the beginning. */
 class HeapWatch {
     readonly #collect: () => void;
+    readonly #kept: () => number;
     #first: number | undefined;
     #next = performance.now() + leakCheckMs;
     #tooMuch = 0;
 
-    constructor() {
+    /** @param kept what the fuzzer itself keeps, in bytes */
+    constructor(kept: () => number) {
+        this.#kept = kept;
         setFlagsFromString("--expose-gc");
         this.#collect = runInNewContext("gc") as () => void;
     }
 
-    begin(): void {
-        this.#first = this.#held();
+    async begin(): Promise<void> {
+        this.#first = await this.#held();
     }
 
     /** In bytes, when it was too much in each of the last looks. Looked at now and then. */
-    growth(): number | undefined {
+    async growth(): Promise<number | undefined> {
         if (this.#first === undefined || performance.now() < this.#next) return undefined;
-        const growth = this.#held() - this.#first;
+        const growth = (await this.#held()) - this.#first;
         this.#tooMuch = growth > maxGrowthBytes ? this.#tooMuch + 1 : 0;
         this.#next = performance.now() + (this.#tooMuch > 0 ? againMs : leakCheckMs);
         return this.#tooMuch >= leakLooks ? growth : undefined;
     }
 
-    #held(): number {
+    async #held(): Promise<number> {
+        this.#collect();
+        // What garbage held outside of the heap, such as zlib's memory, is given back in the next turn.
+        await setImmediate();
         this.#collect();
         const { heapUsed, external } = process.memoryUsage();
-        return heapUsed + external;
+        return heapUsed + external - this.#kept();
     }
 }
