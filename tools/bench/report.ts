@@ -60,7 +60,8 @@ export function writePart(run: Run): void {
 /** Writes page and charts again from what latest.json and the page say. */
 export function writeAgain(): void {
     const earlier = JSON.parse(readFileSync(latestFile, "utf8")) as readonly Result[];
-    write(earlier, machineSection(readFileSync(pageFile, "utf8")));
+    // With the reasons as they are known now.
+    write(explained(earlier), machineSection(readFileSync(pageFile, "utf8")));
 }
 
 /** The results with those of some groups replaced, where these were, or else at the end. */
