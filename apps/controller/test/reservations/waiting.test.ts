@@ -39,12 +39,31 @@ describe("OwnWrites", () => {
         expect([own.has("10.0.0.1"), own.of("ns/web")]).toEqual([false, []]);
     });
 
-    it("forgets addresses that were taken, writes that failed, and what the watch never tells", async () => {
+    const ordinal = (address: string, name: string): Claim => ({
+        ...claim(address),
+        owner: { kind: "StatefulSet", namespace: "ns", name, uid: "1", index: 0 },
+    });
+
+    it.each([
+        ["was not written", undefined, false],
+        ["is another's", ordinal("10.0.0.2", "db"), false],
+        ["is for the StatefulSet", ordinal("10.0.0.2", "web"), true],
+    ])("keeps an address whose write failed until it is known: it %s", async (_, live, isOurs) => {
+        const own = new OwnWrites(new ManualClock());
+        const away = (): Promise<never> => Promise.reject(new Error("away"));
+        await expect(own.writing("ns/web", "10.0.0.2", away)).rejects.toThrow("away");
+        await expect(own.settle("ns/web", away)).rejects.toThrow("away");
+        await own.settle("ns/db", () => Promise.resolve(undefined));
+        expect([own.has("10.0.0.2"), own.of("ns/web")]).toEqual([true, []]);
+        await own.settle("ns/web", () => Promise.resolve(live));
+        expect([own.has("10.0.0.2"), own.of("ns/web").length]).toEqual([isOurs, isOurs ? 1 : 0]);
+    });
+
+    it("forgets addresses that were taken, and what the watch never tells", async () => {
         const clock = new ManualClock();
         const own = new OwnWrites(clock);
         await own.writing("ns/web", "10.0.0.1", () => Promise.resolve(undefined));
-        await own.writing("ns/web", "10.0.0.2", () => Promise.reject(new Error("away"))).catch(() => undefined);
-        expect([own.has("10.0.0.1"), own.has("10.0.0.2")]).toEqual([false, false]);
+        expect(own.has("10.0.0.1")).toBe(false);
         await own.writing("ns/web", "10.0.0.3", () => Promise.resolve(claim("10.0.0.3")));
         // A watch may be silent for 100 s until it is given up.
         await clock.advance(130_000);
