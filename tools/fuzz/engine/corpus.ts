@@ -16,17 +16,11 @@ export class Corpus {
     readonly #entries: Entry[] = [];
     readonly #best = new Map<number, Entry>();
     #favoured: readonly Entry[] | undefined;
-    #bytes = 0;
     /** The branches that seeds take. */
     #seeded: ReadonlySet<number> = new Set();
 
     get size(): number {
         return this.#entries.length;
-    }
-
-    /** What the inputs and their branches take, in bytes. */
-    get bytes(): number {
-        return this.#bytes;
     }
 
     get entries(): readonly Entry[] {
@@ -35,7 +29,6 @@ export class Corpus {
 
     add(entry: Entry): void {
         this.#entries.push(entry);
-        this.#bytes += entry.bytes.byteLength + entry.probes.byteLength;
         for (const probe of entry.probes) {
             const best = this.#best.get(probe);
             if (best !== undefined && best.bytes.length <= entry.bytes.length) continue;

@@ -161,8 +161,7 @@ export class Fuzzer {
         if (!this.#options.guided && !keep) return;
         // A seed near a limit is only run: what is made of it would take all the time.
         if (input.length > this.#maxBytes) return;
-        // Exactly these: `slice` of a Buffer is a view, and would keep all that it is a view of.
-        const bytes = new Uint8Array(input);
+        const bytes = input.slice();
         this.corpus.add({ bytes, probes: this.#taken(), rounds: 0, compared: false });
         if (!keep) added(bytes);
     }

@@ -40,7 +40,7 @@ export async function serve(target: Target): Promise<void> {
         const began = performance.now();
         // The time is for mutations: what is known is run in any case.
         let end = Infinity;
-        const heap = new HeapWatch(() => fuzzer.corpus.bytes);
+        const heap = new HeapWatch();
         const reported = new Set<string>();
         let told = began;
         const fuzzer: Fuzzer = new Fuzzer(
@@ -87,14 +87,11 @@ export async function serve(target: Target): Promise<void> {
 /** Whether the heap holds too much more, once the garbage is gone, than at the beginning. */
 class HeapWatch {
     readonly #collect: () => void;
-    readonly #kept: () => number;
     #first: number | undefined;
     #next = performance.now() + leakCheckMs;
     #tooMuch = 0;
 
-    /** @param kept what the fuzzer itself keeps, in bytes */
-    constructor(kept: () => number) {
-        this.#kept = kept;
+    constructor() {
         setFlagsFromString("--expose-gc");
         this.#collect = runInNewContext("gc") as () => void;
     }
@@ -118,6 +115,6 @@ class HeapWatch {
         await setImmediate();
         this.#collect();
         const { heapUsed, external } = process.memoryUsage();
-        return heapUsed + external - this.#kept();
+        return heapUsed + external;
     }
 }

@@ -33,7 +33,7 @@ const looksWithoutMemory = 20;
 
 /**
  * Waits until this Node has podCIDRs and a transport interface; the log says what it waits for. A Node that had podCIDRs
- * and has none now is taken with those for what is wired already; `ownNodeProblem` says that no new Pod may have them.
+ * and has none now is taken with those for what is wired already; `followOwnNode` sees to it that no new Pod gets any.
  */
 export async function awaitOwnNode(
     components: OwnNodeComponents,
@@ -100,11 +100,11 @@ function nodeToUse({ nodes, remembered }: OwnNodeComponents, nodeName: string, m
     const memory = mustKnow || (nodes.hasSynced && !mayRemember) ? undefined : remembered();
     if (memory !== undefined) return { ...memory, ...node, spec: memory.spec ?? {} };
     if (node !== undefined) return node;
-    throw new NodeConfigError("NO_NODE", "environment", noNode(nodeName));
+    throw noNode(nodeName);
 }
 
-function noNode(nodeName: string): string {
-    return `the API server has no Node ${nodeName} (NODE_NAME)`;
+function noNode(nodeName: string): NodeConfigError {
+    return new NodeConfigError("NO_NODE", "environment", `the API server has no Node ${nodeName} (NODE_NAME)`);
 }
 
 function hasPodCidrs({ spec }: NodeObject): boolean {
@@ -155,30 +155,20 @@ function ownNodeProblem(
     node: NodeConfig,
 ): string | undefined {
     if (!nodes.hasSynced) return undefined;
-    const object = nodes.get(node.name);
     const before = node.podPrefixes.map(formatPrefix).join();
-    const problem = object === undefined ? noNode(node.name) : podCidrProblem(object);
-    if (problem !== undefined) return `${problem}; it had ${before}, which may be another's by now`;
-    if (object !== undefined) refuseOtherPodCidrs(object, before);
-    return undefined;
-}
-
-function refuseOtherPodCidrs(object: NodeObject, before: string): void {
-    const after = podPrefixesOf(object).map(formatPrefix).join();
-    if (after === before) return;
+    let after: string;
+    try {
+        const object = nodes.get(node.name);
+        if (object === undefined) throw noNode(node.name);
+        after = podPrefixesOf(object).map(formatPrefix).join();
+    } catch (error) {
+        if (!(error instanceof AntreaError)) throw error;
+        return `${error.message}; it had ${before}, which may be another's by now`;
+    }
+    if (after === before) return undefined;
     throw new NodeConfigError(
         "POD_CIDR_CHANGED",
         "environment",
         `the podCIDRs of this Node changed from ${before} to ${after}; starting again with the new ones`,
     );
-}
-
-function podCidrProblem(object: NodeObject): string | undefined {
-    try {
-        podPrefixesOf(object);
-        return undefined;
-    } catch (error) {
-        if (error instanceof AntreaError) return error.message;
-        throw error;
-    }
 }

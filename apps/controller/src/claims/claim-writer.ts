@@ -48,10 +48,8 @@ export class ClaimWriter {
                 return this.#reader.read(created);
             } catch (error) {
                 if (isKubeError(error, "ALREADY_EXISTS")) {
-                    const live = tries > 1 ? await this.#find(name, signal) : undefined;
-                    return live !== undefined && sameOwner(live.spec.owner, owner)
-                        ? this.#reader.read(live)
-                        : undefined;
+                    const live = tries > 1 ? await this.read(name, signal) : undefined;
+                    return live !== undefined && sameOwner(live.owner, owner) ? live : undefined;
                 }
                 if (!isKubeError(error) || !error.outcomeUnknown || tries >= maxTries) throw error;
                 signal.throwIfAborted();
