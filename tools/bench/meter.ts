@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { get } from "node:https";
+import { ipAllocations } from "@antrea/crd";
 import { type KubeClients } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { BenchError } from "./error.ts";
@@ -12,6 +13,8 @@ export interface Cost {
     readonly etcdBytes: number;
     /** Bytes of the events of all watches, as the API server encoded them. */
     readonly watchedBytes: number;
+    /** Lists of claims that the API server answered. */
+    readonly claimLists: number;
 }
 
 /** What was spent since the start of the programs. */
@@ -46,6 +49,10 @@ export class ApiServerMeter {
             cpuMsAfter: this.#cpuMs(),
             etcdBytes: metricSum(etcd, "etcd_disk_wal_write_bytes_total"),
             watchedBytes: metricSum(own, "apiserver_watch_events_sizes_sum"),
+            claimLists: metricSum(own, "apiserver_request_total", [
+                `resource="${ipAllocations.plural}"`,
+                `verb="LIST"`,
+            ]),
         };
     }
 
@@ -72,14 +79,16 @@ export function spent(before: Reading, after: Reading): Cost {
         cpuMs: after.cpuMs - before.cpuMsAfter,
         etcdBytes: after.etcdBytes - before.etcdBytes,
         watchedBytes: after.watchedBytes - before.watchedBytes,
+        claimLists: after.claimLists - before.claimLists,
     };
 }
 
-/** The sum of all samples of a metric in the text format of Prometheus. */
-export function metricSum(text: string, name: string): number {
+/** The sum of all samples of a metric in the text format of Prometheus, or of those that have these labels (`a="b"`). */
+export function metricSum(text: string, name: string, labels: readonly string[] = []): number {
     return text
         .split("\n")
         .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+        .filter((line) => labels.every((label) => line.includes(label)))
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }
 

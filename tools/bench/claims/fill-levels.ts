@@ -1,4 +1,4 @@
-import { comparison, type Result } from "../result.ts";
+import { comparison, typical, type Result } from "../result.ts";
 import { seededRandom } from "../statistics.ts";
 import { type Run } from "./crew.ts";
 import { poolSize, type StagePool } from "./pools.ts";
@@ -31,15 +31,23 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
             peer: "the same in an empty pool",
             pairs: { ours: pool.runs.map(of), peer: empty.runs.map(of) },
         });
+    const lists = (id: string, what: string, { runs }: typeof full): Result =>
+        typical({
+            ...{ id: `claims-${id}-lists`, unit: "lists" },
+            what: `${agents} agents, ${what}: lists of claims that ${claimsOfRound} claims took`,
+            samples: runs.map(({ cost }) => cost.claimLists),
+        });
     const levels = [
         { id: "half", what: "pool 45 to 50 % full", pool: half },
         { id: "full", what: "pool 90 to 95 % full", pool: full },
     ];
-    return levels.flatMap(({ id, what, pool }) => [
+    const ofLevels = levels.flatMap(({ id, what, pool }) => [
         row(`claims-${id}-p50`, `${agents} agents, ${what}: a claim, p50`, "ms", pool, p50),
         row(`claims-${id}-cpu`, `${agents} agents, ${what}: processor time of kube-apiserver`, "ms", pool, apiCpuOfOne),
         noFailures(`claims-${id}-failures`, `${agents} agents, ${what}: claims that failed`, pool.runs),
+        lists(id, what, pool),
     ]);
+    return [lists("empty", "empty pool", empty), ...ofLevels];
 }
 
 /** A pool of which a share is claimed, evenly spread. */

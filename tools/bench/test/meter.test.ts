@@ -19,6 +19,13 @@ describe("metricSum", () => {
     ])("sums up %s", (_name, metric, sum) => {
         expect(metricSum(text, metric)).toBe(sum);
     });
+
+    it("sums up only the samples that have all labels asked for", () => {
+        const metric = "apiserver_watch_events_sizes_sum";
+        expect(metricSum(text, metric, ['resource="nodes"'])).toBe(132);
+        expect(metricSum(text, metric, ['resource="nodes"', 'note="a b"'])).toBe(132);
+        expect(metricSum(text, metric, ['resource="pods"', 'note="a b"'])).toBe(0);
+    });
 });
 
 describe("cpuTicks", () => {
@@ -31,8 +38,8 @@ describe("cpuTicks", () => {
 
 describe("spent", () => {
     it("is what was spent between two readings, without what they took themselves", () => {
-        const before = { cpuMs: 10, cpuMsAfter: 12, etcdBytes: 100, watchedBytes: 5 };
-        const after = { cpuMs: 30, cpuMsAfter: 37, etcdBytes: 1_100, watchedBytes: 5 };
-        expect(spent(before, after)).toEqual({ cpuMs: 18, etcdBytes: 1_000, watchedBytes: 0 });
+        const before = { cpuMs: 10, cpuMsAfter: 12, etcdBytes: 100, watchedBytes: 5, claimLists: 3 };
+        const after = { cpuMs: 30, cpuMsAfter: 37, etcdBytes: 1_100, watchedBytes: 5, claimLists: 7 };
+        expect(spent(before, after)).toEqual({ cpuMs: 18, etcdBytes: 1_000, watchedBytes: 0, claimLists: 4 });
     });
 });
