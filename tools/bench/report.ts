@@ -196,8 +196,8 @@ the peers wait for more than we do.
 - \`claims-open-…\`: claims of 100 agents begin at random times, 300 a second on average, whether others have ended or
   not, for 10 s; each is timed from the time at which it should begin.
 - \`claims-half-…\`, \`claims-full-…\`: 10 agents, three pools in turn: empty, 45 % and 90 % claimed at random; all rounds
-  together claim 5 % more. \`claims-watched-…\`: the same 10 agents without and with 1,000 more that hold two watches each
-  and claim nothing. Both are called flat up to 1.25 times.
+  together claim 5 % more. Lists are those of claims that kube-apiserver answered in a round. \`claims-watched-…\`: the same
+  10 agents without and with 1,000 more that hold two watches each and claim nothing. Both are called flat up to 1.25 times.
 - \`pool-…\`: 100 ADDs and DELs of Pods of an IPv4 pool, of a pool of each family, and of the Node's subnets, in turn on
   one agent with the gate on; then 110 processes of \`antrea-cni\` at once.
 - \`ipam-…\`: IPAM plugins behind one harness, which runs one process for each call by the protocol of CNI 1.1 and knows of a
