@@ -11,6 +11,7 @@ export {
     transportAnnotation,
     uplinkCondition,
 } from "./names.ts";
+export { isOfPods } from "./owners.ts";
 export { ipAllocations, ipPools } from "./resources.ts";
 export type {
     AllocationOwner,

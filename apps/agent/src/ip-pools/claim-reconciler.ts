@@ -1,4 +1,4 @@
-import { type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Clock, type Logger } from "@antrea/runtime";
@@ -195,7 +195,7 @@ export class ClaimReconciler {
     /** By what is known here; it may be late. */
     #looksUnused(claim: IpAllocation): boolean {
         const { pod } = claim.spec;
-        if (pod === undefined || this.#recordOf(claim) !== undefined) return false;
+        if (pod === undefined || !isOfPods(claim.spec.owner) || this.#recordOf(claim) !== undefined) return false;
         if (this.#isAdding(pod.containerID, pod.uid)) return false;
         return this.#isSurplus(claim) || !this.#components.pods.isKnownAlive(pod);
     }

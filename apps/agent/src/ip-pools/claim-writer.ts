@@ -1,4 +1,4 @@
-import { allocationName, ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { allocationName, ipAllocations, isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
@@ -119,7 +119,8 @@ export class ClaimWriter {
 
     /**
      * Frees a claim as long as it is to be freed, looking again whenever it changed meanwhile: deletes it, or keeps it
-     * reserved for its StatefulSet. What is gone or not to be freed any more is a success.
+     * reserved for its StatefulSet. What is gone or not to be freed any more is a success; a claim whose kind of owner
+     * is not known here is left alone.
      */
     async free(
         claim: IpAllocation,
@@ -129,7 +130,7 @@ export class ClaimWriter {
         const { own, cooldown } = this.#components;
         for (let current: IpAllocation | undefined = claim; current !== undefined;) {
             const seen: IpAllocation = current;
-            if (!isToBeFreed(seen)) return own.note(seen);
+            if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen);
             try {
                 own.noteGone(await this.#free(seen, signal));
                 cooldown.freed(claimIp(seen));

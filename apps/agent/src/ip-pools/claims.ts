@@ -110,7 +110,14 @@ export function holderText(claim: IpAllocation): string {
             return `ordinal ${owner.index} of StatefulSet ${owner.namespace}/${owner.name}, for which it is reserved`;
         case "Pod":
             return `Pod ${owner.namespace}/${owner.name}, for which it is reserved`;
+        default:
+            return unknownOwner(owner);
     }
+}
+
+/** An owner of a kind that only a later version writes. */
+function unknownOwner({ kind, namespace, name = "?" }: AllocationOwner): string {
+    return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}, for which it is reserved`;
 }
 
 function podOf({ pod, nodeName, containerId, ifName }: Holder): AllocationPod {

@@ -61,6 +61,19 @@ describe("a claim with a record", () => {
 });
 
 describe("a claim without a record", () => {
+    it("is left alone when its kind of owner is not known, whoever asks for it to be freed", async () => {
+        const ip = await added("p1");
+        const [claim] = cluster.claims();
+        const owner = { kind: "Lease", name: "x" } as never;
+        cluster.api.put(ipAllocations, { ...claim, spec: { ...claim?.spec, owner } } as never);
+        wiring.unwire("c-p1");
+        await reconcile(3);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+        expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
+        await agent.release("p1");
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
     it("is freed when its Pod is gone, at the second look", async () => {
         await claimed("p1");
         await reconcile();

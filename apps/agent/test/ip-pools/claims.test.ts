@@ -80,6 +80,19 @@ describe("claims", () => {
         expect(holderText(node)).toBe("Node web-1, whose address it is");
     });
 
+    it("of a kind of owner that is not known are nobody's to take, and are told by kind and name", () => {
+        const owner = { kind: "Lease", namespace: "ns", name: "web", index: 1 } as never;
+        const unknown: IpAllocation = { ...reserved, spec: { ...reserved.spec, owner } };
+        expect(mayTake(unknown, holder)).toBe(false);
+        expect(holderText(unknown)).toBe("Lease ns/web, for which it is reserved");
+        expect(
+            holderText({
+                ...reserved,
+                spec: { ...reserved.spec, owner: { kind: "Gateway", name: "10.2.0.1" } },
+            } as never),
+        ).toBe("Gateway 10.2.0.1, for which it is reserved");
+    });
+
     it("are fenced by container and interface, and matched by UID", () => {
         expect(namesContainer(claim, { containerId: "c1", ifName: "eth0" })).toBe(true);
         expect(namesContainer(claim, { containerId: "c1", ifName: "eth1" })).toBe(false);

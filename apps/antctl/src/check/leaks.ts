@@ -1,5 +1,5 @@
 import { type AllocationPod } from "@antrea/crd";
-import { isFinished, type Claim, type PodInfo } from "../cluster/index.ts";
+import { isFinished, isKnownOwner, type Claim, type PodInfo } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
 
@@ -8,7 +8,7 @@ export function leaks(snapshot: Snapshot): readonly Finding[] {
     const claimsOfInterface = Map.groupBy(snapshot.claims, (claim) => interfaceKey(claim));
     return snapshot.claims.flatMap((claim) => {
         const { pod } = claim;
-        if (pod === undefined) return [];
+        if (pod === undefined || !isKnownOwner(claim.owner)) return [];
         const about = { address: claim.address, pool: claim.pool, node: pod.nodeName };
         const record = snapshot.recordsOf(claim.address).find((each) => snapshot.isOf(each, pod));
         const text = leakOf({ snapshot, claim, pod, record, twins: claimsOfInterface.get(interfaceKey(claim)) ?? [] });

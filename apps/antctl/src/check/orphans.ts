@@ -1,5 +1,5 @@
 import { formatIp, IpError, parseIp, prefixContains, type IpAddress } from "@antrea/ip";
-import { hasOwnAddress, holderText } from "../cluster/index.ts";
+import { hasOwnAddress, holderText, isKnownOwner } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
@@ -11,6 +11,7 @@ export function orphans(snapshot: Snapshot): readonly Finding[] {
 function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
     return snapshot.claims.flatMap((claim) => {
         const { address, pool, pod, ip } = claim;
+        if (!isKnownOwner(claim.owner)) return [];
         const about = { address, pool, node: pod?.nodeName };
         const entry = snapshot.pools.get(pool);
         const holder = `claimed for ${holderText(claim)}`;

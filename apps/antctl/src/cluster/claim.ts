@@ -1,6 +1,7 @@
 import {
     allocationAddress,
     AllocationNameError,
+    isOfPods,
     type AllocationOwner,
     type AllocationPod,
     type IpAllocation,
@@ -31,6 +32,11 @@ export function readClaim(object: IpAllocation): Claim | undefined {
         if (error instanceof AllocationNameError) return undefined;
         throw error;
     }
+}
+
+/** Whether this version knows who keeps such a claim and when it ends; a later one may write other kinds. */
+export function isKnownOwner(owner: AllocationOwner): boolean {
+    return isOfPods(owner) || owner.kind === "Node";
 }
 
 /** `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`. */

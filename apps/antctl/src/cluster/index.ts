@@ -1,4 +1,4 @@
-export { holderText, ownerText, readClaim, type Claim } from "./claim.ts";
+export { holderText, isKnownOwner, ownerText, readClaim, type Claim } from "./claim.ts";
 export { Cluster, type ClaimSelector, type NamespaceInfo } from "./cluster.ts";
 export { eventsOf, type EventInfo } from "./event.ts";
 export { type NodeInfo } from "./node.ts";

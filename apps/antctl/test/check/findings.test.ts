@@ -119,6 +119,16 @@ describe("findingsOf", () => {
             },
         ],
         [
+            "claims of a kind of owner that only a later version knows, wherever they are",
+            {
+                claims: [
+                    claim("10.2.0.1", { owner: { kind: "Lease", name: "10.2.0.1" } as never }),
+                    claim("10.9.9.9", { owner: { kind: "Lease", name: "x" } as never }),
+                    claim("10.2.0.14", { pod: "gone", owner: { kind: "Lease", name: "x" } as never }),
+                ],
+            },
+        ],
+        [
             "a reservation of a set whose Namespace names the pool",
             {
                 claims: [claim("10.2.0.12", { owner: ofSet("db", 0) })],

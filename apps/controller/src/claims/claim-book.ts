@@ -1,4 +1,4 @@
-import { blockOf, ipAllocations, type IpAllocation } from "@antrea/crd";
+import { blockOf, ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
 import { type Prefix } from "@antrea/ip";
 import {
     Informer,
@@ -108,7 +108,7 @@ export class ClaimBook {
         return this.#sets.keys();
     }
 
-    /** Claims that Pods of a Node use. */
+    /** Claims that Pods of a Node use; those of kinds of owners that are not known here are nobody's to free. */
     usedOn(node: string): ReadonlySet<Claim> {
         return this.#nodes.get(node) ?? none;
     }
@@ -175,7 +175,7 @@ export class ClaimBook {
     *#indexes(claim: Claim): Iterable<readonly [Map<string, Set<Claim>>, string]> {
         const set = setKeyOf(claim);
         if (set !== undefined) yield [this.#sets, set];
-        if (claim.pod !== undefined) yield [this.#nodes, claim.pod.nodeName];
+        if (claim.pod !== undefined && isOfPods(claim.owner)) yield [this.#nodes, claim.pod.nodeName];
         if (claim.owner.kind === "Node") yield [this.#held, claim.owner.name ?? ""];
     }
 }

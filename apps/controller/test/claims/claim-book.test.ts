@@ -47,6 +47,22 @@ describe("ClaimBook", () => {
         await book.part.stop?.();
     });
 
+    it("counts claims of unknown kinds of owners as taken, and gives them to nobody who frees", async () => {
+        const owner = { kind: "Lease", namespace: "ns", name: "web", index: 0 } as never;
+        const { book } = await bookOf([
+            allocation("10.0.0.1", "p", { node: "n1", owner }),
+            allocation("10.0.0.2", "p", { owner }),
+        ]);
+        expect(contents(book)).toEqual({
+            pools: [["10.0.0.0/24"], []],
+            blocks: [[1, 1, ["10.0.0.1", "10.0.0.2"]], undefined],
+            sets: [],
+            nodes: [],
+            held: [],
+        });
+        await book.part.stop?.();
+    });
+
     it("is the same whether claims were listed or told one by one", async () => {
         const last = fc.integer({ min: 0, max: 3 });
         const shapes = fc.constantFrom<Parameters<typeof allocation>[2]>(

@@ -7,6 +7,7 @@ import {
     checkPoolDelete,
     checkPoolUpdate,
     comparePools,
+    holderText,
     isUse,
     namesPool,
     notInUse,
@@ -456,6 +457,13 @@ describe("who uses a pool", () => {
         expect([podClaim("10.1.0.9", "a"), ordinalClaim("10.1.0.9", 0), nodeClaim("10.1.0.9", "n")].map(isUse)).toEqual(
             [true, true, false],
         );
+    });
+
+    it("is a claim whose kind of owner is not known: it may be in use", () => {
+        const claim = nodeClaim("10.1.0.9", "n");
+        const unknown = { ...claim, spec: { ...claim.spec, owner: { kind: "Lease", name: "x" } as never } };
+        expect(isUse(unknown)).toBe(true);
+        expect(holderText(unknown)).toBe("10.1.0.9 reserved for Lease x");
     });
 
     it.each([
