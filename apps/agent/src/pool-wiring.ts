@@ -23,9 +23,14 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
             podUid !== "" &&
             network.interfaces().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         isAdding: (containerIdOrPodUid) => network.isAdding(containerIdOrPodUid),
+        isCutOff: (wired) => {
+            const known = found(wired);
+            return known !== undefined && network.isCutOff(known);
+        },
         cutOff: async (wired) => {
             const known = found(wired);
-            if (known !== undefined && !network.isCutOff(known)) await network.cutOff(known);
+            // Also one that is: an earlier try may have failed in part.
+            if (known !== undefined) await network.cutOff(known);
         },
         reconnect: async (wired) => {
             const known = found(wired);

@@ -33,7 +33,9 @@ export interface Wiring {
     isWired(podUid: string, ifName: string): boolean;
     /** Whether an ADD of the container, or for the Pod, is under way. */
     isAdding(containerIdOrPodUid: string): boolean;
-    /** Ends the traffic of the interface; again is no harm. */
+    /** Whether the interface is cut off; an agent that starts again knows it too. */
+    isCutOff(wired: WiredInterface): boolean;
+    /** Ends the traffic of the interface; again is no harm, and completes what failed before. */
     cutOff(wired: WiredInterface): Promise<void>;
     /** Undoes `cutOff`; nothing happens to an interface that is not cut off. */
     reconnect(wired: WiredInterface): Promise<void>;
@@ -107,7 +109,9 @@ export class ClaimReconciler {
             .find((one) => one.containerId === wired.containerId && one.ifName === wired.ifName);
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return;
         const wrong = current.addresses.filter(({ ip }) => !this.#isClaimed(current, ip));
-        if (wrong.length === 0 || !(await wiring.linkExists(current))) return;
+        // One with all its claims may be cut off still: OVS was away when it was to be connected again.
+        if (wrong.length === 0 && !wiring.isCutOff(current)) return;
+        if (!(await wiring.linkExists(current))) return;
         let all = true;
         for (const { ip, pool } of wrong) all = (await this.#claimAgain(current, ip, pool, signal)) && all;
         if (all) await wiring.reconnect(current);

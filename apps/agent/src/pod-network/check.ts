@@ -19,6 +19,7 @@ export class CheckError extends AntreaError<
     | "OVS_PORT"
     | "FLOWS"
     | "CLAIM"
+    | "ISOLATED"
 > {}
 
 export interface CheckComponents {
@@ -72,6 +73,13 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
     }
     const problem = await components.claimProblem(record);
     if (problem !== undefined) throw failure("CLAIM", input, problem);
+    if (record.isolated === true) {
+        throw failure(
+            "ISOLATED",
+            input,
+            "the interface is isolated, because its address is or may soon be another Pod's; see the events of the Pod",
+        );
+    }
     const present = new Map((await components.dumpFlows()).map((flow) => [flowKey(flow), flowBodyKey(flow)]));
     const missing = components.flowsOf(input.known).filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
     if (missing.length > 0) {

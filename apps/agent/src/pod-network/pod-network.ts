@@ -59,8 +59,6 @@ export class PodNetwork {
     readonly #tombstones: Tombstones;
     /** ADDs under way, by container. */
     readonly #adding = new Map<string, number>();
-    /** Keys of interfaces that have no flows because another holds their address. */
-    readonly #cutOff = new Set<string>();
     /** Keys of interfaces whose removal began and could not be ended yet. */
     readonly #leaving = new Map<string, Claims>();
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
@@ -130,19 +128,14 @@ export class PodNetwork {
     adopt(record: PodRecord, ofPort: number): void {
         this.ofPorts.note(ofPort);
         this.#interfaces.set(keyOf(record), { record, ofPort, addedAt: 0 });
+        if (record.isolated === true) return;
         this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
         if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
     }
 
     /** Puts port and flows of a known interface in place again; for the start and after OVS lost them. */
-    async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
-        const { record } = known;
-        await this.#adjustLink(record);
-        await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
-        const ofPort = await this.#openedPort(record, signal);
-        await this.#wireFlows(record, ofPort, known.addedAt, signal);
-        if (!this.#cutOff.has(keyOf(record))) await this.#components.hostRoutes.add(record);
-        if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
+    restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
+        return this.#restore(known, known.record.isolated !== true, signal);
     }
 
     /** The MTU that new interfaces get, and running ones with the next `restore`. */
@@ -150,23 +143,34 @@ export class PodNetwork {
         return this.#options.mtu;
     }
 
-    /** Interfaces that are cut off. */
+    /** Whether the interface is cut off, as its record says. */
     isCutOff(known: PodInterface): boolean {
-        return this.#cutOff.has(keyOf(known.record));
+        return this.#interfaces.get(keyOf(known.record))?.record.isolated === true;
     }
 
-    /** Cuts an interface off: its address turned out to be another's. Port and record stay until the container ends. */
+    /**
+     * Isolates an interface: its address turned out to be another's. Port and record stay until the container ends, and
+     * the record says it, for an agent that starts again. Rejects when a part of it failed; to be repeated then.
+     */
     async cutOff(known: PodInterface): Promise<void> {
-        this.#cutOff.add(keyOf(known.record));
-        await this.#components.flowTable.remove(flowOwner(known.record));
-        await this.#components.bridging?.remove(keyOf(known.record));
-        await this.#components.hostRoutes.remove(known.record);
+        const record = { ...known.record, isolated: true };
+        const key = keyOf(record);
+        this.#interfaces.set(key, { ...known, record });
+        await allDone([
+            this.#components.flowTable.remove(flowOwner(record)),
+            this.#components.bridging?.remove(key) ?? Promise.resolve(),
+            this.#components.hostRoutes.remove(record),
+            this.#writeRecord(record, known.ofPort),
+        ]);
     }
 
-    /** Undoes `cutOff`. */
+    /** Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise. */
     async reconnect(known: PodInterface): Promise<void> {
-        this.#cutOff.delete(keyOf(known.record));
-        await this.restore(known);
+        await this.#restore(known, true);
+        const current = this.#interfaces.get(keyOf(known.record)) ?? known;
+        const { isolated: _, ...record } = current.record;
+        await this.#writeRecord(record, current.ofPort);
+        this.#interfaces.set(keyOf(record), { ...current, record });
     }
 
     /**
@@ -366,6 +370,27 @@ export class PodNetwork {
         return record;
     }
 
+    async #restore(known: PodInterface, isConnected: boolean, signal?: AbortSignal): Promise<void> {
+        const { record } = known;
+        await this.#adjustLink(record);
+        await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
+        const ofPort = await this.#openedPort(record, signal);
+        this.#note(record, ofPort, known.addedAt);
+        if (isConnected) {
+            await this.#setFlows(record, ofPort, signal);
+            await this.#components.hostRoutes.add(record);
+        }
+        if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
+    }
+
+    /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
+    async #writeRecord(record: PodRecord, ofPort: number): Promise<void> {
+        await allDone([
+            this.#components.ports.ensurePort(portSpec(record, ofPort)),
+            completePodLink(this.#components.netlink, record),
+        ]);
+    }
+
     #noteAnswer(record: PodRecord): void {
         const known = this.#interfaces.get(keyOf(record));
         if (known !== undefined) this.#interfaces.set(keyOf(record), { ...known, addedAt: this.#options.now() });
@@ -399,9 +424,16 @@ export class PodNetwork {
     }
 
     async #wireFlows(record: PodRecord, ofPort: number, addedAt: number, signal?: AbortSignal): Promise<void> {
+        this.#note(record, ofPort, addedAt);
+        await this.#setFlows(record, ofPort, signal);
+    }
+
+    #note(record: PodRecord, ofPort: number, addedAt: number): void {
         this.ofPorts.note(ofPort);
         this.#interfaces.set(keyOf(record), { record, ofPort, addedAt });
-        if (this.#cutOff.has(keyOf(record))) return;
+    }
+
+    async #setFlows(record: PodRecord, ofPort: number, signal?: AbortSignal): Promise<void> {
         await allDone([
             this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal),
             this.#bridge(record, ofPort, signal),
@@ -469,7 +501,6 @@ export class PodNetwork {
         this.ofPorts.release(known.ofPort);
         this.#interfaces.delete(keyOf(known.record));
         this.#leaving.delete(keyOf(known.record));
-        this.#cutOff.delete(keyOf(known.record));
     }
 
     #freeAddresses(record: PodRecord): void {

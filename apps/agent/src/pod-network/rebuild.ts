@@ -63,11 +63,12 @@ export function rebuild(input: RebuildInput): Rebuilt {
         return undefined;
     };
     // A record whose link lives comes first: of two owners the running one is right.
-    const linkNames = new Set(input.links.map((link) => link.name));
-    const alive = (port: StoredPort): number => (linkNames.has(port.name) ? 0 : 1);
+    const links = new Map(input.links.map((link) => [link.name, link]));
+    const alive = (port: StoredPort): number => (links.has(port.name) ? 0 : 1);
     for (const port of [...input.ports].sort((one, other) => alive(one) - alive(other))) {
-        const record = fromExternalIds(port.name, port.externalIds);
-        if (record === undefined) continue;
+        const stored = fromExternalIds(port.name, port.externalIds);
+        if (stored === undefined) continue;
+        const record = stored === "unfinished" ? stored : isolatedByAlias(stored, links.get(port.name));
         if (record === "unfinished")
             dropped.push({ port: port.name, why: "the record has no addresses: its ADD was never answered" });
         else if (record.bootId !== "" && record.bootId !== input.bootId)
@@ -97,6 +98,13 @@ export function heldAddresses(pods: readonly KnownPod[]): readonly HeldAddress[]
         .flatMap((pod) => pod.podIps.map((ip) => ({ ip, podUid: pod.uid })));
 }
 
+/** An agent that ended while it isolated an interface may have written only one of the two. */
+function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
+    const alias = fromAlias(link?.alias);
+    const isIsolated = alias?.isolated === true && alias.containerId === record.containerId;
+    return isIsolated ? { ...record, isolated: true } : record;
+}
+
 function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
     const alias = fromAlias(link.alias);
     const first = alias?.addresses[0];
@@ -119,5 +127,6 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         ),
         vlan: alias.vlan,
         bootId: input.bootId,
+        ...(alias.isolated ? { isolated: true } : {}),
     };
 }

@@ -31,6 +31,11 @@ export interface PodRecord {
     readonly vlan: number;
     /** /proc/sys/kernel/random/boot_id of when the interface was made: namespaces do not outlive a boot. */
     readonly bootId: string;
+    /**
+     * The interface has no flows and no route, because its address is, or may soon be, another's. In the record, so that
+     * an agent that starts again knows it without the API server.
+     */
+    readonly isolated?: boolean | undefined;
 }
 
 /** Records are kept by container and interface, the identity that CNI gives an attachment. */
@@ -82,6 +87,7 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
             : {}),
         ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
         "boot-id": record.bootId,
+        ...(record.isolated === true ? { isolated: "true" } : {}),
     };
 }
 
@@ -110,6 +116,7 @@ export function fromExternalIds(
         addresses,
         vlan: readVlan(ids.get("vlan") ?? "0"),
         bootId: ids.get("boot-id") ?? "",
+        ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
     };
 }
 
@@ -154,25 +161,36 @@ function isMac(text: string): boolean {
 /** Marks our aliases, and how they are written: 1 has addresses of the Node's subnet, 2 names their gateways too. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
+/** The last word of the alias of an isolated interface; agents that do not know it ignore it. */
+const isolatedMark = "iso";
+
 const maxAliasBytes = 255;
 
 /**
  * The record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container id 64, UID 36, two addresses with
  * prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are found again by the
- * UID and by the claims. With a longer container id or UID than Kubernetes' runtimes have, the UID is left out.
+ * UID and by the claims. With a longer container id or UID than Kubernetes' runtimes have, the UID is left out, and if
+ * need be half of the boot id.
  */
 export function toAlias(record: PodRecord): string {
-    const alias = aliasWith(record, record.podUid);
-    return new TextEncoder().encode(alias).length <= maxAliasBytes ? alias : aliasWith(record, "");
+    const alias = aliasWith(record, record.podUid, 8);
+    if (fits(alias)) return alias;
+    const short = aliasWith(record, "", 8);
+    return fits(short) ? short : aliasWith(record, "", 4);
 }
 
-function aliasWith(record: PodRecord, podUid: string): string {
+function fits(alias: string): boolean {
+    return new TextEncoder().encode(alias).length <= maxAliasBytes;
+}
+
+function aliasWith(record: PodRecord, podUid: string, bootLength: number): string {
     const { containerId, ifName, vlan } = record;
-    const boot = record.bootId.slice(0, 8);
+    const boot = record.bootId.slice(0, bootLength);
     const addresses = record.addresses.map((one) => `${formatIp(one.ip)}/${one.prefixLength}`).join(separator);
     if (!isPoolRecord(record)) return [aliasMark.subnet, containerId, ifName, podUid, addresses, boot].join(" ");
     const gateways = record.addresses.map((one) => formatIp(one.gateway)).join(separator);
     const parts = [aliasMark.pool, containerId, ifName, podUid, addresses, boot, gateways];
+    if (record.isolated === true) return [...parts, String(vlan), isolatedMark].join(" ");
     return (vlan === 0 ? parts : [...parts, String(vlan)]).join(" ");
 }
 
@@ -204,11 +222,12 @@ export interface AliasRecord {
     }[];
     readonly vlan: number;
     readonly bootId: string;
+    readonly isolated: boolean;
 }
 
 /** Reads a link alias; undefined when it is not one of ours. */
 export function fromAlias(alias: string | undefined): AliasRecord | undefined {
-    const [mark, containerId, ifName, podUid, addresses, bootId, gateways, vlan] = (alias ?? "").split(" ");
+    const [mark, containerId, ifName, podUid, addresses, bootId, gateways, vlan, last] = (alias ?? "").split(" ");
     const isPool = mark === aliasMark.pool;
     if (!isPool && mark !== aliasMark.subnet) return undefined;
     if (!containerId || !ifName || podUid === undefined || !addresses || bootId === undefined) return undefined;
@@ -224,6 +243,7 @@ export function fromAlias(alias: string | undefined): AliasRecord | undefined {
             }),
             vlan: readVlan(vlan ?? "0"),
             bootId,
+            isolated: last === isolatedMark,
         };
     } catch {
         return undefined;

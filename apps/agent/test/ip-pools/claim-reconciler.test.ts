@@ -236,6 +236,43 @@ describe("a record without a claim", () => {
         expect(cluster.holders()).toEqual([`${ip} p1`]);
     });
 
+    it("is connected by a later pass when OVS was away once", async () => {
+        const ip = await added("p1");
+        put(ip);
+        await eventually(() => agent.pools.own.size === 0);
+        await reconcile();
+        cluster.api.remove(ipAllocations, ip);
+        wiring.before = () => Promise.reject(away());
+        await reconcile();
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+        wiring.before = () => Promise.resolve();
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+    });
+
+    it("is isolated by a later pass when OVS was away once, and told once", async () => {
+        const ip = await added("p1");
+        put(ip);
+        await eventually(() => agent.pools.own.size === 0);
+        const isolated: string[] = [];
+        wiring.before = (what) => {
+            isolated.push(what);
+            return isolated.length === 1 ? Promise.reject(away()) : Promise.resolve();
+        };
+        await reconcile(3);
+        expect(isolated.slice(0, 2)).toEqual(["cutOff", "cutOff"]);
+        expect(agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere")).toHaveLength(1);
+    });
+
+    it("of an agent that starts again stays isolated, and is connected when its claim is there", async () => {
+        const ip = await added("p1");
+        wiring.cut.add("c-p1");
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
     it("takes what somebody reserved again for its ordinal", async () => {
         const ip = await added("web-0");
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;

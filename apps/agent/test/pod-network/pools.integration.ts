@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { flowOwner } from "../../src/pod-network/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakePoolError, FakePools, poolPodName } from "../support/fake-pools.ts";
 import { TestNode, type NodeState, type TestAgent } from "../support/test-node.ts";
@@ -265,6 +266,37 @@ describe("what another holds", () => {
         expect(podRoutes()).toEqual([]);
         expect(agent.network.interfaces()).toHaveLength(1);
     });
+
+    it.each(["as it was", "without its database"])(
+        "stays isolated when the agent starts again on a Node %s, until it is reconnected",
+        async (how) => {
+            const pod = newPod();
+            const answer = await agent.add(pod);
+            const [before] = agent.network.interfaces();
+            if (before === undefined) throw new TypeError("no interface");
+            await agent.network.cutOff(before);
+            await agent.stop();
+            if (how === "without its database") await node.loseDatabase();
+            agent = await start();
+            const [known] = agent.network.interfaces();
+            if (known === undefined) throw new TypeError("no interface");
+            expect(agent.network.isCutOff(known)).toBe(true);
+            expect(agent.flowTable.flowsOf(flowOwner(known.record))).toEqual([]);
+            const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${known.ofPort}`);
+            expect(inOvs).not.toContain("in_port=");
+            expect(podRoutes()).toEqual([]);
+            await agent.resync();
+            expect(await nodePings(ipsOf(answer)[0] ?? "")).toBe(false);
+            expect(await agent.check(pod, answer)).toContain("ISOLATED");
+
+            await agent.network.reconnect(known);
+            expect(await nodePings(ipsOf(answer)[0] ?? "")).toBe(true);
+            expect(await agent.check(pod, answer)).toBe("");
+            await agent.stop();
+            agent = await start();
+            expect(await nodePings(ipsOf(answer)[0] ?? "")).toBe(true);
+        },
+    );
 });
 
 describe("a new agent", () => {

@@ -42,6 +42,7 @@ describe("a record in external_ids", () => {
             podRecord({ addresses: [{ ...addressOf("10.2.0.12/24"), pool: "" }] }),
         ],
         ["another interface than eth0", podRecord({ ifName: "net1" })],
+        ["isolated", { ...pooled, isolated: true }],
     ])("comes back as it was: %s", (_, record) => {
         expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
     });
@@ -96,7 +97,9 @@ describe("a record in a link alias", () => {
         ["IPv4", podRecord()],
         ["dual stack", dual],
         ["of pools", pooled],
-    ])("comes back with all that the alias is for: %s", (_, record) => {
+        ["of pools, isolated", { ...pooled, isolated: true }],
+        ["of pools, isolated and untagged", { ...pooled, vlan: 0, isolated: true }],
+    ])("comes back with all that the alias is for: %s", (_, record: PodRecord) => {
         expect(fromAlias(toAlias(record))).toEqual({
             containerId: record.containerId,
             ifName: record.ifName,
@@ -108,7 +111,14 @@ describe("a record in a link alias", () => {
             })),
             vlan: record.vlan,
             bootId: record.bootId.slice(0, 8),
+            isolated: record.isolated ?? false,
         });
+    });
+
+    it("of an earlier version is of an interface that is not isolated", () => {
+        const alias = "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7";
+        expect(fromAlias(alias)).toMatchObject({ containerId: "abc", vlan: 7, isolated: false });
+        expect(fromExternalIds("port", idsOf(pooled))).not.toHaveProperty("isolated");
     });
 
     // IFALIASZ: what is longer the kernel refuses, and with it the ADD. Container ids and UIDs as cni-args lets them in.
@@ -131,8 +141,12 @@ describe("a record in a link alias", () => {
                 },
             ],
         });
-        const ofPools = { ...record, addresses: record.addresses.map((one) => ({ ...one, pool: "p" })), vlan: 4094 };
-        for (const one of [record, ofPools]) {
+        const ofPools: PodRecord = {
+            ...record,
+            addresses: record.addresses.map((one) => ({ ...one, pool: "p" })),
+            vlan: 4094,
+        };
+        for (const one of [record, ofPools, { ...ofPools, isolated: true }]) {
             const alias = toAlias(one);
             expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
             expect(fromAlias(alias)).toMatchObject({
@@ -140,6 +154,7 @@ describe("a record in a link alias", () => {
                 ifName: record.ifName,
                 addresses: record.addresses.map(({ ip, prefixLength }) => ({ ip, prefixLength })),
                 vlan: one.vlan,
+                isolated: one.isolated ?? false,
             });
         }
     });

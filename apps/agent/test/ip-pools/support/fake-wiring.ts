@@ -31,6 +31,8 @@ export class FakeWiring implements Wiring {
     readonly adding = new Multiset();
     readonly dead = new Set<string>();
     readonly cut = new Set<string>();
+    /** Runs before an interface is isolated or reconnected. */
+    before: (what: "cutOff" | "reconnect") => Promise<void> = () => Promise.resolve();
 
     interfaces(): readonly WiredInterface[] {
         return [...this.#records.values()];
@@ -64,13 +66,17 @@ export class FakeWiring implements Wiring {
         return this.adding.has(containerIdOrPodUid);
     }
 
-    cutOff({ containerId }: WiredInterface): Promise<void> {
-        this.cut.add(containerId);
-        return Promise.resolve();
+    isCutOff({ containerId }: WiredInterface): boolean {
+        return this.cut.has(containerId);
     }
 
-    reconnect({ containerId }: WiredInterface): Promise<void> {
+    async cutOff({ containerId }: WiredInterface): Promise<void> {
+        this.cut.add(containerId);
+        await this.before("cutOff");
+    }
+
+    async reconnect({ containerId }: WiredInterface): Promise<void> {
+        await this.before("reconnect");
         this.cut.delete(containerId);
-        return Promise.resolve();
     }
 }
