@@ -77,7 +77,6 @@ export class IpPools implements AsyncDisposable {
     readonly #clock: Clock;
     readonly #events: PodEvents;
     readonly #metrics: IpamMetrics;
-    readonly #namespaces: NamespacePools;
     readonly #blocks: Blocks;
     readonly #reservations: Reservations;
     readonly #writer: ClaimWriter;
@@ -102,9 +101,9 @@ export class IpPools implements AsyncDisposable {
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
         this.book = new PoolBook({ api, logger, nodes });
         this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
-        this.pods = new NodePods({ api, logger }, { nodeName });
-        this.#namespaces = new NamespacePools({ api, logger, clock });
-        this.podPools = new PodPools({ pods: this.pods, namespaces: this.#namespaces, book: this.book });
+        this.pods = new NodePods({ api, logger, clock }, { nodeName });
+        const namespaces = new NamespacePools({ api, clock });
+        this.podPools = new PodPools({ pods: this.pods, namespaces, book: this.book, clock });
         this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
         this.#writer = new ClaimWriter({ api, own: this.own, cooldown, clock, metrics });
         this.#blocks = new Blocks({ api, logger, clock, cooldown });
@@ -137,7 +136,6 @@ export class IpPools implements AsyncDisposable {
     start(signal: AbortSignal): void {
         this.startAllocation(signal);
         this.pods.start(signal);
-        this.#namespaces.start(signal);
     }
 
     /** Resolves when claims can be made at once: pools, what is never handed out, and the claims of this Node are known. */
@@ -222,7 +220,6 @@ export class IpPools implements AsyncDisposable {
             this.book.close(),
             this.own.close(),
             this.pods.close(),
-            this.#namespaces.close(),
             this.#blocks.close(),
             this.#reservations.close(),
             this.#within?.close(),

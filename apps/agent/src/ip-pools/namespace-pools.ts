@@ -1,19 +1,17 @@
-import { poolsAnnotation } from "@antrea/crd";
 import { type Annotations } from "@antrea/ipam";
-import { Informer, namespaces, type ApiClient, type KubeLogger, type Namespace } from "@antrea/kube";
+import { namespaces, type ApiClient } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { IpPoolError } from "./errors.ts";
-import { isPassing, untilAborted } from "./requests.ts";
+import { untilAborted } from "./requests.ts";
 
 export interface NamespacePoolsComponents {
-    readonly api: Pick<ApiClient, "list" | "watch" | "find">;
-    readonly logger: KubeLogger;
+    readonly api: Pick<ApiClient, "find">;
     readonly clock: Clock;
 }
 
 /** So that many Pods that start at once ask once. */
 const reuseMs = 1_000;
-/** Pods of the Node's subnets wait no longer than this for an API server that does not answer. */
+/** A Pod waits no longer than this for an API server that does not answer, and is tried again later. */
 const askLimitMs = 3_000;
 
 interface Asked {
@@ -21,52 +19,44 @@ interface Asked {
     readonly annotations: Promise<Annotations>;
 }
 
-/** The pools annotations of the Namespaces. */
+/**
+ * The annotations of Namespaces, read live. No watch could answer: a late one knows the annotations of an earlier
+ * Namespace of the same name, or of the time before the annotation came, and the Pod would be wired into a network that
+ * is not its own.
+ */
 export class NamespacePools {
     readonly #components: NamespacePoolsComponents;
-    readonly #informer: Informer<Namespace>;
+    // The oldest first.
     readonly #asked = new Map<string, Asked>();
 
     constructor(components: NamespacePoolsComponents) {
         this.#components = components;
-        this.#informer = new Informer(components, { resource: namespaces, transform: slimNamespace });
-    }
-
-    start(signal: AbortSignal): void {
-        this.#informer.start(signal);
-    }
-
-    close(): Promise<void> {
-        return this.#informer.close();
     }
 
     /**
-     * The annotations that matter. A value that is known counts: it cannot change while Pods use it. That there is none
-     * may be old news, so the API server is asked; while it is away, what was last known is the answer.
+     * The Namespace's annotations as they are for a Pod whose creation was known at that monotonic time: what an earlier
+     * request got may be older than the Pod. Rejects with POD_GONE without the Namespace, else with the KubeError of the
+     * request: a failure never means that there is no annotation.
      */
-    async annotations(namespace: string, signal: AbortSignal): Promise<Annotations> {
-        const known = this.#informer.get(namespace);
-        if (known?.metadata?.annotations?.[poolsAnnotation] !== undefined) return known.metadata.annotations;
-        try {
-            return await untilAborted(this.#ask(namespace), signal);
-        } catch (error) {
-            if (known !== undefined && isPassing(error)) return {};
-            throw error;
-        }
+    async annotations(namespace: string, podKnownAt: number, signal: AbortSignal): Promise<Annotations> {
+        return untilAborted(this.#ask(namespace, podKnownAt), signal);
     }
 
-    #ask(namespace: string): Promise<Annotations> {
+    #ask(namespace: string, podKnownAt: number): Promise<Annotations> {
         const now = this.#components.clock.monotonic();
         for (const [name, { at }] of this.#asked) {
             if (now - at < reuseMs) break;
             this.#asked.delete(name);
         }
         const asked = this.#asked.get(namespace);
-        if (asked !== undefined) return asked.annotations;
+        if (asked !== undefined && asked.at > podKnownAt) return asked.annotations;
         const annotations = this.#live(namespace);
+        this.#asked.delete(namespace);
         this.#asked.set(namespace, { at: now, annotations });
         // A failure is for those who wait for it, not for those who come later.
-        annotations.catch(() => this.#asked.delete(namespace));
+        annotations.catch(() => {
+            if (this.#asked.get(namespace)?.annotations === annotations) this.#asked.delete(namespace);
+        });
         return annotations;
     }
 
@@ -75,15 +65,4 @@ export class NamespacePools {
         if (found !== undefined) return found.metadata?.annotations ?? {};
         throw new IpPoolError("POD_GONE", `Namespace ${namespace} does not exist any more`);
     }
-}
-
-function slimNamespace({ metadata }: Namespace): Namespace {
-    const { name = "", uid = "", resourceVersion = "" } = metadata ?? {};
-    const value = metadata?.annotations?.[poolsAnnotation];
-    return {
-        metadata: {
-            ...{ name, uid, resourceVersion },
-            ...(value !== undefined && { annotations: { [poolsAnnotation]: value } }),
-        },
-    };
 }

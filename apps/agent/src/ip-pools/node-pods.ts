@@ -1,11 +1,13 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
 import { type PodIdentity } from "./types.ts";
 
 export interface NodePodsComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;
+    readonly clock: Clock;
 }
 
 /** On the mirror of a static Pod: the UID that kubelet, and so CNI, knows the Pod by. */
@@ -17,6 +19,8 @@ const requestLimitMs = 10_000;
 export class NodePods {
     readonly #api: NodePodsComponents["api"];
     readonly #informer: Informer<Pod>;
+    /** When the watch first reported a Pod, by the UID of its object. */
+    readonly #knownSince = new Map<string, number>();
 
     constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
         this.#api = components.api;
@@ -24,6 +28,11 @@ export class NodePods {
             resource: pods,
             fieldSelector: `spec.nodeName=${options.nodeName}`,
             transform: slimPod,
+        });
+        this.#informer.onChange((type, _key, { metadata }) => {
+            const uid = metadata?.uid ?? "";
+            if (type === "deleted") this.#knownSince.delete(uid);
+            else if (!this.#knownSince.has(uid)) this.#knownSince.set(uid, components.clock.monotonic());
         });
     }
 
@@ -39,6 +48,11 @@ export class NodePods {
     known(pod: PodIdentity): Pod | undefined {
         const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
+    }
+
+    /** A moment, by the monotonic clock, at which the Pod had been created already; undefined if the watch lacks it. */
+    knownSince(pod: PodIdentity): number | undefined {
+        return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
     }
 
     /** The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any. */

@@ -1,6 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { checkPod, poolsOf, readPodIps, refusalsText, statefulSetOf, type Annotations, type Pool } from "@antrea/ipam";
 import { isKubeError, type Pod } from "@antrea/kube";
+import { type Clock } from "@antrea/runtime";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
@@ -12,6 +13,7 @@ export interface PodPoolsComponents {
     readonly pods: NodePods;
     readonly namespaces: NamespacePools;
     readonly book: PoolBook;
+    readonly clock: Clock;
 }
 
 /** Finds out which pools a Pod asks for. */
@@ -38,7 +40,8 @@ export class PodPools {
     }
 
     async #resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
-        const { pods, namespaces } = this.#components;
+        const { pods, namespaces, clock } = this.#components;
+        const asked = clock.monotonic();
         const object = pods.known(pod) ?? (await pods.live(pod, signal));
         if (object === undefined) {
             const which = pod.uid === "" ? "" : ` with UID ${pod.uid}`;
@@ -46,8 +49,11 @@ export class PodPools {
         }
         if (object.spec?.hostNetwork === true) return undefined;
         const own = object.metadata?.annotations;
+        const knownAt = pods.knownSince(pod) ?? asked;
         const inherited =
-            own?.[poolsAnnotation] === undefined ? await namespaces.annotations(pod.namespace, signal) : undefined;
+            own?.[poolsAnnotation] === undefined
+                ? await namespaces.annotations(pod.namespace, knownAt, signal)
+                : undefined;
         const named = poolsOf(own, inherited);
         const { ips, problems } = readPodIps(own?.[podIpsAnnotation] ?? "");
         if (ips.length > 0 || problems.length > 0) await this.#checkFixed(object, inherited, signal);

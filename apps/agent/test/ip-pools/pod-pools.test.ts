@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
-import { namespaces, pods } from "@antrea/kube";
+import { KubeError, namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
@@ -61,12 +61,12 @@ describe("what a Pod asks for", () => {
         expect(cluster.api.requests).toEqual([]);
     });
 
-    it("is what its Namespace's annotation says, without a question too", async () => {
+    it("is what its Namespace's annotation says, after one question about the Namespace", async () => {
         addNamespace("pool2");
         addPod({ [podIpsAnnotation]: "10.3.0.7" });
         await start();
         expect(await resolve()).toMatchObject({ pools: ["pool2"], from: "Namespace", fixed: ["10.3.0.7"] });
-        expect(cluster.api.requests).toEqual([]);
+        expect(cluster.api.requests).toEqual(["find namespaces ns"]);
     });
 
     it("is nothing for a Pod without annotations, after one question about the Namespace for all that start", async () => {
@@ -175,12 +175,51 @@ describe("what the Namespace says", () => {
         await eventually(async () => (await resolve()) !== undefined, { timeoutMs: 3_000 });
     });
 
-    it("is what was last known while the API server is away, so that Pods of the Node's subnets start", async () => {
+    it("is that of the Namespace the Pod is in, not of an earlier one of its name", async () => {
+        addNamespace("pool1");
+        await start();
+        cluster.api.holdEvents();
+        cluster.api.remove(namespaces, "ns");
+        addNamespace("pool2");
+        addPod();
+        expect(await resolve()).toMatchObject({ pools: ["pool2"], from: "Namespace" });
+    });
+
+    it.each([
+        ["away", away()],
+        ["overloaded", new KubeError("TOO_MANY_REQUESTS", "too many requests")],
+        ["slow", new KubeError("TIMEOUT", "no answer within 3000 ms", { outcomeUnknown: true })],
+        ["refusing a token that is just rotated", new KubeError("UNAUTHORIZED", "Unauthorized")],
+    ])("is never nothing while the API server is %s: the annotation may have come with the Pod", async (_, refuse) => {
         addNamespace();
         addPod();
         await start();
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.accident = () => ({ refuse });
+        await expect(agent.pools.podPools.resolve(identity, AbortSignal.timeout(10_000))).rejects.toMatchObject({
+            code: "API_AWAY",
+            fault: "timeout",
+        });
+        cluster.api.accident = () => undefined;
         expect(await resolve()).toBeUndefined();
+    });
+
+    it("is not what a question found that began before the Pod was there", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        expect(await resolve()).toBeUndefined();
+        addNamespace("pool1");
+        const second = { ...identity, name: "p2", uid: "u2" };
+        const metadata = { namespace: "ns", name: "p2", uid: "u2" };
+        addPod({}, { metadata });
+        await eventually(() => agent.pools.pods.known(second) !== undefined);
+        expect(await resolve(second)).toMatchObject({ pools: ["pool1"] });
+        // And one that the watch has not reported yet.
+        expect(asked("namespaces")).toBe(2);
+        cluster.api.holdEvents();
+        addNamespace("pool2");
+        addPod({}, { metadata: { ...metadata, name: "p3", uid: "u3" } });
+        expect(await resolve({ ...identity, name: "p3", uid: "u3" })).toMatchObject({ pools: ["pool2"] });
     });
 
     it("is never nothing when nobody knows the Namespace", async () => {
