@@ -49,6 +49,6 @@ export const kinds: readonly Kind[] = [
     kind(ipAllocations, {
         custom: true,
         hasGeneration: true,
-        fields: ["spec.pool", "spec.block", "spec.state", "spec.pod.nodeName"],
+        fields: ["spec.pool", "spec.block", "spec.state", "spec.owner.name", "spec.pod.nodeName"],
     }),
 ];

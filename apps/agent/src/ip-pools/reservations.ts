@@ -36,6 +36,8 @@ export interface ReservationWanted {
 }
 
 const maxSeen = 256;
+/** So long an ordinal whose claim nobody has is not asked for again. */
+const missedMs = 60_000;
 
 interface View {
     readonly informer: Informer<IpAllocation>;
@@ -58,8 +60,10 @@ export class Reservations {
     readonly #idleMs: number;
     readonly #stop = new AbortController();
     readonly #views = new Map<string, View>();
-    /** Where the claims of ordinals were found last, so that a Pod that waits for long does not list a pool each time. */
+    /** Where the claims of ordinals were found last, so that a Pod that waits for long does not list them each time. */
     readonly #seen = new Map<string, IpAddress>();
+    /** Ordinals of which no claim is in use, and since when that is known. */
+    readonly #missed = new Map<string, number>();
 
     constructor(components: ReservationsComponents, options: ReservationsOptions = {}) {
         this.#components = components;
@@ -195,26 +199,35 @@ export class Reservations {
         const again = seen && (await writer.find(seen, signal));
         if (again?.spec.pod !== undefined && isForOrdinal(again, namespace, place)) return again;
         this.#seen.delete(key);
+        const { clock } = this.#components;
+        if (clock.monotonic() - (this.#missed.get(key) ?? -Infinity) < missedMs) return undefined;
         const found = await this.#listed(wanted, namespace, signal);
-        if (found !== undefined) this.#seen.set(key, claimIp(found));
-        if (this.#seen.size > maxSeen) this.#seen.delete(this.#seen.keys().next().value ?? "");
+        if (found !== undefined) remember(this.#seen, key, claimIp(found));
+        else remember(this.#missed, key, clock.monotonic());
         return found;
     }
 
+    /** Asks for the claims of StatefulSets of that name only: a pool may have many thousand others. */
     async #listed(
         { place, pools }: ReservationWanted,
         namespace: string,
         signal: AbortSignal,
     ): Promise<IpAllocation | undefined> {
-        for (const { pool } of pools) {
-            const query = { fieldSelector: `spec.pool=${pool.name},spec.state=Allocated`, signal };
-            for await (const { items } of this.#components.api.pages(ipAllocations, query)) {
-                const found = items.find((claim) => isForOrdinal(claim, namespace, place));
-                if (found !== undefined) return found;
-            }
+        const names = new Set(pools.map(({ pool }) => pool.name));
+        const query = { fieldSelector: `spec.owner.name=${place.name},spec.state=Allocated`, signal };
+        for await (const { items } of this.#components.api.pages(ipAllocations, query)) {
+            const found = items.find((claim) => names.has(claim.spec.pool) && isForOrdinal(claim, namespace, place));
+            if (found !== undefined) return found;
         }
         return undefined;
     }
+}
+
+/** The newest last, and not more than `maxSeen`. */
+function remember<T>(memory: Map<string, T>, key: string, value: T): void {
+    memory.delete(key);
+    memory.set(key, value);
+    if (memory.size > maxSeen) memory.delete(memory.keys().next().value ?? "");
 }
 
 /** The claim that the views of a search know. */

@@ -2,6 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { allocationName, blockText, ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
+import { sleep } from "@antrea/runtime";
+import { ManualClock } from "@antrea/runtime/testing";
+import { newClaim } from "../../src/ip-pools/claims.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 
@@ -174,6 +177,44 @@ describe("the Pod of an ordinal", () => {
             await expect(claim).rejects.toMatchObject({ code: "HELD_ON_OTHER_NODE" });
         }
         expect(cluster.api.requests.filter((one) => one.includes("spec.state=Allocated"))).toHaveLength(1);
+    });
+
+    it("that fails again and again asks once, and only for claims of its StatefulSet", async () => {
+        const clock = new ManualClock();
+        for (let at = 1; at < 200; at += 1) {
+            const holder = {
+                pod: { ...podOn("far"), uid: `u${at}` },
+                nodeName: "far",
+                containerId: "c",
+                ifName: "eth0",
+            };
+            cluster.api.put(ipAllocations, newClaim(parseIp(`10.2.0.${at}`), "pool1", holder) as never);
+        }
+        const agent = cluster.agent("a", { clock, reservationWaitMs: 0 });
+        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        let items = 0;
+        const pages = cluster.api.pages.bind(cluster.api);
+        cluster.api.pages = async function* (resource, o) {
+            for await (const page of pages(resource, o)) {
+                items += page.items.length;
+                yield page;
+            }
+        };
+        const fail = async (): Promise<void> => {
+            const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+            const settled = expect(claim).rejects.toMatchObject({ code: "NOT_RESERVED" });
+            await eventually(async () => {
+                await clock.advance(1);
+                return Promise.race([settled.then(() => true), sleep(1).then(() => false)]);
+            });
+        };
+        for (let at = 0; at < 5; at += 1) await fail();
+        const asked = (): readonly string[] => cluster.api.requests.filter((one) => one.includes("state=Allocated"));
+        expect(asked()).toEqual(["list ipallocations spec.owner.name=web,spec.state=Allocated"]);
+        expect(items).toBe(0);
+        await clock.advance(60_000);
+        await fail();
+        expect(asked()).toHaveLength(2);
     });
 
     it("is told that the earlier Pod of this Node has it still, and gets it when that is released", async () => {
