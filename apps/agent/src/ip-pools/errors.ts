@@ -12,6 +12,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
  * - `HELD_ON_OTHER_NODE`: the StatefulSet's ordinal has an address, which an earlier Pod uses on another Node.
  * - `VLAN_CONFLICT`: the addresses of the two families lie in different VLANs.
  * - `POD_GONE`: the Pod that the address is asked for does not exist any more.
+ * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror of a static Pod.
  * - `API_AWAY`: the API server did not answer in time.
  * - `REFUSED`: the API server refused a claim for a reason that trying again does not change.
  */
@@ -25,6 +26,7 @@ export type IpPoolErrorCode =
     | "HELD_ON_OTHER_NODE"
     | "VLAN_CONFLICT"
     | "POD_GONE"
+    | "POD_UNKNOWN"
     | "API_AWAY"
     | "REFUSED";
 
@@ -39,6 +41,7 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     HELD_ON_OTHER_NODE: "environment",
     VLAN_CONFLICT: "caller",
     POD_GONE: "timeout",
+    POD_UNKNOWN: "timeout",
     API_AWAY: "timeout",
     REFUSED: "environment",
 };

@@ -16,9 +16,17 @@ export interface PodPoolsComponents {
     readonly clock: Clock;
 }
 
+/** More than the Pods of a Node. */
+const maxRemembered = 1_024;
+
 /** Finds out which pools a Pod asks for. */
 export class PodPools {
     readonly #components: PodPoolsComponents;
+    /**
+     * UIDs of Pods that were found to ask for no pool, the newest last. That is true of them for good, so that their next
+     * sandbox need not wait for the API server. Of others nothing can be said while that is away.
+     */
+    readonly #without = new Set<string>();
 
     constructor(components: PodPoolsComponents) {
         this.#components = components;
@@ -26,14 +34,17 @@ export class PodPools {
 
     /**
      * What the Pod asks for; undefined when it asks for no pool and gets addresses of its Node's subnets. Rejects with
-     * IpPoolError: BAD_ANNOTATION, POD_GONE, API_AWAY.
+     * IpPoolError: BAD_ANNOTATION, POD_GONE, POD_UNKNOWN, API_AWAY.
      */
     async resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         try {
-            return await this.#resolve(pod, signal);
+            const wanted = await this.#resolve(pod, signal);
+            if (wanted === undefined) this.#rememberWithout(pod.uid);
+            return wanted;
         } catch (error) {
             if (error instanceof IpPoolError) throw error;
             signal.throwIfAborted();
+            if (isPassing(error) && this.#without.has(pod.uid)) return undefined;
             if (!isPassing(error) && !isKubeError(error, "ABORTED")) throw error;
             throw apiAway(`finding the IPPools of Pod ${pod.namespace}/${pod.name}`, error);
         }
@@ -43,10 +54,7 @@ export class PodPools {
         const { pods, namespaces, clock } = this.#components;
         const asked = clock.monotonic();
         const object = pods.known(pod) ?? (await pods.live(pod, signal));
-        if (object === undefined) {
-            const which = pod.uid === "" ? "" : ` with UID ${pod.uid}`;
-            throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name}${which} does not exist any more`);
-        }
+        if (object === undefined) throw noSuchPod(pod);
         if (object.spec?.hostNetwork === true) return undefined;
         const own = object.metadata?.annotations;
         const knownAt = pods.knownSince(pod) ?? asked;
@@ -71,6 +79,13 @@ export class PodPools {
         return { pools: named.names, from: named.from, fixed: ips, statefulSet };
     }
 
+    #rememberWithout(uid: string): void {
+        if (uid === "") return;
+        this.#without.delete(uid);
+        this.#without.add(uid);
+        if (this.#without.size > maxRemembered) this.#without.delete(this.#without.values().next().value ?? "");
+    }
+
     /** The same rules as at admission, for a Pod that came past it. */
     async #checkFixed(object: Pod, namespace: Annotations, signal: AbortSignal): Promise<void> {
         const { book } = this.#components;
@@ -85,4 +100,17 @@ export class PodPools {
         const { errors } = checkPod(request, { pool: (name) => pools.get(name), exclusions: book });
         if (errors.length > 0) throw new IpPoolError("BAD_ANNOTATION", refusalsText(errors));
     }
+}
+
+/** kubelet knows a static Pod by the hash of its file, and makes the object by which others know it when it can. */
+function noSuchPod({ namespace, name, uid }: PodIdentity): IpPoolError {
+    const isStatic = uid !== "" && !uid.includes("-");
+    if (isStatic) {
+        return new IpPoolError(
+            "POD_UNKNOWN",
+            `static Pod ${namespace}/${name} (${uid}) is not known to the API server yet, so nobody can tell which IPPools it names; it is wired when kubelet has made its mirror Pod`,
+        );
+    }
+    const which = uid === "" ? "" : ` with UID ${uid}`;
+    return new IpPoolError("POD_GONE", `Pod ${namespace}/${name}${which} does not exist any more`);
 }

@@ -142,9 +142,45 @@ describe("which Pod it is", () => {
     it("is gone when the API server knows none of that UID: that is no missing annotation", async () => {
         addNamespace();
         await start();
-        expect(await resolve()).toMatch(/^POD_GONE: Pod ns\/p with UID u does not exist any more/);
+        const uid = "0b7f1c9e-5d0e-4c58-9a53-4a2d5a4fbb9d";
+        expect(await resolve({ ...identity, uid })).toMatch(/^POD_GONE: Pod ns\/p with UID .* does not exist any more/);
         addPod();
-        expect(await resolve({ ...identity, uid: "older" })).toMatch(/^POD_GONE/);
+        expect(await resolve({ ...identity, uid })).toMatch(/^POD_GONE/);
+    });
+
+    it("is not known yet when a static Pod has no mirror, also if one of an earlier file is there", async () => {
+        addNamespace();
+        await start();
+        const pod = { ...identity, uid: "b0c1d2e3f4a5968778695a4b3c2d1e0f" };
+        expect(await resolve(pod)).toMatch(/^POD_UNKNOWN: static Pod ns\/p .*mirror Pod$/);
+        addPod({ "kubernetes.io/config.hash": "0".repeat(32) });
+        expect(await resolve(pod)).toMatch(/^POD_UNKNOWN/);
+        addPod({ "kubernetes.io/config.hash": pod.uid });
+        await eventually(async () => (await resolve(pod)) === undefined);
+    });
+
+    it("need not be asked again for the next sandbox of a Pod without a pool, while the API server is away", async () => {
+        addNamespace();
+        addPod();
+        await start();
+        expect(await resolve()).toBeUndefined();
+        cluster.api.accident = () => ({ refuse: away() });
+        expect(await resolve()).toBeUndefined();
+        // A watch that has lost the Pod makes no difference; another Pod of the name does.
+        cluster.api.remove(pods, "ns/p");
+        await eventually(() => agent.pools.pods.known(identity) === undefined);
+        expect(await resolve()).toBeUndefined();
+        expect(await resolve({ ...identity, uid: "another" })).toMatch(/^API_AWAY/);
+    });
+
+    it("is asked again for a Pod that was in a pool", async () => {
+        addNamespace("pool1");
+        addPod();
+        await start();
+        expect(await resolve()).toMatchObject({ pools: ["pool1"] });
+        cluster.api.accident = () => ({ refuse: away() });
+        // What was read is used for a second.
+        await eventually(async () => /^API_AWAY/.test(String(await resolve())), { timeoutMs: 3_000 });
     });
 
     it("cannot be told while the API server is away", async () => {
