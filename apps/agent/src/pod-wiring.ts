@@ -86,6 +86,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             families: podPrefixes.map((prefix) => prefix.family),
             gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
             podPrefixes,
+            forgetsConnections: base.datapath.forgetsConnections,
             tunnel: await tunnel(limit),
             bridging: base.bridging?.pipelinePart(transport.state.addresses, serviceCidrs(base)),
         });

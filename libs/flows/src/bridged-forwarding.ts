@@ -1,6 +1,5 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family } from "@antrea/ip";
-import { midStream } from "./conntrack.ts";
 import { ctStateIs, fieldsOf, groupFrame, toIp, toPrefix } from "./fields.ts";
 import { type BridgedPeerInput, type BridgingInput, type PipelineInput, type PodInput } from "./inputs.ts";
 import { setDestination } from "./l3.ts";
@@ -43,14 +42,15 @@ export function bridgedForwardingFlows(
             .filter(used)
             .map((ip) => way(Priority.low, { ...toIp(ip), ...untagged }, toHost)),
         ...serviceCidrs.filter(used).map((cidr) => way(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService)),
-        ...podPrefixes.filter(used).flatMap((prefix) => {
-            const toPods = { ...toPrefix(prefix), ...untagged };
-            return [
-                way(Priority.high, { ...midStream(prefix.family), ...toPods }, toHost),
-                // The gateway's MAC asks the table L3Forwarding to route.
-                way(Priority.lower, toPods, [setDestination(gateway.mac)], Table.L3Forwarding),
-            ];
-        }),
+        ...podPrefixes.filter(used).map((prefix) =>
+            // The gateway's MAC asks the table L3Forwarding to route.
+            way(
+                Priority.lower,
+                { ...toPrefix(prefix), ...untagged },
+                [setDestination(gateway.mac)],
+                Table.L3Forwarding,
+            ),
+        ),
     ];
 }
 

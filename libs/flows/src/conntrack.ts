@@ -1,31 +1,12 @@
-import { type Action, type CtAction, type Flow, type Match } from "@antrea/openflow";
+import { type Action, type CtAction, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
 import { ctStateIs, fieldsOf, IpProto } from "./fields.ts";
-import { type BridgingInput } from "./inputs.ts";
-import { CtMark, load, move, partsAre, Reg, Source, sourceIsEither, vlanZone } from "./registers.ts";
-import { Priority, Table } from "./tables.ts";
+import { type BridgingInput, type PipelineInput } from "./inputs.ts";
+import { midStream, notBridged } from "./mid-stream.ts";
+import { CtMark, load, move, partsAre, Reg, vlanZone } from "./registers.ts";
+import { Priority, Table, type TableId } from "./tables.ts";
 
-const synFlag = 0x002;
-
-/** The match of what no bridged Pod sent. */
-export const notBridged: Match = partsAre([Reg.bridged, 0]);
-
-/**
- * Packets that belong to a TCP connection which the switch does not know, sent by a Pod, of this Node or of another:
- * connection tracking was lost with the datapath (a restart of OVS in userspace). Whether the host translates the
- * connection's addresses is not to be seen from them, the host's own tracking knows it; so they, and what follows, pass
- * the host. What bridged Pods send does so only when it is for Pods of the Node's subnet, which may have reached them
- * by a Service.
- */
-export function midStream(family: Family): Match {
-    return {
-        ...fieldsOf(family).any,
-        ip_proto: IpProto.tcp,
-        tcp_flags: { value: 0, mask: synFlag },
-        ...ctStateIs({ new: true, trk: true }),
-        ...sourceIsEither(Source.pod, Source.tunnel),
-    };
-}
+const setSource = move(Reg.source, CtMark.source);
 
 /**
  * Every IP packet is looked up in the zone of its family. Invalid ones are dropped where invalid has a meaning: the
@@ -35,13 +16,14 @@ export function midStream(family: Family): Match {
  * In bridging mode each VLAN has a zone for each family: a packet that the underlay routes from one VLAN to another
  * passes this switch twice.
  */
-export function conntrackFlows(families: readonly Family[], bridging: BridgingInput | undefined): Flow[] {
+export function conntrackFlows({ families, bridging, forgetsConnections }: PipelineInput): Flow[] {
     const isBridging = bridging !== undefined;
     return families.flatMap((family) => [
         lookUp(family, isBridging),
         ...invalid(family),
         established(family, isBridging),
-        ...commit(family, bridging),
+        ...(forgetsConnections ? commitMidStream(family, bridging) : []),
+        commit(family, bridging !== undefined),
     ]);
 }
 
@@ -82,28 +64,33 @@ function established(family: Family, bridging: boolean): Flow {
 }
 
 // Without `table` the packet goes on at once: the commit costs no second pass through the datapath.
-function commit(family: Family, bridging: BridgingInput | undefined): Flow[] {
-    const zone = zoneOf(family, bridging !== undefined);
-    const source = move(Reg.source, CtMark.source);
-    const gotoTable = bridging === undefined ? Table.Output : Table.ServiceSnat;
+function commit(family: Family, bridging: boolean): Flow {
+    return {
+        table: Table.ConntrackCommit,
+        priority: Priority.normal,
+        match: { ...fieldsOf(family).any, ...ctStateIs({ new: true, trk: true }) },
+        actions: [{ type: "ct", commit: true, zone: zoneOf(family, bridging), exec: [setSource] }],
+        gotoTable: afterCommit(bridging),
+    };
+}
+
+function commitMidStream(family: Family, bridging: BridgingInput | undefined): Flow[] {
+    const isBridging = bridging !== undefined;
     const viaHost =
         bridging === undefined
             ? [{}]
             : [notBridged, partsAre([Reg.bridged, 1], [Reg.outputPort, bridging.host.ofPort])];
-    return [
-        ...viaHost.map((match) => ({
-            table: Table.ConntrackCommit,
-            priority: Priority.high,
-            match: { ...midStream(family), ...match },
-            actions: [{ type: "ct", commit: true, zone, exec: [source, load(CtMark.viaHost, 1)] } as const],
-            gotoTable,
-        })),
-        {
-            table: Table.ConntrackCommit,
-            priority: Priority.normal,
-            match: { ...fieldsOf(family).any, ...ctStateIs({ new: true, trk: true }) },
-            actions: [{ type: "ct", commit: true, zone, exec: [source] }],
-            gotoTable,
-        },
-    ];
+    return viaHost.map((match) => ({
+        table: Table.ConntrackCommit,
+        priority: Priority.high,
+        match: { ...midStream(family), ...match },
+        actions: [
+            { type: "ct", commit: true, zone: zoneOf(family, isBridging), exec: [setSource, load(CtMark.viaHost, 1)] },
+        ],
+        gotoTable: afterCommit(isBridging),
+    }));
+}
+
+function afterCommit(bridging: boolean): TableId {
+    return bridging ? Table.ServiceSnat : Table.Output;
 }

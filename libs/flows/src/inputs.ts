@@ -15,6 +15,11 @@ export interface PipelineInput {
     readonly gateway: Gateway;
     /** The Node's own podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
+    /**
+     * The datapath forgets connections when OVS restarts (netdev). The rest of a TCP connection that it does not know
+     * passes the host then.
+     */
+    readonly forgetsConnections: boolean;
     /** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
     readonly tunnel?: { readonly ofPort: number } | undefined;
     /** The Node's NIC is a port of the bridge. Not together with tunnels. */

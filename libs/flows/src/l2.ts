@@ -16,7 +16,7 @@ export function l2Flow({ ofPort, mac }: Pick<Station, "ofPort" | "mac">): Flow {
  */
 export function bridgingL2Flows(uplinkOfPort: number): Flow[] {
     return [
-        l2(Priority.top, partsAre([Reg.outputKind, OutputKind.port]), []),
+        l2(Priority.high, partsAre([Reg.outputKind, OutputKind.port]), []),
         l2(Priority.low, partsAre([Reg.bridged, 1]), choosePort(uplinkOfPort)),
     ];
 }

@@ -1,8 +1,8 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family, type Prefix } from "@antrea/ip";
-import { midStream, notBridged } from "./conntrack.ts";
 import { ctStateIs, fieldsOf, fromIp, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
 import { type BridgedPod, type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
+import { notBridged } from "./mid-stream.ts";
 import { choosePort } from "./output.ts";
 import { CtMark, load, OutputKind, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
@@ -107,7 +107,6 @@ function hostPath(family: Family, toGateway: Action, bridging: boolean): Flow[] 
     const matches: Match[] = [
         { ...any, ...fromPodOrTunnel, ...reply, ...partsAre([CtMark.source, Source.gateway]) },
         { ...any, ...fromPodOrTunnel, ...ctStateIs({ trk: true }), ...partsAre([CtMark.viaHost, 1]) },
-        { ...midStream(family), ...(bridging ? notBridged : {}) },
     ];
     return matches.map((match) => l3(Priority.top, match, [toGateway], Table.L2Forwarding));
 }

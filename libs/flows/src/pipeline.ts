@@ -21,6 +21,7 @@ import {
 } from "./inputs.ts";
 import { bridgingL2Flows, l2Flow } from "./l2.ts";
 import { bridgedPodL3Flows, foreignPodFlows, l3BaseFlows, podL3Flows, tunnelPeerL3Flows } from "./l3.ts";
+import { midStreamFlows } from "./mid-stream.ts";
 import { bridgedPodNdFlows, gatewayNdFlows, linkLocalsOf, ndBaseFlows, podNdFlows } from "./nd.ts";
 import { outputFlow } from "./output.ts";
 import { Source } from "./registers.ts";
@@ -47,8 +48,9 @@ export function pipelineFlows(input: PipelineInput): FlowSet {
         ...gatewaySpoofGuard(families, gateway, linkLocals),
         ...(families.includes(4) ? arpFlows(gateway) : []),
         ...(families.includes(6) ? [...ndBaseFlows(gateway, linkLocals), ...gatewayNdFlows(gateway, linkLocals)] : []),
-        ...conntrackFlows(families, bridging),
+        ...conntrackFlows(input),
         ...l3BaseFlows(input),
+        ...(input.forgetsConnections ? midStreamFlows(input) : []),
         l2Flow(gateway),
         ...(tunnel === undefined
             ? []

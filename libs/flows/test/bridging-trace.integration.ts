@@ -139,6 +139,20 @@ describe.each([
                 `ct(commit,zone=${zone(0)},mark=0x103/0x10f)`,
             ],
             [
+                "midst of one to no Pod of the Node's subnet",
+                packet(from("p"), mac.router, at.p, at.a.replace(/2$/, "99"), ack),
+                fresh,
+                "drop",
+            ],
+            [
+                "midst of one to the gateway's address",
+                packet(from("p"), mac.router, at.p, at.gw, ack),
+                fresh,
+                "host",
+                mac.host,
+            ],
+            ["midst of one to a Pod of its VLAN", packet(from("p"), mac.router, at.p, at.q, ack), fresh, "q", routed],
+            [
                 "midst of an unknown connection to the outside",
                 packet(from("p"), mac.router, at.p, at.outside, ack),
                 fresh,
@@ -254,6 +268,12 @@ describe.each([
             ["Pod to a peer's Pod", packet(from("a"), mac.gw, at.a, at.peer), fresh, "gw"],
             ["gateway to Pod", packet(from("gw"), mac.a, at.gw, at.a), fresh, "a", commit(0, 2)],
             ["midst of an unknown connection", packet(from("a"), mac.gw, at.a, at.p, ack), fresh, "gw", "mark=0x103"],
+            [
+                "midst of one to no Pod of the subnet",
+                packet(from("a"), mac.gw, at.a, at.a.replace(/2$/, "99"), ack),
+                fresh,
+                "drop",
+            ],
         ])("%s", (...row) => check(row));
     });
 });

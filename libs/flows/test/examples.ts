@@ -21,6 +21,7 @@ export function exampleNode(families: readonly Family[] = [4, 6]): PipelineInput
         families,
         gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: of(families, ips("10.10.0.1", "fd00:10::1")) },
         podPrefixes: of(families, prefixes("10.10.0.0/24", "fd00:10::/64")),
+        forgetsConnections: true,
     };
 }
 

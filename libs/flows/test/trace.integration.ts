@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
 import { OfPort, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
 import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
@@ -12,6 +12,10 @@ const mac = { gw: "0e:00:00:00:00:01", a: "0a:00:00:00:00:02", b: "0a:00:00:00:0
 const ip = { gw: "10.10.0.1", a: "10.10.0.2", b: "10.10.0.3", c: "10.77.0.4", peer: "10.10.1.5", outside: "192.0.2.1" };
 const ip6 = { gw: "fd00:10::1", a: "fd00:10::2", b: "fd00:10::3", peer: "fd00:10:0:1::5", outside: "2001:db8::1" };
 const linkLocal = { gw: "fe80::c00:ff:fe00:1", a: "fe80::800:ff:fe00:2", b: "fe80::800:ff:fe00:3" };
+
+// A TCP segment that begins no connection.
+const ack = "tcp,tcp_flags=ack";
+const ack6 = "tcp6,tcp_flags=ack";
 
 type Host = keyof typeof mac;
 const from = (host: keyof typeof port, source: Host = host as Host): string =>
@@ -75,6 +79,9 @@ describe("IPv4", () => {
             "a",
             commit("0x2/0xf"),
         ],
+        ["midst, to the outside", v4(from("a"), mac.gw, ip.a, ip.outside, ack), fresh, "gw", commit("0x103/0x10f")],
+        ["midst, to no Pod of this Node", v4(from("a"), mac.gw, ip.a, "10.10.0.99", ack), fresh, "drop"],
+        ["midst, to a group of stations", v4(from("a"), "01:00:5e:00:00:fb", ip.a, "224.0.0.251", ack), fresh, "drop"],
         ["another's address", v4(from("a"), mac.b, ip.b, ip.b), fresh, "drop"],
         ["no one's address", v4(from("a"), mac.b, "10.10.0.9", ip.b), fresh, "drop"],
         ["another's MAC", v4(from("a", "b"), mac.b, ip.a, ip.b), fresh, "drop"],
@@ -101,6 +108,7 @@ describe("IPv6", () => {
             "gw",
             "mark=0x103/0x10f",
         ],
+        ["midst, to no Pod of this Node", v6(from("a"), mac.gw, ip6.a, "fd00:10::99", ack6), fresh, "drop"],
         ["link-local, Pod to the gateway", v6(from("a"), mac.gw, linkLocal.a, linkLocal.gw), fresh, "gw"],
         ["link-local, gateway to Pod", v6(from("gw"), mac.a, linkLocal.gw, linkLocal.a), fresh, "a"],
         ["link-local, Pod to Pod", v6(from("a"), mac.b, linkLocal.a, linkLocal.b), fresh, "drop"],
@@ -249,8 +257,13 @@ describe("tunnels", () => {
         ["one hop from the host itself leaves", ttl(v4(from("gw"), virtual, ip.gw, ip.peer), 1), fresh, "tun"],
         ["beside each other no hop is counted", ttl(v4(from("a"), mac.b, ip.a, ip.b), 1), fresh, "b"],
         ["a peer's Pod to nobody here", v4(fromTunnel, virtual, ip.peer, "10.10.0.99"), fresh, "drop"],
+        ["nor the midst of a connection", v4(fromTunnel, virtual, ip.peer, "10.10.0.99", ack), fresh, "drop"],
         ["no way to other Nodes", v4(fromTunnel, virtual, ip.peer, "10.10.1.9"), fresh, "drop"],
         ["no way to the outside", v4(fromTunnel, virtual, ip.peer, ip.outside), fresh, "drop"],
+        ["nor for the midst of one", v4(fromTunnel, virtual, ip.peer, "10.10.1.9", ack), fresh, "drop"],
+        ["nor to the outside", v4(fromTunnel, virtual, ip.peer, ip.outside, ack), fresh, "drop"],
+        ["IPv6, nobody here", v6(fromTunnel, virtual, ip6.peer, "fd00:10::99", ack6), fresh, "drop"],
+        ["IPv6, outside", v6(fromTunnel, virtual, ip6.peer, ip6.outside, ack6), fresh, "drop"],
         ["a source of this Node is false", v4(fromTunnel, virtual, ip.b, ip.a), fresh, "drop"],
         ["ARP", arp(fromTunnel, 1, ip.peer, mac.gw, ip.a), [], "drop"],
         ["neighbour discovery", nd(fromTunnel, 135, ip6.peer, "ff02::1:ff00:2", ip6.a), [], "drop"],
@@ -265,6 +278,13 @@ describe("tunnels", () => {
             "mark=0x101/0x10f",
         ],
         [
+            "midst of an unknown connection to a peer's Pod: by the host",
+            v4(from("a"), mac.gw, ip.a, ip.peer, ack),
+            fresh,
+            "gw",
+            "mark=0x103/0x10f",
+        ],
+        [
             "a Pod of a foreign subnet: by the host, which gives it another address",
             v4(from("c"), mac.gw, ip.c, ip.peer),
             fresh,
@@ -272,5 +292,27 @@ describe("tunnels", () => {
         ],
         ["and to a Pod beside it as ever", v4(from("c"), mac.gw, ip.c, ip.a), fresh, "a"],
         ["outside, still by the gateway", v4(from("a"), mac.gw, ip.a, ip.outside, syn), fresh, "gw"],
+    ])("%s", (...row) => check(row));
+
+    it("leaves the hop of what passes the host to the host", async () => {
+        const { outputs, actions } = await ovs.trace(v4(fromTunnel, virtual, ip.peer, ip.a, ack), fresh);
+        expect(outputs).toEqual(["gw"]);
+        expect(actions).not.toContain("ttl");
+    });
+});
+
+describe("on a datapath that keeps its connections", () => {
+    beforeAll(async () => {
+        await ovs.ovs.ofctl("del-flows", ovs.bridge);
+        const pipeline = pipelineFlows({ ...exampleTunnelNode(), forgetsConnections: false });
+        const pods = [1, 2].map((index) => podFlows(examplePod(index)));
+        await ovs.addFlows([pipeline, ...pods, tunnelPeerFlows(examplePeer())].flatMap((set) => set.flows));
+    });
+
+    const fromTunnel = `in_port=${OfPort.tunnel},dl_src=0e:00:00:00:00:99`;
+    it.each<Row>([
+        ["no segment takes the way by the host", v4(from("b"), mac.a, ip.b, ip.a, ack), fresh, "a", "mark=0x3/0xf"],
+        ["nor from another Node", v4(fromTunnel, mac.gw, ip.peer, ip.a, ack), fresh, "a", "mark=0x1/0xf"],
+        ["nor to one", v6(from("a"), mac.gw, ip6.a, ip6.peer, ack6), fresh, "tun"],
     ])("%s", (...row) => check(row));
 });

@@ -23,6 +23,7 @@ export function flowsOfNode(count: number): readonly OwnedFlows[] {
                 families: [4, 6],
                 gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [ipv4(0x0a0a_0001), ipv6(0x1n, 1n)] },
                 podPrefixes: subnets(0),
+                forgetsConnections: true,
                 tunnel: { ofPort: OfPort.tunnel },
             }),
         },

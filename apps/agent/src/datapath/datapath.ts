@@ -11,6 +11,8 @@ export interface Datapath {
     readonly title: string;
     /** Checksums must be in the frame when it enters OVS: one that is left to the NIC is never filled in. */
     readonly mustComputeChecksums: boolean;
+    /** What its connection tracking knows ends with ovs-vswitchd. */
+    readonly forgetsConnections: boolean;
     /** It reads copies of frames: the Node's own stack gets what Pods send too, unless it is kept from it. */
     readonly copiesFrames: boolean;
     /** Tunnels leave only through a NIC that is a port of a bridge of this type whose LOCAL port has the address. */
@@ -29,6 +31,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         type: "system",
         title: "the kernel datapath (system)",
         mustComputeChecksums: false,
+        forgetsConnections: false,
         copiesFrames: false,
         tunnelsNeedBridge: false,
         // Whether a kernel has STT shows when the port is added: it is in a module outside of Linux.
@@ -39,6 +42,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         type: "netdev",
         title: "the userspace datapath (netdev)",
         mustComputeChecksums: true,
+        forgetsConnections: true,
         copiesFrames: true,
         tunnelsNeedBridge: true,
         tunnelTypes: ["geneve", "vxlan", "gre"],

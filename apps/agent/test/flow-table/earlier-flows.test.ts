@@ -23,6 +23,7 @@ function pipeline(...serviceCidrs: readonly string[]): FlowSet {
         families: [4],
         gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [parseIp("10.10.0.1")] },
         podPrefixes: [parsePrefix("10.10.0.0/24")],
+        forgetsConnections: true,
         bridging: {
             uplink: { ofPort: OfPort.uplink },
             host: { ofPort: OfPort.host, mac: hostMac, ips: [parseIp("172.18.0.100")] },

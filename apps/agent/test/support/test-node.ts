@@ -378,6 +378,7 @@ export class TestAgent {
             families: podPrefixes.map((prefix) => prefix.family),
             gateway: { ofPort: gatewayOfPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
             podPrefixes,
+            forgetsConnections: true,
         });
     }
 }
