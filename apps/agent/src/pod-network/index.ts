@@ -2,7 +2,8 @@ export { checkInterface, CheckError, type CheckComponents, type CheckInput } fro
 export { HostRoutes } from "./host-routes.ts";
 export { podLinkGroup, type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
-export { flowOwner, PodNetwork } from "./pod-network.ts";
+export { flowOwner } from "./parts.ts";
+export { PodNetwork } from "./pod-network.ts";
 export {
     PodNetworkError,
     type AddRequest,

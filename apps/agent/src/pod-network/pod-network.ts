@@ -2,7 +2,7 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import { isNetlinkError } from "@antrea/netlink";
-import { KeyedLock, type Logger } from "@antrea/runtime";
+import { KeyedLock, systemClock, type Clock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
 import {
     adjustPodLink,
@@ -17,26 +17,30 @@ import {
     releasePodLink,
     type PodEndOptions,
 } from "./link.ts";
-import { hostInterfaceName, macOf } from "./names.ts";
+import { Limit } from "./limit.ts";
+import { hostInterfaceName } from "./names.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { isPoolRecord, recordKey, toExternalIds, unfinishedExternalIds, type PodRecord } from "./record.ts";
+import { bridgedPod, flowOwner, keyOf, podOf, portSpec, recordOf, type PodDraft } from "./parts.ts";
+import { isPoolRecord, recordKey, unfinishedExternalIds, type PodRecord } from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
 import {
     PodNetworkError,
     type AddRequest,
-    type BridgedPod,
     type PodInterface,
     type PodNetworkComponents,
     type PodNetworkOptions,
-    type PodPorts,
-    type PoolGrant,
     type PoolWish,
 } from "./types.ts";
 
 /** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
 const ofPortTimeoutMs = 20_000;
-/** DEL answers although OVS is away: flows and port that it could not remove go with the reconcile. */
+/**
+ * DEL answers although OVS is away: what it could not remove goes with the reconcile. It waits so long for other work on
+ * the container, and so long again for OVS.
+ */
 const deleteLimitMs = 5_000;
+/** How long other work on a wired interface waits for OVS, and holds the lock of its container meanwhile. */
+const rewireLimitMs = 20_000;
 
 /** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
 type Claims = "release" | "keep";
@@ -53,6 +57,7 @@ export class PodNetwork {
     readonly #components: PodNetworkComponents;
     readonly #options: PodNetworkOptions;
     readonly #logger: Logger;
+    readonly #clock: Clock;
     readonly #interfaces = new Map<string, PodInterface>();
     readonly #locks = new KeyedLock();
     readonly #podLocks = new KeyedLock();
@@ -67,6 +72,7 @@ export class PodNetwork {
         this.#components = components;
         this.#options = options;
         this.#logger = components.logger;
+        this.#clock = components.clock ?? systemClock;
         this.#tombstones = new Tombstones(options.now);
     }
 
@@ -113,14 +119,37 @@ export class PodNetwork {
         return this.#adding.has(containerIdOrPodUid);
     }
 
-    /** Unwires an interface; what is gone already is a success. Never fails because of what is away. */
-    delete(containerId: string, ifName: string): Promise<void> {
+    /**
+     * Unwires an interface; what is gone already is a success. Never fails because of what is away, and waits for it no
+     * longer than 10 s.
+     */
+    async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);
-        return this.exclusively(containerId, async () => {
+        let hasBegun = false;
+        const work = async (): Promise<void> => {
+            hasBegun = true;
             const found = this.find(containerId, ifName);
             if (found !== undefined) await this.remove(found, "release");
             // An ADD that never came to its record may have claimed already.
             else await this.#components.pools?.release({ containerId, ifName });
+        };
+        using limit = new Limit(this.#clock, deleteLimitMs, "other work on the container");
+        try {
+            await this.exclusively(containerId, work, limit.signal);
+        } catch (error) {
+            if (hasBegun) throw error;
+            this.#leaveToReconcile(containerId, ifName, messageOf(error));
+        }
+    }
+
+    /** An ADD under way, which has the lock, finds the tombstone and takes back what it made. */
+    #leaveToReconcile(containerId: string, ifName: string, reason: string): void {
+        const found = this.find(containerId, ifName);
+        if (found !== undefined) this.#leaving.set(keyOf(found.record), "release");
+        this.#logger.warn("unwiring is left to the reconcile", {
+            ...(found === undefined ? {} : { pod: podOf(found.record) }),
+            container: containerId,
+            reason,
         });
     }
 
@@ -133,9 +162,14 @@ export class PodNetwork {
         if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
     }
 
-    /** Puts port and flows of a known interface in place again; for the start and after OVS lost them. */
-    restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
-        return this.#restore(known, known.record.isolated !== true, signal);
+    /**
+     * Puts port and flows of a known interface in place again; for the start and after OVS lost them. Rejects when OVS
+     * does not answer in 20 s: flows stay desired and come with the next replay, the rest with the next reconcile.
+     */
+    async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
+        if (this.isLeaving(known)) return;
+        using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
+        await this.#restore(known, known.record.isolated !== true, limit.signal);
     }
 
     /** The MTU that new interfaces get, and running ones with the next `restore`. */
@@ -156,20 +190,22 @@ export class PodNetwork {
         const record = { ...known.record, isolated: true };
         const key = keyOf(record);
         this.#interfaces.set(key, { ...known, record });
+        using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
         await allDone([
-            this.#components.flowTable.remove(flowOwner(record)),
-            this.#components.bridging?.remove(key) ?? Promise.resolve(),
+            this.#components.flowTable.remove(flowOwner(record), limit.signal),
+            this.#components.bridging?.remove(key, limit.signal) ?? Promise.resolve(),
             this.#components.hostRoutes.remove(record),
-            this.#writeRecord(record, known.ofPort),
+            this.#writeRecord(record, known.ofPort, limit.signal),
         ]);
     }
 
     /** Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise. */
     async reconnect(known: PodInterface): Promise<void> {
-        await this.#restore(known, true);
+        using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
+        await this.#restore(known, true, limit.signal);
         const current = this.#interfaces.get(keyOf(known.record)) ?? known;
         const { isolated: _, ...record } = current.record;
-        await this.#writeRecord(record, current.ofPort);
+        await this.#writeRecord(record, current.ofPort, limit.signal);
         this.#interfaces.set(keyOf(record), { ...current, record });
     }
 
@@ -179,14 +215,14 @@ export class PodNetwork {
      */
     async remove(known: PodInterface, claims: Claims): Promise<boolean> {
         const { record } = known;
-        const limit = AbortSignal.timeout(deleteLimitMs);
+        using limit = new Limit(this.#clock, deleteLimitMs, "unwiring");
         // A DEL that could not be carried out is still a DEL when the reconcile goes on with it.
         const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
         this.#leaving.set(keyOf(record), fate);
         try {
-            await this.#components.flowTable.remove(flowOwner(record), limit);
-            await this.#components.bridging?.remove(keyOf(record), limit);
-            await this.#components.ports.deletePort(record.hostIfName, limit);
+            await this.#components.flowTable.remove(flowOwner(record), limit.signal);
+            await this.#components.bridging?.remove(keyOf(record), limit.signal);
+            await this.#components.ports.deletePort(record.hostIfName, limit.signal);
         } catch (error) {
             this.#logger.warn("unwiring is left to the reconcile", { pod: podOf(record), reason: messageOf(error) });
             return false;
@@ -257,7 +293,7 @@ export class PodNetwork {
 
     /** Claims the addresses, and makes link and port meanwhile: only their set-up waits for the API server. */
     async #addFromPools(draft: PodDraft, wish: PoolWish, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        await this.#removeOlder(request);
+        await this.#removeOlder(request, signal);
         const ofPort = this.ofPorts.take();
         let record: PodRecord | undefined;
         try {
@@ -305,14 +341,14 @@ export class PodNetwork {
     }
 
     /** Removes what earlier sandboxes of the Pod left of this interface; the claim is for the one that comes. */
-    async #removeOlder({ containerId, ifName, netns, podUid }: AddRequest): Promise<void> {
+    async #removeOlder({ containerId, ifName, netns, podUid }: AddRequest, signal: AbortSignal): Promise<void> {
         if (podUid === "") return;
         for (const { record } of this.interfaces()) {
             if (record.podUid !== podUid || record.ifName !== ifName || record.containerId === containerId) continue;
             // An ADD that comes late may be of a sandbox that is gone, and the other one the Pod's present one.
             checkNamespace(netns, this.#options);
             // Nobody who holds the lock of an older container waits for the one that this ADD holds.
-            await this.exclusively(record.containerId, async () => {
+            const remove = async (): Promise<void> => {
                 const older = this.find(record.containerId, ifName);
                 if (older === undefined || (await this.remove(older, "keep"))) return;
                 throw new PodNetworkError(
@@ -320,15 +356,17 @@ export class PodNetwork {
                     "timeout",
                     `the interface ${ifName} of an earlier sandbox of Pod ${podOf(record)} is not removed yet; is ovs-vswitchd up?`,
                 );
-            });
+            };
+            await this.exclusively(record.containerId, remove, signal);
         }
     }
 
     /** Takes back what an ADD made before it had addresses. What it cannot, port and link, the reconcile removes. */
     async #undoDraft(draft: PodDraft, ofPort: number): Promise<void> {
         const { netlink, pools, ports } = this.#components;
+        using limit = new Limit(this.#clock, deleteLimitMs, "unwiring");
         try {
-            await ports.deletePort(draft.hostIfName, AbortSignal.timeout(deleteLimitMs));
+            await ports.deletePort(draft.hostIfName, limit.signal);
             await deletePodLink(netlink, draft);
             this.ofPorts.release(ofPort);
         } catch (error) {
@@ -364,13 +402,13 @@ export class PodNetwork {
         const { netns, podNamespace, podName, podUid } = request;
         const record = { ...existing.record, netns, podNamespace, podName, podUid };
         await configurePodEnd(record, this.#linkOptions);
-        await this.restore({ ...existing, record, addedAt: Infinity }, signal);
+        await this.#restore({ ...existing, record, addedAt: Infinity }, record.isolated !== true, signal);
         this.#checkpoint(request, signal);
         this.#noteAnswer(record);
         return record;
     }
 
-    async #restore(known: PodInterface, isConnected: boolean, signal?: AbortSignal): Promise<void> {
+    async #restore(known: PodInterface, isConnected: boolean, signal: AbortSignal): Promise<void> {
         const { record } = known;
         await this.#adjustLink(record);
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
@@ -384,9 +422,9 @@ export class PodNetwork {
     }
 
     /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
-    async #writeRecord(record: PodRecord, ofPort: number): Promise<void> {
+    async #writeRecord(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
         await allDone([
-            this.#components.ports.ensurePort(portSpec(record, ofPort)),
+            this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
             completePodLink(this.#components.netlink, record),
         ]);
     }
@@ -526,35 +564,4 @@ export class PodNetwork {
             `container ${request.containerId} was deleted after this ADD was asked for`,
         );
     }
-}
-
-/** What the flow table knows an interface's flows by. */
-export function flowOwner(record: PodRecord): string {
-    return `pod/${recordKey(record.containerId, record.ifName)}`;
-}
-
-function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts["ensurePort"]>[0] {
-    return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
-}
-
-function bridgedPod(record: PodRecord, ofPort: number): BridgedPod {
-    const { vlan, mac, addresses } = record;
-    return { key: keyOf(record), vlan, ofPort, mac, ips: addresses.map(({ ip }) => ip) };
-}
-
-function keyOf(record: PodRecord): string {
-    return recordKey(record.containerId, record.ifName);
-}
-
-/** A record without what follows from the addresses. */
-type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
-
-function recordOf(draft: PodDraft, { addresses, vlan }: PoolGrant): PodRecord {
-    const first = addresses[0];
-    if (first === undefined) throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
-    return { ...draft, mac: macOf(first.ip), addresses, vlan };
-}
-
-function podOf(record: PodRecord): string {
-    return `${record.podNamespace}/${record.podName}`;
 }

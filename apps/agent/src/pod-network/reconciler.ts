@@ -30,6 +30,8 @@ export interface ReconcilerOptions {
 
 /** How long the rebuild waits for the API server: names of Pods are good to have, traffic is needed. */
 const podsSoonMs = 3_000;
+/** How long OVS may take for a port that nobody owns, while the lock of its container is held. */
+const orphanLimitMs = 5_000;
 
 /**
  * Keeps what is wired in step with what lives. The host end of a veth pair exists exactly as long as the Pod's network
@@ -219,7 +221,10 @@ export class PodReconciler {
                     port: port.name,
                     container: containerId,
                 });
-                await this.#components.ports.deletePort(port.name, signal);
+                await this.#components.ports.deletePort(
+                    port.name,
+                    AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]),
+                );
             });
         }
     }

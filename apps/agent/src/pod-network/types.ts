@@ -2,7 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import type { FlowSet } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
-import type { Logger } from "@antrea/runtime";
+import type { Clock, Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
@@ -80,6 +80,8 @@ export interface PodNetworkComponents {
     readonly pools: PodPools | undefined;
     /** Undefined unless bridging mode is on: Pods of pools are behind the gateway then. */
     readonly bridging: PodBridging | undefined;
+    /** For how long the work waits for OVS. Default: the machine's. */
+    readonly clock?: Clock;
     readonly logger: Logger;
 }
 
@@ -111,5 +113,5 @@ export interface PodInterface {
 }
 
 export class PodNetworkError extends AntreaError<
-    "DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED" | "STILL_REMOVED" | "NO_ADDRESS"
+    "DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED" | "STILL_REMOVED" | "NO_ADDRESS" | "TOO_SLOW"
 > {}
