@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { leases } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
+import { kubeconfigOf } from "./chart-server.ts";
 import { Daemon } from "./daemon.ts";
 import { workPath } from "./paths.ts";
 
@@ -34,7 +35,8 @@ export function spawnController(name: string, kubeconfig: string, featureGates: 
 /** Starts it and waits until it leads. */
 export async function startController(name: string, api: TestApiServer, featureGates: Gates = {}): Promise<Daemon> {
     const clients = api.clients();
-    const daemon = spawnController(name, api.kubeconfig(), featureGates);
+    const kubeconfig = await kubeconfigOf(api, "antrea-controller");
+    const daemon = spawnController(name, kubeconfig, featureGates);
     const leads = async (): Promise<boolean> => {
         const lease = await clients.api.find(leases, { namespace: "kube-system", name: "antrea-controller" });
         return (lease?.spec?.holderIdentity ?? "") !== "";

@@ -1,8 +1,8 @@
-import { customResourceDefinitions } from "@antrea/crd/schema";
 import { namespaces, pods, type ApiClient } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { AgentUnderTest } from "./agent.ts";
+import { agentKubeconfig, startChartServer } from "./chart-server.ts";
 import { type CniClient } from "./cni-client.ts";
 import { startController } from "./controller.ts";
 import { type Daemon, type Memory } from "./daemon.ts";
@@ -13,7 +13,7 @@ const podNamespace = "bench";
 export interface NodeUnderTestOptions {
     /** Whether the gate of the IPPools is on. Default false. */
     readonly pools?: boolean;
-    /** Default: one of its own. */
+    /** One of `startChartServer`. Default: one of its own. */
     readonly server?: TestApiServer;
 }
 
@@ -49,8 +49,7 @@ export class NodeUnderTest implements AsyncDisposable {
     /** Everything is ready to serve when this resolves. */
     static async start(options: NodeUnderTestOptions = {}): Promise<NodeUnderTest> {
         await using stack = new AsyncDisposableStack();
-        const server = options.server ?? stack.use(await TestApiServer.start());
-        if (options.pools === true) await server.apply(customResourceDefinitions());
+        const server = options.server ?? stack.use(await startChartServer());
         const ovs = stack.use(await PrivateOvs.start());
         await server.addNode(nodeName, {
             podCidrs: ["10.10.0.0/24", "fd00:10:0:1::/64"],
@@ -59,7 +58,7 @@ export class NodeUnderTest implements AsyncDisposable {
         const { api } = server.clients();
         const featureGates = { AntreaIPAM: options.pools ?? false };
         const controller = stack.use(await startController("controller", server, featureGates));
-        const kubeconfig = server.kubeconfig();
+        const kubeconfig = await agentKubeconfig(server, nodeName);
         const agent = stack.use(new AgentUnderTest({ nodeName, kubeconfig, ovsRunDir: ovs.runDir, featureGates }));
         await agent.ready();
         return new NodeUnderTest({ ovs, agent, controller, api, stack: stack.move() });

@@ -17,7 +17,7 @@ fi
 [ "$(id -u)" = 0 ] || fail "the benchmarks make network namespaces, which needs root" "run this as root"
 need_packages time iproute2 nftables ethtool iperf3 openvswitch-switch dnsmasq-base
 
-"$TOOLS/cluster/build-programs.sh" etcd cni-plugins
+"$TOOLS/cluster/build-programs.sh" etcd cni-plugins helm
 [ -x "$KUBERNETES_BIN/kube-apiserver" ] || "$TOOLS/cluster/build-programs.sh" kubernetes
 
 work=$(mktemp -d /tmp/bench-XXXXXX)

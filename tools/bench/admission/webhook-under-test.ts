@@ -1,5 +1,6 @@
 import { validatingWebhookConfigurations, type KubeObject } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
+import { kubeconfigOf } from "../chart-server.ts";
 import { Daemon } from "../daemon.ts";
 import { workPath } from "../paths.ts";
 import { isReady } from "../readyz.ts";
@@ -24,7 +25,7 @@ export class WebhookUnderTest implements AsyncDisposable {
         const daemon = stack.use(
             new Daemon({
                 app: "webhook",
-                args: ["--kubeconfig", server.kubeconfig(), "--port", String(port)],
+                args: ["--kubeconfig", await kubeconfigOf(server, "antrea-webhook"), "--port", String(port)],
                 env: { PATH: process.env.PATH, POD_NAME: "webhook", POD_NAMESPACE: "kube-system", NODE_NAME: "bench" },
                 logPath: workPath("antrea-webhook.log"),
             }),

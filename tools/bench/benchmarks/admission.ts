@@ -1,7 +1,7 @@
 import { ipPools, type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { formatIp } from "@antrea/ip";
-import { TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { type WebhookClient } from "../admission/webhook-client.ts";
 import { WebhookUnderTest } from "../admission/webhook-under-test.ts";
 import { withoutRules } from "../definitions.ts";
@@ -18,7 +18,7 @@ const maxP99Ms = { count: 1_000, ms: 20 };
 
 /** How long the webhook takes to judge an IPPool, with more and more pools stored. */
 export async function admission(): Promise<readonly Result[]> {
-    await using server = await TestApiServer.start();
+    await using server = await startChartServer();
     await server.apply(withoutRules(customResourceDefinitions()));
     const { api } = server.clients();
     await using webhook = await WebhookUnderTest.start(server);

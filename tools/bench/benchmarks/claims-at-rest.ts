@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ipPools, poolsAnnotation } from "@antrea/crd";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { nodes, type ApiClient } from "@antrea/kube";
-import { eventually, TestApiServer } from "@antrea/kube/testing";
+import { eventually, type TestApiServer } from "@antrea/kube/testing";
 import { type Listed } from "../at-rest/lister.ts";
+import { kubeconfigOf, startChartServer } from "../chart-server.ts";
 import { Crew } from "../claims/crew.ts";
 import { nodeNameOf } from "../claims/simulated-agent.ts";
 import { podCall } from "../cni-client.ts";
@@ -34,7 +35,7 @@ const controllerPort = 10_349;
 
 /** What 100,000 claims cost the controller at its start, and the agent of one Node that uses their pool. */
 export async function claimsAtRest(): Promise<readonly Result[]> {
-    await using server = await TestApiServer.start();
+    await using server = await startChartServer();
     await server.apply(withoutRules(customResourceDefinitions()));
     const { api } = server.clients();
     await createPool(api);
@@ -61,7 +62,7 @@ async function createPool(api: ApiClient): Promise<void> {
 }
 
 async function createClaims(server: TestApiServer): Promise<void> {
-    await using crew = new Crew({ meter: new ApiServerMeter(server) }, { kubeconfig: server.kubeconfig() });
+    await using crew = new Crew({ meter: new ApiServerMeter(server), server });
     const random = seededRandom(1);
     const addresses = Array.from({ length: poolSize - 4 }, (_, index) => ({
         value: poolBase + 1 + index,
@@ -77,7 +78,7 @@ async function createClaims(server: TestApiServer): Promise<void> {
 
 /** The controller's start as a process until it is ready, against a list of all claims that keeps nothing. */
 async function controllerStart(server: TestApiServer): Promise<readonly Result[]> {
-    const kubeconfig = server.kubeconfig();
+    const kubeconfig = await kubeconfigOf(server, "antrea-controller");
     const pairs = { ours: [] as number[], peer: [] as number[] };
     const { api } = server.clients();
     const told: number[] = [];

@@ -116,7 +116,7 @@ async function fill(growing: GrowthServer, pool: SizedPool): Promise<void> {
 }
 
 function crewOf({ server }: GrowthServer): Crew {
-    return new Crew({ meter: new ApiServerMeter(server) }, { kubeconfig: server.kubeconfig() });
+    return new Crew({ meter: new ApiServerMeter(server), server });
 }
 
 function curves({ id, of, ...may }: Axis, places: readonly Place[]): readonly Result[] {

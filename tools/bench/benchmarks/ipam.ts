@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { customResourceDefinitions } from "@antrea/crd/schema";
-import { TestApiServer } from "@antrea/kube/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { createPool, startAllocator } from "../ipam/allocator.ts";
 import { leaseSeconds, startDhcp, type DhcpSubject } from "../ipam/dhcp.ts";
 import { IpamHarness } from "../ipam/harness.ts";
@@ -40,8 +40,7 @@ interface Shown {
 /** IPAM plugins behind one harness that knows only the protocol of CNI: antrea-cni, host-local, dhcp, static. */
 export async function ipam(): Promise<readonly Result[]> {
     await using stack = new AsyncDisposableStack();
-    const server = stack.use(await TestApiServer.start());
-    await server.apply(customResourceDefinitions());
+    const server = stack.use(await startChartServer());
     await createPool(server);
     const dhcp = stack.use(await startDhcp());
     const [ours, hostLocal, theirs] = [stack.use(await startAllocator(server)), stack.use(openHostLocal()), dhcp].map(

@@ -1,5 +1,5 @@
 import { Informer, nodes, type ApiClient, type Node } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { kubeconfigOf, startChartServer } from "../chart-server.ts";
 import { spawnController } from "../controller.ts";
 import { fact, figure, type Result } from "../result.ts";
 import { silent } from "../silent.ts";
@@ -10,7 +10,7 @@ const limitMs = 240_000;
 
 /** Benchmark 5: 5,000 Nodes are there, then the controller starts; until each has a subnet of both families. */
 export async function manyNodes(): Promise<readonly Result[]> {
-    await using server = await TestApiServer.start();
+    await using server = await startChartServer();
     const { api } = server.clients();
     await createNodes(api);
 
@@ -30,7 +30,7 @@ export async function manyNodes(): Promise<readonly Result[]> {
     await informer.synced(never);
 
     const begin = performance.now();
-    await using controller = spawnController("controller-5000", server.kubeconfig());
+    await using controller = spawnController("controller-5000", await kubeconfigOf(server, "antrea-controller"));
     const limit = setTimeout(() => done.resolve(), limitMs);
     await done.promise;
     clearTimeout(limit);

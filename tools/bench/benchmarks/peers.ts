@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { BareWatch } from "../peers/bare-watch.ts";
 import { bridge, ownNode, ownPodCidrs, PeerNode, type Mode } from "../peers/peer-node.ts";
 import { createPeers, move, ownAddresses, peerAt, type SimulatedPeer } from "../peers/simulated-peers.ts";
@@ -21,7 +22,7 @@ const maxChangeMs = 50;
 
 /** What 1,000 other Nodes cost an agent: its start, the change of one of them, and memory; by tunnels and by routes. */
 export async function manyPeers(): Promise<readonly Result[]> {
-    await using server = await TestApiServer.start();
+    await using server = await startChartServer();
     await server.addNode(ownNode, { podCidrs: ownPodCidrs, internalIps: ownAddresses });
     await createPeers(server, peerCount);
     return [...(await inMode("encap", server, 0)), ...(await inMode("noEncap", server, changes + warmUp))];

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import { ipPools, poolsAnnotation } from "@antrea/crd";
-import { customResourceDefinitions } from "@antrea/crd/schema";
 import { namespaces as namespaceResource, type ApiClient } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { startController } from "../controller.ts";
 import { ApiDoor } from "../data-plane/api-door.ts";
 import { LoadNode, placeOf, podNamespace, underlay } from "../data-plane/load-node.ts";
@@ -66,8 +66,7 @@ export class BridgingStage implements AsyncDisposable {
     /** The Pods of each side reach each other when this resolves. */
     static async start(): Promise<BridgingStage> {
         await using stack = new AsyncDisposableStack();
-        const server = stack.use(await TestApiServer.start());
-        await server.apply(customResourceDefinitions());
+        const server = stack.use(await startChartServer());
         const { api } = server.clients();
         await api.create(namespaceResource, { metadata: { name: podNamespace } });
         await createPools(api);

@@ -1,6 +1,8 @@
+import { type TestApiServer } from "@antrea/kube/testing";
+import { agentKubeconfig, kubeconfigOf } from "../chart-server.ts";
 import { Helper } from "../helper.ts";
 import { spent, type ApiServerMeter, type Cost } from "../meter.ts";
-import { type Place, type Side } from "./simulated-agent.ts";
+import { nodeNameOf, type Place, type Side } from "./simulated-agent.ts";
 import { type OpenInput, type WorkerRun } from "./worker.ts";
 
 const processCount = 4;
@@ -13,23 +15,29 @@ export interface Run extends WorkerRun {
     readonly cost: Cost;
 }
 
-/** Worker processes and the simulated agents in them, spread evenly. */
+/** Worker processes and the simulated agents in them, spread evenly; each agent has the token of its Node. */
 export class Crew implements AsyncDisposable {
     readonly #meter: ApiServerMeter;
-    readonly #kubeconfig: string;
+    readonly #server: TestApiServer;
+    readonly #kubeconfigs = new Map<string, Promise<string>>();
     readonly #workers: readonly Helper[] = Array.from({ length: processCount }, () => new Helper("claims/worker.ts"));
     #round = 0;
 
-    constructor(components: { readonly meter: ApiServerMeter }, options: { readonly kubeconfig: string }) {
+    constructor(components: { readonly meter: ApiServerMeter; readonly server: TestApiServer }) {
         this.#meter = components.meter;
-        this.#kubeconfig = options.kubeconfig;
+        this.#server = components.server;
     }
 
     /** Opens agents, waits until they watch, and lets them claim a little; `pool` is an object of the side's kind. */
     async open(side: Side, agents: number, pool: string): Promise<void> {
         this.#round += 1;
-        const place: Omit<Place, "agent"> = { side, pool, kubeconfig: this.#kubeconfig, round: this.#round };
-        await this.#askAll("open", (worker): OpenInput => ({ ...place, agents: shareOf(worker, agents) }));
+        const place = { side, pool, round: this.#round } satisfies Partial<Place>;
+        const kubeconfigs: string[] = [];
+        for (let agent = 0; agent < agents; agent++) kubeconfigs.push(await this.#agentKubeconfig(agent));
+        await this.#askAll("open", (worker): OpenInput => ({
+            ...place,
+            agents: shareOf(worker, agents).map((agent) => ({ agent, kubeconfig: kubeconfigs[agent] ?? "" })),
+        }));
         await this.#askAll("closedLoop", (worker) => ({ claims: warmUpClaims * shareOf(worker, agents).length }));
     }
 
@@ -59,18 +67,18 @@ export class Crew implements AsyncDisposable {
         );
     }
 
-    /** Claims these addresses for Pods of so many Nodes, without an agent. */
+    /** Claims these addresses for Pods of so many Nodes, with the rights of the controller: an agent claims for its own. */
     async fill(pool: string, addresses: readonly number[], nodes: number): Promise<void> {
-        const kubeconfig = this.#kubeconfig;
+        const kubeconfig = await kubeconfigOf(this.#server, "antrea-controller");
         await this.#askAll("fill", (worker) => ({
             ...{ kubeconfig, pool, nodes, parallel: 8 },
             addresses: addresses.filter((_, index) => index % processCount === worker),
         }));
     }
 
-    /** Opens the watches of so many more agents, which claim nothing. */
+    /** Opens the watches of so many more agents, which claim nothing: all with one token, as all agents are one user. */
     async watch(agents: number, blocks: readonly string[], resourceVersion: string): Promise<void> {
-        const kubeconfig = this.#kubeconfig;
+        const kubeconfig = await this.#agentKubeconfig(0);
         await this.#askAll("watch", (worker) => ({
             ...{ kubeconfig, blocks, resourceVersion },
             agents: shareOf(worker, agents).map((agent) => 2000 + agent),
@@ -103,6 +111,13 @@ export class Crew implements AsyncDisposable {
             perSecond: latencies.length / seconds,
             cost,
         };
+    }
+
+    #agentKubeconfig(agent: number): Promise<string> {
+        const nodeName = nodeNameOf(agent);
+        const known = this.#kubeconfigs.get(nodeName) ?? agentKubeconfig(this.#server, nodeName);
+        this.#kubeconfigs.set(nodeName, known);
+        return known;
     }
 
     async #askAll<T>(command: string, inputOf: (worker: number) => unknown): Promise<readonly T[]> {

@@ -31,6 +31,9 @@ export const listPools: Resource<ListPool> = {
 /** The definition of `listPools`, for the API server. */
 export const listPoolDefinition: KubeObject = definitionOf(listPools);
 
+/** The right of agents to read and write `listPools`, for the API server. */
+export const listPoolRights: readonly KubeObject[] = rightsOf(listPools, "antrea-agent");
+
 /**
  * The design of one object a pool: read it, add an entry to the list in its status, write it if nobody else did, else
  * wait and read again, 8 tries with pauses from 10 ms that grow by half. It holds no watch, reads live, and nothing
@@ -78,6 +81,19 @@ async function addEntry(api: ApiClient, name: string, pod: SimulatedPod): Promis
         if (isKubeError(error, "CONFLICT")) return false;
         throw error;
     }
+}
+
+function rightsOf({ group, plural }: Resource<KubeObject>, account: string): readonly KubeObject[] {
+    const apiVersion = "rbac.authorization.k8s.io/v1";
+    const metadata = { name: `bench-${plural}` };
+    const rules = [{ apiGroups: [group], resources: [plural, `${plural}/status`], verbs: ["get", "update"] }];
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name };
+    const subjects = [{ kind: "ServiceAccount", namespace: "kube-system", name: account }];
+    const objects = [
+        { apiVersion, kind: "ClusterRole", metadata, rules },
+        { apiVersion, kind: "ClusterRoleBinding", metadata, roleRef, subjects },
+    ];
+    return objects;
 }
 
 function definitionOf({ group, version, plural, kind }: Resource<KubeObject>): KubeObject {

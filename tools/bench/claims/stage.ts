@@ -1,10 +1,9 @@
 import { ipPools } from "@antrea/crd";
-import { customResourceDefinitions } from "@antrea/crd/schema";
 import { type ApiClient } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { ApiServerMeter } from "../meter.ts";
 import { Crew } from "./crew.ts";
-import { listPoolDefinition, listPools } from "./list-agent.ts";
+import { listPoolDefinition, listPoolRights, listPools } from "./list-agent.ts";
 import { poolAt, poolOf, poolSize, type StagePool } from "./pools.ts";
 
 /** A real API server with its etcd, and the crew that works on it. */
@@ -22,10 +21,10 @@ export class ClaimsStage implements AsyncDisposable {
 
     static async start(): Promise<ClaimsStage> {
         await using stack = new AsyncDisposableStack();
-        const server = stack.use(await TestApiServer.start());
-        await server.apply([...customResourceDefinitions(), listPoolDefinition]);
+        const server = stack.use(await startChartServer());
+        await server.apply([listPoolDefinition, ...listPoolRights]);
         const meter = new ApiServerMeter(server);
-        const crew = stack.use(new Crew({ meter }, { kubeconfig: server.kubeconfig() }));
+        const crew = stack.use(new Crew({ meter, server }));
         return new ClaimsStage({ crew, api: server.clients().api, stack: stack.move() });
     }
 

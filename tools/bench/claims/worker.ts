@@ -21,8 +21,8 @@ export interface WorkerRun {
     readonly cpuMs: number;
 }
 
-export interface OpenInput extends Omit<Place, "agent"> {
-    readonly agents: readonly number[];
+export interface OpenInput extends Omit<Place, "agent" | "kubeconfig"> {
+    readonly agents: readonly Pick<Place, "agent" | "kubeconfig">[];
 }
 
 interface Opened {
@@ -41,7 +41,7 @@ let watching: AsyncDisposableStack | undefined;
 
 async function open({ agents, ...place }: OpenInput): Promise<void> {
     opened = await Promise.all(
-        agents.map(async (agent) => ({ agent: await openers[place.side]({ ...place, agent }), pods: 0 })),
+        agents.map(async (one) => ({ agent: await openers[place.side]({ ...place, ...one }), pods: 0 })),
     );
 }
 

@@ -1,5 +1,6 @@
 import { pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
+import { agentKubeconfig } from "../chart-server.ts";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { AgentUnderTest } from "../agent.ts";
 import { podCall, type CniClient } from "../cni-client.ts";
@@ -98,9 +99,11 @@ export class LoadNode implements AsyncDisposable {
     async startAgent(mode: Mode, server: TestApiServer): Promise<void> {
         await this.prepare(mode);
         const { netnsPath, ovs } = this;
+        const nodeName = placeOf(this.index).name;
+        const kubeconfig = await agentKubeconfig(server, nodeName);
         this.#agent = this.#stack.use(
             new AgentUnderTest({
-                ...{ nodeName: placeOf(this.index).name, kubeconfig: server.kubeconfig() },
+                ...{ nodeName, kubeconfig },
                 ...{ ovsRunDir: ovs.runDir, netnsPath, config: configOf[mode], featureGates: gatesOf[mode] },
             }),
         );

@@ -1,5 +1,5 @@
 import { namespaces as namespaceResource } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { startChartServer } from "../chart-server.ts";
 import { PodNamespaces } from "../pod-namespaces.ts";
 import { ApiDoor } from "./api-door.ts";
 import { LoadNode, placeOf, podNamespace, type Mode } from "./load-node.ts";
@@ -38,7 +38,7 @@ export class Stage implements AsyncDisposable {
     /** All Pods reach each other when this resolves. */
     static async start(mode: Mode): Promise<Stage> {
         await using stack = new AsyncDisposableStack();
-        const server = stack.use(await TestApiServer.start());
+        const server = stack.use(await startChartServer());
         const { api } = server.clients();
         await api.create(namespaceResource, { metadata: { name: podNamespace } });
         const door = stack.use(await ApiDoor.open(server));

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ipPools, poolsAnnotation } from "@antrea/crd";
-import { customResourceDefinitions } from "@antrea/crd/schema";
 import { namespaces as namespaceResource, pods, type ApiClient } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { type TestApiServer } from "@antrea/kube/testing";
+import { agentKubeconfig, startChartServer } from "../chart-server.ts";
 import { podCall, timed } from "../cni-client.ts";
 import { startController } from "../controller.ts";
 import { BenchError } from "../error.ts";
@@ -14,6 +14,7 @@ import { PodNamespaces } from "../pod-namespaces.ts";
 import { type ClaimantInput, type ClaimsInput } from "./claimant.ts";
 
 const podNamespace = "bench";
+const claimantNode = "growth-claimant";
 const gates = { AntreaIPAM: true };
 const claimCount = 200;
 const addCount = 30;
@@ -49,8 +50,7 @@ export class GrowthServer implements AsyncDisposable {
 
     static async start(): Promise<GrowthServer> {
         await using stack = new AsyncDisposableStack();
-        const server = stack.use(await TestApiServer.start());
-        await server.apply(customResourceDefinitions());
+        const server = stack.use(await startChartServer());
         await server.addNode(ownNode, { podCidrs: ownPodCidrs, internalIps: ownAddresses });
         const growing = new GrowthServer(server);
         await growing.api.create(namespaceResource, { metadata: { name: podNamespace } });
@@ -69,7 +69,8 @@ export class GrowthServer implements AsyncDisposable {
         await node.agent.ready();
         const adds = await this.#adds(node, pool);
         await using claimant = new Helper("growth/claimant.ts");
-        const input: ClaimantInput = { kubeconfig: server.kubeconfig(), nodeName: "growth-claimant" };
+        const kubeconfig = await agentKubeconfig(server, claimantNode);
+        const input: ClaimantInput = { kubeconfig, nodeName: claimantNode };
         await claimant.ask("open", input);
         const claims = (count: number): Promise<readonly number[]> =>
             claimant.ask<readonly number[]>("claims", { pool, count } satisfies ClaimsInput);

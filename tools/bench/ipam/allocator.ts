@@ -1,5 +1,6 @@
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { type TestApiServer } from "@antrea/kube/testing";
+import { agentKubeconfig } from "../chart-server.ts";
 import { Helper } from "../helper.ts";
 import { ApiServerMeter, spent } from "../meter.ts";
 import { shimPath, workPath } from "../paths.ts";
@@ -21,7 +22,8 @@ export async function startAllocator(server: TestApiServer): Promise<IpamSubject
     const meter = new ApiServerMeter(server);
     const socketPath = workPath("ipam.sock");
     const helper = new Helper("ipam/allocator-server.ts");
-    const input: AllocatorInput = { kubeconfig: server.kubeconfig(), socketPath, nodeName, pool };
+    const kubeconfig = await agentKubeconfig(server, nodeName);
+    const input: AllocatorInput = { kubeconfig, socketPath, nodeName, pool };
     await helper.ask("open", input);
     return {
         ...{ id: "antrea", title: "antrea-cni with the agent's allocation" },

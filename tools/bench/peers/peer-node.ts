@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { AgentUnderTest } from "../agent.ts";
+import { agentKubeconfig } from "../chart-server.ts";
 import { type Gates } from "../controller.ts";
 import { BenchError } from "../error.ts";
 import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";
@@ -55,7 +56,7 @@ export class PeerNode implements AsyncDisposable {
         const agent = stack.use(
             new AgentUnderTest({
                 nodeName: ownNode,
-                kubeconfig: server.kubeconfig(),
+                kubeconfig: await agentKubeconfig(server, ownNode),
                 ...{ ovsRunDir: ovs.runDir, featureGates },
                 config: { trafficEncapMode: mode, transportInterface },
             }),
