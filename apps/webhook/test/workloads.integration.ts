@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { ipAllocations, podIpsAnnotation, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import { type KubeObject, namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { type KubeAnswer } from "./support/kube-request.ts";
-import { annotated, namespaceOf, paths, podOf, poolOf, workloadOf } from "./support/objects.ts";
+import { annotated, claimOf, namespaceOf, paths, podOf, poolOf, workloadOf } from "./support/objects.ts";
 import { WebhookCluster } from "./support/webhook-cluster.ts";
 
 let cluster: WebhookCluster;
@@ -223,6 +223,9 @@ describe("what was there before, with bad values", () => {
 });
 
 describe("a Namespace", () => {
+    const claimed = async (claim: IpAllocation): Promise<void> => {
+        await cluster.api.create(ipAllocations, claim);
+    };
     const annotate = async (name: string, pools: string | null): Promise<KubeAnswer> => {
         const body = { metadata: { annotations: { [poolsAnnotation]: pools } } };
         return cluster.requests.send("PATCH", `${paths.namespaces}/${name}`, body, merge);
@@ -263,27 +266,60 @@ describe("a Namespace", () => {
             const status = { phase: "Running", podIP: ip, podIPs: [{ ip }] };
             await cluster.requests.send("PATCH", `${paths.pods("used")}/${name}/status`, { status }, merge);
         };
-        // None of these uses the pools that the Namespace gets.
+        // None of these has an address of the pools that the Namespace gets.
         await pod("older", { ip: "10.244.0.9" });
         await pod("own", { annotations: annotated("more") });
         await pod("host", { spec: { hostNetwork: true } });
         expect(await annotate("used", "four")).toMatchObject({ status: 200 });
         expect(await annotate("used", null)).toMatchObject({ status: 200 });
         expect(await annotate("used", "four")).toMatchObject({ status: 200 });
-        // Re-spelled it means the same.
+        await pod("waits");
+        expect(await annotate("used", "nosuch")).toMatchObject({ status: 200 });
+        expect(await annotate("used", "four")).toMatchObject({ status: 200 });
         await pod("web-0", { ip: "10.1.0.5" });
-        const refused = await eventually(async () => {
-            const answer = await annotate("used", null);
-            if (answer.status === 422) return answer;
-            await annotate("used", "four");
-            return undefined;
-        });
-        expect(refused.message).toMatch(/cannot be removed \(it was "four"\).*Pod used\/web-0; delete them first/);
+        const uid = (await cluster.api.get(pods, { namespace: "used", name: "web-0" })).metadata?.uid ?? "";
+        await claimed(claimOf("four", "10.1.0.5", { namespace: "used", name: "web-0", uid }));
+        const refused = await annotate("used", null);
+        expect(refused.message).toMatch(
+            /cannot be removed \(it was "four"\).*Pod used\/web-0 \(10\.1\.0\.5\); delete these first/,
+        );
         expect(await annotate("used", "more")).toMatchObject({ status: 422 });
+        // Re-spelled it means the same.
         expect(await annotate("used", " four, ")).toMatchObject({ status: 200 });
         await cluster.remove(paths.pods("used"), "web-0");
         await eventually(async () => (await annotate("used", "more")).status === 200);
+        await cluster.api.delete(ipAllocations, { name: "10.1.0.5" });
         await cluster.remove(paths.namespaces, "used");
         expect(await cluster.api.find(namespaces, { name: "used" })).toBeUndefined();
+    });
+
+    it("keeps its pools while a StatefulSet that has none of its own has reservations, without any Pod", async () => {
+        expect(await made("sticky", "four")).toMatchObject({ status: 201 });
+        for (const [name, pools] of [
+            ["web", undefined],
+            ["own", "four"],
+        ] as const) {
+            const set = workloadOf("StatefulSet", name, annotated(pools));
+            const answer = await cluster.requests.send("POST", paths.statefulSets("sticky"), set);
+            expect(answer).toMatchObject({ status: 201 });
+        }
+        for (const [address, name] of [
+            ["10.1.0.6", "web"],
+            ["10.1.0.7", "own"],
+        ] as const) {
+            const { metadata, spec } = claimOf("four", address);
+            await claimed({
+                metadata: metadata ?? {},
+                spec: { ...spec, owner: { ...spec.owner, namespace: "sticky", name } },
+            });
+        }
+        const refused = await annotate("sticky", "more");
+        expect(refused.message).toMatch(/: StatefulSet sticky\/web \(1 reserved address\); delete these first/);
+        expect(refused.status).toBe(422);
+        await cluster.remove(paths.statefulSets("sticky"), "web");
+        await eventually(async () => (await annotate("sticky", "more")).status === 200);
+        for (const name of ["10.1.0.6", "10.1.0.7"]) await cluster.api.delete(ipAllocations, { name });
+        await cluster.remove(paths.statefulSets("sticky"), "own");
+        await cluster.remove(paths.namespaces, "sticky");
     });
 });

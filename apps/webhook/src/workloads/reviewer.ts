@@ -1,5 +1,4 @@
 import { poolsAnnotation } from "@antrea/crd";
-import { parseIp, type IpAddress } from "@antrea/ip";
 import {
     changesNamespacePools,
     checkNamespace,
@@ -8,7 +7,6 @@ import {
     checkScale,
     poolsOf,
     readPoolNames,
-    usesNamespacePools,
     type Annotations,
     type PodShape,
     type Verdict,
@@ -22,15 +20,15 @@ import {
     type ApiClient,
     type KubeObject,
     type Namespace,
-    type Pod,
     type Resource,
 } from "@antrea/kube";
 import { ExclusionCache, type KnownPools, type KnownAddresses } from "./exclusion-cache.ts";
+import { NamespaceUsers, type NamespaceUsersComponents } from "./namespace-users.ts";
 
 export type WorkloadKind = "Deployment" | "StatefulSet";
 
-export interface WorkloadReviewComponents {
-    readonly api: Pick<ApiClient, "find">;
+export interface WorkloadReviewComponents extends NamespaceUsersComponents {
+    readonly api: Pick<ApiClient, "find" | "list">;
     readonly pools: KnownPools & {
         /** The same pools, those of these names as they are stored now. */
         live(names: Iterable<string>, signal: AbortSignal): Promise<KnownPools>;
@@ -39,10 +37,7 @@ export interface WorkloadReviewComponents {
     };
     readonly addresses: KnownAddresses;
     readonly namespaces: { get(name: string): Namespace | undefined };
-    /** Those that have not ended. */
-    readonly pods: { list(): readonly Pod[] };
     readonly deployments: { get(key: string): (KubeObject & WorkloadShape) | undefined };
-    readonly statefulSets: { get(key: string): (KubeObject & WorkloadShape) | undefined };
 }
 
 /** A request to create (`old` is undefined) or change an object of a Namespace. */
@@ -59,10 +54,12 @@ export interface WorkloadRequest<T> {
 export class WorkloadReviewer {
     readonly #components: WorkloadReviewComponents;
     readonly #exclusions: ExclusionCache;
+    readonly #namespaceUsers: NamespaceUsers;
 
     constructor(components: WorkloadReviewComponents) {
         this.#components = components;
         this.#exclusions = new ExclusionCache(components);
+        this.#namespaceUsers = new NamespaceUsers(components);
     }
 
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
@@ -102,7 +99,9 @@ export class WorkloadReviewer {
         signal: AbortSignal,
     ): Promise<Verdict> {
         const { pools } = this.#components;
-        const users = changesNamespacePools(change.old, change.annotations) ? this.#usersIn(name, change.old) : [];
+        const before = readPoolNames(change.old?.[poolsAnnotation] ?? "").names;
+        const changes = changesNamespacePools(change.old, change.annotations);
+        const users = changes ? await this.#namespaceUsers.of(name, before, signal) : [];
         const verdict = checkNamespace(change, this.#context(pools), users);
         if (isClean(verdict)) return verdict;
         const { names } = readPoolNames(change.annotations?.[poolsAnnotation] ?? "");
@@ -125,27 +124,6 @@ export class WorkloadReviewer {
         return check(this.#context(await pools.live(names, signal)), annotations);
     }
 
-    /**
-     * The Pods of the Namespace that use its pools: those with an address of one of them, and those that have no
-     * address yet. A Pod that was there before the annotation has another address.
-     */
-    #usersIn(namespace: string, annotations: Annotations): readonly string[] {
-        const { pods, pools } = this.#components;
-        const { names } = readPoolNames(annotations?.[poolsAnnotation] ?? "");
-        const inPools = (ip = ""): boolean => {
-            const address = addressOf(ip);
-            return address !== undefined && names.some((name) => pools.pool(name)?.subnetOf(address) !== undefined);
-        };
-        return pods
-            .list()
-            .filter((pod) => {
-                if (pod.metadata?.namespace !== namespace || !usesNamespacePools(pod)) return false;
-                const ips = pod.status?.podIPs ?? [];
-                return ips.length === 0 || ips.some(({ ip }) => inPools(ip));
-            })
-            .map(({ metadata }) => `Pod ${metadata?.namespace}/${metadata?.name}`);
-    }
-
     #context(pools: KnownPools): WorkloadContext {
         return {
             pool: (name) => pools.pool(name),
@@ -158,12 +136,4 @@ const clean: Verdict = { errors: [], warnings: [] };
 
 function isClean({ errors, warnings }: Verdict): boolean {
     return errors.length === 0 && warnings.length === 0;
-}
-
-function addressOf(text: string): IpAddress | undefined {
-    try {
-        return parseIp(text);
-    } catch {
-        return undefined;
-    }
 }

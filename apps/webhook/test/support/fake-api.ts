@@ -39,9 +39,11 @@ export class FakeApi {
     }
 
     readonly api: Api = {
-        list: (async (resource: Resource<KubeObject>) => {
+        list: (async (resource: Resource<KubeObject>, { namespace }: { readonly namespace?: string } = {}) => {
             this.requests.push(`list ${resource.plural}`);
-            return { items: [...this.#of(resource.plural).values()], resourceVersion: String(this.#version) };
+            const all = [...this.#of(resource.plural).values()];
+            const items = all.filter(({ metadata }) => namespace === undefined || metadata?.namespace === namespace);
+            return { items, resourceVersion: String(this.#version) };
         }) as Api["list"],
         find: (async (resource: Resource<KubeObject>, ref: { readonly namespace?: string; readonly name: string }) => {
             const key = ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;

@@ -67,8 +67,14 @@ export function workloadOf(
     };
 }
 
-/** A claim: of a Pod, or, without one, reserved for a StatefulSet. */
-export function claimOf(pool: string, address: string, pod?: string): IpAllocation {
+interface PodName {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+}
+
+/** A claim: of a Pod (by name alone: of Namespace default), or, without one, reserved for a StatefulSet. */
+export function claimOf(pool: string, address: string, pod?: string | PodName): IpAllocation {
     const ip = parseIp(address);
     const common = { address: formatIp(ip), block: blockText(ip), pool };
     // So that the test may delete it.
@@ -77,7 +83,7 @@ export function claimOf(pool: string, address: string, pod?: string): IpAllocati
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "1", index: 0 } as const;
         return { metadata, spec: { ...common, state: "Reserved", owner } };
     }
-    const who = { namespace: "default", name: pod, uid: pod };
+    const who = typeof pod === "string" ? { namespace: "default", name: pod, uid: pod } : pod;
     return {
         metadata,
         spec: {

@@ -1,10 +1,20 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { type IpPool } from "@antrea/crd";
+import { ipAllocations, type IpAllocation, type IpPool } from "@antrea/crd";
 import { readPool, type Pool } from "@antrea/ipam";
-import { deployments, namespaces, type Deployment, type Namespace, type Pod } from "@antrea/kube";
+import {
+    deployments,
+    keyOf,
+    namespaces,
+    pods,
+    statefulSets,
+    type Deployment,
+    type Namespace,
+    type Pod,
+    type StatefulSet,
+} from "@antrea/kube";
 import { WorkloadReviewer } from "../../src/workloads/index.ts";
 import { FakeApi } from "../support/fake-api.ts";
-import { annotated, podOf, poolOf, workloadOf } from "../support/objects.ts";
+import { annotated, claimOf, podOf, poolOf, workloadOf } from "../support/objects.ts";
 
 const { signal } = new AbortController();
 const pool = (name: string, cidr: string): Pool =>
@@ -22,6 +32,7 @@ class Known {
     namespace: Namespace | undefined;
     deployment: Deployment | undefined;
     podList: readonly Pod[] = [];
+    statefulSet: StatefulSet | undefined;
 
     reviewer(): WorkloadReviewer {
         const view = (pools: readonly Pool[]) => ({
@@ -40,9 +51,9 @@ class Known {
             },
             addresses: { current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [] } },
             namespaces: { get: () => this.namespace },
-            pods: { list: () => this.podList },
+            pods: { get: (key) => this.podList.find((one) => keyOf(one) === key) },
             deployments: { get: () => this.deployment as never },
-            statefulSets: { get: () => undefined },
+            statefulSets: { get: () => this.statefulSet as never },
         });
     }
 }
@@ -113,23 +124,118 @@ describe("a Scale", () => {
 });
 
 describe("a Namespace", () => {
-    it("is used by Pods with an address of its pools, or with none yet", async () => {
-        known.pools = known.storedPools = [pool("a", "10.1.0.0/28"), pool("b", "10.1.0.32/28")];
-        const pod = (name: string, ips: readonly string[], o: { namespace?: string; pools?: string } = {}): Pod => ({
-            metadata: { name, namespace: o.namespace ?? "ns", annotations: annotated(o.pools) },
-            status: { podIPs: ips.map((ip) => ({ ip })) },
-        });
-        const remove = async (...podList: readonly Pod[]): Promise<number> => {
-            known.podList = podList;
-            const change = { old: annotated("a"), annotations: {} };
-            return (await known.reviewer().namespace("ns", change, signal)).errors.length;
+    const pod = (name: string, o: { namespace?: string; pools?: string; phase?: string; uid?: string } = {}): Pod => ({
+        metadata: {
+            ...{ name, uid: o.uid ?? `uid of ${name}`, namespace: o.namespace ?? "ns" },
+            annotations: annotated(o.pools),
+        },
+        status: { phase: o.phase ?? "Running" },
+    });
+    const web = (pools?: string): StatefulSet => ({
+        ...(workloadOf("StatefulSet", "web", annotated(pools)) as StatefulSet),
+        metadata: { name: "web", namespace: "ns" },
+    });
+    const claim = (address: string, o: { pool?: string; pod?: Pod; of?: "Pod" | "StatefulSet" } = {}): IpAllocation => {
+        const { pool: name = "a", pod: user, of = "Pod" } = o;
+        const { metadata, spec } = claimOf(name, address, user?.metadata?.name);
+        const owner = {
+            kind: of,
+            namespace: user?.metadata?.namespace ?? "ns",
+            name: of === "StatefulSet" ? "web" : (user?.metadata?.name ?? ""),
+            uid: "1",
+            ...(of === "StatefulSet" && { index: 0 }),
         };
-        expect(await remove()).toBe(0);
-        expect(await remove(pod("used", ["10.1.0.5"]))).toBe(1);
-        expect(await remove(pod("pending", []))).toBe(1);
-        expect(await remove(pod("older", ["10.244.0.5"]), pod("other", ["10.1.0.40"]), pod("odd", ["garbage"]))).toBe(
-            0,
-        );
-        expect(await remove(pod("own", ["10.1.0.5"], { pools: "a" }), pod("far", [], { namespace: "x" }))).toBe(0);
+        const { namespace = "", name: podName = "", uid = "" } = user?.metadata ?? {};
+        const using = { namespace, name: podName, uid, nodeName: "node-1", containerID: "c", interface: "eth0" };
+        return { metadata: metadata ?? {}, spec: { ...spec, owner, ...(user !== undefined && { pod: using }) } };
+    };
+    const change = async (old = "a", now: string | undefined = undefined): Promise<string> => {
+        const annotations = { old: annotated(old), annotations: annotated(now) };
+        const { errors } = await known.reviewer().namespace("ns", annotations, signal);
+        return errors.map(({ rule }) => rule).join("\n");
+    };
+    /** What is stored, and, unless it is too young, known. */
+    const there = (
+        claims: readonly IpAllocation[],
+        o: { pods?: readonly Pod[]; set?: StatefulSet; isKnown?: boolean } = {},
+    ): void => {
+        known = new Known();
+        known.pools = known.storedPools = [pool("a", "10.1.0.0/28"), pool("b", "10.1.0.32/28")];
+        for (const one of claims) known.fake.put(ipAllocations, one);
+        for (const one of o.pods ?? []) known.fake.put(pods, one);
+        if (o.set !== undefined) known.fake.put(statefulSets, o.set);
+        if (o.isKnown === false) return;
+        known.podList = o.pods ?? [];
+        known.statefulSet = o.set;
+    };
+
+    it.each([
+        ["known", true],
+        ["too young to be known", false],
+    ])("is used by Pods with an address of its pools, %s", async (_name, isKnown) => {
+        const used = pod("used");
+        there([claim("10.1.0.5", { pod: used })], { pods: [used], isKnown });
+        expect(await change()).toMatch(/cannot be removed \(it was "a"\).*: Pod ns\/used \(10\.1\.0\.5\); delete/);
+        expect(await change("a", "b")).toMatch(/cannot be changed/);
+        expect(await change("a", " a,")).toBe("");
+    });
+
+    it("is used by a Pod whose second address is the one of its pools", async () => {
+        const used = pod("used");
+        const claims = [claim("fd00::5", { pool: "gone", pod: used }), claim("10.1.0.5", { pod: used })];
+        there(claims, { pods: [used] });
+        expect(await change()).toMatch(/Pod ns\/used \(10\.1\.0\.5\)/);
+    });
+
+    it("is used by no Pod that has none: one that waits, is older, has its own list, has ended, or is gone", async () => {
+        const [own, ended] = [pod("own", { pools: "a" }), pod("ended", { phase: "Succeeded" })];
+        const [other, far] = [pod("other"), pod("far", { namespace: "x" })];
+        const claims = [
+            claim("10.1.0.3", { pod: own }),
+            claim("10.1.0.4", { pod: ended }),
+            claim("10.1.0.40", { pool: "b", pod: other }),
+            claim("10.1.0.6", { pod: far }),
+            claim("10.1.0.7", { pod: pod("gone") }),
+            claim("10.1.0.8", { pod: pod("again", { uid: "before" }) }),
+        ];
+        const list = [own, ended, other, far, pod("waits", { phase: "Pending" }), pod("again")];
+        for (const isKnown of [true, false]) {
+            there(claims, { pods: list, isKnown });
+            expect(await change()).toBe("");
+        }
+    });
+
+    it("may change a pool that there is not, though Pods wait for it", async () => {
+        there([], { pods: [pod("z2", { phase: "Pending" })] });
+        known.pools = known.storedPools = [pool("b", "10.1.0.32/28")];
+        expect(await change("nosuch", "b")).toBe("");
+        expect(await change("nosuch")).toBe("");
+    });
+
+    it("is used by a static Pod, which its claim knows by another UID", async () => {
+        const mirror = pod("static-node-1", { uid: "of the mirror" });
+        const hash = { "kubernetes.io/config.hash": "0123" };
+        const stored = { ...mirror, metadata: { ...mirror.metadata, annotations: hash } };
+        there([claim("10.1.0.5", { pod: pod("static-node-1", { uid: "0123" }) })], { pods: [stored], isKnown: false });
+        known.podList = [mirror];
+        expect(await change()).toMatch(/Pod ns\/static-node-1/);
+    });
+
+    it.each([
+        ["known", true],
+        ["too young to be known", false],
+    ])("is used by a StatefulSet that has reservations and no Pod, %s", async (_name, isKnown) => {
+        const reserved = ["10.1.0.5", "10.1.0.6"].map((address) => claim(address, { of: "StatefulSet" }));
+        there(reserved, { set: web(), isKnown });
+        expect(await change("a", "b")).toMatch(/: StatefulSet ns\/web \(2 reserved addresses\); delete/);
+        // One that the webhook keeps nothing of but its name.
+        if (isKnown) known.statefulSet = { metadata: { name: "web", namespace: "ns" } };
+        expect(await change("a", "b")).toMatch(/StatefulSet ns\/web/);
+        there(reserved, { set: web("a"), isKnown });
+        expect(await change("a", "b")).toBe("");
+        there(reserved, { isKnown });
+        expect(await change("a", "b")).toBe("");
+        there([claim("10.1.0.40", { pool: "b", of: "StatefulSet" })], { set: web(), isKnown });
+        expect(await change("a", "b")).toBe("");
     });
 });

@@ -92,7 +92,14 @@ const allocations: Definition = {
     resource: ipAllocations,
     shortName: "ipa",
     status: false,
-    selectable: [".spec.pool", ".spec.block", ".spec.state", ".spec.owner.name", ".spec.pod.nodeName"],
+    selectable: [
+        ".spec.pool",
+        ".spec.block",
+        ".spec.state",
+        ".spec.owner.namespace",
+        ".spec.owner.name",
+        ".spec.pod.nodeName",
+    ],
     columns: [
         column("Address", ".spec.address", "The address."),
         column("Pool", ".spec.pool", "The IPPool it was taken from."),

@@ -8,8 +8,8 @@ import { type PodShape, type WorkloadContext } from "./workload.ts";
 const path = `metadata.annotations[${poolsAnnotation}]`;
 
 /**
- * Judges the annotations of a Namespace that is created (`old` is undefined) or changed. `users`: the Pods that
- * `usesNamespacePools` says use them, for people; asked for only if `changesNamespacePools`.
+ * Judges the annotations of a Namespace that is created (`old` is undefined) or changed. `users`: who has addresses of the
+ * old pools and inherits them, for people; asked for only if `changesNamespacePools`.
  */
 export function checkNamespace(
     { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },
@@ -46,7 +46,7 @@ function changeRefusals(old: Annotations, annotations: Annotations, users: reado
     const value = annotations?.[poolsAnnotation];
     const before = quote(old?.[poolsAnnotation]);
     const what = value === undefined ? "removed" : "changed";
-    const rule = `cannot be ${what} (it was ${before}) while Pods here use it: ${someOf(users)}; delete them first`;
+    const rule = `cannot be ${what} (it was ${before}) while addresses of it are used here: ${someOf(users)}; delete these first`;
     return [{ path, value: value ?? "", rule }];
 }
 

@@ -56,14 +56,18 @@ describe("a Namespace", () => {
             "p",
             "q",
             ["Pod a", "Pod b"],
-            [`${path} "q": cannot be changed (it was "p") while Pods here use it: Pod a, Pod b; delete them first`],
+            [
+                `${path} "q": cannot be changed (it was "p") while addresses of it are used here: Pod a, Pod b; delete these first`,
+            ],
         ],
         [
             "extended while Pods use it",
             "p",
             "p,six",
             ["Pod a"],
-            [`${path} "p,six": cannot be changed (it was "p") while Pods here use it: Pod a; delete them first`],
+            [
+                `${path} "p,six": cannot be changed (it was "p") while addresses of it are used here: Pod a; delete these first`,
+            ],
         ],
         [
             "removed while Pods use it",
@@ -71,7 +75,7 @@ describe("a Namespace", () => {
             undefined,
             ["Pod a", "Pod b", "Pod c", "Pod d"],
             [
-                `${path}: cannot be removed (it was "p") while Pods here use it: Pod a, Pod b, Pod c and 1 more; delete them first`,
+                `${path}: cannot be removed (it was "p") while addresses of it are used here: Pod a, Pod b, Pod c and 1 more; delete these first`,
             ],
         ],
     ])("is refused: %s", (_name, old, text, users, errors) => {

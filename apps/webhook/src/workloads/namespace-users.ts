@@ -1,0 +1,94 @@
+import { allocationAddress, ipAllocations, poolsAnnotation, type IpAllocation } from "@antrea/crd";
+import { formatIp } from "@antrea/ip";
+import { usesNamespacePools, type WorkloadShape } from "@antrea/ipam";
+import { pods, statefulSets, type ApiClient, type KubeObject, type Pod } from "@antrea/kube";
+
+type Workload = KubeObject & WorkloadShape;
+
+export interface NamespaceUsersComponents {
+    readonly api: Pick<ApiClient, "list">;
+    /** Those that have not ended, by `namespace/name`. */
+    readonly pods: { get(key: string): Pod | undefined };
+    readonly statefulSets: { get(key: string): Workload | undefined };
+}
+
+const configHashAnnotation = "kubernetes.io/config.hash";
+
+/**
+ * Who has addresses of the pools that a Namespace names: Pods that inherit the list, and StatefulSets that inherit it and
+ * have reservations, whether or not a Pod runs. Claims tell it, so a Pod that waits, or that was there before the
+ * annotation, is no user. Pods and sets that are not known yet are looked up before anybody counts as gone.
+ */
+export class NamespaceUsers {
+    readonly #components: NamespaceUsersComponents;
+
+    constructor(components: NamespaceUsersComponents) {
+        this.#components = components;
+    }
+
+    /** For people: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; none when nobody does. */
+    async of(namespace: string, pools: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+        const fieldSelector = `spec.owner.namespace=${namespace}`;
+        // Not in pages, which etcd would have to search for these few: the API server has them at hand.
+        const claims = await this.#components.api.list(ipAllocations, { fieldSelector, pageSize: 0, signal });
+        const named = new Set(pools);
+        const ours = claims.items.filter(({ spec }) => spec.owner.namespace === namespace && named.has(spec.pool));
+        if (ours.length === 0) return [];
+        const known = usersOf(ours, this.#components);
+        if (known.length > 0) return known;
+        return usersOf(ours, await this.#stored(namespace, signal));
+    }
+
+    /** The Pods and StatefulSets of the Namespace as they are stored now. */
+    async #stored(namespace: string, signal: AbortSignal): Promise<Lookup> {
+        const { api } = this.#components;
+        const [livePods, liveSets] = await Promise.all([
+            api.list(pods, { namespace, signal }),
+            api.list(statefulSets, { namespace, signal }),
+        ]);
+        const byKey = <T extends KubeObject>(items: readonly T[]): Map<string, T> =>
+            new Map(items.map((item) => [`${namespace}/${item.metadata?.name}`, item]));
+        return { pods: byKey(livePods.items), statefulSets: byKey(liveSets.items as readonly Workload[]) };
+    }
+}
+
+type Lookup = Pick<NamespaceUsersComponents, "pods" | "statefulSets">;
+
+function usersOf(claims: readonly IpAllocation[], known: Lookup): readonly string[] {
+    const users = new Map<string, string[]>();
+    for (const claim of claims) {
+        const user = userOf(claim, known);
+        if (user === undefined) continue;
+        const address = formatIp(allocationAddress(claim.metadata?.name ?? ""));
+        const addresses = users.get(user);
+        if (addresses === undefined) users.set(user, [address]);
+        else addresses.push(address);
+    }
+    return [...users].map(([user, addresses]) => {
+        if (user.startsWith("Pod ")) return `${user} (${addresses.join(", ")})`;
+        return `${user} (${addresses.length} reserved ${addresses.length === 1 ? "address" : "addresses"})`;
+    });
+}
+
+/** The Pod that has the address, else the StatefulSet that it is kept for; nobody when these are gone or name pools. */
+function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string | undefined {
+    const found = pod && known.pods.get(`${pod.namespace}/${pod.name}`);
+    if (pod !== undefined && found !== undefined && isThis(found, pod.uid)) {
+        if (usesNamespacePools(found)) return `Pod ${pod.namespace}/${pod.name}`;
+    }
+    if (owner.kind !== "StatefulSet") return undefined;
+    const key = `${owner.namespace}/${owner.name}`;
+    const template = known.statefulSets.get(key)?.spec?.template;
+    // One that is known without its template has nothing of interest in it: it inherits.
+    const inherits = known.statefulSets.get(key) !== undefined && (template === undefined || inheritsPools(template));
+    return inherits ? `StatefulSet ${key}` : undefined;
+}
+
+function inheritsPools(template: NonNullable<NonNullable<WorkloadShape["spec"]>["template"]>): boolean {
+    return template.metadata?.annotations?.[poolsAnnotation] === undefined && template.spec?.hostNetwork !== true;
+}
+
+/** A claim knows a static Pod by the hash of its manifest. */
+function isThis({ metadata }: Pod, uid: string): boolean {
+    return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
+}
