@@ -15,6 +15,7 @@ interface Answer {
 interface Running {
     readonly log: MemoryLog;
     readonly metrics: Metrics;
+    readonly port: number;
     send(
         path: string,
         body: string | Buffer,
@@ -54,7 +55,7 @@ async function start(review: Reviewer = async () => allowed): Promise<Running> {
                 .on("error", reject)
                 .end(body);
         });
-    return { log, metrics, send };
+    return { log, metrics, port, send };
 }
 
 const path = "/validate/ippool?timeout=5s";
@@ -95,7 +96,34 @@ describe("the pages of the webhooks", () => {
         expect(await metrics.text()).toContain('allowed="error"} 1');
     });
 
-    it("abort the work when its time is over, or nobody waits any more", async () => {
+    it("abort the work when the caller hung up", async () => {
+        const [began, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const { port, log } = await start(
+            (_request, signal) =>
+                new Promise((_resolve, reject) => {
+                    signal.addEventListener("abort", () => {
+                        reject(new AntreaError("ABORTED", "aborted", "nobody waits"));
+                        ended.resolve();
+                    });
+                    began.resolve();
+                }),
+        );
+        const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(good) };
+        const caller = request({
+            port,
+            host: "127.0.0.1",
+            path: "/validate/ippool?timeout=30s",
+            method: "POST",
+            headers,
+        });
+        caller.on("error", () => undefined).end(good);
+        await began.promise;
+        caller.destroy();
+        await ended.promise;
+        expect(log.messages("warn")).toEqual([]);
+    }, 10_000);
+
+    it("abort the work when its time is over", async () => {
         const { send } = await start(
             (_request, signal) =>
                 new Promise((_resolve, reject) => {
