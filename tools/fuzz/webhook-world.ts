@@ -13,6 +13,7 @@ const range4 = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
 const range6 = { start: "fd00::10", end: "fd00::1f", gateway: "fd00::1", prefixLength: 64 };
 const poolObjects = [poolOf("pool-a", range4), poolOf("pool-6", range6)] as readonly IpPool[];
 const claims = [claimOf("pool-a", "10.1.0.5", "web-0"), claimOf("pool-a", "10.1.0.6")];
+const ofNamespace = claimOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", uid: "p" });
 
 /** The reviewers of the webhook over a cluster with two pools, two claims and a Namespace. */
 export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
@@ -39,14 +40,14 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
         claims: { anyOf: async () => claims, of: async () => claims },
     } as never);
     const workloads = new WorkloadReviewer({
-        api: { find: async () => namespace as never },
+        api: {
+            find: async () => namespace as never,
+            list: async () => ({ items: [ofNamespace] as never, resourceVersion: "1" }),
+        },
         pools,
         addresses,
         namespaces: { get: (name) => (name === "ns" ? namespace : undefined) },
-        pods: {
-            list: () =>
-                [{ metadata: { name: "p", namespace: "ns" }, status: { podIPs: [{ ip: "10.1.0.7" }] } }] as never,
-        },
+        pods: { get: () => ({ metadata: { name: "p", namespace: "ns", uid: "p" } }) as never },
         deployments: { get: () => workloadOf("Deployment", "d", annotated("pool-a", "10.1.0.5")) as never },
         statefulSets: { get: () => workloadOf("StatefulSet", "s", annotated("pool-a,pool-6")) as never },
     });

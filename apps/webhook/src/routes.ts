@@ -1,13 +1,30 @@
 import { type IpPool } from "@antrea/crd";
-import { refusalsText, type Annotations, type PodShape, type Verdict, type WorkloadShape } from "@antrea/ipam";
+import {
+    refusalsText,
+    type Annotations,
+    type PodShape,
+    type TemplateKind,
+    type Verdict,
+    type WorkloadShape,
+} from "@antrea/ipam";
 import { type PoolReviewer } from "./ip-pools/index.ts";
 import { allowed, type AdmissionRequest, type Decision, type JsonObject, type ReviewRoute } from "./review/index.ts";
-import { type WorkloadKind, type WorkloadReviewer } from "./workloads/index.ts";
+import { isScaled, type WorkloadReviewer } from "./workloads/index.ts";
 
 export interface RouteComponents {
     readonly ipPools: PoolReviewer;
     readonly workloads: WorkloadReviewer;
 }
+
+/** The kinds with a template of Pods, by their plural names. */
+const templates: Readonly<Record<string, TemplateKind>> = {
+    deployments: "Deployment",
+    statefulsets: "StatefulSet",
+    daemonsets: "DaemonSet",
+    replicasets: "ReplicaSet",
+    jobs: "Job",
+    cronjobs: "CronJob",
+};
 
 /** Which requests go to which reviewer. What no rule is about is allowed. */
 export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
@@ -21,7 +38,7 @@ export function routesOf({ ipPools, workloads }: RouteComponents): readonly Revi
         {
             path: "/validate/workload",
             webhook: "workloads",
-            kinds: ["Pod", "Deployment", "StatefulSet", "Scale", "Namespace"],
+            kinds: ["Pod", ...Object.values(templates), "Scale", "Namespace"],
             review: async (request, signal) => decided(request, await workloadVerdict(workloads, request, signal)),
         },
     ];
@@ -66,30 +83,20 @@ async function workloadVerdict(
     switch (kind) {
         case "Pod":
             return workloads.pod({ namespace, old: old as PodShape | undefined, object: object as PodShape }, signal);
-        case "Deployment":
-        case "StatefulSet":
-            return workloads.template(
-                kind,
-                { namespace, old: old as WorkloadShape | undefined, object: object as WorkloadShape },
-                signal,
-            );
         case "Scale": {
-            const target = scaled[resource];
+            const target = templates[resource];
             const { replicas = 0 } = (object.spec ?? {}) as { readonly replicas?: number };
-            return target && workloads.scale(target, { namespace, name }, replicas, signal);
+            return isScaled(target) ? workloads.scale(target, { namespace, name }, replicas, signal) : undefined;
         }
         case "Namespace":
             return workloads.namespace(name, { old: annotationsOf(old), annotations: annotationsOf(object) }, signal);
-        default:
-            return undefined;
+        default: {
+            const known = Object.values(templates).find((one) => one === kind);
+            const request = { namespace, old: old as WorkloadShape | undefined, object: object as WorkloadShape };
+            return known && workloads.template(known, request, signal);
+        }
     }
 }
-
-/** Whose scale subresource it is, by the plural name of the kind. */
-const scaled: Readonly<Record<string, WorkloadKind | undefined>> = {
-    deployments: "Deployment",
-    statefulsets: "StatefulSet",
-};
 
 function annotationsOf(object: JsonObject | undefined): Annotations {
     return (object?.metadata as { readonly annotations?: Annotations } | undefined)?.annotations;

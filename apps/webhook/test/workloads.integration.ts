@@ -158,6 +158,91 @@ describe("a pool that does not exist", () => {
     });
 });
 
+describe("a template of another kind", () => {
+    const labels = { app: "one" };
+    const template = (annotations: object): object => ({
+        metadata: { labels, annotations },
+        spec: { containers: [{ name: "c", image: "registry.example/pause:1" }], restartPolicy: "Never" },
+    });
+    const always = (annotations: object): object => ({
+        metadata: { labels, annotations },
+        spec: { containers: [{ name: "c", image: "registry.example/pause:1" }] },
+    });
+    const selector = { matchLabels: labels };
+    const apps = "/apis/apps/v1/namespaces/plain";
+    const batch = "/apis/batch/v1/namespaces/plain";
+
+    it.each<[string, string, string, (annotations: object) => object]>([
+        ["DaemonSet", `${apps}/daemonsets`, "spec", (own) => ({ selector, template: always(own) })],
+        ["ReplicaSet", `${apps}/replicasets`, "spec", (own) => ({ selector, template: always(own) })],
+        ["Job", `${batch}/jobs`, "spec", (own) => ({ template: template(own) })],
+        [
+            "CronJob",
+            `${batch}/cronjobs`,
+            "spec.jobTemplate.spec",
+            (own) => ({ schedule: "@daily", jobTemplate: { spec: { template: template(own) } } }),
+        ],
+    ])("is judged like that of a Deployment: %s", async (kind, path, at, spec) => {
+        const send = async (annotations: object): Promise<KubeAnswer> => {
+            const apiVersion = path.startsWith(apps) ? "apps/v1" : "batch/v1";
+            const object = { apiVersion, kind, metadata: { name: "one" }, spec: spec(annotations) };
+            return cluster.requests.send("POST", path, object, { dryRun: true });
+        };
+        const refused = await send(annotated("four", "10.1.0.99"));
+        expect(refused.message).toContain(`${at}.template.metadata.annotations[${podIpsAnnotation}] "10.1.0.99"`);
+        expect(refused.status).toBe(422);
+        expect(await send(annotated("four"))).toMatchObject({ status: 201, warnings: [] });
+        expect(await send(annotated("nowhere"))).toMatchObject({
+            status: 201,
+            warnings: [expect.stringMatching(/"nowhere": there is no IPPool/)],
+        });
+    });
+});
+
+describe("a warning", () => {
+    it("tells of a missing pool of the Namespace who creates a Pod or a template there", async () => {
+        const early = namespaceOf("early", annotated("soon"));
+        expect(await cluster.requests.send("POST", paths.namespaces, early)).toMatchObject({ status: 201 });
+        // A replica that does not know the Namespace yet has nothing to say.
+        for (const kind of kinds) {
+            const answer = await eventually(async () => {
+                const one = await create(kind, {}, { namespace: "early" });
+                return one.warnings.length > 0 ? one : undefined;
+            });
+            expect(answer).toMatchObject({
+                status: 201,
+                warnings: [expect.stringMatching(/of the Namespace "soon": there is no IPPool of this name yet/)],
+            });
+        }
+        await cluster.remove(paths.namespaces, "early");
+    });
+
+    it("tells of annotations that are misspelt, or where they have no effect", async () => {
+        const meant = [
+            expect.stringMatching(/unknown annotation "antrea\.io\/ippools".*did you mean ipam\.antrea\.io/),
+        ];
+        const wrong = { "antrea.io/ippools": "four" };
+        for (const kind of kinds) expect(await create(kind, wrong)).toMatchObject({ status: 201, warnings: meant });
+        const namespace = namespaceOf("wrong", wrong);
+        const dryRun = { dryRun: true };
+        expect(await cluster.requests.send("POST", paths.namespaces, namespace, dryRun)).toMatchObject({
+            status: 201,
+            warnings: meant,
+        });
+        const fixed = namespaceOf("wrong", annotated(undefined, "10.1.0.5"));
+        expect(await cluster.requests.send("POST", paths.namespaces, fixed, dryRun)).toMatchObject({
+            status: 201,
+            warnings: [expect.stringMatching(/pod-ips\] has no effect here: set it on the Pod/)],
+        });
+        const web = workloadOf("Deployment", "web", {});
+        const misplaced = { ...web, metadata: { name: "web", annotations: annotated("four") } };
+        expect(await cluster.requests.send("POST", paths.deployments("plain"), misplaced, dryRun)).toMatchObject({
+            status: 201,
+            warnings: [expect.stringMatching(/ippools\] has no effect here: set it in spec\.template\.metadata/)],
+        });
+    });
+});
+
 describe("replicas", () => {
     it.each(templated)("above 1 with fixed addresses are refused for a %s, created or scaled", async (kind) => {
         const fixed = annotated("four", "10.1.0.5");

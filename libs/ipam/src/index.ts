@@ -36,11 +36,10 @@ export { comparePools, type PoolChange } from "./admission/pool-change.ts";
 export { holderText, isUse, namesPool, notInUse, type PoolUse } from "./admission/pool-use.ts";
 export { changesNamespacePools, checkNamespace, isEnded, usesNamespacePools } from "./admission/namespace.ts";
 export {
-    checkPod,
     checkPodTemplate,
     checkScale,
-    type PodShape,
-    type WorkloadContext,
-    type WorkloadRequest,
+    templateAnnotations,
+    type TemplateKind,
     type WorkloadShape,
-} from "./admission/workload.ts";
+} from "./admission/template.ts";
+export { checkPod, type PodShape, type WorkloadContext, type WorkloadRequest } from "./admission/workload.ts";

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
-import { deployments, pods, statefulSets, type ApiClient, type KubeObject, type Resource } from "@antrea/kube";
+import {
+    daemonSets,
+    deployments,
+    pods,
+    replicaSets,
+    statefulSets,
+    type ApiClient,
+    type KubeObject,
+    type Resource,
+} from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { outcome } from "./outcome.ts";
 import { render } from "./render.ts";
@@ -38,6 +47,8 @@ const rows: readonly Row[] = [
         [
             ["Deployment", deployments],
             ["StatefulSet", statefulSets],
+            ["DaemonSet", daemonSets],
+            ["ReplicaSet", replicaSets],
         ] as const
     ).map(([kind, resource]): Row => ({
         kind,

@@ -3,9 +3,12 @@ import { type AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipPools, podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import {
+    cronJobs,
+    daemonSets,
     deployments,
     namespaces,
     pods,
+    replicaSets,
     statefulSets,
     validatingWebhookConfigurations,
     type ApiClient,
@@ -161,12 +164,18 @@ describe("what the webhook is asked", () => {
         },
     );
 
-    it("is no Pod, template or Namespace without the annotations", async () => {
+    const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "1", controller: true };
+
+    it("is no Pod, template or Namespace without the annotations, but what a person creates", async () => {
         const name = some();
         await api.create(pods, { metadata: { namespace, name, annotations: { other: "x" } }, spec });
         await api.create(pods, { metadata: { namespace, name: some() }, spec });
+        expect(recorder.asked.splice(0)).toEqual(Array.from({ length: 2 }, () => "/validate/workload CREATE pods"));
+        await api.create(pods, { metadata: { namespace, name: some(), ownerReferences: [owner] }, spec });
+        await api.create(pods, { metadata: { namespace, name: some() }, spec: { ...spec, hostNetwork: true } });
         for (const resource of [deployments, statefulSets] as readonly Resource<KubeObject>[]) {
             await api.create(resource, workload(name, { other: "x" }, 1));
+            expect(recorder.asked.splice(0)).toEqual([`/validate/workload CREATE ${resource.plural}`]);
             await merge(resource, { namespace, name }, { spec: { replicas: 3 } });
             await remove(resource, { namespace, name });
         }
@@ -174,6 +183,53 @@ describe("what the webhook is asked", () => {
         await merge(namespaces, { name }, { metadata: { annotations: { other: "x" } } });
         expect(recorder.asked).toEqual([]);
     });
+
+    it("is what resembles the annotations, when it comes", async () => {
+        const name = some();
+        const wrong = { "antrea.io/ippools": "pool1" };
+        await api.create(namespaces, { metadata: { name, annotations: { "ipam.antra.io/ippool": "pool1" } } });
+        await merge(namespaces, { name }, { metadata: { annotations: wrong } });
+        await merge(namespaces, { name }, { metadata: { labels: { a: "b" } } });
+        const resource = deployments as Resource<KubeObject>;
+        await api.create(resource, workload(name, {}, 1));
+        await merge(resource, { namespace, name }, { metadata: { annotations: wrong } });
+        await merge(resource, { namespace, name }, { spec: { template: { metadata: { annotations: wrong } } } });
+        await merge(resource, { namespace, name }, { metadata: { labels: { a: "b" } } });
+        expect(recorder.asked.map((text) => text.replace("/validate/workload ", ""))).toEqual([
+            ...["CREATE namespaces", "UPDATE namespaces"],
+            ...["CREATE deployments", "UPDATE deployments", "UPDATE deployments"],
+        ]);
+    });
+
+    it.each([
+        ["daemonsets", daemonSets, "apps/v1", "DaemonSet"],
+        ["replicasets", replicaSets, "apps/v1", "ReplicaSet"],
+        ["jobs", { ...cronJobs, plural: "jobs", kind: "Job" }, "batch/v1", "Job"],
+        ["cronjobs", cronJobs, "batch/v1", "CronJob"],
+    ] as unknown as readonly [string, Resource<KubeObject>, string, string][])(
+        "is each annotated template of %s",
+        async (plural, resource) => {
+            const ref = { namespace, name: some() };
+            const made = (annotations: object, metadata: object = {}): KubeObject => {
+                const labels = { app: ref.name };
+                const isJob = resource.group === "batch";
+                const podSpec = isJob ? { ...spec, restartPolicy: "Never" } : spec;
+                const template = { metadata: { ...(!isJob && { labels }), annotations }, spec: podSpec };
+                const inner = isJob ? { template } : { template, selector: { matchLabels: labels } };
+                const outer = plural === "cronjobs" ? { schedule: "* * * * *", jobTemplate: { spec: inner } } : inner;
+                return { metadata: { ...ref, ...metadata }, spec: outer } as KubeObject;
+            };
+            await api.create(resource, made(pool));
+            expect(recorder.asked.splice(0)).toEqual([`/validate/workload CREATE ${plural}`]);
+            await merge(resource, ref, { metadata: { labels: { a: "b" } } });
+            await merge(resource, ref, { status: {} }, "status");
+            expect(recorder.asked).toEqual([]);
+            const owned = { name: some(), ownerReferences: [owner] };
+            await api.create(resource, made(pool, owned));
+            const isJudgedByOwner = plural === "replicasets" || plural === "jobs";
+            expect(recorder.asked).toEqual(isJudgedByOwner ? [] : [`/validate/workload CREATE ${plural}`]);
+        },
+    );
 
     it("is each Namespace that gets, changes or loses the annotation", async () => {
         const name = some();
@@ -212,11 +268,13 @@ describe("what the webhook is asked", () => {
     it.each([
         ["deployments", deployments],
         ["statefulsets", statefulSets],
+        ["replicasets", replicaSets],
     ] as readonly [string, Resource<KubeObject>][])(
         "is each scale-up of %s to a second Pod or more",
         async (plural, resource) => {
             const ref = { namespace, name: some() };
             await api.create(resource, workload(ref.name, {}, 0));
+            recorder.asked.splice(0);
             const scale = (replicas: number): Promise<unknown> => merge(resource, ref, { spec: { replicas } }, "scale");
             await scale(1);
             expect(recorder.asked).toEqual([]);

@@ -1,14 +1,17 @@
 import { podIpsAnnotation, poolsAnnotation, type IpPool } from "@antrea/crd";
 import { type KubeObject, type Namespace, type Node, type Pod } from "@antrea/kube";
 
-/** A Deployment or StatefulSet, as far as it is read here. */
+interface PodTemplate {
+    readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec?: { readonly hostNetwork?: boolean };
+}
+
+/** A Deployment, or another kind with a template of Pods, as far as it is read here. */
 export interface Workload extends KubeObject {
     readonly spec?: {
         readonly replicas?: number;
-        readonly template?: {
-            readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
-            readonly spec?: { readonly hostNetwork?: boolean };
-        };
+        readonly template?: PodTemplate;
+        readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
     };
 }
 
@@ -41,21 +44,17 @@ export function slimNamespace(namespace: Namespace): Namespace {
     return slimMetadata(namespace, ours(namespace.metadata?.annotations));
 }
 
-/** Of a Pod on its Node's network nothing matters; of one without pools of its own, the addresses that it has. */
+/** Of a Pod on its Node's network nothing matters but that. */
 export function slimPod(pod: Pod): Pod {
     if (pod.spec?.hostNetwork === true) {
         return { ...slimMetadata(pod), spec: { containers: [], hostNetwork: true } };
     }
-    const { podIPs } = pod.status ?? {};
-    const inherits = pod.metadata?.annotations?.[poolsAnnotation] === undefined;
-    return {
-        ...slimMetadata(pod, ours(pod.metadata?.annotations)),
-        ...(inherits && podIPs !== undefined && { status: { podIPs } }),
-    };
+    return slimMetadata(pod, ours(pod.metadata?.annotations));
 }
 
+/** The template of a CronJob's Jobs becomes its own. */
 export function slimWorkload(workload: Workload): Workload {
-    const { replicas, template } = workload.spec ?? {};
+    const { replicas, template = workload.spec?.jobTemplate?.spec?.template } = workload.spec ?? {};
     const annotations = template?.spec?.hostNetwork === true ? {} : ours(template?.metadata?.annotations);
     return {
         ...slimMetadata(workload),

@@ -1,6 +1,8 @@
 import { poolsAnnotation } from "@antrea/crd";
-import { readPoolNames, type Annotations } from "@antrea/ipam";
+import { readPoolNames, templateAnnotations, type Annotations } from "@antrea/ipam";
 import {
+    cronJobs,
+    daemonSets,
     deployments,
     Informer,
     namespaces,
@@ -15,13 +17,15 @@ import { slimNamespace, slimPod, slimWorkload, type Workload } from "./slim.ts";
 import { type BookComponents } from "./types.ts";
 
 /**
- * Who names pools in annotations: Namespaces, Pods that have not ended, templates of Deployments and StatefulSets.
+ * Who names pools in annotations: Namespaces, Pods that have not ended, templates of Deployments, StatefulSets, DaemonSets
+ * and CronJobs. What ReplicaSets and Jobs run are Pods by now, or they belong to one of these.
  */
 export class UserBook {
     readonly namespaces: Informer<Namespace>;
     readonly pods: Informer<Pod>;
     readonly deployments: Informer<Workload>;
     readonly statefulSets: Informer<Workload>;
+    readonly #others: readonly Informer<Workload>[];
     readonly #byPool = new Map<string, Set<string>>();
 
     constructor(components: BookComponents) {
@@ -31,20 +35,23 @@ export class UserBook {
             fieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
             transform: slimPod,
         });
-        const workloads = (resource: Resource<Workload>): Informer<Workload> =>
-            new Informer(components, { resource, transform: slimWorkload });
-        this.deployments = workloads(deployments as Resource<Workload>);
-        this.statefulSets = workloads(statefulSets as Resource<Workload>);
+        const workloads = (resource: Resource<KubeObject>): Informer<Workload> =>
+            new Informer(components, { resource: resource as Resource<Workload>, transform: slimWorkload });
+        this.deployments = workloads(deployments);
+        this.statefulSets = workloads(statefulSets);
+        const [daemons, cron] = [workloads(daemonSets), workloads(cronJobs)];
+        this.#others = [daemons, cron];
         const own = ({ metadata }: KubeObject): Annotations => metadata?.annotations;
-        const template = ({ spec }: Workload): Annotations => spec?.template?.metadata?.annotations;
         this.#follow("Namespace", this.namespaces, own);
         this.#follow("Pod", this.pods, own);
-        this.#follow("Deployment", this.deployments, template);
-        this.#follow("StatefulSet", this.statefulSets, template);
+        this.#follow("Deployment", this.deployments, templateAnnotations);
+        this.#follow("StatefulSet", this.statefulSets, templateAnnotations);
+        this.#follow("DaemonSet", daemons, templateAnnotations);
+        this.#follow("CronJob", cron, templateAnnotations);
     }
 
     get informers(): readonly Pick<Informer<KubeObject>, "start" | "close" | "hasSynced">[] {
-        return [this.namespaces, this.pods, this.deployments, this.statefulSets];
+        return [this.namespaces, this.pods, this.deployments, this.statefulSets, ...this.#others];
     }
 
     /** Who names the pool, for people: `Namespace a`, `Deployment a/web`. */

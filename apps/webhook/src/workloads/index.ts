@@ -1,6 +1,7 @@
 export {
+    isScaled,
     WorkloadReviewer,
-    type WorkloadKind,
+    type ScaledKind,
     type WorkloadRequest,
     type WorkloadReviewComponents,
 } from "./reviewer.ts";

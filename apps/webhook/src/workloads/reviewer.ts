@@ -8,7 +8,9 @@ import {
     poolsOf,
     readPoolNames,
     type Annotations,
+    templateAnnotations,
     type PodShape,
+    type TemplateKind,
     type Verdict,
     type WorkloadContext,
     type WorkloadShape,
@@ -16,6 +18,7 @@ import {
 import {
     deployments,
     namespaces,
+    replicaSets,
     statefulSets,
     type ApiClient,
     type KubeObject,
@@ -25,7 +28,14 @@ import {
 import { ExclusionCache, type KnownPools, type KnownAddresses } from "./exclusion-cache.ts";
 import { NamespaceUsers, type NamespaceUsersComponents } from "./namespace-users.ts";
 
-export type WorkloadKind = "Deployment" | "StatefulSet";
+const scaledKinds = ["Deployment", "StatefulSet", "ReplicaSet"] as const;
+
+/** The kinds that have a scale subresource and a template of Pods. */
+export type ScaledKind = (typeof scaledKinds)[number];
+
+export function isScaled(kind: string | undefined): kind is ScaledKind {
+    return scaledKinds.some((scaled) => scaled === kind);
+}
 
 export interface WorkloadReviewComponents extends NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
@@ -64,32 +74,36 @@ export class WorkloadReviewer {
 
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
         const { object } = request;
-        return this.#judge(request.namespace, object, signal, (context, namespace) =>
+        return this.#judge(request.namespace, object.metadata?.annotations, signal, (context, namespace) =>
             checkPod({ ...request, namespace }, context),
         );
     }
 
-    async template(kind: WorkloadKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
-        const template = request.object.spec?.template ?? {};
-        return this.#judge(request.namespace, template, signal, (context, namespace) =>
+    async template(kind: TemplateKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
+        const annotations = templateAnnotations(request.object);
+        return this.#judge(request.namespace, annotations, signal, (context, namespace) =>
             checkPodTemplate(kind, { ...request, namespace }, context),
         );
     }
 
     /** A request to the scale subresource. */
     async scale(
-        kind: WorkloadKind,
+        kind: ScaledKind,
         ref: { readonly namespace: string; readonly name: string },
         replicas: number,
         signal: AbortSignal,
     ): Promise<Verdict> {
         const { api } = this.#components;
-        const known = this.#components[kind === "Deployment" ? "deployments" : "statefulSets"];
-        const object = known.get(`${ref.namespace}/${ref.name}`);
+        const key = `${ref.namespace}/${ref.name}`;
+        const object = {
+            Deployment: () => this.#components.deployments.get(key),
+            StatefulSet: () => this.#components.statefulSets.get(key),
+            // There are many, and hardly one is scaled by hand.
+            ReplicaSet: () => undefined,
+        }[kind]();
         const verdict = object && checkScale(object, replicas);
         if (verdict !== undefined && isClean(verdict)) return verdict;
-        const resource = (kind === "Deployment" ? deployments : statefulSets) as Resource<KubeObject & WorkloadShape>;
-        const stored = await api.find(resource, ref, { signal });
+        const stored = await api.find(scaled[kind] as Resource<KubeObject & WorkloadShape>, ref, { signal });
         return stored === undefined ? clean : checkScale(stored, replicas);
     }
 
@@ -110,7 +124,7 @@ export class WorkloadReviewer {
 
     async #judge(
         namespace: string,
-        pod: PodShape,
+        own: Annotations,
         signal: AbortSignal,
         check: (context: WorkloadContext, namespace: Annotations) => Verdict,
     ): Promise<Verdict> {
@@ -120,7 +134,7 @@ export class WorkloadReviewer {
         if (isClean(verdict)) return verdict;
         const stored = await api.find(namespaces, { name: namespace }, { signal });
         const annotations = stored?.metadata?.annotations;
-        const names = poolsOf(pod.metadata?.annotations, annotations)?.names ?? [];
+        const names = poolsOf(own, annotations)?.names ?? [];
         return check(this.#context(await pools.live(names, signal)), annotations);
     }
 
@@ -132,6 +146,11 @@ export class WorkloadReviewer {
     }
 }
 
+const scaled: Readonly<Record<ScaledKind, Resource<KubeObject>>> = {
+    Deployment: deployments,
+    StatefulSet: statefulSets,
+    ReplicaSet: replicaSets,
+};
 const clean: Verdict = { errors: [], warnings: [] };
 
 function isClean({ errors, warnings }: Verdict): boolean {

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipPools, type IpPool } from "@antrea/crd";
 import { parseIp, rangeOf } from "@antrea/ip";
 import {
+    cronJobs,
+    daemonSets,
     deployments,
     namespaces,
     nodes,
@@ -125,13 +127,33 @@ describe("who names a pool", () => {
         fake.put(statefulSets, { ...db, metadata: { ...db.metadata, namespace: "ns" } });
         await fake.deliver();
         expect(book.users.of("a")).toEqual(["Namespace ns", "Pod ns/pod", "Deployment ns/web"]);
-        expect(book.users.of("b")).toEqual(["Namespace ns", "StatefulSet ns/db"]);
+        // Other things of it are written all the time.
+        const labels = { a: "b" };
+        fake.put(namespaces, { metadata: { name: "ns", labels, annotations: annotated("a, b") } });
+        fake.put(deployments, { ...web, metadata: { ...web.metadata, namespace: "ns", labels } });
+        await fake.deliver();
+        expect(book.users.of("a")).toEqual(["Pod ns/pod", "Namespace ns", "Deployment ns/web"]);
+        expect(book.users.of("b")).toEqual(["StatefulSet ns/db", "Namespace ns"]);
         expect(book.users.of("c")).toEqual([]);
         fake.put(namespaces, { metadata: { name: "ns", annotations: annotated("c") } });
         fake.remove(pods, "ns/pod");
         fake.remove(deployments, "ns/web");
         await fake.deliver();
         expect([book.users.of("a"), book.users.of("c")]).toEqual([[], ["Namespace ns"]]);
+    });
+
+    it("is the template of a DaemonSet or CronJob, though no Pod of it runs", async () => {
+        const template = { metadata: { annotations: annotated("a") }, spec: { containers: [] } };
+        const metadata = { name: "one", namespace: "ns" };
+        const daemon = { metadata, spec: { selector: {}, template } };
+        fake.put(daemonSets, daemon);
+        fake.put(cronJobs, { metadata, spec: { schedule: "@daily", jobTemplate: { spec: { template } } } });
+        await fake.deliver();
+        expect(book.users.of("a")).toEqual(["DaemonSet ns/one", "CronJob ns/one"]);
+        fake.put(daemonSets, { ...daemon, metadata: { ...metadata, labels: { a: "b" } } });
+        fake.remove(cronJobs, "ns/one");
+        await fake.deliver();
+        expect(book.users.of("a")).toEqual(["DaemonSet ns/one"]);
     });
 
     it("keeps little of what it knows", async () => {
@@ -142,10 +164,7 @@ describe("who names a pool", () => {
         fake.put(deployments, { ...web, metadata: { name: "web", namespace: "ns", labels: { a: "b" } } });
         await fake.deliver();
         expect(book.users.pods.list()).toEqual([
-            {
-                metadata: { ...identity("ns/pod"), annotations: annotated(undefined, "10.1.0.5") },
-                status: { podIPs: [{ ip: "10.1.0.5" }] },
-            },
+            { metadata: { ...identity("ns/pod"), annotations: annotated(undefined, "10.1.0.5") } },
         ]);
         expect(book.users.deployments.get("ns/web")).toEqual({
             metadata: identity("ns/web"),

@@ -55,7 +55,7 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
             "Pod template",
             "spec.template.metadata",
             ["apps"],
-            ["deployments", "statefulsets"],
+            ["deployments", "statefulsets", "daemonsets", "replicasets"],
         ),
     });
 }

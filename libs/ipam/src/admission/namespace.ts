@@ -2,10 +2,16 @@ import { poolsAnnotation } from "@antrea/crd";
 import { quote, type Family } from "@antrea/ip";
 import { readPoolNames, type Annotations } from "../annotations.ts";
 import { type Refusal } from "../refusal.ts";
+import { annotationWarnings, type AnnotationPlace } from "./misspelt.ts";
 import { allowed, someOf, together, type Verdict } from "./verdict.ts";
 import { type PodShape, type WorkloadContext } from "./workload.ts";
 
 const path = `metadata.annotations[${poolsAnnotation}]`;
+const annotationPlace: AnnotationPlace = {
+    path: "metadata.annotations",
+    effective: [poolsAnnotation],
+    instead: "set it on the Pod, or in the template of Pods",
+};
 
 /**
  * Judges the annotations of a Namespace that is created (`old` is undefined) or changed. `users`: who has addresses of the
@@ -17,9 +23,10 @@ export function checkNamespace(
     users: readonly string[],
 ): Verdict {
     const value = annotations?.[poolsAnnotation];
-    if (value === old?.[poolsAnnotation]) return allowed;
+    const misspelt: Verdict = { errors: [], warnings: annotationWarnings(annotations, old, annotationPlace) };
+    if (value === old?.[poolsAnnotation]) return misspelt;
     const change: Verdict = { errors: changeRefusals(old, annotations, users), warnings: [] };
-    return value === undefined ? change : together(change, checkValue(value, context));
+    return together(change, value === undefined ? allowed : checkValue(value, context), misspelt);
 }
 
 /** Whether the change takes pools from Pods that use them, or gives them others: all but adding and re-spelling. */

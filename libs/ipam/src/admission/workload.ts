@@ -4,6 +4,7 @@ import { poolsOf, readPodIps, type Annotations, type NamedPools } from "../annot
 import { type Exclusions } from "../exclusions.ts";
 import { type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
+import { annotationWarnings, ourAnnotations } from "./misspelt.ts";
 import { allowed, refused, someOf, together, type Verdict } from "./verdict.ts";
 
 /** What the rules ask of the cluster. */
@@ -19,15 +20,6 @@ export interface PodShape {
     readonly spec?: { readonly hostNetwork?: boolean };
 }
 
-/** The part of a Deployment or StatefulSet that the rules read. */
-export interface WorkloadShape {
-    readonly spec?: {
-        readonly replicas?: number;
-        readonly template?: PodShape;
-        readonly strategy?: { readonly type?: string };
-    };
-}
-
 /** A request to create (`old` is undefined) or change an object. */
 export interface WorkloadRequest<T> {
     readonly old: T | undefined;
@@ -40,38 +32,27 @@ export interface WorkloadRequest<T> {
 export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, context: WorkloadContext): Verdict {
     const path = "metadata.annotations";
     if (old !== undefined) return refused(...changedAnnotations(old, object, path));
-    return checkAnnotations(object, namespace, context, { path, unknownPool: "refuse" });
+    const warnings = annotationWarnings(object.metadata?.annotations, undefined, { path, effective: ourAnnotations });
+    return together(checkAnnotations(object, namespace, context, { path, unknownPool: "refuse" }), {
+        errors: [],
+        warnings,
+    });
 }
 
-/** Judges the template of a Deployment or StatefulSet, and its replicas and strategy beside it. */
-export function checkPodTemplate(
-    kind: "Deployment" | "StatefulSet",
-    { old, object, namespace }: WorkloadRequest<WorkloadShape>,
-    context: WorkloadContext,
-): Verdict {
-    const path = "spec.template.metadata.annotations";
-    const template = object.spec?.template ?? {};
-    const rolling = checkRolling(kind, old, object);
-    if (old === undefined) {
-        const annotations = checkAnnotations(template, namespace, context, { path, unknownPool: "warn" });
-        return together(annotations, checkReplicas(template, 0, replicasOf(object)), rolling);
-    }
-    const changes = refused(...changedAnnotations(old.spec?.template ?? {}, template, path));
-    return together(changes, checkReplicas(template, replicasOf(old), replicasOf(object)), rolling);
-}
-
-/** Judges a request to the scale subresource of a Deployment or StatefulSet; `object` is as it is stored. */
-export function checkScale(object: WorkloadShape, replicas: number): Verdict {
-    return checkReplicas(object.spec?.template ?? {}, replicasOf(object), replicas);
-}
-
-interface Place {
+/** Where a Pod or a template of Pods has its annotations. */
+export interface Place {
     readonly path: string;
     /** What to do about a pool of the object's own list that does not exist. */
     readonly unknownPool: "refuse" | "warn";
 }
 
-function checkAnnotations(pod: PodShape, namespace: Annotations, context: WorkloadContext, place: Place): Verdict {
+/** Judges the annotations of a Pod, or of a template of Pods, that is created. */
+export function checkAnnotations(
+    pod: PodShape,
+    namespace: Annotations,
+    context: WorkloadContext,
+    place: Place,
+): Verdict {
     const annotations = pod.metadata?.annotations;
     if (pod.spec?.hostNetwork === true) return hostNetworkVerdict(annotations, place);
     const pools = poolsOf(annotations, namespace);
@@ -79,7 +60,7 @@ function checkAnnotations(pod: PodShape, namespace: Annotations, context: Worklo
 }
 
 function hostNetworkVerdict(annotations: Annotations, { path }: Place): Verdict {
-    const set = [poolsAnnotation, podIpsAnnotation].filter((name) => annotations?.[name] !== undefined);
+    const set = ourAnnotations.filter((name) => annotations?.[name] !== undefined);
     return {
         errors: [],
         warnings: set.map((name) => `${path}[${name}] has no effect: the Pod uses the network of its Node`),
@@ -141,41 +122,15 @@ function checkPodIp(
     return refused({ path, value, rule: `IPPool ${quote(candidate.name)} does not hand it out: it ${reason}` });
 }
 
-function checkReplicas(template: PodShape, before: number, after: number): Verdict {
-    if (!asksForIps(template) || after <= 1 || after <= before) return allowed;
-    const rule = `must not be above 1: annotation ${podIpsAnnotation} of the template names one Pod's addresses`;
-    return refused({ path: "spec.replicas", value: String(after), rule });
-}
-
-// A rolling update starts the second Pod before the first is gone, and that one holds the address.
-function checkRolling(kind: string, old: WorkloadShape | undefined, object: WorkloadShape): Verdict {
-    const rolls = (workload: WorkloadShape): boolean =>
-        (workload.spec?.strategy?.type ?? "RollingUpdate") !== "Recreate";
-    if (kind !== "Deployment" || !asksForIps(object.spec?.template ?? {}) || !rolls(object)) return allowed;
-    if (old !== undefined && rolls(old)) return allowed;
-    const warning =
-        `spec.strategy.type "RollingUpdate": the next Pod waits for the address that annotation ${podIpsAnnotation} ` +
-        `names as long as the Pod before it is there: use "Recreate"`;
-    return { errors: [], warnings: [warning] };
-}
-
-function changedAnnotations(old: PodShape, pod: PodShape, path: string): readonly Refusal[] {
-    return [poolsAnnotation, podIpsAnnotation].flatMap((name) => {
+/** What is refused of a change: each annotation of ours that differs. */
+export function changedAnnotations(old: PodShape, pod: PodShape, path: string): readonly Refusal[] {
+    return ourAnnotations.flatMap((name) => {
         const [before, after] = [old.metadata?.annotations?.[name], pod.metadata?.annotations?.[name]];
         if (before === after) return [];
         const was = before === undefined ? "it was not set" : `it was ${quote(before)}`;
         const rule = `cannot be ${after === undefined ? "removed" : "changed"} (${was}): delete and create the object`;
         return [{ path: `${path}[${name}]`, value: after ?? "", rule }];
     });
-}
-
-function asksForIps({ metadata, spec }: PodShape): boolean {
-    const { ips, problems } = readPodIps(metadata?.annotations?.[podIpsAnnotation] ?? "");
-    return spec?.hostNetwork !== true && (ips.length > 0 || problems.length > 0);
-}
-
-function replicasOf({ spec }: WorkloadShape): number {
-    return spec?.replicas ?? 1;
 }
 
 function poolsPath({ from }: NamedPools, { path }: Place): string {

@@ -1,5 +1,6 @@
 import {
     type ConfigMap,
+    type CronJob,
     type DaemonSet,
     type Deployment,
     type KubeEvent,
@@ -8,6 +9,7 @@ import {
     type Namespace,
     type Node,
     type Pod,
+    type ReplicaSet,
     type Secret,
     type Service,
     type ServiceCidr,
@@ -44,7 +46,15 @@ export const configMaps: Resource<ConfigMap> = core("configmaps", "ConfigMap", t
 export const secrets: Resource<Secret> = core("secrets", "Secret", true);
 export const daemonSets: Resource<DaemonSet> = apps("daemonsets", "DaemonSet");
 export const deployments: Resource<Deployment> = apps("deployments", "Deployment");
+export const replicaSets: Resource<ReplicaSet> = apps("replicasets", "ReplicaSet");
 export const statefulSets: Resource<StatefulSet> = apps("statefulsets", "StatefulSet");
+export const cronJobs: Resource<CronJob> = {
+    group: "batch",
+    version: "v1",
+    plural: "cronjobs",
+    kind: "CronJob",
+    namespaced: true,
+};
 export const leases: Resource<Lease> = {
     group: "coordination.k8s.io",
     version: "v1",

@@ -1,6 +1,7 @@
 import { type CoreV1Event } from "@kubernetes/client-node/dist/gen/models/CoreV1Event.js";
 import { type EventsV1Event } from "@kubernetes/client-node/dist/gen/models/EventsV1Event.js";
 import { type V1ConfigMap } from "@kubernetes/client-node/dist/gen/models/V1ConfigMap.js";
+import { type V1CronJob } from "@kubernetes/client-node/dist/gen/models/V1CronJob.js";
 import { type V1DaemonSet } from "@kubernetes/client-node/dist/gen/models/V1DaemonSet.js";
 import { type V1Deployment } from "@kubernetes/client-node/dist/gen/models/V1Deployment.js";
 import { type V1Lease } from "@kubernetes/client-node/dist/gen/models/V1Lease.js";
@@ -11,6 +12,7 @@ import { type V1Pod } from "@kubernetes/client-node/dist/gen/models/V1Pod.js";
 import { type V1Secret } from "@kubernetes/client-node/dist/gen/models/V1Secret.js";
 import { type V1Service } from "@kubernetes/client-node/dist/gen/models/V1Service.js";
 import { type V1ServiceCIDR } from "@kubernetes/client-node/dist/gen/models/V1ServiceCIDR.js";
+import { type V1ReplicaSet } from "@kubernetes/client-node/dist/gen/models/V1ReplicaSet.js";
 import { type V1StatefulSet } from "@kubernetes/client-node/dist/gen/models/V1StatefulSet.js";
 import { type V1SubjectAccessReview } from "@kubernetes/client-node/dist/gen/models/V1SubjectAccessReview.js";
 import { type V1TokenReview } from "@kubernetes/client-node/dist/gen/models/V1TokenReview.js";
@@ -36,6 +38,7 @@ export interface KubeObject {
 
 export type ConfigMap = Json<V1ConfigMap>;
 export type CoreEvent = Json<CoreV1Event>;
+export type CronJob = Json<V1CronJob>;
 export type DaemonSet = Json<V1DaemonSet>;
 export type Deployment = Json<V1Deployment>;
 export type KubeEvent = Json<EventsV1Event>;
@@ -46,6 +49,7 @@ export type Pod = Json<V1Pod>;
 export type Secret = Json<V1Secret>;
 export type Service = Json<V1Service>;
 export type ServiceCidr = Json<V1ServiceCIDR>;
+export type ReplicaSet = Json<V1ReplicaSet>;
 export type StatefulSet = Json<V1StatefulSet>;
 export type SubjectAccessReview = Json<V1SubjectAccessReview>;
 export type TokenReview = Json<V1TokenReview>;

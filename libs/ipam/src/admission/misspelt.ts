@@ -1,0 +1,73 @@
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { quote } from "@antrea/ip";
+import { type Annotations } from "../annotations.ts";
+
+/** The annotations of Pods that are about addresses. */
+export const ourAnnotations = [poolsAnnotation, podIpsAnnotation] as const;
+
+const [ourDomain = ""] = poolsAnnotation.split("/");
+const longest = 63;
+const shownWarnings = 5;
+
+/** Where annotations stand, and which of the known ones have an effect there. */
+export interface AnnotationPlace {
+    /** `metadata.annotations` */
+    readonly path: string;
+    readonly effective: readonly string[];
+    /** What to do with a known one that has no effect there: `set it in the template of Pods`. */
+    readonly instead?: string;
+}
+
+/**
+ * Warnings about annotations that somebody meant to be ours and that nobody reads: misspelt ones, and known ones in a
+ * place where they have no effect. Those that the old object has too are left out.
+ */
+export function annotationWarnings(
+    annotations: Annotations,
+    old: Annotations,
+    { path, effective, instead }: AnnotationPlace,
+): readonly string[] {
+    const warnings: string[] = [];
+    for (const [key, value] of Object.entries(annotations ?? {})) {
+        if (warnings.length === shownWarnings) break;
+        if (old?.[key] === value || effective.includes(key)) continue;
+        if (ourAnnotations.some((ours) => ours === key)) {
+            warnings.push(`${path}[${key}] has no effect here${instead === undefined ? "" : `: ${instead}`}`);
+            continue;
+        }
+        const meant = meantBy(key);
+        if (meant === undefined) continue;
+        const hint = meant === "" ? `known are ${ourAnnotations.join(" and ")}` : `did you mean ${meant}?`;
+        warnings.push(`${path}: unknown annotation ${quote(key)} has no effect; ${hint}`);
+    }
+    return warnings;
+}
+
+/** The annotation that the key resembles; "" for one of our domain that resembles none, undefined for one of others. */
+function meantBy(key: string): string | undefined {
+    if (key.length > longest) return undefined;
+    const text = key.toLowerCase();
+    const slash = text.lastIndexOf("/");
+    const [domain, name] = [text.slice(0, Math.max(slash, 0)), text.slice(slash + 1)];
+    const nearest = ourAnnotations
+        .map((ours) => ({ ours, distance: distance(name, ours.slice(ourDomain.length + 1)) }))
+        .sort((a, b) => a.distance - b.distance)[0]!;
+    if (domain === ourDomain) return nearest.distance <= 3 ? nearest.ours : "";
+    const isOurs = domain === "antrea.io" || domain.endsWith(".antrea.io") || distance(domain, ourDomain) <= 2;
+    if (nearest.distance <= 2 && isOurs) return nearest.ours;
+    return domain === "" && nearest.distance <= 1 ? nearest.ours : undefined;
+}
+
+/** How many letters have to be put in, taken out or replaced to make one text of the other. */
+function distance(a: string, b: string): number {
+    let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+    for (let i = 1; i <= a.length; i += 1) {
+        const next = [i];
+        for (let j = 1; j <= b.length; j += 1) {
+            const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+            next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced));
+        }
+        row = next;
+    }
+    return row[b.length]!;
+}
