@@ -4,6 +4,7 @@ import { type Exclusions } from "../exclusions.ts";
 import { readPool, readSpec } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
+import { hostBitWarnings } from "./host-bits.ts";
 import { comparePools, sameSpec, type PoolChange } from "./pool-change.ts";
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
 import { allowed, refused, type Verdict } from "./verdict.ts";
@@ -21,9 +22,10 @@ export interface PoolContext {
 /** Judges an IPPool that is to be created. */
 export function checkPoolCreate(pool: IpPool, context: PoolContext): Verdict {
     const { ranges, refusals } = readSpec(pool);
+    const warnings = [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)];
     return {
         errors: [...refusals, ...overlapsWithin(ranges), ...overlapsWithOthers(pool, ranges, context)],
-        warnings: [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)],
+        warnings: refusals.length > 0 ? warnings : [...warnings, ...hostBitWarnings(pool)],
     };
 }
 

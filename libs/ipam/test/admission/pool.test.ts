@@ -42,6 +42,35 @@ const reserved: PoolUse = { claims: [ordinalClaim("10.1.0.9", 0)], references: [
 const named: PoolUse = { claims: [], references: ["Namespace a"] };
 const nodeOnly: PoolUse = { claims: [nodeClaim("10.1.0.9", "n1")], references: [] };
 
+describe("a CIDR with host bits", () => {
+    const meant = (cidr: string, prefix: string, at = 0): string =>
+        `spec.ipRanges[${at}].cidr "${cidr}" is taken as ${prefix}; did you mean that, or start and end?`;
+
+    it("is its whole prefix, and is warned about", () => {
+        const pool = ipPool("p", "10.1.0.32/29", "10.1.0.13/29");
+        expect(checkPoolCreate(pool, context([ipPool("other", "10.1.0.16/29")]))).toEqual({
+            errors: [],
+            warnings: [meant("10.1.0.13/29", "10.1.0.8/29", 1)],
+        });
+        expect(checkPoolCreate(ipPool("p", "fd00::5/64"), context()).warnings).toEqual([
+            meant("fd00::5/64", "fd00::/64"),
+        ]);
+    });
+
+    it("may be written in place of its prefix while the pool is in use", () => {
+        const verdict = checkPoolUpdate(ipPool("p", "10.1.0.24/29"), ipPool("p", "10.1.0.27/29"), context(), claimed);
+        expect(verdict).toEqual({ errors: [], warnings: [meant("10.1.0.27/29", "10.1.0.24/29")] });
+    });
+
+    it("is warned about when the spec changes, not with each edit", () => {
+        const pool = ipPool("p", "10.1.0.13/29");
+        expect(checkPoolUpdate(pool, pool, context(), notInUse).warnings).toEqual([]);
+        expect(checkPoolUpdate(ipPool("p", "10.1.0.32/29"), pool, context(), notInUse).warnings).toEqual([
+            meant("10.1.0.13/29", "10.1.0.8/29"),
+        ]);
+    });
+});
+
 describe("a pool that is created", () => {
     it.each<readonly [string, IpPool, readonly IpPool[]]>([
         ["alone", ipPool("p", "10.1.0.8/29"), []],
@@ -50,7 +79,6 @@ describe("a pool that is created", () => {
         ["adjacent within itself", ipPool("p", "10.1.0.8-10.1.0.9", "10.1.0.10-10.1.0.12"), []],
         ["gateway inside", ipPool("p", "10.1.0.0/24"), []],
         ["huge", ipPool("p", "fd00::/64"), [ipPool("other", "10.1.0.0/24")]],
-        ["host bits", ipPool("p", "10.1.0.13/29"), [ipPool("other", "10.1.0.16/29")]],
         ["one gateway for two pools", ipPool("p", "10.1.0.8"), [ipPool("other", "10.1.0.9")]],
         ["the stored pool of its name is itself", ipPool("p", "10.1.0.8/29"), [ipPool("p", "10.1.0.8/29")]],
         [
@@ -207,7 +235,6 @@ describe("a pool that is changed", () => {
         ["split", base, ipPool("p", "10.1.0.8-10.1.0.11", "10.1.0.12-10.1.0.15", "10.1.0.24/29")],
         ["joined", ipPool("p", "10.1.0.8-10.1.0.11", "10.1.0.12-10.1.0.15"), ipPool("p", "10.1.0.8-10.1.0.15")],
         ["re-ordered", base, ipPool("p", "10.1.0.24/29", "10.1.0.8-10.1.0.15")],
-        ["re-spelled, host bits", base, ipPool("p", "10.1.0.8-10.1.0.15", "10.1.0.27/29")],
         ["re-spelled, CIDR as start and end", base, ipPool("p", "10.1.0.8-10.1.0.15", "10.1.0.25-10.1.0.30")],
         ["re-spelled, the gateway left out", ipPool("p", "10.1.0.1-10.1.0.9"), ipPool("p", "10.1.0.2-10.1.0.9")],
         ["re-spelled, IPv6", six, ipPool("p", "fd00:0::0/64")],
