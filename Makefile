@@ -40,7 +40,7 @@ sbom: image ## build the images, and show where their bills of materials (Cyclon
 bootstrap: ## install the packages, Node.js, Go and npm packages that the others need
 	@tools/setup/bootstrap.sh
 
-image: bootstrap ## build the images antrea/antrea-{agent,controller}:dev
+image: bootstrap ## build the images antrea/antrea-{agent,controller,webhook}:dev
 	@tools/build.sh
 
 cluster: bootstrap ## create an empty kind cluster named antrea-e2e, without antrea

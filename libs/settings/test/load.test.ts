@@ -61,7 +61,7 @@ describe("unknown keys", () => {
         ["__proto__: {noSNAT: true}", "unknown key __proto__ (line 2) is ignored"],
         ["constructor: 1", "unknown key constructor (line 2) is ignored"],
         [
-            "secondaryNetwork: {ovsBridges: [{bridgeName: b, physicalInterface: []}]}",
+            "secondaryNetwork: {ovsBridges: [{bridgeName: b, physicalInterfaces: [eth1], physicalInterface: []}]}",
             "unknown key secondaryNetwork.ovsBridges[0].physicalInterface (line 2) is ignored; " +
                 "did you mean secondaryNetwork.ovsBridges[0].physicalInterfaces?",
         ],
@@ -73,10 +73,10 @@ describe("unknown keys", () => {
 
     it("in a member of a list leave the member's other keys", () => {
         const { config } = loadAgentConfig(
-            "trafficEncapMode: noEncap\nsecondaryNetwork: {ovsBridges: [{bridgeName: b, x: 1}]}",
+            "trafficEncapMode: noEncap\nsecondaryNetwork: {ovsBridges: [{bridgeName: b, physicalInterfaces: [eth1], x: 1}]}",
         );
         expect(config.secondaryNetwork.ovsBridges).toEqual([
-            { bridgeName: "b", physicalInterfaces: [], enableMulticastSnooping: false },
+            { bridgeName: "b", physicalInterfaces: ["eth1"], enableMulticastSnooping: false },
         ]);
     });
 });

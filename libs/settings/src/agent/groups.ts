@@ -106,7 +106,7 @@ export const auditLogging = group({
 });
 
 const maxBridges = "must be a list of at most 1 bridge";
-const interfaces = "must be a list of at most 8 interfaces";
+const interfaces = "must be a list of 1 to 8 interfaces";
 
 export const secondaryNetwork = group({
     ovsBridges: z
@@ -115,8 +115,8 @@ export const secondaryNetwork = group({
                 bridgeName: interfaceName,
                 physicalInterfaces: z
                     .array(interfaceName, { error: interfaces })
-                    .max(8, { error: interfaces })
-                    .default([]),
+                    .min(1, { error: interfaces })
+                    .max(8, { error: interfaces }),
                 enableMulticastSnooping: flag.default(false),
             }),
             { error: maxBridges },

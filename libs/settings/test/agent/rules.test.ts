@@ -59,9 +59,23 @@ describe("rules of antrea-agent.conf", () => {
                 'secondaryNetwork.ovsBridges: [{"bridgeName":"a"},{"bridgeName":"b"}]: must be a list of at most 1 bridge',
             ],
         ],
+        ...[undefined, [], Array.from({ length: 9 }, (_, at) => `eth${at}`)].map(
+            (physicalInterfaces): [string, Record<string, unknown>, readonly string[]] => [
+                `secondary bridge with ${physicalInterfaces?.length ?? "no list of"} interfaces`,
+                {
+                    secondaryNetwork: {
+                        ovsBridges: [{ bridgeName: "b", ...(physicalInterfaces && { physicalInterfaces }) }],
+                    },
+                },
+                [
+                    `secondaryNetwork.ovsBridges[0].physicalInterfaces: ${JSON.stringify(physicalInterfaces) ?? "(missing)"}: ` +
+                        "must be a list of 1 to 8 interfaces",
+                ],
+            ],
+        ),
         [
             "secondary bridge without name",
-            { secondaryNetwork: { ovsBridges: [{}] } },
+            { secondaryNetwork: { ovsBridges: [{ physicalInterfaces: ["eth1"] }] } },
             [
                 "secondaryNetwork.ovsBridges[0].bridgeName: (missing): " +
                     "must be an interface name: 1 to 15 characters without / : and spaces",
@@ -95,7 +109,7 @@ describe("rules of antrea-agent.conf", () => {
         ["antreaProxy.proxyAll", true],
         ["multicluster.enable", true],
         ["multicluster.enableGateway", true],
-        ["secondaryNetwork.ovsBridges", [{ bridgeName: "br-sec" }]],
+        ["secondaryNetwork.ovsBridges", [{ bridgeName: "br-sec", physicalInterfaces: ["eth1"] }]],
     ])("%s on is allowed and said to have no effect", (key, value) => {
         expect(loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings).toEqual([
             `${key} has no effect: the feature is ${later}`,
