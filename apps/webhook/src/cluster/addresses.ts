@@ -1,19 +1,27 @@
+import { macAnnotation } from "@antrea/crd";
 import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { type ClusterAddresses } from "@antrea/ipam";
 import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
 import { slimNode } from "./slim.ts";
 import { type BookComponents } from "./types.ts";
 
+/** What pools are judged by, beside other pools. */
+export interface KnownAddresses extends ClusterAddresses {
+    /** The addresses of the Nodes in bridging mode, which announce their MAC address. */
+    readonly bridgedNodes: readonly IpAddress[];
+}
+
 /** The addresses that the cluster itself uses: of Nodes, of their Pods, of Services. */
 export class AddressBook {
     readonly informers: readonly [Informer<Node>, Informer<ServiceCidr>];
-    #current: ClusterAddresses | undefined;
+    #current: KnownAddresses | undefined;
 
     constructor(components: BookComponents) {
         const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
         const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
         // Kubelets write their Nodes all the time; few of these writes are about addresses.
-        const told = (object: Node | ServiceCidr): string => JSON.stringify([object.spec, addressesText(object)]);
+        const told = (object: Node | ServiceCidr): string =>
+            JSON.stringify([object.spec, addressesText(object), isBridged(object)]);
         ofNodes.onChange((type, _name, node, old) => {
             if (type !== "updated" || old === undefined || told(node) !== told(old)) this.#current = undefined;
         });
@@ -24,9 +32,10 @@ export class AddressBook {
     }
 
     /** The same object until something changes. */
-    get current(): ClusterAddresses {
+    get current(): KnownAddresses {
         const [ofNodes, ofServices] = this.informers;
         return (this.#current ??= {
+            bridgedNodes: ofNodes.list().filter(isBridged).flatMap(addressesOf),
             nodeAddresses: ofNodes.list().flatMap(addressesOf),
             podCidrs: ofNodes.list().flatMap((node) => readable(node.spec?.podCIDRs ?? [], maskedPrefix)),
             serviceCidrs: ofServices.list().flatMap(({ spec }) => readable(spec?.cidrs ?? [], maskedPrefix)),
@@ -36,6 +45,10 @@ export class AddressBook {
 
 function addressesText(object: Node | ServiceCidr): unknown {
     return object.status !== undefined && "addresses" in object.status ? object.status.addresses : undefined;
+}
+
+function isBridged({ metadata }: Node | ServiceCidr): boolean {
+    return metadata?.annotations?.[macAnnotation] !== undefined;
 }
 
 function addressesOf(node: Node): readonly IpAddress[] {

@@ -1,4 +1,4 @@
-export { AddressBook } from "./addresses.ts";
+export { AddressBook, type KnownAddresses } from "./addresses.ts";
 export { ClusterBook, type ClusterBookComponents } from "./cluster-book.ts";
 export { type PoolBook, type PoolView } from "./pools.ts";
 export { type Workload } from "./slim.ts";

@@ -1,4 +1,4 @@
-import { podIpsAnnotation, poolsAnnotation, type IpPool } from "@antrea/crd";
+import { macAnnotation, podIpsAnnotation, poolsAnnotation, type IpPool } from "@antrea/crd";
 import { type KubeObject, type Namespace, type Node, type Pod } from "@antrea/kube";
 
 interface PodTemplate {
@@ -33,8 +33,9 @@ export function slimPool(pool: IpPool): IpPool {
 export function slimNode(node: Node): Node {
     const { podCIDR, podCIDRs } = node.spec ?? {};
     const { addresses } = node.status ?? {};
+    const mac = node.metadata?.annotations?.[macAnnotation];
     return {
-        ...slimMetadata(node),
+        ...slimMetadata(node, mac === undefined ? {} : { [macAnnotation]: mac }),
         spec: { ...(podCIDR !== undefined && { podCIDR }), ...(podCIDRs !== undefined && { podCIDRs }) },
         status: { ...(addresses !== undefined && { addresses }) },
     };

@@ -12,7 +12,7 @@ import {
     type PoolUse,
     type Verdict,
 } from "@antrea/ipam";
-import { type IpRange } from "@antrea/ip";
+import { type IpAddress, type IpRange } from "@antrea/ip";
 import { type ClaimReader } from "./claims.ts";
 
 /** The ranges of stored pools. */
@@ -26,7 +26,7 @@ export interface PoolReviewComponents {
         live(names: Iterable<string>, signal: AbortSignal): Promise<PoolRanges>;
     };
     /** The same object until something changes. */
-    readonly addresses: { readonly current: ClusterAddresses };
+    readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     readonly users: { of(pool: string): readonly string[] };
     readonly claims: Pick<ClaimReader, "anyOf" | "of">;
 }
@@ -91,6 +91,10 @@ export class PoolReviewer {
         const { current } = this.#components.addresses;
         // Without pools: what is asked is the cluster's own addresses, which change seldom.
         if (this.#exclusions?.of !== current) this.#exclusions = { of: current, value: new Exclusions(current, []) };
-        return { overlapping: (range) => pools.overlapping(range), exclusions: this.#exclusions.value };
+        return {
+            overlapping: (range) => pools.overlapping(range),
+            exclusions: this.#exclusions.value,
+            bridgedNodes: current.bridgedNodes,
+        };
     }
 }

@@ -203,6 +203,12 @@ describe("the cluster's own addresses", () => {
         fake.put(nodes, node(["kubelet is well"]));
         await fake.deliver();
         expect(book.addresses.current).toBe(current);
+        expect(current.bridgedNodes).toEqual([]);
+        const bridged = node([]);
+        const annotations = { "node.antrea.io/mac-address": "02:00:00:00:00:01", other: "x" };
+        fake.put(nodes, { ...bridged, metadata: { ...bridged.metadata, annotations } });
+        await fake.deliver();
+        expect(book.addresses.current.bridgedNodes).toEqual([parseIp("172.18.0.2")]);
         fake.remove(nodes, "n");
         await fake.deliver();
         expect(book.addresses.current.nodeAddresses).toEqual([]);

@@ -1,9 +1,19 @@
 import { type IpPool } from "@antrea/crd";
-import { compareRanges, formatRange, formatRangeSet, parseIp, quote, RangeSet, type IpRange } from "@antrea/ip";
+import {
+    compareRanges,
+    formatRange,
+    formatRangeSet,
+    parseIp,
+    quote,
+    RangeSet,
+    type IpAddress,
+    type IpRange,
+} from "@antrea/ip";
 import { type Exclusions } from "../exclusions.ts";
 import { readPool, readSpec } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
+import { foreignSubnetWarnings } from "./bridged.ts";
 import { hostBitWarnings } from "./host-bits.ts";
 import { comparePools, sameSpec, type PoolChange } from "./pool-change.ts";
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
@@ -17,6 +27,8 @@ export interface PoolContext {
      */
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
     readonly exclusions: Pick<Exclusions, "nodeAddresses" | "podCidrs" | "serviceCidrs">;
+    /** The addresses of the Nodes in bridging mode; default none. */
+    readonly bridgedNodes?: readonly IpAddress[];
 }
 
 /** Judges an IPPool that is to be created. */
@@ -25,7 +37,10 @@ export function checkPoolCreate(pool: IpPool, context: PoolContext): Verdict {
     const warnings = [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)];
     return {
         errors: [...refusals, ...overlapsWithin(ranges), ...overlapsWithOthers(pool, ranges, context)],
-        warnings: refusals.length > 0 ? warnings : [...warnings, ...hostBitWarnings(pool)],
+        warnings:
+            refusals.length > 0
+                ? warnings
+                : [...warnings, ...hostBitWarnings(pool), ...foreignSubnetWarnings(ranges, context.bridgedNodes ?? [])],
     };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type IpPool, type IpRangeSpec } from "@antrea/crd";
-import { formatRangeSet, RangeIndex } from "@antrea/ip";
+import { formatRangeSet, parseIp, RangeIndex } from "@antrea/ip";
 import * as fc from "fast-check";
 import {
     checkPoolCreate,
@@ -41,6 +41,24 @@ const claimed: PoolUse = { claims: [podClaim("10.1.0.9", "web")], references: []
 const reserved: PoolUse = { claims: [ordinalClaim("10.1.0.9", 0)], references: [] };
 const named: PoolUse = { claims: [], references: ["Namespace a"] };
 const nodeOnly: PoolUse = { claims: [nodeClaim("10.1.0.9", "n1")], references: [] };
+
+describe("a range without VLAN, with bridging mode", () => {
+    const bridgedNodes = ["10.1.0.10", "10.1.0.11", "fd00::10"].map((text) => parseIp(text));
+    const warnings = (pool: IpPool): readonly string[] =>
+        checkPoolCreate(pool, { ...context(), bridgedNodes }).warnings;
+
+    it("is in the subnet of the Nodes, or is warned about", () => {
+        expect(warnings(ipPool("p", "10.1.0.128/29"))).toEqual([]);
+        expect(warnings(ipPool("p", "fd00::/64"))).toEqual([]);
+        const far = range("10.2.0.8/29", { gateway: "10.2.0.1" });
+        expect(warnings(ipPool("p", far))).toEqual([
+            "spec.ipRanges[0]: has no vlan, so with bridging mode its Pods are in the subnet of the Nodes, and no Node has " +
+                "an address in 10.2.0.0/24: set the vlan of 10.2.0.0/24, or take addresses of the Nodes' subnet",
+        ]);
+        expect(warnings(ipPool("p", { ...far, vlan: 7 }))).toEqual([]);
+        expect(checkPoolCreate(ipPool("p", far), context()).warnings).toEqual([]);
+    });
+});
 
 describe("a CIDR with host bits", () => {
     const meant = (cidr: string, prefix: string, at = 0): string =>

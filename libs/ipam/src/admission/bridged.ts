@@ -1,0 +1,23 @@
+import { formatPrefix, prefixContains, type IpAddress } from "@antrea/ip";
+import { type RangeOfPool } from "../subnet.ts";
+
+/**
+ * Warnings about ranges without VLAN in a subnet in which no Node is: with bridging mode their Pods are in the network of
+ * the Nodes' interfaces, where nobody knows this subnet.
+ *
+ * @param bridgedNodes the addresses of the Nodes in bridging mode
+ */
+export function foreignSubnetWarnings(
+    ranges: readonly RangeOfPool[],
+    bridgedNodes: readonly IpAddress[],
+): readonly string[] {
+    return ranges.flatMap(({ path, prefix, vlan }) => {
+        const nodes = bridgedNodes.filter(({ family }) => family === prefix.family);
+        if (vlan !== 0 || nodes.length === 0 || nodes.some((ip) => prefixContains(prefix, ip))) return [];
+        const subnet = formatPrefix(prefix);
+        return [
+            `${path}: has no vlan, so with bridging mode its Pods are in the subnet of the Nodes, and no Node has an ` +
+                `address in ${subnet}: set the vlan of ${subnet}, or take addresses of the Nodes' subnet`,
+        ];
+    });
+}
