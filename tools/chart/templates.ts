@@ -3,6 +3,7 @@ import {
     customResourceDefinitions,
     nodePolicies,
     programPolicies,
+    unavailablePolicies,
     type CrdManifest,
     type PolicyManifest,
 } from "@antrea/crd/schema";
@@ -21,10 +22,12 @@ export function generatedTemplates(): readonly [path: string, content: string][]
     const gated = `{{- if include "antrea.ipamEnabled" . }}\n${head}${policies.join("---\n")}{{- end }}\n`;
     const ofNodes = nodePolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     const ofPrograms = programPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
+    const ofNobody = unavailablePolicies().map((policy) => template(policy));
     return [
         ...definitions,
         ["templates/ipam/policies.yaml", gated],
         ["templates/agent/policies.yaml", `${head}${ofNodes.join("---\n")}`],
+        ["templates/unavailable.yaml", `${head}${ofNobody.join("---\n")}`],
         ["templates/policies.yaml", `${head}${ofPrograms.join("---\n")}`],
     ];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { admissionPolicies, nodePolicies } from "../src/schema/policies.ts";
+import { unavailablePolicies } from "../src/schema/unavailable.ts";
 
 const policies = admissionPolicies({ namespace: "antrea-system" });
 
@@ -26,6 +27,17 @@ describe("admission policies", () => {
             "antrea-agent-nodes",
             "antrea-agent-nodes",
         ]);
+    });
+
+    it("warn of what nothing serves, and never refuse it", () => {
+        const unavailable = unavailablePolicies();
+        expect(unavailable.map(({ metadata }) => metadata.name)).toEqual(
+            ["antrea-network-policies", "antrea-unavailable-kinds"].flatMap((name) => [name, name]),
+        );
+        for (const { kind, spec } of unavailable) {
+            if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Ignore" });
+            else expect(spec).toMatchObject({ validationActions: ["Warn"] });
+        }
     });
 
     it("name the accounts of their Namespace", () => {

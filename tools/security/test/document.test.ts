@@ -102,6 +102,7 @@ describe("docs/security.md", () => {
             "antrea-agent-ipallocations",
             "antrea-agent-nodes",
             "antrea-controller-nodes",
+            "antrea-network-policies",
             "antrea-own-objects",
         ]) {
             expect(policies).toContain(name);

@@ -9,3 +9,4 @@ export {
     type AdmissionPolicyOptions,
     type PolicyManifest,
 } from "./policies.ts";
+export { unavailablePolicies } from "./unavailable.ts";

@@ -16,27 +16,33 @@ interface Validation {
     readonly reason?: "Forbidden" | "Invalid";
 }
 
-interface PolicySpec {
+interface ResourceRule {
+    readonly apiGroups: readonly string[];
+    readonly apiVersions: readonly string[];
+    readonly resources: readonly string[];
+    readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE" | "*")[];
+}
+
+export interface PolicySpec {
     readonly failurePolicy: "Fail" | "Ignore";
     readonly matchConstraints: {
-        readonly resourceRules: readonly {
-            readonly apiGroups: readonly string[];
-            readonly apiVersions: readonly string[];
-            readonly resources: readonly string[];
-            readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE")[];
-        }[];
+        readonly resourceRules: readonly ResourceRule[];
+        readonly excludeResourceRules?: readonly ResourceRule[];
     };
     readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
     readonly variables?: readonly { readonly name: string; readonly expression: string }[];
     readonly validations: readonly Validation[];
 }
 
+/** What follows from a broken rule: the request is refused, or answered with a warning. */
+export type PolicyAction = "Deny" | "Warn";
+
 /** A ValidatingAdmissionPolicy or its binding (admissionregistration.k8s.io/v1). */
 export interface PolicyManifest {
     readonly apiVersion: "admissionregistration.k8s.io/v1";
     readonly kind: "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding";
     readonly metadata: { readonly name: string };
-    readonly spec: PolicySpec | { readonly policyName: string; readonly validationActions: readonly ["Deny"] };
+    readonly spec: PolicySpec | { readonly policyName: string; readonly validationActions: readonly [PolicyAction] };
 }
 
 export interface AdmissionPolicyOptions {
@@ -78,7 +84,11 @@ function userIn(namespace: string): (account: string) => string {
     return (account) => quoted(`system:serviceaccount:${namespace}:${account}`);
 }
 
-function withBindings(policies: Readonly<Record<string, PolicySpec>>): readonly PolicyManifest[] {
+/** Policies by name, each followed by its binding. */
+export function withBindings(
+    policies: Readonly<Record<string, PolicySpec>>,
+    action: PolicyAction = "Deny",
+): readonly PolicyManifest[] {
     return Object.entries(policies).flatMap(([name, spec]) => {
         const common = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } } as const;
         return [
@@ -86,7 +96,7 @@ function withBindings(policies: Readonly<Record<string, PolicySpec>>): readonly 
             {
                 ...common,
                 kind: "ValidatingAdmissionPolicyBinding",
-                spec: { policyName: name, validationActions: ["Deny"] },
+                spec: { policyName: name, validationActions: [action] },
             },
         ] as const;
     });
