@@ -3,7 +3,9 @@
 //   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+import { gatesPage } from "./gates-page.ts";
 import { generatedTemplates } from "./templates.ts";
+import { schemaOf, settingsTemplate } from "./validation.ts";
 
 interface Value {
     readonly path: string;
@@ -54,7 +56,12 @@ function valueSchema(
     }
     const fallback: unknown = isMap(node) || isSeq(node) ? node.toJSON() : (node as Scalar).value;
     values.push({ path: path.join("."), description, fallback });
-    return { description, ...typeSchema(fallback), ...(extra === undefined ? {} : (JSON.parse(extra) as Schema)) };
+    return {
+        description,
+        ...typeSchema(fallback),
+        ...schemaOf(path.join(".")),
+        ...(extra === undefined ? {} : (JSON.parse(extra) as Schema)),
+    };
 }
 
 const root = document.contents;
@@ -91,6 +98,8 @@ ${rows.sort().join("\n")}
 const files: readonly [string, string][] = [
     ["values.schema.json", `${JSON.stringify(schema, undefined, 2)}\n`],
     ["README.md", readme],
+    ["templates/_settings.tpl", settingsTemplate()],
+    ["../../docs/feature-gates.md", await gatesPage()],
     ...generatedTemplates(),
 ];
 const check = process.argv.includes("--check");
@@ -106,7 +115,7 @@ for (const [name, content] of files) {
     if (current === content) continue;
     stale += 1;
     if (check) {
-        process.stderr.write(`charts/antrea/${name} is not what its source tells; run make generate\n`);
+        process.stderr.write(`${name} is not what its source tells; run make generate\n`);
         continue;
     }
     mkdirSync(new URL(".", url), { recursive: true });

@@ -13,7 +13,8 @@ export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
     });
 }
 
-function unwrap(schema: z.ZodType): z.ZodType {
+/** Without default and optional. */
+export function unwrap(schema: z.ZodType): z.ZodType {
     if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
         return unwrap(schema.unwrap() as z.ZodType);
     }

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { type Family, parsePrefix, type Prefix } from "@antrea/ip";
 import { z } from "zod";
+import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests, wordsTest } from "./value-tests.ts";
 
 // The kinds of values. Each has one rule, a sentence that goes on from "the value", and says it whatever is wrong.
 
@@ -14,47 +15,59 @@ export const anyText = z.string({ error: "must be text" });
 
 export function wholeNumber(min: number, max: number): z.ZodInt {
     const error = `must be a whole number from ${min} to ${max}`;
-    return z.int({ error }).min(min, { error }).max(max, { error });
+    return valueTests.keep(z.int({ error }).min(min, { error }).max(max, { error }), error, {
+        kind: "number",
+        ranges: [[min, max]],
+    });
 }
 
 export const port: z.ZodInt = wholeNumber(1, 65_535);
 
 /** One of these words, exactly. */
 export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum<z.core.util.ToEnum<T[number]>> {
-    return z.enum(words, { error: `must be one of ${words.join(", ")}` });
+    const rule = `must be one of ${words.join(", ")}`;
+    return valueTests.keep(z.enum(words, { error: rule }), rule, wordsTest(words, false));
 }
 
 /** One of these words in any case; the result is in theirs. */
 export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...words: T): Leaf<T[number]> {
-    return readable(`must be one of ${words.join(", ")}`, (text) =>
-        words.find((word) => word.toLowerCase() === text.toLowerCase()),
+    return readable(
+        `must be one of ${words.join(", ")}`,
+        (text) => words.find((word) => word.toLowerCase() === text.toLowerCase()),
+        wordsTest(words, true),
     );
 }
 
 export type Leaf<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>;
 
-/** Text that `read` understands; it returns undefined for what breaks the rule. */
-export function readable<T extends {}>(rule: string, read: (text: string) => T | undefined): Leaf<T> {
-    return z.string({ error: rule }).transform((text, context) => {
+/**
+ * Text that `read` understands; it returns undefined for what breaks the rule. `test` says as data which text that is; the
+ * values of the chart need it.
+ */
+export function readable<T extends {}>(rule: string, read: (text: string) => T | undefined, test?: ValueTest): Leaf<T> {
+    const leaf = z.string({ error: rule }).transform((text, context) => {
         const value = read(text);
         if (value !== undefined) return value;
         context.issues.push({ code: "custom", message: rule, input: text });
         return z.NEVER;
     });
+    return test === undefined ? leaf : valueTests.keep(leaf, rule, test);
 }
 
 /** The same, or "", which stands for "not set" and gives undefined. */
 export function readableOrEmpty<T extends {}>(
     rule: string,
     read: (text: string) => T | undefined,
+    test?: ValueTest,
 ): Leaf<T | undefined> {
-    return z.string({ error: rule }).transform((text, context) => {
+    const leaf = z.string({ error: rule }).transform((text, context) => {
         if (text === "") return undefined;
         const value = read(text);
         if (value !== undefined) return value;
         context.issues.push({ code: "custom", message: rule, input: text });
         return z.NEVER;
     });
+    return test === undefined ? leaf : valueTests.keep(leaf, rule, orEmpty(test));
 }
 
 const kindOf = (family: Family | undefined): string =>
@@ -62,12 +75,16 @@ const kindOf = (family: Family | undefined): string =>
 
 /** A CIDR; host bits are masked, as Antrea and Kubernetes do. */
 export function cidr(family?: Family): Leaf<Prefix> {
-    return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family));
+    return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family), cidrTest(family));
 }
 
 /** A CIDR or "". */
 export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
-    return readableOrEmpty(`must be ${kindOf(family)} CIDR or empty`, (text) => readPrefix(text, family));
+    return readableOrEmpty(
+        `must be ${kindOf(family)} CIDR or empty`,
+        (text) => readPrefix(text, family),
+        cidrTest(family),
+    );
 }
 
 /** CIDRs in one text, separated by commas. */
@@ -98,10 +115,11 @@ export function durationFrom(least: string, most: string): Leaf<DurationMs> {
 }
 
 function durationIn(rule: string, minMs: number, maxMs: number): Leaf<DurationMs> {
-    return readable(rule, (text) => {
+    const read = (text: string): number | undefined => {
         const ms = readDuration(text);
         return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
-    });
+    };
+    return readable(rule, read, durationTest(minMs, maxMs));
 }
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -126,13 +144,19 @@ function readDuration(text: string): number | undefined {
 
 // The limits of the kernel (IFNAMSIZ, dev_valid_name).
 const interfaceRule = "must be an interface name: 1 to 15 characters without / : and spaces";
+const interfaceTest = { kind: "text", match: "^[!-.0-9;-~]{1,15}$", except: "^[.]{1,2}$" } as const satisfies ValueTest;
+const interfacePatterns = [interfaceTest.match, interfaceTest.except].map((pattern) => new RegExp(pattern)) as [
+    RegExp,
+    RegExp,
+];
 const readInterface = (text: string): string | undefined =>
-    /^[!-.0-9;-~]{1,15}$/.test(text) && text !== "." && text !== ".." ? text : undefined;
+    interfacePatterns[0].test(text) && !interfacePatterns[1].test(text) ? text : undefined;
 
-export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface);
+export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface, interfaceTest);
 export const interfaceNameOrEmpty: Leaf<string | undefined> = readableOrEmpty(
     `${interfaceRule}, or empty`,
     readInterface,
+    interfaceTest,
 );
 
 export const absolutePath: Leaf<string> = readable("must be an absolute path", (text) =>
@@ -151,6 +175,7 @@ export const apiServer: Leaf<string | undefined> = readableOrEmpty(
         if (number < 1 || number > 65_535 || !isHost(host)) return undefined;
         return `${scheme}://${host}:${number}`;
     },
+    serverTest,
 );
 
 function isHost(host: string): boolean {

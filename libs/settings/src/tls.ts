@@ -29,6 +29,8 @@ const ciphers: ReadonlyMap<string, string> = new Map([
 // As with Go, the suites of TLS 1.3 cannot be taken away.
 const always = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
+const oneCipher = ` *(${[...ciphers.keys()].join("|")}) *`;
+
 /** Go's names separated by commas -> OpenSSL's joined by colons; undefined for the defaults of Node.js. */
 export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
     "must be names of TLS cipher suites separated by commas, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or empty",
@@ -37,6 +39,7 @@ export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
         if (names.includes(undefined)) return undefined;
         return [...new Set([...always, ...names])].join(":");
     },
+    { kind: "text", match: `^${oneCipher}(,${oneCipher})*$` },
 );
 
 /** The versions of TLS in Node.js' words. */
@@ -53,4 +56,5 @@ const versions: ReadonlyMap<string, TlsVersion> = new Map([
 export const tlsMinVersion: Leaf<TlsVersion | undefined> = readableOrEmpty(
     `must be one of ${[...versions.keys()].join(", ")}, or empty`,
     (text) => versions.get(text),
+    { kind: "words", words: ["", ...versions.keys()], anyCase: false },
 );

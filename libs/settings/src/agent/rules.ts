@@ -1,67 +1,61 @@
+import { type Condition, declared, type RuleText } from "../condition.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { type AgentConfig } from "./schema.ts";
 
 const here = "not available in this version";
 const bridging = "with enableBridgingMode";
 
+const bridged: Condition = { is: ["enableBridgingMode", true] };
+const mode = (name: "noEncap" | "networkPolicyOnly"): Condition => ({ is: ["trafficEncapMode", name] });
+
 export const agentRules: readonly Rule<AgentConfig>[] = [
-    {
-        keys: ["trafficEncapMode"],
-        check: ({ trafficEncapMode }) =>
-            trafficEncapMode === "networkPolicyOnly"
-                ? { key: "trafficEncapMode", rule: `${here}; use encap, noEncap or hybrid` }
-                : undefined,
-    },
-    {
-        keys: ["tunnelPort", "tunnelType"],
-        check: ({ tunnelPort, tunnelType }) =>
-            tunnelPort !== 0 && tunnelType === "gre"
-                ? { key: "tunnelPort", rule: "must be 0 with tunnelType gre, which has no ports" }
-                : undefined,
-    },
-    {
-        keys: ["noSNAT", "trafficEncapMode"],
-        check: ({ noSNAT, trafficEncapMode }) =>
-            !noSNAT || trafficEncapMode === "noEncap" || trafficEncapMode === "networkPolicyOnly"
-                ? undefined
-                : { key: "noSNAT", rule: "must be false unless trafficEncapMode is noEncap or networkPolicyOnly" },
-    },
-    {
-        keys: ["trafficEncryptionMode"],
-        check: ({ trafficEncryptionMode }) =>
-            trafficEncryptionMode === "none" ? undefined : { key: "trafficEncryptionMode", rule: `${here}; use none` },
-    },
-    {
-        keys: ["enableBridgingMode", "featureGates"],
-        check: ({ enableBridgingMode }, gates) =>
-            enableBridgingMode && !gates.enabled("AntreaIPAM")
-                ? { key: "featureGates.AntreaIPAM", rule: `must be true ${bridging}, which is for Pods of IPPools` }
-                : undefined,
-    },
-    {
-        keys: ["enableBridgingMode", "trafficEncapMode"],
-        check: ({ enableBridgingMode, trafficEncapMode }) =>
-            enableBridgingMode && trafficEncapMode !== "noEncap"
-                ? { key: "trafficEncapMode", rule: `must be noEncap ${bridging}: bridged Pods are not in tunnels` }
-                : undefined,
-    },
-    {
-        keys: ["enableBridgingMode", "noSNAT"],
-        check: ({ enableBridgingMode, noSNAT }) =>
-            enableBridgingMode && !noSNAT
-                ? { key: "noSNAT", rule: `must be true ${bridging}: the network must know the podCIDRs` }
-                : undefined,
-    },
-    {
-        keys: ["nodeType"],
-        check: ({ nodeType }) =>
-            nodeType === "k8sNode" ? undefined : { key: "nodeType", rule: `${here}; use k8sNode` },
-    },
-    {
-        keys: ["hostGateway", "ovsBridge"],
-        check: ({ hostGateway, ovsBridge }) =>
-            hostGateway === ovsBridge ? { key: "hostGateway", rule: "must differ from ovsBridge" } : undefined,
-    },
+    ...(
+        [
+            {
+                key: "trafficEncapMode",
+                rule: `${here}; use encap, noEncap or hybrid`,
+                wrongWhen: mode("networkPolicyOnly"),
+            },
+            {
+                key: "tunnelPort",
+                rule: "must be 0 with tunnelType gre, which has no ports",
+                wrongWhen: { all: [{ not: { is: ["tunnelPort", 0] } }, { is: ["tunnelType", "gre"] }] },
+            },
+            {
+                key: "noSNAT",
+                rule: "must be false unless trafficEncapMode is noEncap or networkPolicyOnly",
+                wrongWhen: {
+                    all: [{ is: ["noSNAT", true] }, { not: mode("noEncap") }, { not: mode("networkPolicyOnly") }],
+                },
+            },
+            {
+                key: "trafficEncryptionMode",
+                rule: `${here}; use none`,
+                wrongWhen: { not: { is: ["trafficEncryptionMode", "none"] } },
+            },
+            {
+                key: "featureGates.AntreaIPAM",
+                rule: `must be true ${bridging}, which is for Pods of IPPools`,
+                wrongWhen: { all: [bridged, { not: { gate: "AntreaIPAM" } }] },
+            },
+            {
+                key: "trafficEncapMode",
+                rule: `must be noEncap ${bridging}: bridged Pods are not in tunnels`,
+                wrongWhen: { all: [bridged, { not: mode("noEncap") }] },
+            },
+            {
+                key: "noSNAT",
+                rule: `must be true ${bridging}: the network must know the podCIDRs`,
+                wrongWhen: { all: [bridged, { is: ["noSNAT", false] }] },
+            },
+            { key: "nodeType", rule: `${here}; use k8sNode`, wrongWhen: { not: { is: ["nodeType", "k8sNode"] } } },
+            {
+                key: "hostGateway",
+                rule: "must differ from ovsBridge",
+                wrongWhen: { same: ["hostGateway", "ovsBridge"] },
+            },
+        ] satisfies readonly RuleText[]
+    ).map((one) => declared<AgentConfig>(one)),
     {
         keys: ["secondaryNetwork.ovsBridges", "ovsBridge"],
         check: ({ secondaryNetwork, ovsBridge }) =>

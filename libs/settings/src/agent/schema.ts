@@ -22,6 +22,7 @@ import {
 } from "../leaves.ts";
 import { clientConnection, featureGates, prometheus } from "../shared.ts";
 import { tlsCipherSuites, tlsMinVersion } from "../tls.ts";
+import { valueTests } from "../value-tests.ts";
 import {
     antreaProxy,
     auditLogging,
@@ -38,9 +39,17 @@ import {
 } from "./groups.ts";
 
 const mtuRule = "must be 0 (discover it) or a whole number from 576 to 65535";
-const mtu = z
-    .int({ error: mtuRule })
-    .refine((value) => value === 0 || (value >= 576 && value <= 65_535), { error: mtuRule });
+const mtu = valueTests.keep(
+    z.int({ error: mtuRule }).refine((value) => value === 0 || (value >= 576 && value <= 65_535), { error: mtuRule }),
+    mtuRule,
+    {
+        kind: "number",
+        ranges: [
+            [0, 0],
+            [576, 65_535],
+        ],
+    },
+);
 
 /** The keys of antrea-agent.conf. */
 export const agentSchema = member({

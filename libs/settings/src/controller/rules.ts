@@ -1,4 +1,5 @@
 import { type Family } from "@antrea/ip";
+import { declared } from "../condition.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { type ControllerConfig } from "./schema.ts";
 
@@ -31,13 +32,11 @@ function maskRule(family: Family): Rule<ControllerConfig> {
 }
 
 export const controllerRules: readonly Rule<ControllerConfig>[] = [
-    {
-        keys: gateKeys,
-        check: (config, gates) =>
-            nodeIpamOn(config, gates) && config.nodeIPAM.clusterCIDRs.length === 0
-                ? { key: cidrKey, rule: "must have at least one CIDR when nodeIPAM.enableNodeIPAM is true" }
-                : undefined,
-    },
+    declared({
+        key: cidrKey,
+        rule: "must have at least one CIDR when nodeIPAM.enableNodeIPAM is true",
+        wrongWhen: { all: [{ is: ["nodeIPAM.enableNodeIPAM", true] }, { gate: "NodeIPAM" }, { empty: cidrKey }] },
+    }),
     {
         keys: [cidrKey],
         check: ({ nodeIPAM }) => {

@@ -78,7 +78,10 @@ export function readGates<Name extends string>(
     const warnings: string[] = [];
     const names = [...specs.map(({ name }) => name), ...groups.keys()];
     for (const [name, value] of Object.entries(given)) {
-        if (groups.has(name)) continue;
+        if (groups.has(name)) {
+            warnings.push(...leftOff(specs, name, given, component));
+            continue;
+        }
         const spec = specs.find((candidate) => candidate.name === name);
         const rule = spec === undefined ? unknownRule(name, names) : ruleBroken(spec, value);
         if (rule !== undefined) problems.push({ name, rule });
@@ -107,6 +110,28 @@ function warningsFor(spec: GateSpec, component: Component): string[] {
     }
     if (spec.available && spec.stage === "GA") return [`${key} has no effect: the feature is GA and always on`];
     return [];
+}
+
+/** What a switch of a whole stage does not switch on, although it is asked for. */
+function leftOff(
+    specs: readonly GateSpec[],
+    group: string,
+    given: Readonly<Record<string, boolean>>,
+    component: Component,
+): string[] {
+    if (given[group] !== true) return [];
+    const names = specs
+        .filter(({ name, stage, components, available }) => {
+            return (
+                !available &&
+                stage === groups.get(group) &&
+                components.includes(component) &&
+                !Object.hasOwn(given, name)
+            );
+        })
+        .map(({ name }) => name);
+    if (names.length === 0) return [];
+    return [`featureGates.${group} leaves off what is not available in this version: ${names.join(", ")}`];
 }
 
 function stateOf(spec: GateSpec, given: Readonly<Record<string, boolean>>): boolean {

@@ -15,7 +15,7 @@ const both = ["agent", "controller"] as const;
 const agent = ["agent"] as const;
 const controller = ["controller"] as const;
 
-/** Every feature gate, in the order of Antrea's guide. */
+/** Every feature gate: those of Antrea's guide in its order, then the later ones. */
 export const gateSpecs = [
     { name: "AntreaProxy", stage: "Beta", components: agent, available: false },
     { name: "EndpointSlice", stage: "Alpha", components: agent, available: false },
@@ -29,6 +29,29 @@ export const gateSpecs = [
     { name: "AntreaIPAM", stage: "Alpha", components: both, available: true },
     { name: "Multicast", stage: "Alpha", components: agent, available: false },
     { name: "SecondaryNetwork", stage: "Alpha", components: agent, available: false },
+    { name: "TopologyAwareHints", stage: "GA", components: agent, available: false },
+    { name: "ServiceTrafficDistribution", stage: "GA", components: agent, available: false },
+    { name: "PreferSameTrafficDistribution", stage: "Alpha", components: agent, available: false },
+    { name: "CleanupStaleUDPSvcConntrack", stage: "Beta", components: agent, available: false },
+    { name: "LoadBalancerModeDSR", stage: "Alpha", components: agent, available: false },
+    { name: "ServiceExternalIP", stage: "Beta", components: both, available: false },
+    { name: "TrafficControl", stage: "Alpha", components: agent, available: false },
+    { name: "Multicluster", stage: "Alpha", components: both, available: false },
+    { name: "IPsecCertAuth", stage: "Alpha", components: both, available: false },
+    { name: "ExternalNode", stage: "Alpha", components: both, available: false },
+    { name: "SupportBundleCollection", stage: "Alpha", components: both, available: false },
+    { name: "L7NetworkPolicy", stage: "Alpha", components: both, available: false },
+    { name: "L7FlowExporter", stage: "Alpha", components: agent, available: false },
+    { name: "AdminNetworkPolicy", stage: "Alpha", components: controller, available: false },
+    { name: "ClusterNetworkPolicy", stage: "Alpha", components: controller, available: false },
+    { name: "EgressTrafficShaping", stage: "Alpha", components: agent, available: false },
+    { name: "EgressSeparateSubnet", stage: "Beta", components: agent, available: false },
+    { name: "NodeNetworkPolicy", stage: "Alpha", components: agent, available: false },
+    { name: "BGPPolicy", stage: "Alpha", components: agent, available: false },
+    { name: "NodeLatencyMonitor", stage: "Alpha", components: agent, available: false },
+    { name: "PacketCapture", stage: "Alpha", components: agent, available: false },
+    { name: "NFTablesHostNetworkMode", stage: "Alpha", components: agent, available: false },
+    { name: "AntreaNodeConfig", stage: "Beta", components: agent, available: false },
 ] as const satisfies readonly GateSpec[];
 
 export type FeatureGateName = (typeof gateSpecs)[number]["name"];

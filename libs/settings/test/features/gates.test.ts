@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig } from "../../src/agent/load.ts";
 import { loadControllerConfig } from "../../src/controller/load.ts";
 import { readGates } from "../../src/features/gates.ts";
-import { type GateSpec } from "../../src/features/specs.ts";
+import { gateSpecs, type GateSpec } from "../../src/features/specs.ts";
 import { findingsOf } from "../tables.ts";
 
 type Name = "Young" | "Grown" | "Old" | "Planned";
@@ -50,33 +50,48 @@ describe("the rules of gates", () => {
     });
 });
 
+/** The gates that a values file of today's Antrea may name. */
+const ofAntrea = (
+    "AntreaProxy EndpointSlice TopologyAwareHints ServiceTrafficDistribution PreferSameTrafficDistribution " +
+    "CleanupStaleUDPSvcConntrack LoadBalancerModeDSR AntreaPolicy Traceflow FlowExporter NetworkPolicyStats NodePortLocal " +
+    "Egress NodeIPAM AntreaIPAM Multicast SecondaryNetwork ServiceExternalIP TrafficControl Multicluster IPsecCertAuth " +
+    "ExternalNode SupportBundleCollection L7NetworkPolicy AdminNetworkPolicy ClusterNetworkPolicy EgressTrafficShaping " +
+    "EgressSeparateSubnet NodeNetworkPolicy BGPPolicy NodeLatencyMonitor PacketCapture NFTablesHostNetworkMode " +
+    "AntreaNodeConfig"
+).split(" ");
+
 describe("the gates of this version", () => {
     it("are listed by component", () => {
         const { gates } = loadControllerConfig("featureGates:\n  # nothing\n");
-        expect(gates.list("controller")).toEqual([
-            { component: "controller", name: "AntreaIPAM", status: "Disabled", stage: "Alpha" },
-            { component: "controller", name: "AntreaPolicy", status: "NotAvailable", stage: "Beta" },
-            { component: "controller", name: "Egress", status: "NotAvailable", stage: "Alpha" },
-            { component: "controller", name: "NetworkPolicyStats", status: "NotAvailable", stage: "Beta" },
-            { component: "controller", name: "NodeIPAM", status: "Enabled", stage: "Beta" },
-            { component: "controller", name: "Traceflow", status: "NotAvailable", stage: "Beta" },
+        const told = (component: "agent" | "controller"): readonly string[] =>
+            gates.list(component).map(({ name, status, stage }) => `${name} ${stage} ${status}`);
+        expect(told("controller").filter((line) => !line.endsWith("NotAvailable"))).toEqual([
+            "AntreaIPAM Alpha Disabled",
+            "NodeIPAM Beta Enabled",
         ]);
-        expect(gates.list("agent").map(({ name, stage }) => `${name} ${stage}`)).toEqual([
-            "AntreaIPAM Alpha",
-            "AntreaPolicy Beta",
-            "AntreaProxy Beta",
-            "Egress Alpha",
-            "EndpointSlice Alpha",
-            "FlowExporter Alpha",
-            "Multicast Alpha",
-            "NetworkPolicyStats Beta",
-            "NodePortLocal Beta",
-            "SecondaryNetwork Alpha",
-            "Traceflow Beta",
-        ]);
-        expect(loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller")[4]?.status).toBe(
-            "Disabled",
+        expect(told("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual(["AntreaIPAM Alpha Disabled"]);
+        expect(told("controller")).toContain("Traceflow Beta NotAvailable");
+        expect(told("agent")).toContain("AntreaProxy Beta NotAvailable");
+        const off = loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller");
+        expect(off.find(({ name }) => name === "NodeIPAM")?.status).toBe("Disabled");
+    });
+
+    it("are those of Antrea's guide and of later versions, each accepted when it is off", () => {
+        const all = gateSpecs.map(({ name }) => name);
+        expect(all).toEqual(expect.arrayContaining(ofAntrea));
+        const featureGates = Object.fromEntries(all.map((name) => [name, false]));
+        expect(loadAgentConfig(JSON.stringify({ featureGates })).config.featureGates).toEqual(featureGates);
+        expect(loadControllerConfig(JSON.stringify({ featureGates })).config.featureGates).toEqual(featureGates);
+    });
+
+    it("say which of a stage stay off when all of it is switched on", () => {
+        const [warning = "", ...others] = loadAgentConfig("featureGates: {AllBeta: true, Traceflow: false}").warnings;
+        expect(others).toEqual([]);
+        expect(warning).toMatch(
+            /^featureGates\.AllBeta leaves off what is not available in this version: AntreaProxy, AntreaPolicy, /,
         );
+        expect(warning).not.toMatch(/Traceflow|AntreaIPAM|Multicast/);
+        expect(loadAgentConfig("featureGates: {AllBeta: false}").warnings).toEqual([]);
     });
 
     it("stop the start when they are wrong, together with other findings, in the order of the file", () => {

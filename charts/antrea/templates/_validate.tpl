@@ -1,0 +1,145 @@
+{{- /*
+Whatever agent or controller would refuse at their start is refused here, before anything is changed. The rules of the
+settings files come from libs/settings (_settings.tpl); what is only in the chart is below. All that is wrong is named at
+once, one line each.
+*/ -}}
+{{- define "antrea.validate" -}}
+{{- $wrong := printf "%s%s%s" (include "antrea.settings" .) (include "antrea.nodeIPAM" .) (include "antrea.chartRules" .) | trim }}
+{{- if $wrong }}
+{{- fail (printf "these values cannot be used:\n%s" $wrong) }}
+{{- end }}
+{{- end }}
+
+{{- /* One line: the value, as it was given, and the rule that it breaks. */ -}}
+{{- define "antrea.wrong" -}}
+{{ printf "%s: %s: %s\n" .key (toJson .value) .rule }}
+{{- end }}
+
+{{- define "antrea.text" -}}
+{{- $text := toString .value }}
+{{- if or (not (regexMatch .match $text)) (and .except (regexMatch .except $text)) }}
+{{- include "antrea.wrong" . }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.words" -}}
+{{- if not (has (toString .value) .words) }}
+{{- include "antrea.wrong" . }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.number" -}}
+{{- $number := .value | int64 }}
+{{- $fits := false }}
+{{- range .ranges }}
+{{- if and (ge $number (index . 0 | int64)) (le $number (index . 1 | int64)) }}{{ $fits = true }}{{ end }}
+{{- end }}
+{{- if not $fits }}
+{{- include "antrea.wrong" . }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.duration" -}}
+{{- $text := toString .value }}
+{{- $units := dict "ns" 0.000001 "us" 0.001 "µs" 0.001 "ms" 1.0 "s" 1000.0 "m" 60000.0 "h" 3600000.0 }}
+{{- $ms := 0.0 }}
+{{- range regexFindAll "[0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h)" $text -1 }}
+{{- $unit := regexFind "[a-zµ]+$" . }}
+{{- $ms = addf $ms (mulf (trimSuffix $unit . | float64) (get $units $unit)) }}
+{{- end }}
+{{- if or (not (regexMatch "^(0|([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+)$" $text)) (lt $ms (float64 .min)) (gt $ms (float64 .max)) }}
+{{- include "antrea.wrong" . }}
+{{- end }}
+{{- end }}
+
+{{- /* Each member of a list. */ -}}
+{{- define "antrea.list" -}}
+{{- $rule := . }}
+{{- range $index, $member := .value }}
+{{- include $rule.test (merge (dict "key" (printf "%s[%d]" $rule.key $index) "value" $member) $rule) }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.gates" -}}
+{{- $known := concat .available .unavailable }}
+{{- $unavailable := .unavailable }}
+{{- range $name, $on := .gates }}
+{{- $wrong := dict "key" (printf "featureGates.%s" $name) "value" $on }}
+{{- if has $name (list "AllAlpha" "AllBeta") }}
+{{- else if not (has $name $known) }}
+{{- $meant := "" }}
+{{- range $known }}{{ if eq (lower .) (lower $name) }}{{ $meant = . }}{{ end }}{{ end }}
+{{- $hint := ternary (printf "did you mean %s?" $meant) "docs/feature-gates.md lists those there are" (ne $meant "") }}
+{{- include "antrea.wrong" (set $wrong "rule" (printf "unknown feature gate; %s" $hint)) }}
+{{- else if and $on (has $name $unavailable) }}
+{{- include "antrea.wrong" (set $wrong "rule" "not available in this version; remove it or set it to false") }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether a gate is on, as the programs read featureGates: "true", else nothing. Of the gates, the name and its stage. */ -}}
+{{- define "antrea.gateOn" -}}
+{{- $gates := index . 0 }}
+{{- $name := index . 1 }}
+{{- $stage := index . 2 }}
+{{- $all := printf "All%s" $stage }}
+{{- if hasKey $gates $name }}{{ ternary "true" "" (get $gates $name) }}
+{{- else if hasKey $gates $all }}{{ ternary "true" "" (get $gates $all) }}
+{{- else if eq $stage "Beta" }}true{{ end }}
+{{- end }}
+
+{{- /* The rules of NodeIPAM that look into its ranges. */ -}}
+{{- define "antrea.nodeIPAM" -}}
+{{- $cidrs := .Values.nodeIPAM.clusterCIDRs }}
+{{- $on := and .Values.nodeIPAM.enable (include "antrea.gateOn" (list .Values.featureGates "NodeIPAM" "Beta")) }}
+{{- $families := dict }}
+{{- range $cidrs }}
+{{- $family := ternary "6" "4" (contains ":" .) }}
+{{- if not (regexMatch "/[0-9]{1,3}$" .) }}
+{{- else if hasKey $families $family }}{{ $_ := set $families "twice" true }}
+{{- else }}{{ $_ := set $families $family (regexFind "[0-9]+$" . | int) }}{{ end }}
+{{- end }}
+{{- if hasKey $families "twice" }}
+{{- include "antrea.wrong" (dict "key" "nodeIPAM.clusterCIDRs" "value" $cidrs "rule" "must have at most one IPv4 and one IPv6 CIDR") }}
+{{- end }}
+{{- range $family, $key := dict "4" "nodeCIDRMaskSizeIPv4" "6" "nodeCIDRMaskSizeIPv6" }}
+{{- if and $on (hasKey $families $family) }}
+{{- $cluster := get $families $family }}
+{{- $mask := get $.Values.nodeIPAM $key | int }}
+{{- $wrong := dict "key" (printf "nodeIPAM.%s" $key) "value" $mask }}
+{{- if lt $mask $cluster }}
+{{- include "antrea.wrong" (set $wrong "rule" (printf "must be at least %d, the length of the cluster CIDR" $cluster)) }}
+{{- else if and (eq $family "6") (gt $mask (add $cluster 16 | int)) }}
+{{- include "antrea.wrong" (set $wrong "rule" (printf "must be at most %d, 16 more than the length of the cluster CIDR" (add $cluster 16))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* What only the chart can know: how many programs there are, and their command lines. */ -}}
+{{- define "antrea.chartRules" -}}
+{{- if and .Values.nodeIPAM.enable (eq (int .Values.controller.replicas) 0) }}
+{{- include "antrea.wrong" (dict "key" "controller.replicas" "value" 0 "rule" "must be at least 1 with nodeIPAM.enable: antrea-controller gives Nodes their podCIDRs") }}
+{{- end }}
+{{- if include "antrea.ipamEnabled" . }}
+{{- if eq (int .Values.controller.replicas) 0 }}
+{{- include "antrea.wrong" (dict "key" "controller.replicas" "value" 0 "rule" "must be at least 1 with featureGates.AntreaIPAM: antrea-controller keeps account of IPPools") }}
+{{- end }}
+{{- if eq (int .Values.webhook.replicas) 0 }}
+{{- include "antrea.wrong" (dict "key" "webhook.replicas" "value" 0 "rule" "must be at least 1 with featureGates.AntreaIPAM: no IPPool could be written without the webhook") }}
+{{- end }}
+{{- end }}
+{{- $ofFile := dict "own" (list "config") "rule" "the known arguments are --config=FILE and --v=N, with N from 0 to 999" }}
+{{- include "antrea.arguments" (merge (dict "key" "agent.antreaAgent.extraArgs" "value" .Values.agent.antreaAgent.extraArgs) $ofFile) }}
+{{- include "antrea.arguments" (merge (dict "key" "controller.antreaController.extraArgs" "value" .Values.controller.antreaController.extraArgs) $ofFile) }}
+{{- include "antrea.arguments" (dict "key" "webhook.antreaWebhook.extraArgs" "value" .Values.webhook.antreaWebhook.extraArgs "own" (list "kube-apiserver" "kubeconfig" "port") "rule" "the known arguments are --kube-apiserver=ADDRESS, --kubeconfig=FILE, --port=PORT and --v=N, with N from 0 to 999") }}
+{{- end }}
+
+{{- /* The arguments that a program understands, each by itself. */ -}}
+{{- define "antrea.arguments" -}}
+{{- $rule := . }}
+{{- $match := printf "^--((%s)=.+|v=[0-9]{1,3})$" (join "|" .own) }}
+{{- range $index, $argument := .value }}
+{{- include "antrea.text" (dict "key" (printf "%s[%d]" $rule.key $index) "value" $argument "rule" $rule.rule "match" $match "except" "") }}
+{{- end }}
+{{- end }}

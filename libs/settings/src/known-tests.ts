@@ -1,0 +1,31 @@
+import { type z } from "zod";
+import { agentSchema } from "./agent/schema.ts";
+import { controllerSchema } from "./controller/schema.ts";
+import { type Component } from "./features/specs.ts";
+import { unwrap } from "./known-keys.ts";
+import { type ToldTest, valueTests } from "./value-tests.ts";
+
+/** The test of one value of a settings file. */
+export interface KeyTest extends ToldTest {
+    /** A list whose members are tested. */
+    readonly isList: boolean;
+}
+
+const schemas: Readonly<Record<Component, z.ZodType>> = { agent: agentSchema, controller: controllerSchema };
+
+/** The test of a dotted key, undefined when any value of its type is taken. Throws TypeError for a key that is not there. */
+export function testOf(component: Component, key: string): KeyTest | undefined {
+    const leaf = key
+        .split(".")
+        .reduce<z.ZodType | undefined>((level, step) => membersOf(level)?.[step], schemas[component]);
+    if (leaf === undefined) throw new TypeError(`antrea-${component}.conf has no key ${key}`);
+    const inner = unwrap(leaf);
+    const element = (inner as Partial<z.ZodArray<z.ZodType>>).element;
+    const told = valueTests.of(element ?? inner);
+    return told && { ...told, isList: element !== undefined };
+}
+
+function membersOf(schema: z.ZodType | undefined): Readonly<Record<string, z.ZodType>> | undefined {
+    if (schema === undefined) return undefined;
+    return (unwrap(schema) as Partial<z.ZodObject<Readonly<Record<string, z.ZodType>>>>).shape;
+}

@@ -1,0 +1,81 @@
+import { type Family } from "@antrea/ip";
+import { type z } from "zod";
+
+// What values may be, as data: for those who cannot run the code that reads them, such as the templates of the chart.
+// Patterns are of RE2 and of JavaScript alike, and stand for the whole text.
+
+/** What a value must be. */
+export type ValueTest =
+    /** Text that `match` describes, and `except` does not. */
+    | { readonly kind: "text"; readonly match: string; readonly except?: string }
+    /** A duration as Go writes it, both limits included; Infinity for no upper limit. */
+    | { readonly kind: "duration"; readonly minMs: number; readonly maxMs: number }
+    /** A whole number within one of the ranges, both ends included. */
+    | { readonly kind: "number"; readonly ranges: readonly (readonly [min: number, max: number])[] }
+    | { readonly kind: "words"; readonly words: readonly string[]; readonly anyCase: boolean };
+
+/** A test and the sentence that says it. */
+export interface ToldTest {
+    readonly rule: string;
+    readonly test: ValueTest;
+}
+
+const kept = new WeakMap<z.ZodType, ToldTest>();
+
+export const valueTests = {
+    /** Remembers the test of a leaf of a schema, and gives the leaf back. */
+    keep<T extends z.ZodType>(leaf: T, rule: string, test: ValueTest): T {
+        kept.set(leaf, { rule, test });
+        return leaf;
+    },
+    of: (leaf: z.ZodType): ToldTest | undefined => kept.get(leaf),
+};
+
+export function wordsTest(words: readonly string[], anyCase: boolean): ValueTest {
+    return { kind: "words", words, anyCase };
+}
+
+export function durationTest(minMs: number, maxMs: number): ValueTest {
+    return { kind: "duration", minMs, maxMs };
+}
+
+/** The same test, or the empty text. */
+export function orEmpty(test: ValueTest): ValueTest {
+    if (test.kind !== "text") return test;
+    return { ...test, match: `^$|${test.match}` };
+}
+
+const byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const v4 = `(${byte}[.]){3}${byte}`;
+const h = "[0-9a-fA-F]{1,4}";
+const groups = (count: number): string => (count === 0 ? ":" : `(${h}:){${count}}`);
+const upTo = (count: number): string => (count === 0 ? ":" : `((:${h}){1,${count}}|:)`);
+const v6 = [
+    `(${h}:){7}${h}`,
+    `(${h}:){6}${v4}`,
+    // with "::" after so many groups
+    ...Array.from({ length: 8 }, (_, left) => `${groups(left)}${upTo(7 - left)}`),
+    ...Array.from({ length: 6 }, (_, left) => `${groups(left)}:(${h}:){0,${5 - left}}${v4}`),
+].join("|");
+/** IPv4-mapped addresses, which would give one address two texts. */
+const mapped = `^[0:]*:[fF]{4}:(${h}:${h}|[0-9.]+)(/|$)|^(0{1,4}:){5}[fF]{4}::`;
+
+export function cidrTest(family: Family | undefined): ValueTest {
+    const of4 = `(${v4})/(3[0-2]|[12]?[0-9])`;
+    const of6 = `(${v6})/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
+    const match = family === undefined ? `^(${of4}|${of6})$` : `^(${family === 4 ? of4 : of6})$`;
+    return { kind: "text", match, ...(family !== 4 && { except: mapped }) };
+}
+
+const label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?";
+/** A label that is no number, so that the name is no address. */
+const word = "([0-9]*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?|[0-9]+-[A-Za-z0-9-]*[A-Za-z0-9])";
+const portNumber =
+    "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|0{0,4}[1-9]|0{0,3}[1-9][0-9]|0{0,2}[1-9][0-9]{2}|0?[1-9][0-9]{3})";
+
+/** The address of a server: host, host:port or URL. */
+export const serverTest: ValueTest = {
+    kind: "text",
+    match: `^(https?://)?(${v6}|(\\[(${v6})\\]|${v4}|(${label}[.])*${word}([.]${label})*)(:${portNumber})?)/?$`,
+    except: "[A-Za-z0-9-]{64}|[A-Za-z0-9.-]{254}",
+};

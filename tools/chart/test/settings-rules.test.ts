@@ -1,0 +1,270 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { gateSpecs, loadAgentConfig, loadControllerConfig, SettingsError, type Finding } from "@antrea/settings";
+import { parse } from "yaml";
+import { mappedValues, type MappedValue } from "../settings-keys.ts";
+import { chart, run } from "./render.ts";
+
+type Tree = Readonly<Record<string, unknown>>;
+
+const folder = mkdtempSync(join(tmpdir(), "settings-rules-"));
+const defaults = parse(readFileSync(new URL("values.yaml", chart), "utf8")) as Tree;
+const mapped = mappedValues();
+
+function at(tree: unknown, path: string): unknown {
+    return path.split(".").reduce<unknown>((level, step) => (level as Tree | undefined)?.[step], tree);
+}
+
+function put(tree: Tree, path: string, value: unknown): Tree {
+    const [step = "", ...rest] = path.split(".");
+    const inner = rest.length === 0 ? value : put((tree[step] ?? {}) as Tree, rest.join("."), value);
+    return { ...tree, [step]: inner };
+}
+
+/** Values of the chart by dotted path; "featureGates" stands for the whole map. */
+type Values = Readonly<Record<string, unknown>>;
+
+interface Refusal {
+    readonly path: string;
+    readonly value: unknown;
+    readonly rule: string;
+}
+
+/** What agent and controller would refuse at their start, of the files that these values make. */
+function refusals(values: Values): readonly Refusal[] {
+    const found = (["agent", "controller"] as const).flatMap((component) => {
+        const own = mapped.filter((one) => one.component === component);
+        const given = (path: string): unknown => (path in values ? values[path] : at(defaults, path));
+        const file = own.reduce<Tree>((tree, { key, path }) => put(tree, key, given(path)), {});
+        const load = component === "agent" ? loadAgentConfig : loadControllerConfig;
+        return findingsOf(() => load(JSON.stringify(file))).map(({ key, rule }) => {
+            const path = pathOf(own, key);
+            return { path, value: given(path), rule: inValues(rule) };
+        });
+    });
+    return [...new Map(found.map((one) => [`${one.path}: ${one.rule}`, one])).values()];
+}
+
+function findingsOf(load: () => unknown): readonly Finding[] {
+    try {
+        load();
+        return [];
+    } catch (error) {
+        expect(error).toBeInstanceOf(SettingsError);
+        return ((error as SettingsError).details as { readonly findings: readonly Finding[] }).findings;
+    }
+}
+
+function pathOf(own: readonly MappedValue[], key: string): string {
+    const [name = "", index = ""] = key.split(/(?=\[)/);
+    return (own.find((one) => one.key === name)?.path ?? name) + index;
+}
+
+function inValues(rule: string): string {
+    return rule
+        .replace("differ from ovsBridge", "differ from ovs.bridgeName")
+        .replace("enableNodeIPAM is", "enable is");
+}
+
+/** What helm says against them, one line each. */
+async function helmSays(values: Values): Promise<readonly string[]> {
+    const file = join(folder, "values.json");
+    const tree = Object.entries(values).reduce<Tree>((all, [path, value]) => put(all, path, value), {});
+    writeFileSync(file, JSON.stringify(tree));
+    const args = ["template", "antrea", chart.pathname, "--kube-version", "1.33.0", "-f", file];
+    try {
+        await run("helm", args, { maxBuffer: 16 << 20 });
+        return [];
+    } catch (error) {
+        const { stderr } = error as { readonly stderr: string };
+        const [, list] = stderr.split("these values cannot be used:\n");
+        if (list === undefined) return [stderr];
+        return list.split("\n").filter((line) => line !== "" && !line.startsWith("Use --debug"));
+    }
+}
+
+/** Helm refuses exactly what the programs would refuse, and names value and rule. */
+async function expectSame(values: Values): Promise<number> {
+    const expected = refusals(values);
+    const lines = await helmSays(values);
+    const unsaid = expected.filter(
+        ({ path, rule }) => !lines.some((line) => line.startsWith(`${path}: `) && line.endsWith(`: ${rule}`)),
+    );
+    expect({ values, unsaid, lines: lines.length }).toEqual({ values, unsaid: [], lines: expected.length });
+    for (const { path, value } of expected) {
+        if (value !== undefined) expect(lines.join("\n")).toContain(`${path}: ${JSON.stringify(value)}: `);
+    }
+    return expected.length;
+}
+
+const schema = JSON.parse(readFileSync(new URL("values.schema.json", chart), "utf8")) as unknown;
+function schemaOf(path: string): Tree {
+    return at(schema, `properties.${path.replaceAll(".", ".properties.")}`) as Tree;
+}
+const ofType = (type: string): readonly string[] =>
+    [...new Set(mapped.map(({ path }) => path))].filter((path) => schemaOf(path)["type"] === type);
+const texts = ofType("string").filter((path) => schemaOf(path)["enum"] === undefined);
+const lists = ofType("array");
+const numbers = ofType("integer");
+
+/** Each value of a kind has this value at once. */
+const everywhere = (paths: readonly string[], value: unknown): Values =>
+    Object.fromEntries(paths.map((path) => [path, value]));
+
+describe("the chart refuses what agent or controller would refuse", () => {
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    it("knows all values that go into their files", () => {
+        expect([texts.length, lists.length, numbers.length]).toEqual([12, 2, 6]);
+    });
+
+    it.each(
+        [
+            [
+                "",
+                "eth0",
+                "toolongnameforaninterface",
+                "a/b",
+                ".",
+                "10.0.0.1",
+                "10.244.0.0",
+                "10.244.0.0/16",
+                "10.0.0.0/33",
+            ],
+            [
+                "fd00::/64",
+                "fd00::/129",
+                "::ffff:10.0.0.0/104",
+                "fd00::1",
+                "http://foo bar",
+                "https://10.0.0.1:6443",
+                "host:0",
+            ],
+            ["0s", "0", "30", "1s", "999ms", "1.5s", "10m", "10m1s", "1h30m", "0.2h", "soon", "99999999999h"],
+            [
+                "FOO",
+                "TLS_AES_128_GCM_SHA256",
+                "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384",
+                "TLS_AES_128_GCM_SHA256,",
+            ],
+        ].flat(),
+    )("of texts: %j", async (text) => {
+        // two interfaces of one name would be wrong for that alone
+        const [bridge, others] = [true, false].map((is) => texts.filter((path) => (path === "ovs.bridgeName") === is));
+        const found = [
+            await expectSame(everywhere(bridge ?? [], text)),
+            await expectSame(everywhere(others ?? [], text)),
+        ];
+        expect(Math.max(...found)).toBeGreaterThan(0);
+    });
+
+    it.each([
+        [["10.0.0.0/16"]],
+        [["10.0.0.0"]],
+        [["10.0.0.0/16", "fd00::/56"]],
+        [["10.0.0.0/16", "10.1.0.0/16"]],
+        [["10.0.0.0/16", "fd00::", "foo"]],
+    ])("of lists: %j", async (list) => {
+        await expectSame(everywhere(lists, list));
+    });
+
+    it.each([[["10.0.0.0/25"]], [["fd00::/47"]], [["10.0.0.0/16", "fd00::/65"]], [["10.0.0.0/16", "fd00::/48"]], [[]]])(
+        "of NodeIPAM with ranges %j, with its gate and without",
+        async (ranges) => {
+            const values = { "nodeIPAM.enable": true, "nodeIPAM.clusterCIDRs": ranges };
+            await expectSame(values);
+            await expectSame({ ...values, featureGates: { NodeIPAM: false } });
+            await expectSame({ ...values, featureGates: { AllBeta: false } });
+            await expectSame({ ...values, featureGates: { AllBeta: false, NodeIPAM: true } });
+        },
+    );
+
+    it.each([-1, 0, 1, 15, 17, 31, 100, 575, 576, 65_535, 65_536])("of numbers: %j", async (number) => {
+        // JSON Schema says it of some, which keeps helm from the others
+        const [schemaSays, own] = [numbers, numbers].map((paths, which) =>
+            paths.filter((path) => {
+                const { minimum, maximum } = schemaOf(path) as { readonly minimum: number; readonly maximum: number };
+                return (number < minimum || number > maximum) === (which === 0);
+            }),
+        ) as [string[], string[]];
+        expect(refusals(everywhere(schemaSays, number))).toHaveLength(schemaSays.length);
+        if (schemaSays.length > 0) {
+            const said = (await helmSays(everywhere(schemaSays, number))).join("\n");
+            for (const path of schemaSays) expect(said).toContain(`'/${path.replaceAll(".", "/")}'`);
+        }
+        await expectSame(everywhere(own, number));
+    });
+
+    const modes = ["encap", "noEncap", "hybrid", "networkPolicyOnly"];
+    const gates = [{}, { AntreaIPAM: true }, { AllAlpha: true }, { AllAlpha: true, AntreaIPAM: false }];
+    it.each(modes)(
+        "of values that do not fit each other, with %s",
+        async (trafficEncapMode) => {
+            for (const noSNAT of [true, false])
+                for (const enableBridgingMode of [true, false])
+                    for (const featureGates of gates) {
+                        await expectSame({ trafficEncapMode, noSNAT, enableBridgingMode, featureGates });
+                    }
+        },
+        60_000,
+    );
+
+    it.each([
+        [{ hostGateway: "br-int" }],
+        [{ tunnelType: "gre", tunnelPort: 1 }],
+        [{ tunnelType: "gre" }],
+        [{ tunnelType: "vxlan", tunnelPort: 1 }],
+    ])("of values that do not fit each other: %j", async (values) => {
+        await expectSame(values);
+    });
+
+    it("of feature gates: what is not available may be off, and what is not known may not be there", async () => {
+        const all = (value: boolean): Tree => Object.fromEntries(gateSpecs.map(({ name }) => [name, value]));
+        expect(await expectSame({ featureGates: all(false) })).toBe(0);
+        expect(await expectSame({ featureGates: { AllAlpha: true, AllBeta: true } })).toBe(0);
+        const refused = await helmSays({ featureGates: all(true) });
+        expect([...refused].sort()).toEqual(
+            gateSpecs
+                .filter(({ available }) => !available)
+                .map(
+                    ({ name }) =>
+                        `featureGates.${name}: true: not available in this version; remove it or set it to false`,
+                )
+                .sort(),
+        );
+        expect(refusals({ featureGates: all(true) })).toHaveLength(refused.length);
+        expect(await helmSays({ featureGates: { Nonsense: false, antreaIPAM: true } })).toEqual([
+            "featureGates.Nonsense: false: unknown feature gate; docs/feature-gates.md lists those there are",
+            "featureGates.antreaIPAM: true: unknown feature gate; did you mean AntreaIPAM?",
+        ]);
+        expect(refusals({ featureGates: { Nonsense: false, antreaIPAM: true } })).toHaveLength(2);
+    });
+
+    it.each([
+        ["agent.antreaAgent.extraArgs", ["--v=4", "--log_dir=/var/log/antrea"], "[1]: "],
+        ["controller.antreaController.extraArgs", ["--logtostderr"], "[0]: "],
+        ["webhook.antreaWebhook.extraArgs", ["--port=1", "--config=x"], "[1]: "],
+        ["agent.antreaAgent.extraArgs", ["--v=high"], "[0]: "],
+    ])("of arguments: %s %j", async (path, list, where) => {
+        const lines = await helmSays({ [path]: list });
+        expect(lines).toHaveLength(1);
+        expect(lines[0]).toContain(path + where);
+    });
+
+    it.each<[Values, readonly string[]]>([
+        [{ "controller.replicas": 0 }, []],
+        [
+            { "controller.replicas": 0, "nodeIPAM.enable": true, "nodeIPAM.clusterCIDRs": ["10.0.0.0/16"] },
+            ["controller"],
+        ],
+        [
+            { "controller.replicas": 0, "webhook.replicas": 0, featureGates: { AntreaIPAM: true } },
+            ["controller", "webhook"],
+        ],
+    ])("of programs that are needed: %j", async (values, names) => {
+        const lines = await helmSays(values);
+        expect(lines.map((line) => line.split(": ")[0])).toEqual(names.map((name) => `${name}.replicas`));
+    });
+});

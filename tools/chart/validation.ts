@@ -1,0 +1,152 @@
+import { gateSpecs } from "@antrea/settings";
+import { declaredRules, testOf, type Condition, type KeyTest, type ValueTest } from "@antrea/settings/rules";
+import { mappedValues, type MappedValue } from "./settings-keys.ts";
+
+// Writes the rules of the settings as Helm templates: what agent or controller would refuse at their start is refused by
+// helm, before anything is changed, in the same words.
+
+const values = mappedValues().filter(({ key }) => key !== "featureGates");
+
+/** templates/_settings.tpl: `antrea.settings` gives one line for each value that the settings refuse. */
+export function settingsTemplate(): string {
+    const lines = [...gates(), ...unique(values.flatMap(valueCheck)), ...crossRules()];
+    return [
+        "{{- /* Generated from libs/settings by make generate. */ -}}",
+        '{{- define "antrea.settings" -}}',
+        ...lines,
+        "{{- end }}",
+        "",
+        "{{- /* What a switch of a whole stage leaves off, for the notes. */ -}}",
+        ...(["Alpha", "Beta"] as const).flatMap((stage) => [
+            `{{- define "antrea.leftOff.All${stage}" -}}`,
+            gateSpecs
+                .filter((spec) => !spec.available && spec.stage === stage)
+                .map(({ name }) => name)
+                .join(", "),
+            "{{- end }}",
+        ]),
+        "",
+    ].join("\n");
+}
+
+/** What of a value's rule JSON Schema can say, for the type that values.yaml gives it. */
+export function schemaOf(path: string): Readonly<Record<string, unknown>> {
+    const mapped = values.find((one) => one.path === path);
+    const told = mapped && testOf(mapped.component, mapped.key);
+    if (told === undefined || told.isList) return {};
+    const { test } = told;
+    if (test.kind === "number") {
+        const ends = test.ranges.flat();
+        return { minimum: Math.min(...ends), maximum: Math.max(...ends) };
+    }
+    return test.kind === "words" ? { enum: test.words } : {};
+}
+
+function unique(lines: readonly string[]): readonly string[] {
+    return [...new Set(lines)];
+}
+
+function gates(): readonly string[] {
+    const names = (want: (spec: (typeof gateSpecs)[number]) => boolean): string =>
+        `(list ${gateSpecs
+            .filter(want)
+            .map(({ name }) => quoted(name))
+            .join(" ")})`;
+    const available = names(({ available }) => available);
+    const unavailable = names(({ available }) => !available);
+    return [
+        `{{- include "antrea.gates" (dict "gates" .Values.featureGates "available" ${available} "unavailable" ${unavailable}) }}`,
+    ];
+}
+
+function valueCheck({ component, key, path }: MappedValue): readonly string[] {
+    const told = testOf(component, key);
+    if (told === undefined) return [];
+    const name = told.isList ? "antrea.list" : `antrea.${told.test.kind}`;
+    const given = `"key" ${quoted(path)} "value" .Values.${path} "rule" ${quoted(inValues(told.rule))}`;
+    return [`{{- include ${quoted(name)} (dict ${given} ${argumentsOf(told)}) }}`];
+}
+
+function argumentsOf({ isList, test }: KeyTest): string {
+    const kind = isList ? `"test" ${quoted(`antrea.${test.kind}`)} ` : "";
+    return kind + testArguments(test);
+}
+
+function testArguments(test: ValueTest): string {
+    switch (test.kind) {
+        case "text":
+            return `"match" ${raw(test.match)} "except" ${raw(test.except ?? "")}`;
+        case "duration":
+            return `"min" ${test.minMs} "max" ${Number.isFinite(test.maxMs) ? test.maxMs : Number.MAX_SAFE_INTEGER}`;
+        case "number":
+            return `"ranges" (list ${test.ranges.map(([min, max]) => `(list ${min} ${max})`).join(" ")})`;
+        case "words":
+            return `"words" (list ${test.words.map(quoted).join(" ")})`;
+    }
+}
+
+/** The rules whose keys are all values of the chart; of the others it writes the defaults, which break none. */
+function crossRules(): readonly string[] {
+    return (["agent", "controller"] as const).flatMap((component) => {
+        const own = values.filter((one) => one.component === component);
+        return declaredRules(component).flatMap(({ key, rule, wrongWhen }) => {
+            const expression = expressionOf(wrongWhen, own);
+            if (expression === undefined) return [];
+            const path = own.find((one) => one.key === key)?.path ?? key;
+            const value = path.startsWith("featureGates.")
+                ? `(get .Values.featureGates ${quoted(path.slice(13))})`
+                : `.Values.${path}`;
+            const finding = `(dict "key" ${quoted(path)} "value" ${value} "rule" ${quoted(inValues(rule))})`;
+            return [`{{- if ${expression} }}{{ include "antrea.wrong" ${finding} }}{{ end }}`];
+        });
+    });
+}
+
+function expressionOf(condition: Condition, own: readonly MappedValue[]): string | undefined {
+    const value = (key: string): string | undefined => {
+        const path = own.find((one) => one.key === key)?.path;
+        return path && `.Values.${path}`;
+    };
+    if ("is" in condition) {
+        const at = value(condition.is[0]);
+        return at && `(eq (toString ${at}) ${quoted(String(condition.is[1]))})`;
+    }
+    if ("same" in condition) {
+        const [one, other] = condition.same.map(value);
+        return one && other && `(eq ${one} ${other})`;
+    }
+    if ("empty" in condition) {
+        const at = value(condition.empty);
+        return at && `(empty ${at})`;
+    }
+    if ("gate" in condition) {
+        const stage = gateSpecs.find(({ name }) => name === condition.gate)?.stage ?? "";
+        return `(include "antrea.gateOn" (list .Values.featureGates ${quoted(condition.gate)} ${quoted(stage)}))`;
+    }
+    if ("not" in condition) {
+        const inner = expressionOf(condition.not, own);
+        return inner && `(not ${inner})`;
+    }
+    const all = condition.all.map((one) => expressionOf(one, own));
+    return all.includes(undefined) ? undefined : `(and ${all.join(" ")})`;
+}
+
+/** A rule in the words of the chart, where a value is called otherwise than the key. */
+function inValues(rule: string): string {
+    return values
+        .filter(({ key, path, component }) => key !== path && `${component}.${key}` !== path)
+        .reduce(
+            (text, { key, path }) => text.replaceAll(new RegExp(`\\b${key.replaceAll(".", "[.]")}\\b`, "g"), path),
+            rule,
+        );
+}
+
+function quoted(text: string): string {
+    return JSON.stringify(text);
+}
+
+/** A text of Go without escapes, as patterns need. */
+function raw(text: string): string {
+    if (text.includes("`") || text.includes("}}")) throw new TypeError(`cannot stand in a template: ${text}`);
+    return `\`${text}\``;
+}
