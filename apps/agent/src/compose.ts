@@ -26,6 +26,7 @@ import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapat
 import { readEnvironment } from "./environment.ts";
 import { EarlierFlows, FlowTable } from "./flow-table/index.ts";
 import { HostGuard } from "./host-guard/index.ts";
+import { addFirewallJob } from "./host-wiring.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { LockGuard } from "./lock-guard.ts";
@@ -146,6 +147,7 @@ export function compose(context: MainContext): Lifecycle {
             const ovs = addOvsJobs(base, built);
             addWaysJobs(base, { ...built, node, ovs, forgetEarlier });
             addNodeJobs(base, node, lookAtNode);
+            addFirewallJob(base, node, () => built.transport.underlay);
             addBridgingJobs(base, built, ovs);
             addPoolJobs(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());

@@ -1,45 +1,21 @@
-import { spawn } from "node:child_process";
 import { AntreaError } from "@antrea/errors";
+import { ProgramError, runProgram } from "./run-program.ts";
 
 export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
 
 /** Applies rulesets with nft(8) in one transaction each; output is the text that nft printed. */
 export type RunNft = (args: readonly string[], input: string) => Promise<string>;
 
-const nftTimeoutMs = 10_000;
-
 /** Runs the nft(8) program. */
-export const runNft: RunNft = (args, input) =>
-    new Promise((resolve, reject) => {
-        const child = spawn("nft", args, { timeout: nftTimeoutMs, stdio: ["pipe", "pipe", "pipe"] });
-        let output = "";
-        let errors = "";
-        child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-        child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-        child.on("error", (cause) => {
-            reject(
-                new NftError(
-                    "NFT_MISSING",
-                    "environment",
-                    "the program nft cannot be run; install nftables on the image",
-                    { cause },
-                ),
-            );
-        });
-        child.on("close", (code, signal) => {
-            if (code === 0) resolve(output);
-            else
-                reject(
-                    new NftError(
-                        "NFT_FAILED",
-                        "environment",
-                        `nft ${args.join(" ")} ended with ${code ?? signal}: ${errors.trim()}`,
-                    ),
-                );
-        });
-        child.stdin.on("error", () => undefined);
-        child.stdin.end(input);
-    });
+export const runNft: RunNft = async (args, input) => {
+    try {
+        return await runProgram("nft", args, input);
+    } catch (cause) {
+        if (!(cause instanceof ProgramError)) throw cause;
+        const code = cause.code === "PROGRAM_MISSING" ? "NFT_MISSING" : "NFT_FAILED";
+        throw new NftError(code, "environment", cause.message, { cause });
+    }
+};
 
 /** One nftables table of ours (nft(8)). Rules of others, whatever they are made with, stay alone. */
 export class NftTable {

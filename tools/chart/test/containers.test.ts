@@ -151,7 +151,13 @@ describe("what containers may do", () => {
         ]);
         expect(Object.fromEntries(written)).toEqual({
             "install-cni": ["/opt/cni/bin"],
-            "antrea-agent": ["/etc/cni/net.d", "/var/lib/antrea", "/var/run/antrea", "/var/run/netns"],
+            "antrea-agent": [
+                "/etc/cni/net.d",
+                "/run/xtables.lock",
+                "/var/lib/antrea",
+                "/var/run/antrea",
+                "/var/run/netns",
+            ],
             "antrea-ovs": ["/var/lib/antrea", "/var/run/antrea"],
         });
     });

@@ -1,0 +1,171 @@
+import { readFileSync } from "node:fs";
+import { messageOf } from "@antrea/errors";
+import type { Family } from "@antrea/ip";
+import type { Logger } from "@antrea/runtime";
+import type { RunProgram } from "../run-program.ts";
+import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
+
+export interface HostFirewallComponents {
+    readonly run: RunProgram;
+    readonly logger: Logger;
+    /** The tables of this family that iptables-legacy has in the kernel. Default: those of this network namespace. */
+    readonly legacyTables?: (family: Family) => readonly string[];
+}
+
+type Backend = "nft" | "legacy";
+
+/** What iptables(8) says of one chain, in its own words. */
+interface Chain {
+    readonly name: AcceptRule["chain"];
+    /** `-A FORWARD …` and so on, ours and those of others. */
+    readonly rules: readonly string[];
+    /** Somebody else has a rule there, or a policy that does not accept. */
+    readonly isUsed: boolean;
+}
+
+const chainNames = ["FORWARD", "INPUT"] as const;
+const lockSeconds = "5";
+
+/**
+ * Keeps accept rules in the chains FORWARD and INPUT of the Node. Where these drop what nobody accepted (Docker, ufw,
+ * firewalld), Pods would reach no Service, no other network, and no Pod of another Node. An accept in a table of ours
+ * would not do: a packet must pass all tables.
+ *
+ * A Node may use iptables by nftables or by the older "legacy" interface, and packets pass the chains of both. So the
+ * rules go where somebody uses the chains, and to nftables when nobody does so far.
+ */
+export class HostFirewall {
+    readonly #components: Required<HostFirewallComponents>;
+    /** By family: what was logged last, so that a problem is logged once. */
+    readonly #problems = new Map<Family, string>();
+
+    constructor(components: HostFirewallComponents) {
+        this.#components = { legacyTables: legacyTablesHere, ...components };
+    }
+
+    /** Puts the rules that are missing first in their chains, and removes those of ours that are not wanted any more. */
+    async ensure(input: FirewallInput): Promise<void> {
+        const wanted = acceptRules(input);
+        for (const family of [4, 6] as const) {
+            const rules = input.families.includes(family) ? wanted : [];
+            try {
+                await this.#ensureFamily(family, rules);
+                this.#problems.delete(family);
+            } catch (error) {
+                // Without ip6tables the rules of IPv4 are still worth having.
+                if (rules.length > 0) this.#warn(family, messageOf(error));
+            }
+        }
+    }
+
+    async #ensureFamily(family: Family, wanted: readonly AcceptRule[]): Promise<void> {
+        const { run, legacyTables, logger } = this.#components;
+        const backends: readonly Backend[] = legacyTables(family).includes("filter") ? ["nft", "legacy"] : ["nft"];
+        const found: { readonly program: string; readonly chains: readonly Chain[] }[] = [];
+        for (const backend of backends) {
+            const program = programOf(family, backend);
+            found.push({ program, chains: await readChains(run, program) });
+        }
+        const used = found.filter(({ chains }) => chains.some(({ isUsed }) => isUsed));
+        for (const { program, chains } of used.length === 0 ? found.slice(0, 1) : used) {
+            const changed = await this.#ensureChains(program, chains, wanted);
+            if (changed.length > 0) logger.info("rules of the Node's firewall set", { program, rules: changed });
+        }
+    }
+
+    /** Gives the comments of the rules that it made or removed. */
+    async #ensureChains(program: string, chains: readonly Chain[], wanted: readonly AcceptRule[]): Promise<string[]> {
+        const { run } = this.#components;
+        const changed: string[] = [];
+        for (const { name, rules } of chains) {
+            const missing = new Set(wanted.filter(({ chain }) => chain === name));
+            for (const words of rules.map(wordsOf)) {
+                const comment = commentOf(words);
+                if (comment === undefined) continue;
+                const rule = [...missing].find((one) => one.comment === comment && words.at(-1) === "ACCEPT");
+                // A second one with the same comment, too, is not wanted.
+                if (rule !== undefined) missing.delete(rule);
+                else changed.push(await deleteRule(run, program, words));
+            }
+            for (const { match, comment } of missing) {
+                const target = ["-m", "comment", "--comment", comment, "-j", "ACCEPT"];
+                await run(program, ["-w", lockSeconds, "-I", name, "1", ...match, ...target]);
+                changed.push(comment);
+            }
+        }
+        return changed;
+    }
+
+    #warn(family: Family, reason: string): void {
+        if (this.#problems.get(family) === reason) return;
+        this.#problems.set(family, reason);
+        this.#components.logger.warn(
+            "the Node's firewall cannot be changed; where its chain FORWARD drops by policy, Pods reach nothing through this Node",
+            { family: `IPv${family}`, reason },
+        );
+    }
+}
+
+/** Removes all rules of ours, of both families and backends. Gives what was removed. */
+export async function removeFirewallRules({
+    run,
+    legacyTables = legacyTablesHere,
+}: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
+    const removed: string[] = [];
+    for (const family of [4, 6] as const) {
+        const backends: readonly Backend[] = legacyTables(family).includes("filter") ? ["nft", "legacy"] : ["nft"];
+        for (const program of backends.map((backend) => programOf(family, backend))) {
+            for (const { name, rules } of await readChains(run, program)) {
+                for (const words of rules.map(wordsOf)) {
+                    if (commentOf(words) === undefined) continue;
+                    removed.push(`${program} ${name} "${await deleteRule(run, program, words)}"`);
+                }
+            }
+        }
+    }
+    return removed;
+}
+
+function programOf(family: Family, backend: Backend): string {
+    return `${family === 4 ? "iptables" : "ip6tables"}-${backend}`;
+}
+
+/** Without iptables-legacy asking for it: that alone would make the kernel load its tables. */
+function legacyTablesHere(family: Family): readonly string[] {
+    try {
+        return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");
+    } catch {
+        // the kernel does not have them
+        return [];
+    }
+}
+
+async function readChains(run: RunProgram, program: string): Promise<readonly Chain[]> {
+    const chains: Chain[] = [];
+    for (const name of chainNames) {
+        const lines = (await run(program, ["-w", lockSeconds, "-S", name])).split("\n");
+        const rules = lines.filter((line) => line.startsWith(`-A ${name} `));
+        const accepts = lines.includes(`-P ${name} ACCEPT`);
+        const others = rules.filter((rule) => commentOf(wordsOf(rule)) === undefined);
+        chains.push({ name, rules, isUsed: !accepts || others.length > 0 });
+    }
+    return chains;
+}
+
+/** Deletes the rule of one line of `iptables -S`. Gives its comment. */
+async function deleteRule(run: RunProgram, program: string, [, ...rest]: readonly string[]): Promise<string> {
+    await run(program, ["-w", lockSeconds, "-D", ...rest]);
+    return commentOf(rest) ?? "";
+}
+
+/** The words of a line that iptables(8) prints for a shell; the only quotes are double ones around comments. */
+function wordsOf(line: string): readonly string[] {
+    return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+}
+
+/** The comment of a rule of ours; undefined of one of others. */
+function commentOf(words: readonly string[]): string | undefined {
+    const at = words.indexOf("--comment");
+    const comment = at === -1 ? undefined : words[at + 1];
+    return comment?.startsWith(commentPrefix) === true ? comment : undefined;
+}

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { execFileSync } from "node:child_process";
+
+import { HostFirewall, removeFirewallRules } from "../../src/host-firewall/index.ts";
+import { runProgram } from "../../src/run-program.ts";
+import { eventually } from "../support/eventually.ts";
+import { silentLogger } from "../support/logger.ts";
+import { OwnNamespace, TestNetns } from "../support/namespace.ts";
+
+const input = { gatewayName: "antrea-gw0", families: [4, 6], tunnel: { type: "geneve", port: 0 } } as const;
+const ways = [
+    ["IPv4", "iptables", "10.2.0.2"],
+    ["IPv6", "ip6tables", "fd00:2::2"],
+] as const;
+
+let node: OwnNamespace;
+let pod: TestNetns;
+let outside: TestNetns;
+
+function ip(...args: readonly string[]): void {
+    execFileSync("ip", args);
+}
+
+/** A Node that routes between its gateway, here a link to one Pod, and a network outside. */
+beforeEach(() => {
+    node = OwnNamespace.enter();
+    [pod, outside] = [new TestNetns("pod"), new TestNetns("out")];
+    for (const [at, { name }, link] of [
+        ["1", pod, "antrea-gw0"],
+        ["2", outside, "uplink"],
+    ] as const) {
+        ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name);
+        ip("link", "set", link, "up");
+        ip("addr", "add", `10.${at}.0.1/24`, "dev", link);
+        ip("addr", "add", `fd00:${at}::1/64`, "dev", link, "nodad");
+        ip("-n", name, "link", "set", "eth0", "up");
+        ip("-n", name, "addr", "add", `10.${at}.0.2/24`, "dev", "eth0");
+        ip("-n", name, "addr", "add", `fd00:${at}::2/64`, "dev", "eth0", "nodad");
+        ip("-n", name, "route", "add", "default", "via", `10.${at}.0.1`);
+        ip("-n", name, "route", "add", "default", "via", `fd00:${at}::1`);
+    }
+    execFileSync("sysctl", ["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]);
+});
+
+afterEach(() => {
+    pod[Symbol.dispose]();
+    outside[Symbol.dispose]();
+    node[Symbol.dispose]();
+});
+
+function reaches(address: string): boolean {
+    try {
+        pod.run("ping", "-c", "1", "-W", "1", address);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+const rulesOf = (program: string): string => execFileSync(program, ["-S"], { encoding: "utf8" });
+
+describe.each(["nft", "legacy"] as const)("on a Node with iptables-%s whose chain FORWARD drops", (backend) => {
+    it.each(ways)("Pods have their way by %s, and a rule that somebody removed comes back", async (_, tables, far) => {
+        const program = `${tables}-${backend}`;
+        // IPv6 takes a moment until the links have their own addresses.
+        expect(await eventually(() => reaches(far), Boolean)).toBe(true);
+        for (const chain of ["INPUT", "FORWARD"]) execFileSync(program, ["-P", chain, "DROP"]);
+        execFileSync(program, ["-A", "FORWARD", "-j", "DROP"]);
+        execFileSync(program, ["-A", "INPUT", "-p", tables === "iptables" ? "icmp" : "icmpv6", "-j", "ACCEPT"]);
+        expect(reaches(far)).toBe(false);
+
+        const firewall = new HostFirewall({ run: runProgram, logger: silentLogger });
+        await firewall.ensure(input);
+        expect(reaches(far)).toBe(true);
+        const wanted = rulesOf(program);
+        expect(wanted).toContain(
+            '-A INPUT -p udp -m udp --dport 6081 -m comment --comment "antrea: tunnel udp 6081" -j ACCEPT',
+        );
+        await firewall.ensure(input);
+        expect(rulesOf(program)).toBe(wanted);
+
+        const forward = ["-o", "antrea-gw0", "-m", "comment", "--comment", "antrea: to antrea-gw0", "-j", "ACCEPT"];
+        execFileSync(program, ["-D", "FORWARD", ...forward]);
+        expect(reaches(far)).toBe(false);
+        await firewall.ensure(input);
+        expect(reaches(far)).toBe(true);
+        expect(rulesOf(program).split("\n").toSorted()).toEqual(wanted.split("\n").toSorted());
+
+        const removed = await removeFirewallRules({ run: runProgram });
+        expect(removed).toContain(`${program} FORWARD "antrea: to antrea-gw0"`);
+        expect(rulesOf(program)).not.toContain("antrea");
+        expect(rulesOf(program)).toContain("-A FORWARD -j DROP");
+        expect(await removeFirewallRules({ run: runProgram })).toEqual([]);
+    });
+});
+
+it("a Node that uses only iptables-legacy gets no tables of nftables", async () => {
+    execFileSync("iptables-legacy", ["-P", "FORWARD", "DROP"]);
+    await new HostFirewall({ run: runProgram, logger: silentLogger }).ensure({ ...input, families: [4] });
+    expect(rulesOf("iptables-legacy")).toContain("antrea: from antrea-gw0");
+    expect(execFileSync("nft", ["list", "tables"], { encoding: "utf8" })).not.toContain("filter");
+});
+
+it("a rule of the tunnel goes when the mode or the port is another", async () => {
+    const firewall = new HostFirewall({ run: runProgram, logger: silentLogger });
+    await firewall.ensure({ ...input, tunnel: { type: "gre", port: 0 } });
+    expect(rulesOf("iptables-nft")).toContain('"antrea: tunnel gre" -j ACCEPT');
+    await firewall.ensure({ ...input, tunnel: { type: "vxlan", port: 9999 } });
+    expect(rulesOf("iptables-nft")).not.toContain("tunnel gre");
+    expect(rulesOf("iptables-nft")).toContain("--dport 9999");
+    await firewall.ensure({ ...input, tunnel: undefined });
+    expect(rulesOf("iptables-nft")).not.toContain("INPUT -");
+    expect(rulesOf("iptables-nft")).toContain("antrea: from antrea-gw0");
+});

@@ -1,0 +1,58 @@
+import { expect, it } from "@jest/globals";
+import { HostFirewall } from "../../src/host-firewall/index.ts";
+import { ProgramError, type RunProgram } from "../../src/run-program.ts";
+import { silentLogger } from "../support/logger.ts";
+
+const input = { gatewayName: "antrea-gw0", families: [4, 6], tunnel: undefined } as const;
+const accepts = "-P FORWARD ACCEPT\n";
+
+function logged(): { readonly warnings: string[]; readonly logger: typeof silentLogger } {
+    const warnings: string[] = [];
+    return {
+        warnings,
+        logger: { ...silentLogger, warn: (_, fields) => void warnings.push(JSON.stringify(fields)) },
+    };
+}
+
+it("without ip6tables the rules of IPv4 are set, and the problem is logged once", async () => {
+    const calls: string[] = [];
+    const run: RunProgram = async (program, args) => {
+        if (program.startsWith("ip6")) throw new ProgramError("PROGRAM_MISSING", "environment", `no ${program}`);
+        calls.push(`${program} ${args.join(" ")}`);
+        return accepts;
+    };
+    const { warnings, logger } = logged();
+    const firewall = new HostFirewall({ run, logger, legacyTables: () => [] });
+    await firewall.ensure(input);
+    await firewall.ensure(input);
+    expect(calls.filter((call) => call.includes("-I FORWARD 1 -i antrea-gw0"))).not.toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining("no ip6tables-nft")]);
+});
+
+it("a Node without IPv6 Pods needs no ip6tables", async () => {
+    const run: RunProgram = async (program) => {
+        if (program.startsWith("ip6")) throw new ProgramError("PROGRAM_MISSING", "environment", `no ${program}`);
+        return accepts;
+    };
+    const { warnings, logger } = logged();
+    await new HostFirewall({ run, logger, legacyTables: () => [] }).ensure({ ...input, families: [4] });
+    expect(warnings).toEqual([]);
+});
+
+it("what is as it must be takes one look at each chain and no change", async () => {
+    const calls: string[] = [];
+    const run: RunProgram = async (program, args) => {
+        calls.push(args.join(" "));
+        const [, , , chain] = args;
+        if (chain === "INPUT" || program.startsWith("ip6")) return "-P INPUT ACCEPT\n";
+        return `-P FORWARD DROP
+-A FORWARD -m comment --comment "antrea-looking rule of somebody" -j DROP
+-A FORWARD -o antrea-gw0 -m comment --comment "antrea: to antrea-gw0" -j ACCEPT
+-A FORWARD -i antrea-gw0 -m comment --comment "antrea: from antrea-gw0" -j ACCEPT
+`;
+    };
+    const firewall = new HostFirewall({ run, logger: silentLogger, legacyTables: () => [] });
+    await firewall.ensure({ ...input, families: [4] });
+    expect(calls.filter((call) => !call.startsWith("-w 5 -S"))).toEqual([]);
+    expect(calls.length).toBe(4);
+});
