@@ -4,7 +4,7 @@ import type { Prefix } from "@antrea/ip";
 import { podsOf } from "./cluster.ts";
 import type { Base } from "./compose.ts";
 import { checkTunnelType, refusedTunnelPort } from "./datapath/index.ts";
-import { Gateway } from "./gateway/index.ts";
+import { Gateway, NodeSysctls } from "./gateway/index.ts";
 import type { NodeConfig } from "./node-config/index.ts";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
 import { HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
@@ -24,8 +24,10 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
     const disableTxChecksumOffload = config.disableTXChecksumOffload || base.datapath.mustComputeChecksums;
     const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
     const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
+    const { stateFolder, bootId, nodeName } = environment;
+    const sysctls = new NodeSysctls({ logger: logger.child("gateway") }, { folder: stateFolder, bootId });
     const gateway = new Gateway(
-        { ports: bridge, netlink, logger: logger.child("gateway") },
+        { ports: bridge, netlink, sysctls, logger: logger.child("gateway") },
         {
             name: config.hostGateway,
             ofPort: OfPort.gateway,
@@ -50,7 +52,6 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
         (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
         (ip) => base.ipPools?.isClaimed(ip) ?? false,
     );
-    const { bootId, nodeName } = environment;
     const bridged = base.bridging !== undefined;
     const hostRoutes = new HostRoutes({ netlink }, { gatewayName: config.hostGateway, bridged });
     const podNetwork = new PodNetwork(

@@ -3,7 +3,7 @@ import { prefixOf, type Family, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
 
 /** Marks the routes (rtm_protocol): a number that no routing daemon has. */
-const routeProtocol = 180;
+export const serviceRouteProtocol = 180;
 /** What the host takes for the MAC address of the virtual sources; the flows look at nothing but the IP address. */
 const mac = "0a:59:ff:ff:ff:fd";
 
@@ -33,7 +33,7 @@ export class ServiceWay {
         await this.#netlink.batch((batch) => {
             for (const ip of serviceSources(families)) {
                 batch.replaceNeighbour({ index, ip, mac, state: NeighbourState.PERMANENT });
-                batch.replaceRoute({ dst: prefixOf(ip), dev: index, protocol: routeProtocol });
+                batch.replaceRoute({ dst: prefixOf(ip), dev: index, protocol: serviceRouteProtocol });
             }
         });
     }
@@ -46,7 +46,7 @@ export class ServiceWay {
         await this.#netlink.batch((batch) => {
             for (const ip of serviceSources([4, 6])) {
                 batch.deleteNeighbour({ index, ip });
-                batch.deleteRoute({ dst: prefixOf(ip), dev: index, protocol: routeProtocol });
+                batch.deleteRoute({ dst: prefixOf(ip), dev: index, protocol: serviceRouteProtocol });
             }
         });
     }

@@ -2,6 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { getSysctl, setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
+import type { NodeSysctls } from "./node-sysctls.ts";
 
 /** The ports of the bridge, as the gateway needs them. */
 export interface GatewayPorts {
@@ -47,16 +48,24 @@ export class Gateway {
     readonly #ports: GatewayPorts;
     readonly #netlink: Netlink;
     readonly #logger: Logger;
+    readonly #sysctls: Pick<NodeSysctls, "set">;
     readonly #options: GatewayOptions;
     #mac: Uint8Array | undefined;
 
     constructor(
-        components: { readonly ports: GatewayPorts; readonly netlink: Netlink; readonly logger: Logger },
+        components: {
+            readonly ports: GatewayPorts;
+            readonly netlink: Netlink;
+            readonly logger: Logger;
+            /** Sets sysctls of the whole Node. */
+            readonly sysctls: Pick<NodeSysctls, "set">;
+        },
         options: GatewayOptions,
     ) {
         this.#ports = components.ports;
         this.#netlink = components.netlink;
         this.#logger = components.logger;
+        this.#sysctls = components.sysctls;
         this.#options = options;
     }
 
@@ -90,15 +99,15 @@ export class Gateway {
         const { name, podPrefixes, gatewayIps } = this.#options;
         const mtu = this.#options.mtu();
         const link = await this.#link(signal);
-        setSysctl(undefined, "net/ipv4/ip_forward", "1");
+        this.#sysctls.set("net/ipv4/ip_forward", "1");
         // The spoof guard takes ARP from the gateway only with its own address as sender.
         setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
         setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
         if (podPrefixes.some((prefix) => prefix.family === 6)) {
             // A forwarding host ignores router advertisements unless told otherwise: the Node may live by one.
             const acceptRa = `net/ipv6/conf/${this.#options.transportName}/accept_ra`;
-            if (getSysctl(undefined, acceptRa) === "1") setSysctl(undefined, acceptRa, "2");
-            setSysctl(undefined, "net/ipv6/conf/all/forwarding", "1");
+            if (getSysctl(undefined, acceptRa) === "1") this.#sysctls.set(acceptRa, "2");
+            this.#sysctls.set("net/ipv6/conf/all/forwarding", "1");
             setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
         }
         if (this.#options.disableTxChecksumOffload) setTxChecksumOffload(name, false);

@@ -1,1 +1,2 @@
 export { Gateway, GatewayError, type GatewayOptions, type GatewayPorts } from "./gateway.ts";
+export { NodeSysctls, type NodeSysctlsOptions } from "./node-sysctls.ts";

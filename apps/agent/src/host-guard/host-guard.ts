@@ -11,7 +11,8 @@ export interface HostGuardOptions {
     readonly linkGroup: number;
 }
 
-const tableName = "antrea-guard";
+/** Of the table in each of the families inet and arp. */
+export const tableName = "antrea-guard";
 
 /**
  * Keeps what Pods send away from the Node's own stack. The userspace datapath of OVS reads copies of the frames: the

@@ -1,5 +1,5 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
-export { HostRoutes } from "./host-routes.ts";
+export { HostRoutes, podRouteProtocol } from "./host-routes.ts";
 export { podLinkGroup, type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
 export { flowOwner } from "./parts.ts";
@@ -16,4 +16,4 @@ export {
 } from "./types.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
 export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions } from "./reconciler.ts";
-export { isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";
+export { containerOfAlias, isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";

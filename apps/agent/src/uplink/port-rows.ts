@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { messageOf } from "@antrea/errors";
 import {
@@ -48,6 +49,7 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
 
 /** Takes them out of the file of a database that nobody serves, with ovsdb-tool(1), which minds the file's lock. */
 export async function removeFromFile(file: string): Promise<readonly string[]> {
+    if (!existsSync(file)) return [];
     const wanted = types.map((type) =>
         select("Port", [["external_ids", "includes", map({ "antrea-type": type })]], ["_uuid", "name"]),
     );

@@ -11,7 +11,7 @@ import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createCniBackend } from "../../src/cni-backend.ts";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
 import { FlowTable } from "../../src/flow-table/index.ts";
-import { Gateway } from "../../src/gateway/index.ts";
+import { Gateway, NodeSysctls } from "../../src/gateway/index.ts";
 import { gatewayIpOf } from "../../src/node-config/index.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
 import {
@@ -139,7 +139,12 @@ export class TestAgent {
         this.bridge = new OvsBridge({ database: this.database }, { bridge: node.bridge, datapathType: "netdev" });
         this.flowTable = new FlowTable({ link: this.openflow, logger });
         this.gateway = new Gateway(
-            { ports: this.bridge, netlink, logger },
+            {
+                ports: this.bridge,
+                netlink,
+                logger,
+                sysctls: new NodeSysctls({ logger }, { folder: node.ovs.runDir, bootId }),
+            },
             {
                 name: node.gateway,
                 ofPort: gatewayOfPort,

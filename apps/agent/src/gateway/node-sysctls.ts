@@ -1,0 +1,93 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { messageOf } from "@antrea/errors";
+import { getSysctl, isNetlinkError, setSysctl } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+
+export interface NodeSysctlsOptions {
+    /** A folder of the Node that outlives the process. */
+    readonly folder: string;
+    /** What was before a boot says nothing of the time after it. */
+    readonly bootId: string;
+}
+
+interface Change {
+    readonly before: string;
+    readonly after: string;
+}
+
+const fileName = "sysctls.json";
+
+/** Sysctls of the whole Node that the agent changes, and what they were, so that a clean-up can set them back. */
+export class NodeSysctls {
+    readonly #logger: Logger;
+    readonly #path: string;
+    readonly #bootId: string;
+
+    constructor(components: { readonly logger: Logger }, { folder, bootId }: NodeSysctlsOptions) {
+        this.#logger = components.logger;
+        this.#path = join(folder, fileName);
+        this.#bootId = bootId;
+    }
+
+    /** Sets it unless it is so. `key` is its path below /proc/sys. Throws NetlinkError as setSysctl does. */
+    set(key: string, value: string): void {
+        const before = getSysctl(undefined, key);
+        if (before === value) return;
+        this.#remember(key, { before, after: value });
+        setSysctl(undefined, key, value);
+        this.#logger.info("sysctl of the Node set", { sysctl: key, value, before });
+    }
+
+    /** Sets back those that are still as the agent set them. Gives their keys; of another boot there are none. */
+    restore(): readonly string[] {
+        return [...this.#read()].flatMap(([key, { before, after }]) => {
+            try {
+                if (getSysctl(undefined, key) !== after) return [];
+                setSysctl(undefined, key, before);
+                return [key];
+            } catch (error) {
+                // of an interface that is gone
+                if (isNetlinkError(error, "ENOENT")) return [];
+                throw error;
+            }
+        });
+    }
+
+    #remember(key: string, change: Change): void {
+        const changes = this.#read();
+        // The first value is the Node's own, whatever was in between.
+        changes.set(key, { before: changes.get(key)?.before ?? change.before, after: change.after });
+        const text = JSON.stringify({ bootId: this.#bootId, changes: Object.fromEntries(changes) });
+        try {
+            mkdirSync(dirname(this.#path), { recursive: true });
+            writeFileSync(`${this.#path}.new`, text);
+            renameSync(`${this.#path}.new`, this.#path);
+        } catch (error) {
+            this.#logger.warn("what a sysctl was before cannot be kept; a clean-up will not set it back", {
+                sysctl: key,
+                reason: messageOf(error),
+            });
+        }
+    }
+
+    #read(): Map<string, Change> {
+        try {
+            const found: unknown = JSON.parse(readFileSync(this.#path, "utf8"));
+            if (!isRecord(found) || found["bootId"] !== this.#bootId || !isRecord(found["changes"])) return new Map();
+            return new Map(
+                Object.entries(found["changes"]).flatMap(([key, change]) => (isChange(change) ? [[key, change]] : [])),
+            );
+        } catch {
+            return new Map();
+        }
+    }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isChange(value: unknown): value is Change {
+    return isRecord(value) && typeof value["before"] === "string" && typeof value["after"] === "string";
+}
