@@ -1,4 +1,4 @@
-import { blockOf, ipAllocations } from "@antrea/crd";
+import { blockOf, ipAllocations, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
@@ -21,18 +21,27 @@ const maxCandidates = 4_096;
 const maxBlocks = 32;
 const scanLimitMs = 30_000;
 const intervalMs = 10_000;
-/** While the controller says that the pool is full, and would say so if it were not any more. */
-const fullIntervalMs = 60_000;
+/**
+ * While the controller says that the pool is full the interval doubles up to this: it would say so if that changed, but
+ * it may be away.
+ */
+const maxIntervalMs = 60_000;
 
 /** What a list of all claims of a pool showed: the addresses that were free. */
 export class PoolScan {
     readonly startedAt: number;
+    /** What the controller had said by then. */
+    readonly status: IpPoolStatus | undefined;
     /** Some of the blocks that have free addresses. */
     readonly blocks: readonly Prefix[];
     readonly #candidates: IpAddress[];
 
-    constructor(startedAt: number, candidates: readonly IpAddress[]) {
+    constructor(
+        { startedAt, status }: { readonly startedAt: number; readonly status: IpPoolStatus | undefined },
+        candidates: readonly IpAddress[],
+    ) {
         this.startedAt = startedAt;
+        this.status = status;
         // Taken from the end.
         this.#candidates = [...candidates].reverse();
         const blocks = new Map<string, Prefix>();
@@ -55,6 +64,7 @@ export class PoolScanner {
     readonly #components: PoolScanComponents;
     #running: Promise<PoolScan> | undefined;
     #last: PoolScan | undefined;
+    #fullIntervalMs = intervalMs;
 
     constructor(components: PoolScanComponents) {
         this.#components = components;
@@ -68,7 +78,7 @@ export class PoolScanner {
     /** Whether the last scan is too young for another one. */
     isFresh({ status }: Pick<KnownPool, "status">): boolean {
         if (this.#last === undefined) return false;
-        const interval = status?.usage?.free === 0 ? fullIntervalMs : intervalMs;
+        const interval = status?.usage?.free === 0 ? this.#fullIntervalMs : intervalMs;
         return this.#components.clock.monotonic() - this.#last.startedAt < interval;
     }
 
@@ -79,7 +89,14 @@ export class PoolScanner {
         return untilAborted(this.#running, signal);
     }
 
-    async #read({ pool, usable }: KnownPool): Promise<PoolScan> {
+    /** How long the next empty list serves, if this one comes to nothing too. */
+    #nextFullInterval(startedAt: number, isEmpty: boolean): number {
+        const idleMs = startedAt - (this.#last?.startedAt ?? -Infinity);
+        if (!isEmpty || idleMs >= 2 * maxIntervalMs) return intervalMs;
+        return Math.min(2 * this.#fullIntervalMs, maxIntervalMs);
+    }
+
+    async #read({ pool, usable, status }: KnownPool): Promise<PoolScan> {
         const { api, clock, metrics } = this.#components;
         metrics.relist();
         const startedAt = clock.monotonic();
@@ -95,7 +112,8 @@ export class PoolScanner {
             { signal, clock, onRepeat: metrics.retry },
         );
         const free = usable.subtract(RangeSet.ofAddresses(claimed));
-        this.#last = new PoolScan(startedAt, this.#ordered(this.#sample(free)));
+        this.#fullIntervalMs = this.#nextFullInterval(startedAt, free.isEmpty);
+        this.#last = new PoolScan({ startedAt, status }, this.#ordered(this.#sample(free)));
         return this.#last;
     }
 

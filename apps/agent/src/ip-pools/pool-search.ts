@@ -1,4 +1,4 @@
-import { blockOf } from "@antrea/crd";
+import { blockOf, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, IpError, parsePrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { blocksOf, type BlockSet } from "@antrea/ipam";
 import { type Clock } from "@antrea/runtime";
@@ -43,6 +43,7 @@ export class PoolSearch {
     #open: OpenBlock[] = [];
     #usable: RangeSet = RangeSet.empty;
     #blocks: BlockSet = blocksOf(RangeSet.empty);
+    #status: IpPoolStatus | undefined;
     #lastUsed = 0;
 
     constructor(components: PoolSearchComponents, options: { readonly nodeName: string }) {
@@ -68,6 +69,7 @@ export class PoolSearch {
     async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
         this.#lastUsed = this.#components.clock.monotonic();
         this.#adapt(target.usable);
+        this.#heed(target.status);
         if (target.usable.isEmpty) return;
         let openings = 0;
         for (let tries = 0; tries < maxTries; tries += 1) {
@@ -77,8 +79,7 @@ export class PoolSearch {
                 if (!found.view.hasSynced) await found.view.synced(syncLimitMs, signal);
                 continue;
             }
-            // The list of the whole pool knows better than chance where something is left.
-            if (openings === maxOpenings || this.#scanner.isFresh(target) || !this.#openNext(target)) break;
+            if (openings === maxOpenings || !this.#openNext(target)) break;
             openings += 1;
         }
         if (this.#seesAll()) yield* this.#resting();
@@ -89,6 +90,8 @@ export class PoolSearch {
             view?.note(ip);
             yield ip;
         }
+        // What came free after the list was made rests for all who saw it, and nothing else is left.
+        yield* this.#resting();
     }
 
     #pick(): { readonly ip: IpAddress; readonly view: BlockView } | undefined {
@@ -144,13 +147,27 @@ export class PoolSearch {
         this.#open.push({ view: this.#components.blocks.acquire(block), slots });
     }
 
-    /** First what the controller or the last list say has free addresses, then any. */
-    #chooseBlock({ usable, status }: KnownPool): Prefix | undefined {
+    /** What the controller says anew of a block counts more than what was seen of it before. */
+    #heed(status: IpPoolStatus | undefined): void {
+        if (status === this.#status) return;
+        this.#status = status;
+        for (const block of (status?.freeBlocks ?? []).flatMap(readBlock)) this.#full.delete(formatPrefix(block));
+    }
+
+    /**
+     * First what the controller or the last list say has free addresses, then any. While a list of the whole pool is
+     * fresh it knows better than chance where something is left, and only the controller may know better than that.
+     */
+    #chooseBlock(target: KnownPool): Prefix | undefined {
+        const { usable, status } = target;
         const { random } = this.#components;
         const blocks = blocksOf(usable);
         const worthwhile = (block: Prefix): boolean =>
             blocks.has(block) && !this.#isOpen(block) && !this.#isFull(block);
+        const isFresh = this.#scanner.isFresh(target);
+        if (isFresh && status === this.#scanner.last?.status) return undefined;
         const hints = (status?.freeBlocks ?? []).flatMap(readBlock).filter(worthwhile);
+        if (isFresh && hints.length === 0) return undefined;
         const listed = hints.length > 0 ? hints : (this.#scanner.last?.blocks ?? []).filter(worthwhile);
         if (listed.length > 0) return listed[Math.floor(random() * listed.length)];
         const few = blocks.count <= fewBlocks;

@@ -121,7 +121,43 @@ describe("PoolSearch", () => {
         expect(api.requests.slice(before).filter((request) => request.includes("spec.pool"))).toEqual([]);
     });
 
-    it("lists a pool at most once in 10 s, once in 60 s while the controller says that it is full, for all who wait", async () => {
+    it("finds what the controller names after a list that found nothing, at once", async () => {
+        const noneFree: IpPoolStatus = { usage: { total: 1024, used: 1024, reserved: 0, free: 0 }, freeBlocks: [] };
+        const target = pool("10.0.0.0", "10.0.3.255", noneFree);
+        for (const block of ["10.0.0", "10.0.1", "10.0.2", "10.0.3"]) claimRange(block);
+        const one = search();
+        await tried(one, target);
+        await views(3);
+        await clock.advance(11_000);
+        expect(await tried(one, target)).toEqual([]);
+        // Also in a block that was seen to be full a moment ago.
+        for (const block of ["10.0.0", "10.0.1", "10.0.2", "10.0.3"]) {
+            await clock.advance(1_000);
+            const before = relists;
+            api.remove(ipAllocations, `${block}.7`);
+            const status = { usage: { total: 1024, used: 1023, reserved: 0, free: 1 }, freeBlocks: [`${block}.0/24`] };
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            expect(await tried(one, { ...target, status })).toContain(`${block}.7`);
+            expect(relists - before).toBeLessThanOrEqual(1);
+            claim(`${block}.7`);
+        }
+    });
+
+    it("finds what came free while the controller is away: after no longer than the pool was full, and 60 s at most", async () => {
+        const noneFree: IpPoolStatus = { usage: { total: 1024, used: 1024, reserved: 0, free: 0 }, freeBlocks: [] };
+        const target = pool("10.0.0.0", "10.0.5.255", noneFree);
+        for (let block = 0; block < 6; block += 1) claimRange(`10.0.${block}`);
+        const one = search();
+        await clock.advance(100_000);
+        for (let at = 0; at < 3; at += 1) await tried(one, target);
+        await clock.advance(11_000);
+        await tried(one, target);
+        for (let block = 0; block < 6; block += 1) api.remove(ipAllocations, `10.0.${block}.7`);
+        await clock.advance(21_000);
+        expect((await tried(one, target)).length).toBeGreaterThan(0);
+    });
+
+    it("lists a pool at most once in 10 s, less and less often while the controller says that it is full, for all who wait", async () => {
         claimRange("10.0.0");
         const full: IpPoolStatus = { usage: { total: 256, used: 256, reserved: 0, free: 0 } };
         const target = pool("10.0.0.0", "10.0.0.255");
@@ -129,11 +165,16 @@ describe("PoolSearch", () => {
         await Promise.all([1, 2, 3, 4].map(() => tried(one, target)));
         await tried(one, target);
         expect(relists).toBe(1);
-        await clock.advance(10_001);
-        await tried(one, { ...target, status: full });
-        expect(relists).toBe(1);
+        const seconds: number[] = [];
+        for (let second = 1; second <= 200; second += 1) {
+            await clock.advance(1_000);
+            const before = relists;
+            await tried(one, { ...target, status: full });
+            if (relists > before) seconds.push(second);
+        }
+        expect(seconds).toEqual([10, 30, 70, 130, 190]);
         await tried(one, target);
-        expect(relists).toBe(2);
+        expect(relists).toBe(7);
     });
 
     it("keeps at most three views a pool, and shares them between pools", async () => {
