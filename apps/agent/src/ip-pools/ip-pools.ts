@@ -1,6 +1,7 @@
 import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress, type Prefix } from "@antrea/ip";
+import { type Pool } from "@antrea/ipam";
 import { type ApiClient, type EventInput } from "@antrea/kube";
 import { systemClock, type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
 import { PoolAllocator } from "./allocator.ts";
@@ -114,7 +115,11 @@ export class IpPools implements AsyncDisposable {
         const search = (pool: string): PoolSearch => {
             const known = this.#searches.get(pool);
             if (known !== undefined) return known;
-            const made = new PoolSearch({ api, clock, cooldown, metrics, random, blocks: this.#blocks }, { nodeName });
+            const overlapping = (of: Pool): readonly string[] => this.book.overlapping(of);
+            const made = new PoolSearch(
+                { api, clock, cooldown, metrics, random, blocks: this.#blocks, overlapping },
+                { nodeName },
+            );
             this.#searches.set(pool, made);
             return made;
         };

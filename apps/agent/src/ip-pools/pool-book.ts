@@ -127,6 +127,12 @@ export class PoolBook {
         return [...new Set(this.#index.overlapping(prefixRange(prefix)).map(({ value }) => value.name))];
     }
 
+    /** The other IPPools with a range that has an address of this one. */
+    overlapping(pool: Pool): readonly string[] {
+        const found = pool.subnets.flatMap(({ range }) => this.#index.overlapping(range));
+        return [...new Set(found.map(({ value }) => value.name))].filter((name) => name !== pool.name);
+    }
+
     /** Why a pool does not hand an address out, as the end of a sentence; undefined when it does. */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         return this.#currentExclusions().reason(pool, ip);

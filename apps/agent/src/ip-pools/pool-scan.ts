@@ -1,5 +1,6 @@
 import { blockOf, ipAllocations, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { type Pool } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { claimIp } from "./claims.ts";
@@ -12,6 +13,8 @@ export interface PoolScanComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;
     readonly cooldown: Cooldown;
+    /** The names of the other pools that have an address of this one in a range: their claims count here too. */
+    readonly overlapping: (pool: Pool) => readonly string[];
     readonly metrics: Pick<IpamMetrics, "relist" | "retry">;
     readonly random: () => number;
 }
@@ -59,7 +62,7 @@ export class PoolScan {
     }
 }
 
-/** Lists all claims of one pool when choosing by blocks finds nothing: at most once at a time, and not often. */
+/** Lists all claims of one pool, and of those that overlap with it, when choosing by blocks finds nothing: at most once at a time, and not often. */
 export class PoolScanner {
     readonly #components: PoolScanComponents;
     #running: Promise<PoolScan> | undefined;
@@ -97,7 +100,7 @@ export class PoolScanner {
     }
 
     async #read({ pool, usable, status }: KnownPool): Promise<PoolScan> {
-        const { api, clock, metrics } = this.#components;
+        const { api, clock, metrics, overlapping } = this.#components;
         metrics.relist();
         const startedAt = clock.monotonic();
         // Of all who wait for it nobody may stop it for the others.
@@ -105,8 +108,10 @@ export class PoolScanner {
         const claimed = await untilAnswered(
             async () => {
                 const ips: IpAddress[] = [];
-                const query = { fieldSelector: `spec.pool=${pool.name}`, signal };
-                for await (const { items } of api.pages(ipAllocations, query)) ips.push(...items.map(claimIp));
+                for (const name of [pool.name, ...overlapping(pool)]) {
+                    const query = { fieldSelector: `spec.pool=${name}`, signal };
+                    for await (const { items } of api.pages(ipAllocations, query)) ips.push(...items.map(claimIp));
+                }
                 return ips;
             },
             { signal, clock, onRepeat: metrics.retry },

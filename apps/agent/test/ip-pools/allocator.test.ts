@@ -77,6 +77,22 @@ describe("a claim of any free address", () => {
         expect(cluster.api.requests).toEqual([expect.stringMatching(/^create ipallocations 10\.2\./)]);
     });
 
+    it("does not try what a pool that overlaps has claimed, before it says that all are", async () => {
+        cluster.addPool("pool1", { start: "10.2.0.0", end: "10.2.3.255", gateway: "10.2.255.1" });
+        cluster.addPool("pool2", { start: "10.2.0.0", end: "10.2.7.255", gateway: "10.2.255.1" });
+        const pod = { namespace: "n", name: "other", uid: "o" };
+        for (let at = 0; at < 1_024; at += 1) {
+            const ip = parseIp(`10.2.${at >> 8}.${at & 255}`);
+            const holder = { pod, nodeName: "far", containerId: "c", ifName: "eth0" };
+            cluster.api.put(ipAllocations, newClaim(ip, "pool2", holder) as never);
+        }
+        const agent = cluster.agent("a");
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
+        const creates = cluster.api.requests.filter((request) => request.startsWith("create "));
+        expect(creates.length).toBeLessThanOrEqual(16);
+    });
+
     it("takes the pools of a family in their order, and one address of each family", async () => {
         cluster.addPool("pool1", ranged);
         cluster.addPool("pool2", { start: "10.3.0.12", end: "10.3.0.12", gateway: "10.3.0.1", prefixLength: 24 });

@@ -108,6 +108,15 @@ describe("PoolBook", () => {
         expect(book.poolOf(parseIp("10.0.2.9"))).toBeUndefined();
     });
 
+    it("tells which pools overlap with one", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        addPool("pool2", "10.0.0.9", "10.0.1.9");
+        addPool("pool3", "10.0.2.0", "10.0.2.9");
+        await eventually(() => book.poolOf(parseIp("10.0.2.9")) === "pool3");
+        const known = await book.find("pool1", limit);
+        expect(known && book.overlapping(known.pool)).toEqual(["pool2"]);
+    });
+
     it("reads a pool that breaks all rules", async () => {
         api.put(ipPools, { metadata: { name: "bad" }, spec: { ipVersion: 4, ipRanges: [{ start: "x" }] } } as never);
         const known = await book.find("bad", limit);

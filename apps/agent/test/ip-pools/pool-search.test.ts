@@ -31,7 +31,10 @@ afterEach(() => blocks.close());
 
 function search(nodeName = "a"): PoolSearch {
     const metrics = { relist: () => void (relists += 1), retry: () => undefined };
-    return new PoolSearch({ api, clock, cooldown, blocks, metrics, random: Math.random }, { nodeName });
+    return new PoolSearch(
+        { api, clock, cooldown, blocks, metrics, random: Math.random, overlapping: () => [] },
+        { nodeName },
+    );
 }
 
 function pool(start: string, end: string, status?: IpPoolStatus): KnownPool {
