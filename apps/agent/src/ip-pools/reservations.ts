@@ -20,7 +20,7 @@ export interface ReservationsComponents {
 export interface ReservationsOptions {
     /** How long an ADD waits for its reservation. Default 20 s. */
     readonly waitMs?: number | undefined;
-    /** How long the reservations of a pool are watched after the last use. Default 5 min. */
+    /** How long the reservations of a pool are watched after the last use. Default 1 min. */
     readonly idleMs?: number | undefined;
 }
 
@@ -68,7 +68,7 @@ export class Reservations {
     constructor(components: ReservationsComponents, options: ReservationsOptions = {}) {
         this.#components = components;
         this.#waitMs = options.waitMs ?? 20_000;
-        this.#idleMs = options.idleMs ?? 300_000;
+        this.#idleMs = options.idleMs ?? 60_000;
     }
 
     /**

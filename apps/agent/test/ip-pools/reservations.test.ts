@@ -58,6 +58,23 @@ describe("the Pod of an ordinal", () => {
         expect(await agent.claim("web-2", { ...ask, pod, containerId: "c3" })).toEqual(["10.2.0.12"]);
     });
 
+    it("leaves no watch behind a minute after it has started", async () => {
+        reserve("10.2.0.12");
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.12"]);
+        await agent.claim("plain", { pools: ["pool1"] });
+        const watches = (): number => cluster.api.watches(ipAllocations);
+        await eventually(() => watches() === 3);
+        await clock.advance(60_000);
+        await agent.pools.closeIdle();
+        expect(watches()).toBe(3);
+        await clock.advance(1);
+        await agent.pools.closeIdle();
+        // That of the Node's own claims stays.
+        await eventually(() => watches() === 1);
+    });
+
     it("waits for the reservation, of both families", async () => {
         const agent = cluster.agent("a");
         const claim = agent.claim("web-2", both);
@@ -100,7 +117,7 @@ describe("the Pod of an ordinal", () => {
     it("leaves the reservation of one family alone while the other family has none, and is told which", async () => {
         reserve("10.2.0.12");
         const [before] = cluster.claims();
-        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        const agent = cluster.agent("a", { reservationWaitMs: 500 });
         await expect(agent.claim("web-2", both)).rejects.toMatchObject({
             code: "NOT_RESERVED",
             message: expect.stringContaining("no address of IPPool pool6 is reserved yet"),

@@ -62,6 +62,11 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         return [...this.#objects(resource).values()] as T[];
     }
 
+    /** How many watches of a kind are open. */
+    watches({ plural }: Resource<KubeObject>): number {
+        return [...this.#watchers].filter((watcher) => watcher.plural === plural).length;
+    }
+
     /** From here on watches tell nothing, until `releaseEvents`. */
     holdEvents(): void {
         this.#held ??= [];
