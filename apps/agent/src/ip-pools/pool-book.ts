@@ -1,33 +1,15 @@
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
-import {
-    IpError,
-    parseIp,
-    parsePrefix,
-    prefixRange,
-    RangeIndex,
-    rangeOf,
-    type IpAddress,
-    type Prefix,
-    type RangeSet,
-} from "@antrea/ip";
-import { Exclusions, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
+import { parsePrefix, prefixRange, RangeIndex, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
+import { Exclusions, readPool, type Pool } from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
     type ApiClient,
-    type ChangeListener,
     type KubeError,
     type KubeLogger,
-    type Node,
     type ServiceCidr,
 } from "@antrea/kube";
-
-/** The Nodes of the cluster, kept true by somebody else; an Informer of Nodes is one. */
-export interface NodeSource {
-    list(): readonly Node[];
-    onChange(listener: ChangeListener<Node>): Disposable;
-    synced(signal?: AbortSignal): Promise<void>;
-}
+import { NodeAddresses, readable, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 
 export interface PoolBookComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
@@ -56,6 +38,7 @@ export class PoolBook {
     readonly #services: Informer<ServiceCidr>;
     readonly #entries = new Map<string, Entry>();
     readonly #index = new RangeIndex<Pool>();
+    readonly #nodes: NodeAddresses;
     readonly #listeners: Disposable[];
     #exclusions: Exclusions | undefined;
     #ready = false;
@@ -65,12 +48,15 @@ export class PoolBook {
         this.#pools = new Informer(components, { resource: ipPools, transform: slimPool });
         this.#services = new Informer(components, { resource: serviceCidrs });
         const forget = (): void => (this.#exclusions = undefined);
+        this.#nodes = new NodeAddresses({
+            nodes: components.nodes,
+            isInPool: (range) => this.#index.overlapping(range).length > 0,
+            onChange: forget,
+        });
         this.#listeners = [
             this.#pools.onChange((type, name, object) => this.#told(type === "deleted", name, object)),
             this.#services.onChange(forget),
-            components.nodes.onChange((type, _key, node, old) => {
-                if (type !== "updated" || addressesText(node) !== addressesText(old)) forget();
-            }),
+            this.#nodes,
         ];
     }
 
@@ -100,7 +86,7 @@ export class PoolBook {
 
     /** The ranges that Services' addresses are of; undefined while they are not known. */
     get serviceCidrs(): readonly Prefix[] | undefined {
-        return this.#services.hasSynced ? this.#cluster().serviceCidrs : undefined;
+        return this.#services.hasSynced ? this.#serviceCidrs() : undefined;
     }
 
     /** Called when the ranges of Services may have changed. */
@@ -135,11 +121,11 @@ export class PoolBook {
 
     /** Why a pool does not hand an address out, as the end of a sentence; undefined when it does. */
     reason(pool: Pool, ip: IpAddress): string | undefined {
-        return this.#currentExclusions().reason(pool, ip);
+        return this.#exclusionsFor(pool).reason(pool, ip);
     }
 
     #known({ pool, status }: Entry): KnownPool {
-        return { pool, usable: this.#currentExclusions().usable(pool), status };
+        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status };
     }
 
     #told(deleted: boolean, name: string, object: IpPool): void {
@@ -147,8 +133,7 @@ export class PoolBook {
         if (deleted) {
             this.#entries.delete(name);
             this.#index.delete(name);
-            this.#exclusions = undefined;
-            return;
+            return this.#rangesChanged();
         }
         // The controller writes the status often; the spec and all that follows from it stay the same.
         if (before !== undefined && JSON.stringify(before.spec) === JSON.stringify(object.spec)) {
@@ -162,26 +147,30 @@ export class PoolBook {
             entry.pool.subnets.map(({ range }) => range),
             entry.pool,
         );
+        this.#rangesChanged();
+    }
+
+    #rangesChanged(): void {
+        this.#nodes.poolsChanged();
         this.#exclusions = undefined;
     }
 
-    #currentExclusions(): Exclusions {
-        if (this.#exclusions !== undefined) return this.#exclusions;
-        const pools = [...this.#entries.values()].map(({ pool }) => pool);
-        return (this.#exclusions = new Exclusions(this.#cluster(), pools));
+    #exclusionsFor(pool: Pool): Exclusions {
+        const isKnown = this.#entries.get(pool.name)?.pool === pool;
+        // What of Nodes lies in the ranges of a pool that the watch lacks was not picked out.
+        if (!isKnown) return this.#exclude(this.#nodes.all(), [pool]);
+        return (this.#exclusions ??= this.#exclude(this.#nodes.inPools(), []));
     }
 
-    #cluster(): ClusterAddresses {
-        const nodes = this.#components.nodes.list();
-        return {
-            nodeAddresses: nodes.flatMap((node) =>
-                (node.status?.addresses ?? []).flatMap(({ address }) => readable(parseIp, address)),
-            ),
-            podCidrs: nodes.flatMap((node) => podCidrsOf(node).flatMap((text) => readable(parsePrefix, text))),
-            serviceCidrs: this.#services
-                .list()
-                .flatMap(({ spec }) => (spec?.cidrs ?? []).flatMap((text) => readable(parsePrefix, text))),
-        };
+    #exclude(nodes: NodesAddresses, further: readonly Pool[]): Exclusions {
+        const pools = [...[...this.#entries.values()].map(({ pool }) => pool), ...further];
+        return new Exclusions({ ...nodes, serviceCidrs: this.#serviceCidrs() }, pools);
+    }
+
+    #serviceCidrs(): readonly Prefix[] {
+        return this.#services
+            .list()
+            .flatMap(({ spec }) => (spec?.cidrs ?? []).flatMap((text) => readable(parsePrefix, text)));
     }
 }
 
@@ -195,22 +184,4 @@ function slimPool({ metadata, spec, status }: IpPool): IpPool {
     if (status === undefined) return slim;
     const { usage, freeBlocks } = status;
     return { ...slim, status: { ...(usage && { usage }), ...(freeBlocks && { freeBlocks }) } };
-}
-
-function podCidrsOf({ spec }: Node): readonly string[] {
-    return spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR]);
-}
-
-function addressesText(node: Node | undefined): string {
-    return node === undefined ? "" : JSON.stringify([podCidrsOf(node), node.status?.addresses]);
-}
-
-/** Host names and text that is no address keep nothing from being handed out. */
-function readable<T extends IpAddress | Prefix>(read: (text: string) => T, text: string): readonly T[] {
-    try {
-        return [read(text)];
-    } catch (error) {
-        if (error instanceof IpError) return [];
-        throw error;
-    }
 }

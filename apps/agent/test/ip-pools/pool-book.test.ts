@@ -12,6 +12,7 @@ let nodes: Map<string, Node>;
 let listeners: Set<ChangeListener<Node>>;
 let book: PoolBook;
 let stop: AbortController;
+let listed: number;
 
 const limit = AbortSignal.timeout(60_000);
 
@@ -51,10 +52,14 @@ async function usable(name: string): Promise<readonly string[] | undefined> {
 beforeEach(() => {
     api = new FakeApi();
     nodes = new Map();
+    listed = 0;
     listeners = new Set();
     stop = new AbortController();
     const source = {
-        list: () => [...nodes.values()],
+        list: () => {
+            listed += 1;
+            return [...nodes.values()];
+        },
         onChange: (listener: ChangeListener<Node>) => {
             listeners.add(listener);
             return { [Symbol.dispose]: () => void listeners.delete(listener) };
@@ -92,6 +97,35 @@ describe("PoolBook", () => {
         const after = await book.find("pool1", limit);
         expect(after?.usable).toBe(before?.usable);
         expect(after?.pool).toBe(before?.pool);
+    });
+
+    it("reads each Node once, and computes nothing again for one that no pool has an address of", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        for (let node = 0; node < 100; node += 1) addNode(`n${node}`, `192.168.0.${node}`);
+        const before = await book.find("pool1", limit);
+        const lists = listed;
+        addNode("far", "192.168.1.1");
+        addNode("n7", "192.168.1.7");
+        expect((await book.find("pool1", limit))?.usable).toBe(before?.usable);
+        addNode("n8", "10.0.0.5");
+        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.4", "10.0.0.6-10.0.0.9"]);
+        addNode("n8", "192.168.1.8");
+        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+        expect(listed).toBe(lists);
+    });
+
+    it("takes away what lies in a pool that came after the Nodes, also while the watch lacks the pool", async () => {
+        addNode("n", "10.0.0.3");
+        addPool("pool1", "10.1.0.0", "10.1.0.9");
+        await book.find("pool1", limit);
+        api.holdEvents();
+        addPool("pool2", "10.0.0.0", "10.0.0.9", { gateway: "10.0.0.9" });
+        expect(await usable("pool2")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.8"]);
+        const live = await book.find("pool2", limit);
+        expect(live && book.reason(live.pool, parseIp("10.0.0.3"))).toBe("is an address of a Node");
+        api.releaseEvents();
+        await eventually(() => book.poolOf(parseIp("10.0.0.3")) === "pool2");
+        expect(await usable("pool2")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.8"]);
     });
 
     it("asks for a pool that it does not know before it says that there is none", async () => {
