@@ -29,11 +29,12 @@ export class IgnoredAnnotations {
     async look(signal: AbortSignal): Promise<void> {
         const lastAdd = this.#components.lastAdd();
         if (this.#told || lastAdd <= this.#seen) return;
-        this.#seen = lastAdd;
         const { api, events, logger } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
         const candidates = items.filter((pod) => pod.spec?.hostNetwork !== true);
         const pod = candidates.find(isAnnotated) ?? (await this.#inAnnotatedNamespace(candidates, signal));
+        // A look that failed is made again.
+        this.#seen = lastAdd;
         if (pod === undefined) return;
         this.#told = true;
         const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { namespaces, pods, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
+import { KubeError, namespaces, pods, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { IgnoredAnnotations } from "../src/ignored-annotations.ts";
 
@@ -15,14 +15,17 @@ function setUp(podsOfNode: Pod[]) {
     const recorded: EventInput[] = [];
     let lists = 0;
     let adds = 0;
+    const failing = { list: false, find: false };
     const api = {
         list: (resource: unknown) => {
             expect(resource).toBe(pods);
             lists += 1;
+            if (failing.list) return Promise.reject(new KubeError("TIMEOUT", "no answer"));
             return Promise.resolve({ items: podsOfNode, resourceVersion: "1" });
         },
         find: (resource: unknown, { name }: { name: string }) => {
             expect(resource).toBe(namespaces);
+            if (failing.find) return Promise.reject(new KubeError("TIMEOUT", "no answer"));
             const annotations = name === "team" ? { "ipam.antrea.io/ippools": "pool1" } : {};
             return Promise.resolve({ metadata: { name, annotations } });
         },
@@ -31,7 +34,7 @@ function setUp(podsOfNode: Pod[]) {
         { api, events: { record: (event) => void recorded.push(event) }, lastAdd: () => adds, logger: log.logger },
         { nodeName: "worker" },
     );
-    return { ignored, recorded, lists: () => lists, addPod: () => (adds += 1) };
+    return { ignored, recorded, failing, lists: () => lists, addPod: () => (adds += 1) };
 }
 
 it.each([
@@ -63,4 +66,14 @@ it("no warning for others, and no request while no Pod was added", async () => {
     addPod();
     await ignored.look(signal);
     expect(lists()).toBe(2);
+});
+
+it.each(["list", "find"] as const)("looks again when its %s failed", async (request) => {
+    const { ignored, recorded, failing, addPod } = setUp([podIn("team", "b")]);
+    addPod();
+    failing[request] = true;
+    await expect(ignored.look(signal)).rejects.toThrow("no answer");
+    failing[request] = false;
+    await ignored.look(signal);
+    expect(recorded).toMatchObject([{ reason: "IPPoolsIgnored" }]);
 });
