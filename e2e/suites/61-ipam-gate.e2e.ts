@@ -28,18 +28,15 @@ describe("the feature gate AntreaIPAM", () => {
             inPrefix(pod?.ip6 ?? "", v6),
         ]);
 
-    /** An agent that finds annotations that have no effect says so once, in its log and on one Pod. */
-    const warnedOnce = async (): Promise<void> => {
-        const names = ["early", "early-2", "pooled", "late"];
-        const note = await eventually(
-            "the event",
-            async () => {
-                const events = names.map((name) => eventsAbout(namespace.name, "Pod", name, "IPPoolsIgnored"));
-                return (await Promise.all(events)).flat()[0]?.note;
-            },
-            90_000,
-        );
-        expect(note).toContain("featureGates.AntreaIPAM=true");
+    /** The events of annotations that have no effect are on the Pods that run without their pool, and on no others. */
+    const warned = async (): Promise<void> => {
+        const eventsOf = async (name: string): Promise<readonly string[]> =>
+            (await eventsAbout(namespace.name, "Pod", name, "IPPoolsIgnored")).map(({ note }) => note);
+        for (const name of ["early", "early-2", "late"]) {
+            const note = await eventually(`the event on ${name}`, async () => (await eventsOf(name)).at(-1), 20_000);
+            expect(note).toContain("featureGates.AntreaIPAM=true");
+        }
+        expect(await eventsOf("pooled")).toEqual([]);
         const pod = await systemPod("antrea-agent", node);
         const log = await kubectl(["-n", systemNamespace, "logs", pod, "-c", "antrea-agent"]);
         const lines = log.split("\n").filter((line) => line.includes("annotations of IPPools are ignored"));
@@ -88,7 +85,7 @@ describe("the feature gate AntreaIPAM", () => {
         await ping("early", pooled.ip4);
         const [late] = await namespace.start([{ name: "late", node, annotations }]);
         expect(await nodeOf(late)).toEqual([true, true]);
-        await warnedOnce();
+        await warned();
         await namespace.delete("pooled");
 
         await setIpam(true);

@@ -45,13 +45,15 @@ import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-brid
 import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, podLinkGroup, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
-import { claimProblem, poolWiring } from "./pool-wiring.ts";
+import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
 import { Readiness } from "./readiness.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
+/** Without a new Pod a look costs nothing. */
+const ignoredLookMs = 1_000;
 const claimsSoonMs = 3_000;
 const eventDelayMs = 500;
 const bridgedSyncLimitMs = 1_000;
@@ -471,19 +473,19 @@ async function guardSubnets(
     }
 }
 
-/** Keeps claims of IPPools in step with what is wired; while pools are off, says once that annotations have no effect. */
+/** Keeps claims of IPPools in step with what is wired; while pools are off, says where annotations have no effect. */
 function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const { ipPools, jobs, netlink, events, kube, environment, logger } = base;
     if (ipPools === undefined) {
-        const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
         const ignored = new IgnoredAnnotations(
             {
                 ...{ api: kube.api, events, logger: logger.child("ip-pools") },
-                lastAdd: () => Math.max(0, ...added().filter(Number.isFinite)),
+                interfaces: () => subnetInterfaces(podNetwork),
             },
             { nodeName: environment.nodeName },
         );
-        jobs.every("ignored-annotations", resyncMs, (limit) => ignored.look(limit));
+        const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
+        jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
         return;
     }
     const wiring = poolWiring(podNetwork, netlink);

@@ -1,5 +1,6 @@
 import { formatIp } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
+import type { SubnetInterface } from "./ignored-annotations.ts";
 import type { IpPools, WiredInterface, Wiring } from "./ip-pools/index.ts";
 import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
 
@@ -37,6 +38,17 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
             if (known !== undefined && network.isCutOff(known)) await network.reconnect(known);
         },
     };
+}
+
+/** Interfaces with addresses of the Node's subnets. */
+export function subnetInterfaces(network: Pick<PodNetwork, "interfaces">): readonly SubnetInterface[] {
+    return network
+        .interfaces()
+        .filter(({ record, addedAt }) => !isPoolRecord(record) && Number.isFinite(addedAt))
+        .map(({ record: { containerId, ifName, podNamespace, podName, podUid }, addedAt }) => ({
+            ...{ key: `${containerId} ${ifName}`, podNamespace, podName, podUid },
+            isRebuilt: addedAt === 0,
+        }));
 }
 
 const claimsKnownMs = 2_000;
