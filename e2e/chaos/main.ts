@@ -192,7 +192,8 @@ async function main(): Promise<number> {
                 async () => {
                     const { items } = await getJson<{ items: readonly ClaimJson[] }>(["ipallocations"]);
                     const left = items.filter(
-                        ({ spec }) => spec.owner.kind !== "Node" && !staying.includes(spec.pod?.name ?? ""),
+                        ({ spec }) =>
+                            !["Node", "Gateway"].includes(spec.owner.kind) && !staying.includes(spec.pod?.name ?? ""),
                     );
                     if (left.length > 0) throw new Error(left.map(({ metadata }) => metadata.name).join());
                     return true;

@@ -84,14 +84,14 @@ describe("examples of IPAM", () => {
 
         it("shows claims and usage by kubectl", async () => {
             const [header = "", ...rows] = (await kubectl(["get", "ipallocations"])).trim().split("\n");
-            expect(header).toMatch(/^NAME\s+ADDRESS\s+POOL\s+STATE\s+NAMESPACE\s+POD\s+NODE\s+AGE$/);
+            expect(header).toMatch(/^NAME\s+ADDRESS\s+POOL\s+STATE\s+NAMESPACE\s+POD\s+NODE\s+OWNER\s+AGE$/);
             const ip = pods[0]?.ip4 ?? "";
             expect(
                 rows
                     .find((row) => row.startsWith(ip))
                     ?.split(/\s+/)
-                    .slice(0, 7),
-            ).toEqual([ip, ip, "pool1", "Allocated", "namespace1", "one", node]);
+                    .slice(0, 8),
+            ).toEqual([ip, ip, "pool1", "Allocated", "namespace1", "one", node, "Pod"]);
             const usage = await eventually("the usage is told", async () => {
                 const { status } = await poolObject("pool1");
                 return status?.usage?.used === 3 ? status.usage : undefined;

@@ -65,7 +65,9 @@ async function held(namespace: TestNamespace, names: readonly string[], mode: Mo
         uids: of.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort(),
         restarts: of.reduce((sum, { status }) => sum + (status.containerStatuses[0]?.restartCount ?? 0), 0),
         claims: claims
-            .filter(({ spec }) => spec.owner.kind !== "Node" && names.includes(spec.pod?.name ?? ""))
+            .filter(
+                ({ spec }) => !["Node", "Gateway"].includes(spec.owner.kind) && names.includes(spec.pod?.name ?? ""),
+            )
             .map(({ metadata, spec }) => `${metadata.name} ${metadata.uid} ${spec.pod?.uid ?? ""}`)
             .sort(),
     };

@@ -236,6 +236,25 @@ describe("a pool in use", () => {
         });
     });
 
+    it("keeps another from taking an address that a Pod uses as gateway, when created and when changed", async () => {
+        await withPool(poolOf("pool", whole), async () => {
+            const end = await claimed("10.1.0.9", "web-1");
+            const text = /gateway "10\.1\.0\.9": is in use: 10\.1\.0\.9 of Pod default\/web-1/;
+            const range = { start: "10.1.1.8", end: "10.1.1.15", gateway: "10.1.0.9", prefixLength: 23, vlan: 5 };
+            const answer = await create(poolOf("gate", range));
+            expect(answer.status).toBe(422);
+            expect(answer.message).toMatch(text);
+            await withPool(poolOf("gate", { ...range, gateway: "10.1.1.1" }), async (name) => {
+                const more = { ...range, start: "10.1.1.20", end: "10.1.1.20" };
+                const changed = await change(name, { ipRanges: [{ ...range, gateway: "10.1.1.1" }, more] });
+                expect(changed.status).toBe(422);
+                expect(changed.message).toMatch(text);
+            });
+            await end();
+            await withPool(poolOf("gate", range), () => Promise.resolve());
+        });
+    });
+
     it("cannot be deleted while an address is claimed or reserved; annotations do not matter", async () => {
         await withPool(poolOf("pool", whole), async (name) => {
             for (const use of ["a claim", "a reservation"]) {

@@ -79,6 +79,11 @@ export function nodeClaim(address: string, node: string, poolName = "p"): IpAllo
     };
 }
 
+export function gatewayClaim(address: string, poolName = "p"): IpAllocation {
+    const { metadata, spec } = nodeClaim(address, "", poolName);
+    return { ...(metadata && { metadata }), spec: { ...spec, owner: { kind: "Gateway", name: address } } };
+}
+
 export interface OrdinalClaim {
     readonly pool?: string;
     readonly uid?: string;

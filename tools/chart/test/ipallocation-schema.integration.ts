@@ -31,6 +31,10 @@ const accepted: readonly [string, IpAllocation][] = [
         "a Node's",
         claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node", name: "node1", uid: "u" } }),
     ],
+    [
+        "a gateway's",
+        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway", name: address } }),
+    ],
     ["one of a static Pod", claim(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
     [
         "one with long names",
@@ -112,7 +116,12 @@ const refused: readonly [string, IpAllocation, string][] = [
     [
         "of a Node without name",
         claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node" } }),
-        "a Node its name",
+        "a Node and a Gateway a name",
+    ],
+    [
+        "of a gateway without name",
+        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway" } }),
+        "a Node and a Gateway a name",
     ],
     [
         "of another Pod than its owner",
@@ -139,6 +148,11 @@ const refused: readonly [string, IpAllocation, string][] = [
             pod: { ...pod, name: "db-1", namespace: "bank" },
         }),
         "or a Pod of the StatefulSet that owns it",
+    ],
+    [
+        "of a gateway, used by a Pod",
+        claim(address, { owner: { kind: "Gateway", name: address } }),
+        "spec.pod: Invalid value",
     ],
     ["of a Node, used by a Pod", claim(address, { owner: { kind: "Node", name: "node1" } }), "spec.pod: Invalid value"],
     [
@@ -234,7 +248,7 @@ describe("the definition of IPAllocation", () => {
         expect(await select("spec.pool=selected,spec.state=Reserved")).toEqual(["10.9.1.1"]);
         const lines = (await kubectl("get", "ipa", "--field-selector=spec.pool=selected")).split("\n");
         const [head, allocated, reserved] = lines.map((line) => line.split(/\s{2,}/));
-        expect(head).toEqual(["NAME", "ADDRESS", "POOL", "STATE", "NAMESPACE", "POD", "NODE", "AGE"]);
+        expect(head).toEqual(["NAME", "ADDRESS", "POOL", "STATE", "NAMESPACE", "POD", "NODE", "OWNER", "AGE"]);
         expect(allocated?.slice(0, 7)).toEqual([
             "10.9.0.1",
             "10.9.0.1",

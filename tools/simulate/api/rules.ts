@@ -61,7 +61,7 @@ function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): vo
         throw invalid("IPAllocation", name, "spec.state: pod must be set exactly when state is Allocated");
     }
     const whole =
-        owner.kind === "Node"
+        owner.kind === "Node" || owner.kind === "Gateway"
             ? owner.name !== undefined
             : owner.namespace !== undefined &&
               owner.name !== undefined &&
@@ -119,7 +119,7 @@ function checkClaimPolicies({ user, operation, name, before, after }: Write): vo
         const isSets = claim?.spec.owner.kind === "StatefulSet";
         const allowed =
             operation === "CREATE"
-                ? isMine(claim) && claim?.spec.owner.kind !== "Node"
+                ? isMine(claim) && (isSets || claim?.spec.owner.kind === "Pod")
                 : operation === "DELETE"
                   ? isMine(old) && old?.spec.owner.kind === "Pod"
                   : isDeepStrictEqual(claim?.spec.owner, old?.spec.owner) &&

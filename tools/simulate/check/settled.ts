@@ -44,6 +44,10 @@ function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> 
 function isWanted(claim: IpAllocation, cluster: Cluster): boolean {
     const { kind, namespace, name, index } = claim.spec.owner;
     if (kind === "Node") return cluster.nodes.some(({ metadata }) => metadata?.name === name);
+    if (kind === "Gateway") {
+        const { value } = parseIp(claim.spec.address);
+        return [...cluster.pools.values()].some(({ pool }) => pool.gateways.some(({ ip }) => ip.value === value));
+    }
     return cluster.sets.some((set) => {
         const { metadata } = set;
         const { start, end } = ordinalsOf(set);

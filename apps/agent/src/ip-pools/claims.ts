@@ -101,11 +101,13 @@ export function mayTake(claim: IpAllocation, holder: Holder): boolean {
 
 /** Who has the claim, as the end of "it is held by …". */
 export function holderText(claim: IpAllocation): string {
-    const { owner, pod } = claim.spec;
+    const { owner, pod, pool } = claim.spec;
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} (UID ${pod.uid}) on Node ${pod.nodeName}`;
     switch (owner.kind) {
         case "Node":
             return `Node ${owner.name}, whose address it is`;
+        case "Gateway":
+            return `IPPool ${pool}, whose gateway it is`;
         case "StatefulSet":
             return `ordinal ${owner.index} of StatefulSet ${owner.namespace}/${owner.name}, for which it is reserved`;
         case "Pod":

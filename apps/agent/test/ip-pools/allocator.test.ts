@@ -323,6 +323,11 @@ describe("a fixed address", () => {
             { state: "Reserved", owner: { kind: "StatefulSet", namespace: "ns", name: "web", index: 3 } },
             "held by ordinal 3 of StatefulSet ns/web, for which it is reserved",
         ],
+        [
+            "a gateway",
+            { state: "Reserved", owner: { kind: "Gateway", name: "10.2.0.12" } },
+            "held by IPPool pool1, whose gateway it is",
+        ],
         ["a Node", { state: "Reserved", owner: { kind: "Node", name: "n1" } }, "held by Node n1"],
     ])("that is held by %s is refused with the holder", async (_what, change, text) => {
         other("10.2.0.12", change);

@@ -90,7 +90,7 @@ describe("claims", () => {
                 ...reserved,
                 spec: { ...reserved.spec, owner: { kind: "Gateway", name: "10.2.0.1" } },
             } as never),
-        ).toBe("Gateway 10.2.0.1, for which it is reserved");
+        ).toBe("IPPool p, whose gateway it is");
     });
 
     it("are fenced by container and interface, and matched by UID", () => {

@@ -11,7 +11,8 @@ export function orphans(snapshot: Snapshot): readonly Finding[] {
 function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
     return snapshot.claims.flatMap((claim) => {
         const { address, pool, pod, ip } = claim;
-        if (!isKnownOwner(claim.owner)) return [];
+        // A gateway is outside by its nature, and whether it is still wanted is a question of reservations.
+        if (!isKnownOwner(claim.owner) || claim.owner.kind === "Gateway") return [];
         const about = { address, pool, node: pod?.nodeName };
         const entry = snapshot.pools.get(pool);
         const holder = `claimed for ${holderText(claim)}`;

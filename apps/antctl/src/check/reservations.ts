@@ -25,6 +25,10 @@ function unasked(snapshot: Snapshot, { owner, pool, ip }: Claim): string | undef
             const has = node.addresses.some((each) => sameIp(each, ip));
             return has ? undefined : "the Node does not have this address; antrea-controller frees it";
         }
+        case "Gateway": {
+            const named = snapshot.pools.all.some((entry) => entry.pool.gateways.some((each) => sameIp(each.ip, ip)));
+            return named ? undefined : "no IPPool has this gateway; antrea-controller frees it";
+        }
         case "StatefulSet": {
             const set = snapshot.statefulSets.find(
                 (each) => each.namespace === owner.namespace && each.name === owner.name,

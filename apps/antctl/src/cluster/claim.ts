@@ -36,10 +36,10 @@ export function readClaim(object: IpAllocation): Claim | undefined {
 
 /** Whether this version knows who keeps such a claim and when it ends; a later one may write other kinds. */
 export function isKnownOwner(owner: AllocationOwner): boolean {
-    return isOfPods(owner) || owner.kind === "Node";
+    return isOfPods(owner) || owner.kind === "Node" || owner.kind === "Gateway";
 }
 
-/** `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`. */
+/** `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`, `Gateway 10.2.0.1`. */
 export function ownerText(owner: AllocationOwner): string {
     const name = owner.namespace === undefined ? (owner.name ?? "?") : `${owner.namespace}/${owner.name ?? "?"}`;
     return `${owner.kind} ${name}${owner.index === undefined ? "" : ` ordinal ${owner.index}`}`;

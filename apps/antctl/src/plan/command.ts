@@ -1,4 +1,4 @@
-import { readPool } from "@antrea/ipam";
+import { newGateways, readPool } from "@antrea/ipam";
 import { Command, Option } from "commander";
 import { type Claim } from "../cluster/index.ts";
 import { PoolSet } from "../pools/index.ts";
@@ -49,7 +49,7 @@ export function planCommand(context: CommandContext): Command {
     return command;
 }
 
-/** All claims of the pool as it is, and of the pools that it overlaps or would. */
+/** All claims of the pool as it is, of the pools that it overlaps or would, and of the gateways that it would have. */
 async function claimsFor(
     session: Session,
     pools: PoolSet,
@@ -61,5 +61,12 @@ async function claimsFor(
     );
     const names = new Set([name, ...meant.flatMap((pool) => pools.overlapping(pool)).map((pool) => pool.name)]);
     names.delete("");
-    return (await Promise.all([...names].map((pool) => session.cluster.claims({ pool })))).flat();
+    const existing = pools.get(name)?.object;
+    const gateways = refusals.length === 0 ? [...newGateways(object, existing)] : [];
+    const [ofPools, ofGateways] = await Promise.all([
+        Promise.all([...names].map((pool) => session.cluster.claims({ pool }))),
+        Promise.all(gateways.map((ip) => session.cluster.claimOf(ip))),
+    ]);
+    const claims = [...ofPools.flat(), ...ofGateways].filter((claim) => claim !== undefined);
+    return [...new Map(claims.map((claim) => [claim.name, claim])).values()];
 }

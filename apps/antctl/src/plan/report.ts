@@ -100,12 +100,15 @@ function judge(
     for (const { pool } of pools.all) index.set(pool.name, rangesOf(pool), undefined);
     const context: PoolContext = {
         overlapping: (range) => index.overlapping(range),
+        pool: (name) => pools.get(name)?.pool,
         exclusions: pools.exclusions,
     };
-    if (existing === undefined) return checkPoolCreate(object, context);
-    // Claims of other pools count only where this one would stop to hand out their addresses.
-    const { claimsIn } = comparePools(existing, object).asks;
-    const asked = claims.filter((claim) => claim.pool === object.metadata?.name || claimsIn.has(claim.ip));
+    if (existing === undefined) return checkPoolCreate(object, context, { claims: claims.map(toAllocation) });
+    // Claims of other pools count only where this one would stop to hand out their addresses, or names them as gateways.
+    const { claimsIn, gateways } = comparePools(existing, object).asks;
+    const asked = claims.filter(
+        ({ pool, ip }) => pool === object.metadata?.name || claimsIn.has(ip) || gateways.has(ip),
+    );
     return checkPoolUpdate(existing, object, context, { claims: asked.map(toAllocation), references: named });
 }
 

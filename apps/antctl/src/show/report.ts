@@ -1,4 +1,4 @@
-import { type Condition, type IpPoolUsage } from "@antrea/crd";
+import { isOfPods, type Condition, type IpPoolUsage } from "@antrea/crd";
 import { formatIp, formatPrefix, formatRange, formatRangeSet, type RangeSet } from "@antrea/ip";
 import { poolUsage, saturate, type Pool } from "@antrea/ipam";
 import { ownerText, type Claim } from "../cluster/index.ts";
@@ -51,7 +51,7 @@ export interface PoolReport extends PoolSummary {
     readonly ranges: readonly RangeReport[];
     /** Addresses of its ranges that are never handed out because the cluster uses them. */
     readonly withheld: string;
-    /** Claims whose address is not among what the pool hands out. */
+    /** Claims of Pods and StatefulSets whose address is not among what the pool hands out. */
     readonly outside: number;
     /** The biggest first. */
     readonly users: readonly UserReport[];
@@ -73,7 +73,8 @@ export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Cl
         problems: pool.problems,
         ranges: rangesOf(pool, usable, inside),
         withheld: formatRangeSet(pool.addresses.subtract(usable)),
-        outside: claims.filter((claim) => claim.pool === pool.name && !usable.has(claim.ip)).length,
+        outside: claims.filter((claim) => claim.pool === pool.name && isOfPods(claim.owner) && !usable.has(claim.ip))
+            .length,
         users: usersOf(inside),
         reservations: inside
             .filter(({ state }) => state === "Reserved")

@@ -106,7 +106,10 @@ function summary(
         const { namespace, name, nodeName } = claim.pod;
         return `${address} is used by Pod ${namespace}/${name} on Node ${nodeName}.`;
     }
-    if (claim !== undefined) return `${address} is reserved for ${ownerText(claim.owner)}; no Pod uses it now.`;
+    // Which pools it is the gateway of is told below.
+    const isGateway = claim?.owner.kind === "Gateway" && uses.some(({ kind }) => kind === "Gateway");
+    if (claim !== undefined && !isGateway)
+        return `${address} is reserved for ${ownerText(claim.owner)}; no Pod uses it now.`;
     const node = uses.find(({ kind }) => kind === "NodeAddress");
     if (node !== undefined) return `${address} is an address of Node ${node.of}.`;
     const [pod] = pods;

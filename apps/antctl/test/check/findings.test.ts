@@ -119,6 +119,15 @@ describe("findingsOf", () => {
             },
         ],
         [
+            "gateways that are held, whichever pool was the first to have them",
+            {
+                claims: [
+                    claim("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }),
+                    claim("10.3.0.1", { pool: "gone", owner: { kind: "Gateway", name: "10.3.0.1" } }),
+                ],
+            },
+        ],
+        [
             "claims of a kind of owner that only a later version knows, wherever they are",
             {
                 claims: [
@@ -307,6 +316,12 @@ describe("findingsOf", () => {
             { claims: [claim("10.2.0.12", { owner: ofSet("db", 3) })], statefulSets: [set("db")] },
             "reservation 10.2.0.12",
             /ordinals 0 to 2/,
+        ],
+        [
+            "a gateway that no pool has",
+            { claims: [claim("10.2.0.99", { owner: { kind: "Gateway", name: "10.2.0.99" } })] },
+            "reservation 10.2.0.99",
+            /no IPPool has this gateway; antrea-controller frees it/,
         ],
         [
             "a reservation below the ordinals",

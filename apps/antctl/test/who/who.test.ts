@@ -38,6 +38,11 @@ describe("who has an address", () => {
             who("FD00:2:0:0::0:5", { claim: claim("fd00:2::5", { pod: "a" }) }),
             /^fd00:2::5 is used by/,
         ],
+        [
+            "a gateway that is held",
+            who("10.2.0.1", { claim: claim("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }) }),
+            /^10\.2\.0\.1 is the gateway of IPPool web\.$/,
+        ],
         ["a Node", who("192.168.0.2"), /is an address of Node node2\.$/],
         [
             "a Pod of a Node's subnet",

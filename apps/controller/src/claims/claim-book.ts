@@ -50,6 +50,7 @@ export class ClaimBook {
     readonly #sets = new Map<string, Set<Claim>>();
     readonly #nodes = new Map<string, Set<Claim>>();
     readonly #held = new Map<string, Set<Claim>>();
+    readonly #gateways = new Map<string, Set<Claim>>();
 
     constructor(components: ClaimBookComponents) {
         const reader = new ClaimReader();
@@ -128,6 +129,11 @@ export class ClaimBook {
         return this.#held.keys();
     }
 
+    /** Names of the claims that hold gateways of pools. */
+    get gateways(): Iterable<string> {
+        return this.#gateways.keys();
+    }
+
     /** Tells all claims as new at once, then each change. */
     onChange(listener: ClaimListener): Disposable {
         return this.#informer.onChange((type, _key, claim, old) =>
@@ -176,6 +182,7 @@ export class ClaimBook {
         const set = setKeyOf(claim);
         if (set !== undefined) yield [this.#sets, set];
         if (claim.pod !== undefined && isOfPods(claim.owner)) yield [this.#nodes, claim.pod.nodeName];
+        if (claim.owner.kind === "Gateway") yield [this.#gateways, claim.metadata.name];
         if (claim.owner.kind === "Node") yield [this.#held, claim.owner.name ?? ""];
     }
 }

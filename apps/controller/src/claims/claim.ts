@@ -35,8 +35,9 @@ export function setKeyOf(claim: Pick<Claim, "owner">): string | undefined {
 }
 
 /** Who has the address, for people. */
-export function describeHolder({ owner, pod }: Pick<Claim, "owner" | "pod">): string {
+export function describeHolder({ owner, pod, pool }: Pick<Claim, "owner" | "pod" | "pool">): string {
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
+    if (owner.kind === "Gateway") return `IPPool ${pool}, whose gateway it is`;
     const name = owner.namespace === undefined ? (owner.name ?? "") : `${owner.namespace}/${owner.name}`;
     return owner.kind === "StatefulSet" ? `StatefulSet ${name} (ordinal ${owner.index})` : `${owner.kind} ${name}`;
 }

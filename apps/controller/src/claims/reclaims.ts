@@ -2,9 +2,11 @@ import { type MetricsFactory, type Sample } from "@antrea/runtime";
 
 /**
  * Why a claim is freed by the controller: its Node is gone, or out of service and the Pod is gone; no StatefulSet asks
- * for the reservation; it held an address of a Node that has it no more or that no pool covers now.
+ * for the reservation; it held an address of a Node that has it no more or that no pool covers now; no pool names the
+ * gateway that it held.
  */
-export type ReclaimReason = "node-gone" | "out-of-service" | "reservation-unwanted" | "node-address-unwanted";
+export type ReclaimReason =
+    "node-gone" | "out-of-service" | "reservation-unwanted" | "node-address-unwanted" | "gateway-unwanted";
 
 /** Counts what the controller frees, by reason. */
 export interface Reclaims {

@@ -1,2 +1,2 @@
-/** Keeps the status of IPPools, and the Nodes' own addresses out of them. */
+/** Keeps the status of IPPools, and the Nodes' own addresses and gateways out of them. */
 export { IpPools, type IpPoolsComponents, type IpPoolsOptions } from "./ip-pools.ts";

@@ -2,6 +2,7 @@ import { type IpPoolUsage } from "@antrea/crd";
 import { type Informer, type Node } from "@antrea/kube";
 import { type MetricsFactory } from "@antrea/runtime";
 import { poolMetrics } from "./metrics.ts";
+import { GatewayHolds } from "./gateway-holds.ts";
 import { NodeHolds, type NodeHoldsComponents } from "./node-holds.ts";
 import { type PacerOptions } from "./pacer.ts";
 import { PoolStatusWriter, type PoolStatusComponents } from "./pool-status.ts";
@@ -13,11 +14,11 @@ export interface IpPoolsComponents extends PoolStatusComponents, NodeHoldsCompon
 }
 
 export interface IpPoolsOptions extends PacerOptions {
-    /** How often the held addresses of all Nodes are looked at. */
+    /** How often the held addresses of all Nodes and all gateways are looked at. */
     readonly intervalMs: number;
 }
 
-/** The status of IPPools and the addresses of Nodes in them: what the leader does. */
+/** The status of IPPools, the addresses of Nodes in them and their gateways: what the leader does. */
 export class IpPools {
     readonly #components: IpPoolsComponents;
     readonly #options: IpPoolsOptions;
@@ -40,8 +41,11 @@ export class IpPools {
         }
     }
 
-    /** Leader's work: holds the Nodes' own addresses for one term, until the signal aborts. */
+    /** Leader's work: holds the Nodes' own addresses and the pools' gateways for one term, until the signal aborts. */
     async hold(signal: AbortSignal): Promise<void> {
-        await new NodeHolds(this.#components, this.#options).run(signal);
+        await Promise.all([
+            new NodeHolds(this.#components, this.#options).run(signal),
+            new GatewayHolds(this.#components, this.#options).run(signal),
+        ]);
     }
 }

@@ -107,6 +107,10 @@ export class NodeHolds {
 
     #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
         if (before?.owner.kind === "Node" && after === undefined) this.#queue.add(before.owner.name ?? "");
+        // A gateway may be a Node's address: whoever held it first keeps it for both.
+        if (before?.owner.kind === "Gateway" && after === undefined) {
+            for (const { key } of this.#addresses.overlapping(rangeOf(before.ip))) this.#queue.add(key);
+        }
         const waiting =
             after === undefined && before !== undefined ? this.#blocked.get(before.metadata.name) : undefined;
         if (waiting !== undefined) this.#queue.add(waiting);
@@ -163,7 +167,7 @@ export class NodeHolds {
         const name = allocationName(ip);
         const known = claims.get(name);
         if (known !== undefined) {
-            if (known.owner.kind !== "Node") this.#report(node, known);
+            if (known.owner.kind !== "Node" && known.owner.kind !== "Gateway") this.#report(node, known);
             return true;
         }
         this.#blocked.delete(name);

@@ -66,7 +66,7 @@ describe("the status of IPPools", () => {
         // The one before, and those of 5 s and 10 s.
         expect(versions.size).toBeLessThanOrEqual(3);
         expect(versions.size).toBeGreaterThanOrEqual(2);
-        const made = (await world.all()).length;
+        const made = (await world.all()).filter(({ spec }) => spec.state === "Allocated").length;
         await eventually(async () => (await usage("busy")) === `249 ${made} 0 ${249 - made}`, { timeoutMs: 2_500 });
         const before = (await world.api.get(ipPools, { name: "busy" })).metadata?.resourceVersion;
         await new Promise((resolve) => setTimeout(resolve, 3_000));

@@ -26,13 +26,22 @@ export class ClaimReader {
         return found.slice(0, shownClaims);
     }
 
-    /** The claims of these addresses. */
-    async of(pool: string, addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
-        if (addresses.size <= maxSingleReads) {
-            const names = Array.from(addresses, allocationName);
-            const read = names.map((name) => this.#api.find(ipAllocations, { name }, { signal }));
-            return (await Promise.all(read)).filter((claim) => claim !== undefined);
+    /** The claims of these addresses, whichever pools they name; one request each. */
+    async at(addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
+        const names = Array.from(addresses, allocationName);
+        const found: IpAllocation[] = [];
+        while (names.length > 0) {
+            const read = names
+                .splice(0, Number(maxSingleReads))
+                .map((name) => this.#api.find(ipAllocations, { name }, { signal }));
+            found.push(...(await Promise.all(read)).filter((claim) => claim !== undefined));
         }
+        return found;
+    }
+
+    /** The claims of these addresses, as far as they name the pool where they are many. */
+    async of(pool: string, addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
+        if (addresses.size <= maxSingleReads) return this.at(addresses, signal);
         const found: IpAllocation[] = [];
         for await (const { items } of this.#api.pages(ipAllocations, { fieldSelector: `spec.pool=${pool}`, signal })) {
             found.push(

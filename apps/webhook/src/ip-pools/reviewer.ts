@@ -5,10 +5,12 @@ import {
     checkPoolDelete,
     checkPoolUpdate,
     comparePools,
+    newGateways,
     Exclusions,
     notInUse,
     readPool,
     type ClusterAddresses,
+    type Pool,
     type PoolUse,
     type Verdict,
 } from "@antrea/ipam";
@@ -18,6 +20,7 @@ import { type ClaimReader } from "./claims.ts";
 /** The ranges of stored pools. */
 export interface PoolRanges {
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+    pool(name: string): Pool | undefined;
 }
 
 export interface PoolReviewComponents {
@@ -28,7 +31,7 @@ export interface PoolReviewComponents {
     /** The same object until something changes. */
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     readonly users: { of(pool: string): readonly string[] };
-    readonly claims: Pick<ClaimReader, "anyOf" | "of">;
+    readonly claims: Pick<ClaimReader, "anyOf" | "of" | "at">;
 }
 
 /** Judges IPPools. Takes O(log n) for n pools, and asks for claims only where the change needs it. */
@@ -41,7 +44,8 @@ export class PoolReviewer {
     }
 
     async create(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
-        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools)));
+        const claims = await this.#components.claims.at(newGateways(pool), signal);
+        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { claims }));
     }
 
     async update(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<Verdict> {
@@ -73,16 +77,17 @@ export class PoolReviewer {
 
     async #use(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<PoolUse> {
         const { asks } = comparePools(old, pool);
-        if (!asks.inUse && asks.claimsIn.isEmpty) return notInUse;
+        if (!asks.inUse && asks.claimsIn.isEmpty && asks.gateways.isEmpty) return notInUse;
         const { claims, users } = this.#components;
         const name = old.metadata?.name ?? "";
-        const [any, affected] = await Promise.all([
+        const [any, affected, ofGateways] = await Promise.all([
             asks.inUse ? claims.anyOf(name, signal) : [],
             asks.claimsIn.isEmpty ? [] : claims.of(name, asks.claimsIn, signal),
+            claims.at(asks.gateways, signal),
         ]);
-        const known = new Set(any.map(({ spec }) => spec.address));
+        const all = new Map([...any, ...affected, ...ofGateways].map((claim) => [claim.spec.address, claim]));
         return {
-            claims: [...any, ...affected.filter(({ spec }) => !known.has(spec.address))],
+            claims: [...all.values()],
             references: asks.inUse ? users.of(name) : [],
         };
     }
@@ -93,6 +98,7 @@ export class PoolReviewer {
         if (this.#exclusions?.of !== current) this.#exclusions = { of: current, value: new Exclusions(current, []) };
         return {
             overlapping: (range) => pools.overlapping(range),
+            pool: (name) => pools.pool(name),
             exclusions: this.#exclusions.value,
             bridgedNodes: current.bridgedNodes,
         };

@@ -25,6 +25,16 @@ describe("the claims of a pool", () => {
         expect(fake.requests.at(-1)).toBe("list ipallocations spec.pool=pool");
     });
 
+    it("of gateways are read one by one, whichever pools they name and however many they are", async () => {
+        const fake = new FakeApi();
+        const reader = new ClaimReader({ api: fake.api });
+        fake.put(ipAllocations, claimOf("other", "10.1.0.70", "p"));
+        const gateways = RangeSet.of([rangeOf(parseIp("10.1.0.1"), parseIp("10.1.0.70"))]);
+        expect((await reader.at(gateways, signal)).map(({ spec }) => spec.address)).toEqual(["10.1.0.70"]);
+        expect(fake.requests).toHaveLength(70);
+        expect(await reader.at(RangeSet.empty, signal)).toEqual([]);
+    });
+
     it("of a few addresses are read one by one, of many from the list", async () => {
         const fake = new FakeApi();
         const reader = new ClaimReader({ api: fake.api });

@@ -107,6 +107,7 @@ const allocations: Definition = {
         column("Namespace", ".spec.owner.namespace", "Namespace of the owner."),
         column("Pod", ".spec.pod.name", "The Pod that uses it."),
         column("Node", ".spec.pod.nodeName", "The Node of that Pod."),
+        column("Owner", ".spec.owner.kind", "Kind of who the address is kept for."),
         age,
     ],
     schema: z.object({ spec: ipAllocationSpec }).meta({

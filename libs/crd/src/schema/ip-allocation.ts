@@ -8,9 +8,11 @@ const name = (description: string): z.ZodString => z.string().max(253).meta(desc
 const uid = (description: string): z.ZodString => z.string().max(128).meta(described(description));
 
 export const allocationOwner = z.object({
-    kind: z.enum(["Pod", "StatefulSet", "Node"]).meta(described("Kind of the owner.")),
-    namespace: namespace("Namespace of the owner; absent for a Node.").optional(),
-    name: name("Name of the owner.").optional(),
+    kind: z
+        .enum(["Pod", "StatefulSet", "Node", "Gateway"])
+        .meta(described("Kind of the owner; Gateway: the address is the gateway of an IPPool.")),
+    namespace: namespace("Namespace of the owner; absent for a Node and a gateway.").optional(),
+    name: name("Name of the owner; of a gateway its address.").optional(),
     uid: uid("UID of the owner.").optional(),
     index: z.int().min(0).optional().meta(described("Ordinal of the Pod in its StatefulSet.")),
 });
@@ -44,10 +46,11 @@ const specRules: readonly Rule[] = [
     },
     {
         rule:
-            `!(${hasKind}) || (self.owner.kind == 'Node' ? has(self.owner.name) : ` +
+            `!(${hasKind}) || (self.owner.kind in ['Node', 'Gateway'] ? has(self.owner.name) : ` +
             "has(self.owner.__namespace__) && has(self.owner.name) && " +
             "(self.owner.kind == 'Pod' ? has(self.owner.uid) : has(self.owner.index)))",
-        message: "a Pod has namespace, name and uid; a StatefulSet namespace, name and index; a Node its name",
+        message:
+            "a Pod has namespace, name and uid; a StatefulSet namespace, name and index; a Node and a Gateway a name",
         fieldPath: ".owner",
     },
     {

@@ -22,6 +22,8 @@ export interface PoolChange {
         readonly inUse: boolean;
         /** All claims of these addresses. */
         readonly claimsIn: RangeSet;
+        /** All claims of these addresses: see `newGateways`. */
+        readonly gateways: RangeSet;
     };
 }
 
@@ -42,6 +44,7 @@ export function comparePools(old: IpPool, pool: IpPool): PoolChange {
         removed,
         uncovered,
         vlans: stays.flatMap(vlanChange),
+        gateways: newGateways(pool, old),
     });
 }
 
@@ -50,9 +53,19 @@ export function sameSpec(a: IpPool, b: IpPool): boolean {
     return sameJson(a.spec, b.spec);
 }
 
-function changeOf(parts: Partial<Omit<PoolChange, "asks">>): PoolChange {
+/** The gateways of the pool that it did not have in that VLAN before: nobody may use them. */
+export function newGateways(pool: IpPool, old?: IpPool): RangeSet {
+    const before = old === undefined ? [] : readPool(old).gateways;
+    const fresh = readPool(pool).gateways.filter(
+        ({ ip, vlan }) => !before.some((known) => known.vlan === vlan && sameIp(known.ip, ip)),
+    );
+    return RangeSet.ofAddresses(fresh.map(({ ip }) => ip));
+}
+
+function changeOf(parts: Partial<Omit<PoolChange, "asks">> & { readonly gateways?: RangeSet }): PoolChange {
     const { refusals = [], removed = RangeSet.empty, uncovered = RangeSet.empty, vlans = [] } = parts;
-    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered };
+    const { gateways = RangeSet.empty } = parts;
+    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered, gateways };
     return { refusals, removed, uncovered, vlans, asks };
 }
 

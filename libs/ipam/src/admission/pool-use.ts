@@ -13,11 +13,12 @@ export interface PoolUse {
 export const notInUse: PoolUse = { claims: [], references: [] };
 
 /**
- * Whether the claim keeps its pool from shrinking and from deletion. The claims that hold the addresses of Nodes do not:
- * the addresses stay out of use without them.
+ * Whether the claim keeps its pool from shrinking and from deletion. The claims that hold the addresses of Nodes and the
+ * gateways do not: the addresses stay out of use without them.
  */
 export function isUse(claim: IpAllocation): boolean {
-    return claim.spec.owner.kind !== "Node";
+    const { kind } = claim.spec.owner;
+    return kind !== "Node" && kind !== "Gateway";
 }
 
 /** Whether the annotations name the pool. */

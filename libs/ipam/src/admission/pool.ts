@@ -10,12 +10,13 @@ import {
     type IpRange,
 } from "@antrea/ip";
 import { type Exclusions } from "../exclusions.ts";
-import { readPool, readSpec } from "../pool.ts";
+import { readPool, readSpec, type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
 import { foreignSubnetWarnings } from "./bridged.ts";
+import { gatewaysInUse } from "./gateways.ts";
 import { hostBitWarnings } from "./host-bits.ts";
-import { comparePools, sameSpec, type PoolChange } from "./pool-change.ts";
+import { comparePools, newGateways, sameSpec, type PoolChange } from "./pool-change.ts";
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
 import { allowed, refused, type Verdict } from "./verdict.ts";
 
@@ -26,17 +27,34 @@ export interface PoolContext {
      * fits; those of the pool in question are skipped.
      */
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+    /** The stored pool of this name. */
+    pool(name: string): Pick<Pool, "subnetOf"> | undefined;
     readonly exclusions: Pick<Exclusions, "nodeAddresses" | "podCidrs" | "serviceCidrs">;
     /** The addresses of the Nodes in bridging mode; default none. */
     readonly bridgedNodes?: readonly IpAddress[];
 }
 
-/** Judges an IPPool that is to be created. */
-export function checkPoolCreate(pool: IpPool, context: PoolContext): Verdict {
+/** Judges an IPPool that is to be created. `use`: the claims of the addresses that `newGateways` lists. */
+export function checkPoolCreate(pool: IpPool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
+    return check({ pool, gateways: newGateways(pool) }, context, use);
+}
+
+interface Checked {
+    readonly pool: IpPool;
+    /** Those whose claims matter. */
+    readonly gateways: RangeSet;
+}
+
+function check({ pool, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const { ranges, refusals } = readSpec(pool);
     const warnings = [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)];
     return {
-        errors: [...refusals, ...overlapsWithin(ranges), ...overlapsWithOthers(pool, ranges, context)],
+        errors: [
+            ...refusals,
+            ...overlapsWithin(ranges),
+            ...overlapsWithOthers(pool, ranges, context),
+            ...gatewaysInUse(ranges, gateways, context, use),
+        ],
         warnings:
             refusals.length > 0
                 ? warnings
@@ -50,10 +68,12 @@ export function checkPoolCreate(pool: IpPool, context: PoolContext): Verdict {
  */
 export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext, use: PoolUse): Verdict {
     if (sameSpec(old, pool)) return allowed;
-    const { errors, warnings } = checkPoolCreate(pool, context);
+    const change = comparePools(old, pool);
+    // Of an address of the pool itself it is told with what else is taken away.
+    const gateways = change.asks.gateways.subtract(change.uncovered);
+    const { errors, warnings } = check({ pool, gateways }, context, use);
     // What a spec that cannot be read takes away is not known.
     if (readSpec(pool).refusals.length > 0) return { errors, warnings };
-    const change = comparePools(old, pool);
     return { errors: [...errors, ...change.refusals, ...refusedInUse(change, use)], warnings };
 }
 

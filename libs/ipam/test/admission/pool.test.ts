@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { type IpPool, type IpRangeSpec } from "@antrea/crd";
-import { formatRangeSet, parseIp, RangeIndex } from "@antrea/ip";
+import { type IpAllocation, type IpPool, type IpRangeSpec } from "@antrea/crd";
+import { formatRangeSet, parseIp, RangeIndex, RangeSet } from "@antrea/ip";
 import * as fc from "fast-check";
 import {
     checkPoolCreate,
@@ -10,6 +10,7 @@ import {
     holderText,
     isUse,
     namesPool,
+    newGateways,
     notInUse,
     readPool,
     refusalsText,
@@ -18,7 +19,16 @@ import {
     type PoolUse,
     type Verdict,
 } from "../../src/index.ts";
-import { exclusions, ipPool, nodeClaim, ordinalClaim, podClaim, range, type ClusterTexts } from "../objects.ts";
+import {
+    exclusions,
+    gatewayClaim,
+    ipPool,
+    nodeClaim,
+    ordinalClaim,
+    podClaim,
+    range,
+    type ClusterTexts,
+} from "../objects.ts";
 
 function context(others: readonly IpPool[] = [], cluster: ClusterTexts = {}): PoolContext {
     const index = new RangeIndex<undefined>();
@@ -30,7 +40,12 @@ function context(others: readonly IpPool[] = [], cluster: ClusterTexts = {}): Po
             undefined,
         );
     }
-    return { overlapping: (one) => index.overlapping(one), exclusions: exclusions(cluster) };
+    const pools = new Map(others.map((other) => [other.metadata?.name ?? "", readPool(other)]));
+    return {
+        overlapping: (one) => index.overlapping(one),
+        pool: (name) => pools.get(name),
+        exclusions: exclusions(cluster),
+    };
 }
 
 function errorsOf({ errors }: Verdict): readonly string[] {
@@ -45,7 +60,7 @@ const nodeOnly: PoolUse = { claims: [nodeClaim("10.1.0.9", "n1")], references: [
 describe("a range without VLAN, with bridging mode", () => {
     const bridgedNodes = ["10.1.0.10", "10.1.0.11", "fd00::10"].map((text) => parseIp(text));
     const warnings = (pool: IpPool): readonly string[] =>
-        checkPoolCreate(pool, { ...context(), bridgedNodes }).warnings;
+        checkPoolCreate(pool, { ...context(), bridgedNodes }, notInUse).warnings;
 
     it("is in the subnet of the Nodes, or is warned about", () => {
         expect(warnings(ipPool("p", "10.1.0.128/29"))).toEqual([]);
@@ -56,7 +71,7 @@ describe("a range without VLAN, with bridging mode", () => {
                 "an address in 10.2.0.0/24: set the vlan of 10.2.0.0/24, or take addresses of the Nodes' subnet",
         ]);
         expect(warnings(ipPool("p", { ...far, vlan: 7 }))).toEqual([]);
-        expect(checkPoolCreate(ipPool("p", far), context()).warnings).toEqual([]);
+        expect(checkPoolCreate(ipPool("p", far), context(), notInUse).warnings).toEqual([]);
     });
 });
 
@@ -66,11 +81,11 @@ describe("a CIDR with host bits", () => {
 
     it("is its whole prefix, and is warned about", () => {
         const pool = ipPool("p", "10.1.0.32/29", "10.1.0.13/29");
-        expect(checkPoolCreate(pool, context([ipPool("other", "10.1.0.16/29")]))).toEqual({
+        expect(checkPoolCreate(pool, context([ipPool("other", "10.1.0.16/29")]), notInUse)).toEqual({
             errors: [],
             warnings: [meant("10.1.0.13/29", "10.1.0.8/29", 1)],
         });
-        expect(checkPoolCreate(ipPool("p", "fd00::5/64"), context()).warnings).toEqual([
+        expect(checkPoolCreate(ipPool("p", "fd00::5/64"), context(), notInUse).warnings).toEqual([
             meant("fd00::5/64", "fd00::/64"),
         ]);
     });
@@ -105,7 +120,7 @@ describe("a pool that is created", () => {
             [ipPool("bad", range("10.1.0.8/29", { vlan: 4095 }))],
         ],
     ])("is allowed: %s", (_name, pool, others) => {
-        expect(checkPoolCreate(pool, context(others))).toEqual({ errors: [], warnings: [] });
+        expect(checkPoolCreate(pool, context(others), notInUse)).toEqual({ errors: [], warnings: [] });
     });
 
     it.each<readonly [string, IpPool, readonly IpPool[], readonly string[]]>([
@@ -192,7 +207,7 @@ describe("a pool that is created", () => {
             ['spec.ipRanges[0] "10.1.0.15": overlaps IPPool "other": both have 10.1.0.15'],
         ],
     ])("is refused: %s", (_name, pool, others, errors) => {
-        expect(errorsOf(checkPoolCreate(pool, context(others)))).toEqual(errors);
+        expect(errorsOf(checkPoolCreate(pool, context(others), notInUse))).toEqual(errors);
     });
 
     it("is allowed with a warning where it touches what the cluster uses", () => {
@@ -200,6 +215,7 @@ describe("a pool that is created", () => {
         const verdict = checkPoolCreate(
             ipPool("p", "10.1.0.8-10.1.0.40", "10.1.0.64/29", "10.1.0.200"),
             context([], cluster),
+            notInUse,
         );
         expect(verdict).toEqual({
             errors: [],
@@ -212,7 +228,7 @@ describe("a pool that is created", () => {
     });
 
     it("is allowed with a warning where nothing is left to hand out", () => {
-        const { errors, warnings } = checkPoolCreate(ipPool("p", "10.1.0.1"), context());
+        const { errors, warnings } = checkPoolCreate(ipPool("p", "10.1.0.1"), context(), notInUse);
         expect(errors).toEqual([]);
         expect(warnings).toEqual([expect.stringContaining("no address to hand out")]);
     });
@@ -229,14 +245,16 @@ describe("a pool that is created", () => {
                 const overlapping = sorted.filter(([from], at) =>
                     sorted.slice(0, at).some(([other, length]) => from <= other + length),
                 );
-                expect(checkPoolCreate(ipPool("p", ...texts), context()).errors).toHaveLength(overlapping.length);
+                expect(checkPoolCreate(ipPool("p", ...texts), context(), notInUse).errors).toHaveLength(
+                    overlapping.length,
+                );
             }),
         );
     });
 
     it("answers quickly for thousands of equal ranges", () => {
         const ranges = Array.from({ length: 3000 }, () => "10.1.0.8-10.1.0.20");
-        const { errors } = checkPoolCreate(ipPool("p", ...ranges), context());
+        const { errors } = checkPoolCreate(ipPool("p", ...ranges), context(), notInUse);
         expect(errors).toHaveLength(2999);
         expect(refusalsText(errors)).toMatch(/; and 2991 more$/);
     });
@@ -311,7 +329,7 @@ describe("a pool that is changed", () => {
         const [old, pool] = [ipPool("p", "10.1.0.8/29"), ipPool("p", "10.1.0.8/30", "10.1.0.12/30")];
         const change = comparePools(old, pool);
         expect(formatRangeSet(change.uncovered)).toBe("10.1.0.11-10.1.0.12");
-        expect(change.asks).toEqual({ inUse: false, claimsIn: change.uncovered });
+        expect(change.asks).toEqual({ inUse: false, claimsIn: change.uncovered, gateways: RangeSet.empty });
         const use = { claims: [podClaim("10.1.0.9", "a"), podClaim("10.1.0.12", "b")], references: ["Namespace a"] };
         expect(errorsOf(checkPoolUpdate(old, pool, context(), use))).toEqual([
             'spec.ipRanges "10.1.0.11-10.1.0.12": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.12 of Pod a/b',
@@ -468,11 +486,75 @@ describe("a pool that is changed", () => {
                 expect(!change.removed.isEmpty).toBe(!same && pairs.some(([, item]) => item === undefined));
                 expect(change.uncovered.isEmpty).toBe(true);
                 // New ranges that overlap are refused on their own; each has to agree with the old ones.
-                if (checkPoolCreate(pool, context()).errors.length > 0) return;
+                if (checkPoolCreate(pool, context(), notInUse).errors.length > 0) return;
                 expect(change.refusals.length > 0).toBe(pairs.some(([a, b]) => b !== undefined && a[3] !== b[3]));
                 expect(change.vlans.length > 0).toBe(pairs.some(([a, b]) => b !== undefined && a[2] !== b[2]));
             }),
         );
+    });
+});
+
+describe("the gateway of a pool", () => {
+    const router = (ip: string, vlan = 0): IpPool =>
+        ipPool("new", range("10.1.1.10-10.1.1.20", { gateway: ip, prefixLength: 23, vlan }));
+    const other = ipPool("p", "10.1.0.0/24");
+
+    it.each<readonly [string, IpAllocation, string]>([
+        ["a Pod uses", podClaim("10.1.0.50", "web"), "10.1.0.50 of Pod a/web"],
+        [
+            "is reserved for an ordinal",
+            ordinalClaim("10.1.0.50", 0),
+            "10.1.0.50 reserved for StatefulSet a/web (ordinal 0)",
+        ],
+    ])("that %s is refused with the holder, when created or changed to", (_name, claim, holder) => {
+        const rule = `is in use: ${holder}; name the address of the router, or delete what uses this one first`;
+        const pool = router("10.1.0.50");
+        const old = router("10.1.0.2");
+        const added = {
+            ...old,
+            spec: {
+                ...old.spec,
+                ipRanges: [
+                    ...old.spec.ipRanges,
+                    ...ipPool("new", range("10.1.1.30", { gateway: "10.1.0.50", prefixLength: 23 })).spec.ipRanges,
+                ],
+            },
+        };
+        const use = { claims: [claim], references: [] };
+        expect(newGateways(pool).has(parseIp("10.1.0.50"))).toBe(true);
+        expect(errorsOf(checkPoolCreate(pool, context([other]), use))).toEqual([
+            `spec.ipRanges[0].gateway "10.1.0.50": ${rule}`,
+        ]);
+        expect(comparePools(old, added).asks.gateways.has(parseIp("10.1.0.50"))).toBe(true);
+        expect(errorsOf(checkPoolUpdate(old, added, context([other, old]), use))).toEqual([
+            `spec.ipRanges[1].gateway "10.1.0.50": ${rule}`,
+        ]);
+    });
+
+    it("that a Node has, that is held already, or that a Pod of another VLAN has is allowed", () => {
+        const pool = router("10.1.0.50");
+        for (const claim of [nodeClaim("10.1.0.50", "n"), gatewayClaim("10.1.0.50")]) {
+            expect(errorsOf(checkPoolCreate(pool, context([other]), { claims: [claim] }))).toEqual([]);
+        }
+        const pod = { claims: [podClaim("10.1.0.50", "web")] };
+        expect(errorsOf(checkPoolCreate(router("10.1.0.50", 7), context([other]), pod))).toEqual([]);
+        // Of a pool that is gone the VLAN is not known.
+        expect(errorsOf(checkPoolCreate(router("10.1.0.50", 7), context([]), pod))).toHaveLength(1);
+    });
+
+    it("that a Pod had before does not stand in the way of other changes", () => {
+        const old = router("10.1.0.50");
+        const pool = ipPool("new", range("10.1.1.10-10.1.1.99", { gateway: "10.1.0.50", prefixLength: 23 }));
+        expect(comparePools(old, pool).asks.gateways.isEmpty).toBe(true);
+        const use = { claims: [podClaim("10.1.0.50", "web")], references: [] };
+        expect(errorsOf(checkPoolUpdate(old, pool, context([other, old]), use))).toEqual([]);
+    });
+
+    it("that is an address of the pool itself is told once", () => {
+        const pool = ipPool("p", "10.1.0.0/24", range("10.1.1.8/29", { gateway: "10.1.0.9", prefixLength: 23 }));
+        expect(errorsOf(checkPoolUpdate(other, pool, context([other]), claimed))).toEqual([
+            'spec.ipRanges "10.1.0.9": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.9 of Pod a/web',
+        ]);
     });
 });
 
@@ -483,6 +565,7 @@ describe("a pool that is deleted", () => {
         ["not in use", notInUse],
         ["named by annotations only", named],
         ["holding only addresses of Nodes", nodeOnly],
+        ["holding only gateways", { claims: [gatewayClaim("10.1.0.1")], references: [] }],
     ])("is allowed: %s", (_name, use) => {
         expect(checkPoolDelete(pool, use)).toEqual({ errors: [], warnings: [] });
     });

@@ -1,0 +1,166 @@
+import { allocationAddress, allocationName, ipPools } from "@antrea/crd";
+import { type Pool } from "@antrea/ipam";
+import { RangeIndex, formatIp, rangeOf, type IpAddress } from "@antrea/ip";
+import { WorkQueue, referenceTo, type EventRecorder, type KubeLogger, type ReconcileResult } from "@antrea/kube";
+import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import {
+    describeHolder,
+    type Claim,
+    type ClaimBook,
+    type ClaimWriter,
+    type Fate,
+    type Reclaims,
+} from "../claims/index.ts";
+import { type PoolBook } from "../pools/index.ts";
+
+export interface GatewayHoldsComponents {
+    readonly pools: PoolBook;
+    readonly claims: ClaimBook;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Pick<Reclaims, "done">;
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+const concurrency = 8;
+/** How soon it is looked again where another's claim was seen that the watch has not told yet. */
+const unseenMs = 2_000;
+
+/**
+ * Claims the gateways of all pools, as Reserved for owner kind Gateway, during one term of leadership: so that no Pod
+ * gets one, whatever an agent knows of pools, and whichever pool is made later. A gateway is held for as long as any
+ * pool names it, except where a pool of another VLAN hands the address out.
+ */
+export class GatewayHolds {
+    readonly #components: GatewayHoldsComponents;
+    readonly #intervalMs: number;
+    readonly #queue: WorkQueue;
+    /** Pools as they were when they were last looked at. */
+    readonly #known = new Map<string, Pool>();
+    /** Names of the pools by the name of the claim of their gateway. */
+    readonly #pools = new Map<string, Set<string>>();
+    /** Where gateways are, to find those that a pool touches. */
+    readonly #addresses = new RangeIndex<string>();
+    /** Names of claims that are in a gateway's way. */
+    readonly #blocked = new Set<string>();
+
+    /** `intervalMs`: how often all gateways are looked at, beside when something changes. */
+    constructor(components: GatewayHoldsComponents, options: { readonly intervalMs: number }) {
+        this.#components = components;
+        this.#intervalMs = options.intervalMs;
+        this.#queue = new WorkQueue(
+            { logger: components.logger, clock: components.clock ?? systemClock },
+            { name: "gateways", concurrency },
+            (name, signal) => this.#reconcile(name, signal),
+        );
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { pools, claims, clock } = this.#components;
+        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        using _pools = pools.onChange((name, change) => {
+            if (change === "meaning") this.#poolChanged(name);
+        });
+        using _claims = claims.onChange((before, after) => {
+            if (before !== undefined && after === undefined) this.#claimGone(before);
+        });
+        this.#queue.start(signal);
+        try {
+            while (!signal.aborted) {
+                for (const name of claims.gateways) this.#queue.add(name);
+                for (const name of this.#pools.keys()) this.#queue.add(name);
+                await sleep(this.#intervalMs, signal, clock).catch(() => undefined);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #poolChanged(name: string): void {
+        const before = this.#known.get(name);
+        const after = this.#components.pools.get(name);
+        for (const { ip } of before?.gateways ?? []) this.#forget(allocationName(ip), name);
+        for (const { ip } of after?.gateways ?? []) this.#note(allocationName(ip), name, ip);
+        if (after === undefined) this.#known.delete(name);
+        else this.#known.set(name, after);
+        for (const pool of [before, after]) {
+            for (const { ip } of pool?.gateways ?? []) this.#queue.add(allocationName(ip));
+            // It may hand out, in another VLAN, what is a gateway elsewhere.
+            for (const { range } of pool?.subnets ?? []) {
+                for (const { key } of this.#addresses.overlapping(range)) this.#queue.add(key);
+            }
+        }
+    }
+
+    #note(name: string, pool: string, ip: IpAddress): void {
+        const named = this.#pools.get(name) ?? new Set();
+        this.#pools.set(name, named.add(pool));
+        this.#addresses.set(name, [rangeOf(ip)], name);
+    }
+
+    #forget(name: string, pool: string): void {
+        const named = this.#pools.get(name);
+        named?.delete(pool);
+        if (named === undefined || named.size > 0) return;
+        this.#pools.delete(name);
+        this.#addresses.delete(name);
+    }
+
+    #claimGone({ metadata: { name } }: Claim): void {
+        this.#blocked.delete(name);
+        if (this.#pools.has(name)) this.#queue.add(name);
+    }
+
+    async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const { claims, writer, logger } = this.#components;
+        const claim = claims.get(name);
+        if (!this.#isWanted(name)) {
+            if (claim?.owner.kind === "Gateway") await this.#release(claim, signal);
+            if (!this.#pools.has(name)) this.#queue.forget(name);
+            return;
+        }
+        if (claim !== undefined) return this.#report(claim);
+        const ip = allocationAddress(name);
+        const pool = [...(this.#pools.get(name) ?? [])].sort()[0] ?? "";
+        const made = await writer.reserve({ ip, pool, owner: { kind: "Gateway", name: formatIp(ip) } }, signal);
+        if (made === undefined) return { requeueAfterMs: unseenMs };
+        logger.info("holding the gateway of a pool", { address: name, pool });
+    }
+
+    #isWanted(name: string): boolean {
+        const { pools } = this.#components;
+        if (!this.#pools.has(name)) return false;
+        const ip = allocationAddress(name);
+        return pools.covering(ip).every((pool) => !pools.usable(pool).has(ip));
+    }
+
+    async #release({ metadata: { name, uid } }: Claim, signal: AbortSignal): Promise<void> {
+        const { writer, reclaims, logger } = this.#components;
+        const judge = (live: Claim): Fate =>
+            live.owner.kind === "Gateway" && !this.#isWanted(name) ? "delete" : undefined;
+        if (!(await writer.change(name, uid, judge, signal))) return;
+        reclaims.done("gateway-unwanted");
+        logger.info("released an address that was held as a gateway", { address: name });
+    }
+
+    /** A Node may be a gateway; whoever else has the address is told of on the pools whose traffic it gets. */
+    #report(claim: Claim): void {
+        const { name } = claim.metadata;
+        if (claim.owner.kind === "Gateway" || claim.owner.kind === "Node" || this.#blocked.has(name)) return;
+        this.#blocked.add(name);
+        const remedy = claim.pod === undefined ? "Delete its owner" : "Delete that Pod";
+        for (const pool of [...(this.#pools.get(name) ?? [])].sort()) {
+            const object = this.#components.pools.object(pool);
+            if (object === undefined) continue;
+            this.#components.recorder.record({
+                regarding: referenceTo(ipPools, object),
+                type: "Warning",
+                reason: "AddressHeldElsewhere",
+                action: "HoldGateway",
+                note: `The gateway ${formatIp(claim.ip)} of the pool is claimed by ${describeHolder(claim)}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
+            });
+        }
+    }
+}

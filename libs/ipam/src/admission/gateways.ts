@@ -1,0 +1,26 @@
+import { formatIp, parseIp, sameIp, type RangeSet } from "@antrea/ip";
+import { type Pool } from "../pool.ts";
+import { type Refusal } from "../refusal.ts";
+import { type RangeOfPool } from "../subnet.ts";
+import { holderText, isUse, type PoolUse } from "./pool-use.ts";
+
+/**
+ * Refuses gateways that somebody uses, with the holder: of `use.claims` those of the addresses in `gateways`. A Node may
+ * be a gateway, and in another VLAN the address is another's.
+ */
+export function gatewaysInUse(
+    ranges: readonly RangeOfPool[],
+    gateways: RangeSet,
+    context: { pool(name: string): Pick<Pool, "subnetOf"> | undefined },
+    use: Pick<PoolUse, "claims">,
+): readonly Refusal[] {
+    return use.claims.flatMap((claim) => {
+        const ip = parseIp(claim.spec.address);
+        if (!isUse(claim) || !gateways.has(ip)) return [];
+        const vlan = context.pool(claim.spec.pool)?.subnetOf(ip)?.vlan;
+        const range = ranges.find((each) => sameIp(each.gateway, ip) && (vlan === undefined || vlan === each.vlan));
+        if (range === undefined) return [];
+        const rule = `is in use: ${holderText(claim)}; name the address of the router, or delete what uses this one first`;
+        return [{ path: `${range.path}.gateway`, value: formatIp(ip), rule }];
+    });
+}
