@@ -1,5 +1,6 @@
 import { type BunApi } from "./bun.ts";
 import { callAgent } from "./call-agent.ts";
+import { LastGoodStatus } from "./last-good-status.ts";
 import { run } from "./run.ts";
 
 declare const Bun: BunApi;
@@ -13,9 +14,19 @@ async function main(): Promise<void> {
         environment: Bun.env,
         readInput: () => Bun.stdin.bytes(),
         callAgent: (path, message) => callAgent(Bun, socketPath, path, message),
+        // Only STATUS reads and writes; an import would be loaded with each call.
+        lastGoodStatus: {
+            keep: () => lastGoodStatus(socketPath).keep(),
+            look: () => lastGoodStatus(socketPath).look(),
+        },
     });
     await Bun.write(Bun.stdout, output);
     process.exit(exitCode);
+}
+
+function lastGoodStatus(socketPath: string): LastGoodStatus {
+    const folder = socketPath.slice(0, socketPath.lastIndexOf("/") + 1);
+    return new LastGoodStatus(process.getBuiltinModule("node:fs"), { file: `${folder}cni-status`, pid: process.pid });
 }
 
 void main();

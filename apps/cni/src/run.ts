@@ -1,6 +1,7 @@
 import {
     CniCallError,
     CniMessageError,
+    ErrorCode,
     type CniCommand,
     type CniError,
     type CniMethodName,
@@ -10,6 +11,7 @@ import {
     encodeCniCmdRequest,
     parseEnvironment,
     peekCniVersion,
+    textDetail,
     toCniError,
     toErrorObject,
     versionAnswer,
@@ -17,6 +19,7 @@ import {
 import { messageOf } from "@antrea/errors";
 import { Http2Error } from "./http2/error.ts";
 import { type CallOutcome } from "./http2/unary-call.ts";
+import { graceS, type LastGoodStatus } from "./last-good-status.ts";
 import { statusError } from "./status-error.ts";
 
 /** What a run needs of the world. */
@@ -26,6 +29,8 @@ export interface RunComponents {
     readInput(): Promise<Uint8Array>;
     /** One call of the agent; may begin to connect before the message is there. */
     callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
+    /** Of earlier runs. */
+    readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "look">;
 }
 
 /** What the process prints on standard output, and its exit code. */
@@ -45,8 +50,14 @@ const methods: Readonly<Record<Exclude<CniCommand, "VERSION">, CniMethodName>> =
 /** Serves one invocation of the plugin. Never throws: every failure is an answer. */
 export async function run(components: RunComponents): Promise<Answer> {
     let input = new Uint8Array() as Uint8Array;
+    let answered: CniCommand | undefined;
+    const fail = (error: CniError): Answer => {
+        if (answered === "STATUS") return statusFailure(error, input, components.lastGoodStatus);
+        return failure(error, input);
+    };
     try {
         const { command, args } = parseEnvironment(components.environment);
+        answered = command;
         if (command === "VERSION") return { output: json(versionAnswer()), exitCode: 0 };
         const message = readInput(components).then((bytes) => {
             input = bytes;
@@ -55,11 +66,25 @@ export async function run(components: RunComponents): Promise<Answer> {
         const outcome = await components.callAgent(cniMethodPath(methods[command]), message);
         if (outcome.kind === "status") throw statusError(command, outcome.status, outcome.text);
         const response = decodeCniCmdResponse(outcome.message);
-        if (response.error !== undefined) return failure(response.error, input);
+        if (response.error !== undefined) return fail(response.error);
+        if (command === "STATUS") components.lastGoodStatus.keep();
         return { output: response.cniResult, exitCode: 0 };
     } catch (error) {
-        return failure(toCniError(asCallError(error)), input);
+        return fail(toCniError(asCallError(error)));
     }
+}
+
+/**
+ * A container runtime that uses STATUS asks every few seconds, and a single bad answer makes the Node NotReady and takes
+ * its Pods out of their Services. So a network that was ready a moment ago counts as ready: while the agent is replaced,
+ * and for what comes back by itself. Errors of the configuration are none of that.
+ */
+function statusFailure(error: CniError, input: Uint8Array, lastGood: RunComponents["lastGoodStatus"]): Answer {
+    if (error.code !== ErrorCode.PLUGIN_NOT_AVAILABLE) return failure(error, input);
+    const { recent, text } = lastGood.look();
+    if (recent) return { output: new Uint8Array(), exitCode: 0 };
+    const detail = textDetail(`STATUS stays good for ${graceS} s after a good answer: ${text}`);
+    return failure({ ...error, details: [...error.details, detail] }, input);
 }
 
 async function readInput(components: RunComponents): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { ErrorCode } from "@antrea/cni";
 import { serveCni, socketFolder } from "./support/grpc-server.ts";
@@ -107,6 +108,47 @@ describe("the compiled plugin", () => {
     it("tells a STATUS without agent by its own code", async () => {
         const exit = await start("/nonexistent/cni.sock", { CNI_COMMAND: "STATUS", CNI_CONTAINERID: "" });
         expect(JSON.parse(exit.stdout)).toMatchObject({ code: 50 });
+    });
+
+    describe("STATUS", () => {
+        const ask = (socketPath: string): Promise<Exit> =>
+            start(socketPath, { CNI_COMMAND: "STATUS", CNI_CONTAINERID: "", CNI_NETNS: "", CNI_IFNAME: "" });
+
+        it("stays good while the agent is replaced, until the last good answer is 60 s old", async () => {
+            const { socketPath, remove } = socketFolder();
+            const server = await serveCni(() => ({ cniResult: new Uint8Array() }), socketPath);
+            expect(JSON.parse((await ask("/nonexistent/cni.sock")).stdout)).toMatchObject({ code: 50 });
+            expect(await ask(socketPath)).toEqual({ code: 0, stdout: "", stderr: "" });
+            server.kill();
+            expect(await ask(socketPath)).toEqual({ code: 0, stdout: "", stderr: "" });
+            const file = join(dirname(socketPath), "cni-status");
+            const [boot = "", uptime = ""] = readFileSync(file, "utf8").split(" ");
+            // As if the answer had come a minute before.
+            writeFileSync(file, `${boot} ${(Number(uptime) - 61).toFixed(2)}\n`);
+            expect(JSON.parse((await ask(socketPath)).stdout)).toMatchObject({
+                code: 50,
+                details: expect.stringMatching(/the last good answer was \d+ s ago/),
+            });
+            writeFileSync(file, "no time");
+            expect(JSON.parse((await ask(socketPath)).stdout)).toMatchObject({ code: 50 });
+            remove();
+        });
+
+        it("is good without grace where nothing can be written", async () => {
+            const { socketPath, remove } = socketFolder();
+            const server = await serveCni(() => ({ cniResult: new Uint8Array() }), socketPath);
+            // root writes anywhere, so the place of the file is taken
+            const file = join(dirname(socketPath), "cni-status");
+            mkdirSync(join(file, "taken"), { recursive: true });
+            chmodSync(file, 0);
+            expect(await ask(socketPath)).toEqual({ code: 0, stdout: "", stderr: "" });
+            server.kill();
+            expect(JSON.parse((await ask(socketPath)).stdout)).toMatchObject({
+                code: 50,
+                details: expect.stringContaining(`${file} cannot be read`),
+            });
+            remove();
+        });
     });
 
     it.each(["at once", "after the request", "after a part of the answer"])(

@@ -15,8 +15,15 @@ interface Made {
 async function answerTo(
     outcome: CallOutcome | Error,
     change: Readonly<Record<string, string | undefined>> = {},
-): Promise<{ readonly exitCode: number; readonly text: string; readonly calls: readonly Made[] }> {
+    lastGood: { readonly recent: boolean; readonly text: string } = { recent: false, text: "none" },
+): Promise<{
+    readonly exitCode: number;
+    readonly text: string;
+    readonly calls: readonly Made[];
+    readonly kept: number;
+}> {
     const calls: Made[] = [];
+    let kept = 0;
     const { exitCode, output } = await run({
         environment: { ...environment, ...change },
         readInput: () => Promise.resolve(config),
@@ -25,8 +32,9 @@ async function answerTo(
             if (outcome instanceof Error) throw outcome;
             return outcome;
         },
+        lastGoodStatus: { keep: () => (kept += 1), look: () => lastGood },
     });
-    return { exitCode, text: new TextDecoder().decode(output), calls };
+    return { exitCode, text: new TextDecoder().decode(output), calls, kept };
 }
 
 const success = (text: string): CallOutcome => ({
@@ -99,6 +107,50 @@ describe("run", () => {
         expect(JSON.parse(text)).toMatchObject({ cniVersion: "0.4.0", code, msg: expect.stringContaining(msg) });
     });
 
+    describe("STATUS after a good answer", () => {
+        const recent = { recent: true, text: "the last good answer was 5 s ago" };
+        const old = { recent: false, text: "the last good answer was 75 s ago" };
+        const asked = { CNI_COMMAND: "STATUS" };
+        const refused = (code: number): CallOutcome => ({
+            kind: "message",
+            message: encodeCniCmdResponse({
+                cniResult: new Uint8Array(),
+                error: { code, message: "ovs-vswitchd is not connected", details: [] },
+            }),
+        });
+
+        it.each<[string, CallOutcome]>([
+            ["away", status(14)],
+            ["silent", status(4)],
+            ["there, and something is missing that may come back", refused(50)],
+        ])("stays good for a while when the agent is %s", async (_name, outcome) => {
+            expect(await answerTo(outcome, asked, recent)).toMatchObject({ exitCode: 0, text: "", kept: 0 });
+            const later = await answerTo(outcome, asked, old);
+            expect(later).toMatchObject({ exitCode: 1, kept: 0 });
+            expect(JSON.parse(later.text)).toMatchObject({
+                code: 50,
+                details: expect.stringContaining("60 s after a good answer: the last good answer was 75 s ago"),
+            });
+        });
+
+        it.each([1, 2, 4, 7, 201, 202, 999])("does not hide error %i, which waiting does not mend", async (code) => {
+            const { exitCode, text } = await answerTo(refused(code), asked, recent);
+            expect({ exitCode, error: JSON.parse(text) as unknown }).toMatchObject({ exitCode: 1, error: { code } });
+        });
+
+        it("is kept for STATUS alone, and only when it is good", async () => {
+            expect((await answerTo(success(""), asked)).kept).toBe(1);
+            expect((await answerTo(refused(50), asked)).kept).toBe(0);
+            for (const command of ["ADD", "CHECK", "DEL", "GC", "VERSION"]) {
+                expect((await answerTo(success(""), { CNI_COMMAND: command })).kept).toBe(0);
+            }
+        });
+
+        it.each(["ADD", "DEL", "CHECK", "GC"])("does not make %s succeed", async (command) => {
+            expect(await answerTo(status(14), { CNI_COMMAND: command }, recent)).toMatchObject({ exitCode: 1 });
+        });
+    });
+
     it("says what to look at when the agent is away", async () => {
         const { text } = await answerTo(status(14));
         expect(JSON.parse(text)).toMatchObject({ details: expect.stringContaining("kubectl -n kube-system logs") });
@@ -127,6 +179,7 @@ describe("run", () => {
                 await message;
                 return success("");
             },
+            lastGoodStatus: { keep: () => undefined, look: () => ({ recent: false, text: "none" }) },
         });
         expect(JSON.parse(new TextDecoder().decode(answer.output))).toMatchObject({ code: 5 });
     });

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
+// eslint-disable-next-line @nx/enforce-module-boundaries -- chart and agent must have the same CNI configuration
+import { conflistText } from "../../../apps/agent/src/conflist/index.ts";
 import { chart, named, render, required, run, type Manifest } from "./render.ts";
 
 /** Every leaf of values.yaml; a map that users fill is a leaf. */
@@ -100,7 +102,31 @@ describe("chart antrea", () => {
             ipam: { cleanInterval: "60s" },
             nodeIPAM: { enableNodeIPAM: true, clusterCIDRs: ["10.0.0.0/16", "fd00::/56"], nodeCIDRMaskSizeIPv4: 24 },
         });
-        expect(JSON.parse(data["antrea-cni.conflist"] ?? "")).toMatchObject({ cniVersion: "1.1.0", name: "antrea" });
+    });
+
+    describe("the CNI configuration", () => {
+        const conflist = async (...options: string[]): Promise<unknown> => {
+            const { data = {} } = named(await render(...options), "ConfigMap", "antrea-config");
+            return JSON.parse(data["antrea-cni.conflist"] ?? "") as unknown;
+        };
+
+        it("is of a version that every container runtime knows, and the same that the agent has without a chart", async () => {
+            expect(await conflist()).toMatchObject({ cniVersion: "1.0.0", name: "antrea" });
+            expect(await conflist()).toEqual(JSON.parse(conflistText({ portmap: true })));
+            expect(await conflist("--set", "cni.plugins.portmap=false")).toEqual(
+                JSON.parse(conflistText({ portmap: false })),
+            );
+        });
+
+        it("is of 1.1.0, with STATUS and GC, when that is asked for", async () => {
+            expect(await conflist("--set", "cni.version=1.1.0")).toMatchObject({ cniVersion: "1.1.0" });
+        });
+
+        it.each(["0.4.0", "1.1", "2.0.0"])("is never of %s", async (version) => {
+            await expect(render("--set-string", `cni.version=${version}`)).rejects.toMatchObject({
+                stderr: expect.stringMatching(/version.*"?1\.0\.0"?/s),
+            });
+        });
     });
 
     it("restarts exactly the programs whose configuration changed", async () => {

@@ -102,7 +102,7 @@ describe("the content", () => {
             readonly name: string;
             readonly plugins: readonly Record<string, unknown>[];
         };
-        expect(parsed).toMatchObject({ cniVersion: "1.1.0", name: "antrea" });
+        expect(parsed).toMatchObject({ cniVersion: "1.0.0", name: "antrea" });
         expect(parsed.plugins.map((plugin) => plugin["type"])).toEqual(types);
         for (const plugin of parsed.plugins) {
             parseNetworkConfig(JSON.stringify({ cniVersion: parsed.cniVersion, name: parsed.name, ...plugin }));

@@ -26,9 +26,13 @@ export function socketFolder(): { readonly socketPath: string; remove(): void } 
     };
 }
 
-/** The CNI service on a unix socket by @grpc/grpc-js, as the agent serves it. */
-export async function serveCni(handler: Handler): Promise<TestServer> {
-    const { socketPath, remove } = socketFolder();
+/**
+ * The CNI service on a unix socket by @grpc/grpc-js, as the agent serves it.
+ *
+ * @param at where, if not in a folder of its own, which is removed with it
+ */
+export async function serveCni(handler: Handler, at?: string): Promise<TestServer> {
+    const { socketPath, remove } = at === undefined ? socketFolder() : { socketPath: at, remove: () => undefined };
     const server = new grpc.Server({ "grpc.max_receive_message_length": 64 * 1024 * 1024 });
     const buffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     const methods = Object.entries(cniServiceDefinition);
