@@ -101,8 +101,8 @@ suite_unit() {
     add_crashed "$LOGS/test-unit.log" unit
 }
 suite_integration() {
-    # real etcd and kube-apiserver
-    "$TOOLS/cluster/build-programs.sh" etcd kubernetes || rc=1
+    # real etcd and kube-apiserver, and the CNI plugins that are chained
+    "$TOOLS/cluster/build-programs.sh" etcd kubernetes cni-plugins || rc=1
     run_step test-integration nx -t integration --parallel=2 || rc=1
     add_reports integration-
     add_crashed "$LOGS/test-integration.log" integration

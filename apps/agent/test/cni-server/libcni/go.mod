@@ -1,0 +1,5 @@
+module antrea/test/libcni
+
+go 1.26
+
+require github.com/containernetworking/cni v1.1.2
