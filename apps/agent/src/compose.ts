@@ -28,6 +28,7 @@ import { EarlierFlows, FlowTable } from "./flow-table/index.ts";
 import { HostGuard } from "./host-guard/index.ts";
 import { addFirewallJob } from "./host-wiring.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
+import { IgnoredNetworks } from "./ignored-networks.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade } from "./masquerade/index.ts";
@@ -476,6 +477,15 @@ async function guardSubnets(
 /** Keeps claims of IPPools in step with what is wired; while pools are off, says where annotations have no effect. */
 function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const { ipPools, jobs, netlink, events, kube, environment, logger } = base;
+    const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
+    const ignoredNetworks = new IgnoredNetworks(
+        {
+            ...{ api: kube.api, events, logger: logger.child("cni") },
+            lastAdd: () => Math.max(0, ...added().filter(Number.isFinite)),
+        },
+        { nodeName: environment.nodeName },
+    );
+    jobs.every("ignored-networks", resyncMs, (limit) => ignoredNetworks.look(limit));
     if (ipPools === undefined) {
         const ignored = new IgnoredAnnotations(
             {

@@ -17,6 +17,7 @@ export { CniResultError, convertResult, encodeResult, type ConvertedResult } fro
 export { parseResult, type ParseResultOptions } from "./result-parse.ts";
 export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 export { cniMethodPath, cniServiceDefinition, cniServiceName, type CniMethod, type CniMethodName } from "./service.ts";
+export { shown } from "./shown.ts";
 export { detailText, textDetail } from "./text-detail.ts";
 export {
     checkCommandVersion,

@@ -13,6 +13,7 @@ import {
 } from "@antrea/cni";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
+import { unservedConfig } from "./served-config.ts";
 
 /** The network name that the conflist carries; a call for another network is not ours to answer. */
 export const networkName = "antrea";
@@ -113,6 +114,10 @@ export class CniCalls {
         const badPrevResult = command === "del" ? "drop" : "refuse";
         const config = parseNetworkConfig(args.networkConfiguration, { badPrevResult });
         checkCommandVersion(cniCommands[command], config.cniVersion);
+        const unserved = unservedConfig(config);
+        // DEL deletes what is there, if anything is; to GC such a network has nothing here.
+        if (unserved !== undefined && command === "gc") return empty;
+        if (unserved !== undefined && command !== "del") throw unserved;
         switch (command) {
             case "add":
                 return encodeResult(await this.#add(args, config, receivedAt, signal), config.cniVersion);

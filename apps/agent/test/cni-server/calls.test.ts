@@ -276,6 +276,111 @@ describe("errors of the caller", () => {
     });
 });
 
+describe("configurations of networks that are not served", () => {
+    const ipamOf = (...ippools: readonly string[]): object => ({ type: "antrea", ippools });
+
+    // As NetworkAttachmentDefinitions have them; the names come from Multus.
+    const configurations: readonly (readonly [string, object, string, string])[] = [
+        [
+            "a plugin that takes its addresses from Antrea",
+            {
+                ...{ cniVersion: "0.3.0", name: "ipv4-net-1", type: "macvlan", master: "eth0", mode: "bridge" },
+                ipam: ipamOf("ipv4-pool-1"),
+            },
+            'ipam.type: "antrea"',
+            "whereabouts",
+        ],
+        [
+            "one with addresses, routes and DNS beside the pool",
+            {
+                ...{ cniVersion: "0.3.0", name: "pool-and-static-net-1", type: "bridge", bridge: "br0" },
+                ipam: {
+                    ...ipamOf("ipv4-pool-1"),
+                    addresses: [{ address: "10.10.0.1/24", gateway: "10.10.0.254" }],
+                    routes: [{ dst: "0.0.0.0/0" }, { dst: "192.168.0.0/16", gw: "10.10.5.1" }],
+                    dns: { nameservers: ["8.8.8.8"], domain: "example.com", search: ["example.com"] },
+                },
+            },
+            'ipam.type: "antrea"',
+            "whereabouts",
+        ],
+        [
+            "a VLAN",
+            {
+                ...{ cniVersion: "0.3.0", name: "vlan100", type: "antrea", networkType: "vlan", mtu: 1500, vlan: 100 },
+                ipam: ipamOf("vlan100-ipv4", "vlan100-ipv6"),
+            },
+            'networkType: "vlan"',
+            "NetworkAttachmentDefinition",
+        ],
+        [
+            "SR-IOV",
+            {
+                ...{ cniVersion: "0.3.0", name: "sriov-net-a", type: "antrea", networkType: "sriov" },
+                ipam: ipamOf("sriov-ipv4"),
+            },
+            'networkType: "sriov"',
+            "NetworkAttachmentDefinition",
+        ],
+        [
+            "a network type that is no text",
+            { cniVersion: "1.0.0", name: "x", networkType: 5 },
+            "networkType: 5",
+            "NetworkAttachmentDefinition",
+        ],
+        [
+            "pools in the configuration of the Pod network",
+            { cniVersion: "1.0.0", ipam: ipamOf("pool1") },
+            'ipam.type: "antrea"',
+            "ipam.antrea.io/ippools",
+        ],
+        [
+            "addresses by another plugin",
+            { cniVersion: "1.0.0", ipam: { type: "whereabouts", range: "10.0.0.0/24" } },
+            'ipam.type: "whereabouts"',
+            "remove ipam",
+        ],
+        ["another plugin", { cniVersion: "1.0.0", name: "x", type: "bridge" }, 'type: "bridge"', 'type "antrea"'],
+    ];
+
+    it.each(configurations)("ADD of %s is refused, and nothing is made", async (_, config, keyAndValue, next) => {
+        const error = await errorOf("add", argsOf(config, { ifname: "net1" }));
+        expect(error).toMatchObject({ cniCode: ErrorCode.UNSUPPORTED_FIELD, fault: "caller" });
+        expect(error.message).toContain(`${keyAndValue} is not served`);
+        expect(error.message).toMatch(new RegExp(`next: .*${next}`));
+        expect(backend.adds).toEqual([]);
+        expect(backend.wired.size).toBe(0);
+    });
+
+    it.each(configurations)("DEL of %s succeeds, and deletes what an earlier version made", async (_, config) => {
+        await call("add", argsOf({}, { ifname: "net1" }));
+        expect(await call("del", argsOf(config, { ifname: "net1" }))).toEqual(new Uint8Array());
+        expect(await call("del", argsOf(config, { ifname: "net1" }))).toEqual(new Uint8Array());
+        expect(backend.wired.size).toBe(0);
+    });
+
+    it.each(configurations)("GC of %s succeeds and deletes nothing", async (_, config) => {
+        await call("add");
+        const asked = { ...config, cniVersion: "1.1.0", name: "antrea", "cni.dev/valid-attachments": [] };
+        expect(await call("gc", argsOf(asked))).toEqual(new Uint8Array());
+        expect(backend.wired.size).toBe(1);
+    });
+
+    it.each(configurations)("CHECK and STATUS of %s say the same as ADD", async (_, config, keyAndValue) => {
+        for (const command of ["check", "status"] as const) {
+            const error = await errorOf(command, argsOf({ ...config, cniVersion: "1.1.0" }));
+            expect(error).toMatchObject({ cniCode: ErrorCode.UNSUPPORTED_FIELD });
+            expect(error.message).toContain(keyAndValue);
+        }
+        expect(backend.checks).toEqual([]);
+    });
+
+    it("the Pod network as Antrea has written it, with host-local, is served: the Node's subnet is what it means", async () => {
+        await call("add", argsOf({ cniVersion: "0.3.0", ipam: { type: "host-local" } }));
+        expect(backend.adds).toHaveLength(1);
+    });
+});
+
 describe("errors of the work", () => {
     it.each<[string, number, unknown]>([
         ["no address is left", 101, new NodeSubnetError("EXHAUSTED", "environment", "all 253 are in use")],

@@ -1,0 +1,58 @@
+import { CniCallError, shown, type NetworkConfig } from "@antrea/cni";
+
+/** The name of the plugin, and of the file that is installed for it. */
+const pluginType = "antrea";
+
+/** What the CNI configuration of Antrea in Go names for the Pod network: addresses of the Node's own subnet. */
+const nodeSubnetIpam = "host-local";
+
+/**
+ * Why a network configuration is not served, or undefined when it is: only the Pod network is. Secondary networks and
+ * addresses for interfaces of other plugins would else become one more interface on the Pod network, with the Pod's
+ * default route.
+ */
+export function unservedConfig(config: NetworkConfig): CniCallError | undefined {
+    const { type, ipam, raw } = config;
+    const networkType = raw["networkType"] ?? undefined;
+    if (networkType !== undefined) {
+        return refused(
+            "networkType",
+            networkType,
+            "secondary networks are not available in this version",
+            "take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin",
+        );
+    }
+    if (type !== pluginType && ipam?.type === pluginType) {
+        return refused(
+            "ipam.type",
+            ipam.type,
+            `IPPools give no addresses to interfaces of other plugins (type ${shown(type)}) in this version`,
+            "use another IPAM plugin in that network, like whereabouts, host-local or static",
+        );
+    }
+    if (type !== pluginType) {
+        return refused(
+            "type",
+            type,
+            "the configuration is of another plugin",
+            `let the container runtime call that plugin, or use type ${shown(pluginType)}`,
+        );
+    }
+    if (ipam !== undefined && ipam.type !== nodeSubnetIpam) {
+        return refused(
+            "ipam.type",
+            ipam.type,
+            "addresses of the Pod network come from the Node's subnet, or from the IPPools that the Pod or its Namespace names",
+            "remove ipam from the CNI configuration; for a pool annotate the Pod or its Namespace with ipam.antrea.io/ippools",
+        );
+    }
+    return undefined;
+}
+
+function refused(key: string, value: unknown, why: string, next: string): CniCallError {
+    return new CniCallError(
+        "UNSUPPORTED_FIELD",
+        "caller",
+        `${key}: ${shown(value)} is not served: ${why}; next: ${next}`,
+    );
+}

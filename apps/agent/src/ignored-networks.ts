@@ -1,0 +1,79 @@
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import type { Logger } from "@antrea/runtime";
+
+/** What a Pod asks of plugins for secondary networks, and what such a plugin answers once it has served the Pod. */
+const networksAnnotation = "k8s.v1.cni.cncf.io/networks";
+const statusAnnotation = "k8s.v1.cni.cncf.io/network-status";
+
+export interface IgnoredNetworksComponents {
+    readonly api: Pick<ApiClient, "list">;
+    readonly events: Pick<EventRecorder, "record">;
+    /** When the last Pod was added, by any clock that grows. */
+    readonly lastAdd: () => number;
+    readonly logger: Logger;
+}
+
+/**
+ * Secondary networks are not available: a Pod that is annotated with some starts with its interface on the Pod network
+ * alone. Says so once on each such Pod of this Node, unless another plugin has answered the annotation.
+ */
+export class IgnoredNetworks {
+    readonly #components: IgnoredNetworksComponents;
+    readonly #nodeName: string;
+    /** UIDs of the Pods that have their event. */
+    #told: ReadonlySet<string> = new Set();
+    #seen = -1;
+    #waiting = false;
+
+    constructor(components: IgnoredNetworksComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+    }
+
+    /** Reads the Pods of this Node, if there is anything new to see. */
+    async look(signal: AbortSignal): Promise<void> {
+        const { api, lastAdd } = this.#components;
+        const added = lastAdd();
+        if (added <= this.#seen && !this.#waiting) return;
+        const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
+        const annotated = items.filter(asksForNetworks);
+        const wired = annotated.filter(isWired);
+        for (const pod of wired) {
+            if (!this.#told.has(uidOf(pod)) && !isAnswered(pod)) this.#tell(pod);
+        }
+        this.#told = new Set(wired.map(uidOf));
+        this.#waiting = annotated.length > wired.length;
+        this.#seen = added;
+    }
+
+    #tell(pod: Pod): void {
+        const note =
+            `Antrea does not read the annotation ${networksAnnotation} in this version. If no other plugin does either ` +
+            `(none has written ${statusAnnotation}), the Pod has its interface on the Pod network only; install a ` +
+            `plugin that reads the annotation, such as Multus, and create the Pod again, or remove the annotation`;
+        const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
+        this.#components.logger.warn("an annotation for secondary networks is not read", { pod: name, reason: note });
+        const regarding = referenceTo(pods, pod);
+        const event = { type: "Warning", reason: "SecondaryNetworksIgnored", action: "AttachNetworks", note } as const;
+        this.#components.events.record({ regarding, ...event });
+    }
+}
+
+function asksForNetworks({ metadata, spec, status }: Pod): boolean {
+    const asked = metadata?.annotations?.[networksAnnotation]?.trim() ?? "";
+    const ended = status?.phase === "Succeeded" || status?.phase === "Failed";
+    return asked !== "" && asked !== "[]" && spec?.hostNetwork !== true && !ended;
+}
+
+/** A plugin that reads the annotation answers it before the Pod's addresses are known. */
+function isWired({ status }: Pod): boolean {
+    return (status?.podIPs ?? []).length > 0;
+}
+
+function isAnswered({ metadata }: Pod): boolean {
+    return statusAnnotation in (metadata?.annotations ?? {});
+}
+
+function uidOf({ metadata }: Pod): string {
+    return metadata?.uid ?? "";
+}
