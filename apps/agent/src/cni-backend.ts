@@ -1,4 +1,5 @@
 import { AntreaError } from "@antrea/errors";
+import { cniErrorCode } from "./cni-error-code.ts";
 import type { Attachment, CniBackend, WiredInterface } from "./cni-server/index.ts";
 import { CheckError, type PodInterface, type PodNetwork } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
@@ -80,6 +81,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         networkBuilt: () => void current(),
         notReady: () => readiness.missing(),
         ready: (signal) => readiness.ready(signal),
+        errorCode: cniErrorCode,
     };
 }
 

@@ -64,6 +64,8 @@ export interface CniBackend {
     notReady(): string | undefined;
     /** Resolves when ADD can be served; rejects when the signal ends first. */
     ready(signal: AbortSignal): Promise<void>;
+    /** The code of the answer for what `add`, `delete` or `collect` rejected with. */
+    errorCode(error: unknown): ErrorCodeName;
 }
 
 /** Counts calls by command and outcome, the name of the error code or "OK", and how long they took. */
@@ -214,7 +216,8 @@ export class CniCalls {
         else this.#components.logger.warn("CNI call failed", fields);
         if (error instanceof CniCallError) return error;
         const fault = error instanceof AntreaError ? error.fault : "internal";
-        return new CniCallError(codeOf(command, error), fault, messageOf(error), { details: { cause: error } });
+        const code = command === "check" ? "CHECK_INTERFACE_FAILURE" : this.#components.backend.errorCode(error);
+        return new CniCallError(code, fault, messageOf(error), { details: { cause: error } });
     }
 }
 
@@ -238,32 +241,6 @@ function badArgument(message: string): CniCallError {
 
 function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };
-}
-
-/** OVS or its database went away during the call: the same call may succeed when they are back. */
-const awayCodes: ReadonlySet<string> = new Set(["DISCONNECTED", "NOT_CONNECTED", "OUTCOME_UNKNOWN", "BUFFER_FULL"]);
-
-/** There is no address for the Pod, in this Node's subnet or in the pools that it names. */
-const addressCodes: ReadonlySet<string> = new Set([
-    "EXHAUSTED",
-    "NO_SUBNET",
-    "NO_POOL",
-    "BAD_ANNOTATION",
-    "NOT_IN_POOL",
-    "ADDRESS_HELD",
-    "HELD_ON_OTHER_NODE",
-    "VLAN_CONFLICT",
-    "REFUSED",
-]);
-
-function codeOf(command: CniCommand, error: unknown): ErrorCodeName {
-    if (command === "check") return "CHECK_INTERFACE_FAILURE";
-    if (error instanceof AntreaError) {
-        if (awayCodes.has(error.code)) return "TRY_AGAIN_LATER";
-        if (error.fault === "timeout" || error.fault === "aborted") return "TRY_AGAIN_LATER";
-        if (addressCodes.has(error.code)) return "IPAM_FAILURE";
-    }
-    return "CONFIG_INTERFACE_FAILURE";
 }
 
 function resultOf(wired: WiredInterface, config: NetworkConfig): CniResult {

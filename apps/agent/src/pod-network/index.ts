@@ -1,7 +1,7 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
 export { HostRoutes, podRouteProtocol } from "./host-routes.ts";
 export { podLinkGroup, type PodNamespaces } from "./link.ts";
-export { NodeSubnet, NodeSubnetError } from "./node-subnet.ts";
+export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";
 export { flowOwner } from "./parts.ts";
 export { PodNetwork } from "./pod-network.ts";
 export {

@@ -12,7 +12,9 @@ import {
 } from "@antrea/ip";
 import type { PodAddress } from "./record.ts";
 
-export class NodeSubnetError extends AntreaError<"EXHAUSTED" | "NO_SUBNET" | "TAKEN"> {}
+export type NodeSubnetErrorCode = "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
+
+export class NodeSubnetError extends AntreaError<NodeSubnetErrorCode> {}
 
 interface Subnet {
     readonly prefix: Prefix;

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { CniCallError, ErrorCode, supportedVersions, toCniError, type CniCmdArgs } from "@antrea/cni";
+import { CniCallError, ErrorCode, errorCodeName, supportedVersions, toCniError, type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
+import { OpenFlowError } from "@antrea/openflow";
+import { OvsdbError } from "@antrea/ovsdb";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
+import { IpPoolError, type IpPoolErrorCode } from "../../src/ip-pools/index.ts";
 import { CheckError, NodeSubnetError, PodNetworkError } from "../../src/pod-network/index.ts";
 import { silentLogger } from "../support/logger.ts";
 import { FakeBackend } from "./fake-backend.ts";
@@ -389,12 +392,41 @@ describe("errors of the work", () => {
         ["the caller went away", 11, new PodNetworkError("CANCELLED", "aborted", "cancelled")],
         ["the container was deleted", 102, new PodNetworkError("DELETED_MEANWHILE", "caller", "deleted")],
         ["the kernel refused", 102, new AntreaError("EPERM", "environment", "not permitted")],
+        ["OVS refuses the flows", 102, new OpenFlowError("REFUSED", "caller", "no")],
+        ["the database refuses the port", 102, new OvsdbError("REFUSED", "peer", "no")],
+        ["OVS goes away", 11, new OpenFlowError("DISCONNECTED", "environment", "gone")],
+        ["OVS does not read", 11, new OpenFlowError("BUFFER_FULL", "environment", "full")],
+        ["the database goes away", 11, new OvsdbError("OUTCOME_UNKNOWN", "environment", "gone")],
+        ["something of ours has a code of the same name", 102, new AntreaError("EXHAUSTED", "environment", "no")],
+        ["another owner has the address", 101, new NodeSubnetError("TAKEN", "environment", "taken")],
         ["a defect", 102, new TypeError("x is not a function")],
     ])("ADD when %s is %i", async (_, cniCode, error) => {
         backend.failure = { of: "add", error };
         const thrown = await errorOf("add");
         expect(thrown).toMatchObject({ cniCode, message: (error as Error).message });
         expect(toCniError(thrown)).toMatchObject({ code: cniCode, message: (error as Error).message });
+    });
+
+    // By hand, each on its own: 101 is for whoever looks after the pools, 11 for nobody.
+    const poolErrors: Readonly<Record<IpPoolErrorCode, number>> = {
+        EXHAUSTED: 101,
+        NO_POOL: 101,
+        BAD_ANNOTATION: 101,
+        NOT_IN_POOL: 101,
+        ADDRESS_HELD: 101,
+        NOT_RESERVED: 11,
+        HELD_ON_OTHER_NODE: 101,
+        VLAN_CONFLICT: 101,
+        POD_GONE: 11,
+        POD_UNKNOWN: 11,
+        API_AWAY: 11,
+        REFUSED: 101,
+    };
+
+    it.each(Object.entries(poolErrors))("ADD when IPPools say %s is %i", async (code, cniCode) => {
+        backend.failure = { of: "add", error: new IpPoolError(code as IpPoolErrorCode, "why") };
+        expect(await errorOf("add")).toMatchObject({ cniCode, message: "why" });
+        expect(observed).toEqual([`add ${errorCodeName(cniCode)} 0`]);
     });
 
     it("ADD tells the causes too", async () => {

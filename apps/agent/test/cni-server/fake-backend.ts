@@ -1,4 +1,5 @@
 import { parseIp, type IpAddress } from "@antrea/ip";
+import { cniErrorCode } from "../../src/cni-error-code.ts";
 import type { Attachment, CniBackend, WiredInterface } from "../../src/cni-server/index.ts";
 
 type AddRequest = Parameters<CniBackend["add"]>[0];
@@ -57,6 +58,8 @@ export class FakeBackend implements CniBackend {
             signal.addEventListener("abort", end, { once: true });
         });
     }
+
+    errorCode = cniErrorCode;
 
     #wire({ ifName, netns }: AddRequest): WiredInterface {
         const host = this.#next++;

@@ -1,0 +1,43 @@
+import type { ErrorCodeName } from "@antrea/cni";
+import { AntreaError } from "@antrea/errors";
+import { OpenFlowError } from "@antrea/openflow";
+import { OvsdbError } from "@antrea/ovsdb";
+import { IpPoolError, type IpPoolErrorCode } from "./ip-pools/index.ts";
+import { NodeSubnetError, type NodeSubnetErrorCode } from "./pod-network/index.ts";
+
+/** IPAM_FAILURE where somebody has to look at pools, TRY_AGAIN_LATER where the next call may succeed without that. */
+const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
+    EXHAUSTED: "IPAM_FAILURE",
+    NO_POOL: "IPAM_FAILURE",
+    BAD_ANNOTATION: "IPAM_FAILURE",
+    NOT_IN_POOL: "IPAM_FAILURE",
+    ADDRESS_HELD: "IPAM_FAILURE",
+    NOT_RESERVED: "TRY_AGAIN_LATER",
+    HELD_ON_OTHER_NODE: "IPAM_FAILURE",
+    VLAN_CONFLICT: "IPAM_FAILURE",
+    POD_GONE: "TRY_AGAIN_LATER",
+    POD_UNKNOWN: "TRY_AGAIN_LATER",
+    API_AWAY: "TRY_AGAIN_LATER",
+    REFUSED: "IPAM_FAILURE",
+};
+
+const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
+    EXHAUSTED: "IPAM_FAILURE",
+    NO_SUBNET: "IPAM_FAILURE",
+    TAKEN: "IPAM_FAILURE",
+};
+
+/**
+ * The code of the CNI answer for an error of the work of ADD, DEL or GC. It goes by the class of the error: classes of
+ * different libraries have codes of the same name.
+ */
+export function cniErrorCode(error: unknown): ErrorCodeName {
+    if (error instanceof IpPoolError) return poolCodes[error.code];
+    if (error instanceof NodeSubnetError) return subnetCodes[error.code];
+    // OVS or its database went away during the call: the same call may succeed when they are back.
+    if ((error instanceof OpenFlowError || error instanceof OvsdbError) && error.retryable) return "TRY_AGAIN_LATER";
+    if (error instanceof AntreaError && (error.fault === "timeout" || error.fault === "aborted")) {
+        return "TRY_AGAIN_LATER";
+    }
+    return "CONFIG_INTERFACE_FAILURE";
+}
