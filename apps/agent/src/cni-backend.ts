@@ -12,6 +12,8 @@ export interface CniBackendComponents {
         known: PodInterface,
         input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
     ) => Promise<void>;
+    /** The path here of a network namespace that the runtime names. */
+    readonly netnsPath: (path: string) => string;
     /** The live UID of a Pod, for runtimes that do not send K8S_POD_UID. */
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
@@ -50,7 +52,8 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         async add(request, signal): Promise<WiredInterface> {
             const podUid =
                 request.podUid === "" ? await components.podUid(request.podNamespace, request.podName) : request.podUid;
-            const record = await network().add({ ...request, podUid }, signal);
+            const netns = components.netnsPath(request.netns);
+            const record = await network().add({ ...request, podUid, netns }, signal);
             return { ...record, netns: request.netns };
         },
         async delete(attachment): Promise<void> {
@@ -67,7 +70,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
                     `container ${request.containerId} has no interface ${request.ifName} on this Node`,
                 );
             }
-            await components.check(known, request);
+            await components.check(known, { ...request, netns: components.netnsPath(request.netns) });
         },
         async collect(valid, receivedAt): Promise<number> {
             const keep = new Set(valid.map(keyOf));

@@ -41,6 +41,7 @@ import {
     parseRemembered,
     rememberedNodeKey,
 } from "./node-config/index.ts";
+import { netnsPathHere } from "./netns-path.ts";
 import { runNft } from "./nft.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
@@ -295,6 +296,7 @@ function buildCni(base: Base, network: () => PodNetwork | undefined) {
     const backend = createCniBackend({
         readiness,
         network,
+        netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
         podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
         check: (known, input) =>
             checkInterface(

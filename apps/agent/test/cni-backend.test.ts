@@ -10,6 +10,7 @@ import { podRecord } from "./support/records.ts";
 class FakeNetwork {
     readonly wired = new Map<string, PodInterface>();
     readonly deleted: string[] = [];
+    netns: string | undefined;
 
     interfaces(): readonly PodInterface[] {
         return [...this.wired.values()];
@@ -23,6 +24,7 @@ class FakeNetwork {
         if (this.deleted.includes(`${request.containerId} ${request.ifName}`)) {
             return Promise.reject(new Error("deleted meanwhile"));
         }
+        this.netns = request.netns;
         const record = podRecord({ ...request, netns: "" });
         this.wire(record.containerId, 0, record);
         return Promise.resolve(record);
@@ -43,6 +45,7 @@ let network: FakeNetwork | undefined;
 let readiness: Readiness;
 let backend: CniBackend;
 let asked: string[];
+let checked: string[];
 const { signal } = new AbortController();
 const request = {
     containerId: "c1",
@@ -58,10 +61,12 @@ beforeEach(() => {
     network = new FakeNetwork();
     readiness = new Readiness({ records: "the Pod interfaces of this Node are not rebuilt" });
     asked = [];
+    checked = [];
     backend = createCniBackend({
         readiness,
         network: () => network as unknown as PodNetwork | undefined,
-        check: () => Promise.resolve(),
+        check: (_known, { netns }) => Promise.resolve(void checked.push(netns)),
+        netnsPath: (path) => `/host${path}`,
         podUid: (namespace, name) => {
             asked.push(`${namespace}/${name}`);
             return Promise.resolve("uid-live");
@@ -73,6 +78,13 @@ describe("ADD", () => {
     it("answers with the namespace of the caller, which a rebuilt record may lack", async () => {
         expect(await backend.add(request, signal)).toMatchObject({ netns: "/var/run/netns/1", podUid: "uid-0" });
         expect(asked).toEqual([]);
+    });
+
+    it("wires the namespace by its path here, and CHECK looks at it by the same", async () => {
+        await backend.add(request, signal);
+        expect(network?.netns).toBe("/host/var/run/netns/1");
+        await backend.check({ ...request, previous: undefined });
+        expect(checked).toEqual(["/host/var/run/netns/1"]);
     });
 
     it("asks for the UID of the Pod when the runtime sent none", async () => {

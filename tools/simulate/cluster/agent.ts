@@ -90,6 +90,7 @@ export class Agent {
         const backend = createCniBackend({
             readiness,
             network: () => network,
+            netnsPath: (path) => path,
             podUid: (namespace, name) => podUidOf(api, namespace, name),
             check: async ({ record }) => {
                 const problem = await claimProblem(this.pools, record);

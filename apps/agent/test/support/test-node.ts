@@ -26,6 +26,7 @@ import {
     type PodPools,
 } from "../../src/pod-network/index.ts";
 import type { PodFlowTable, PodPorts } from "../../src/pod-network/types.ts";
+import { netnsPathHere } from "../../src/netns-path.ts";
 import { Readiness } from "../../src/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
@@ -39,6 +40,8 @@ export interface TestAgentOptions {
     readonly pods?: () => readonly KnownPod[];
     readonly pools?: PodPools;
     readonly poolOf?: (ip: IpAddress) => string | undefined;
+    /** Default "/": the agent of a test runs on its Node itself. */
+    readonly hostProcPathPrefix?: string;
 }
 
 export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
@@ -126,6 +129,7 @@ export class TestAgent {
             pods: options.pods ?? (() => []),
             pools: options.pools,
             poolOf: options.poolOf ?? (() => undefined),
+            hostProcPathPrefix: options.hostProcPathPrefix ?? "/",
         };
         const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
@@ -193,6 +197,7 @@ export class TestAgent {
             backend: createCniBackend({
                 readiness: this.readiness,
                 network: () => this.network,
+                netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
                 podUid: () => Promise.resolve(""),
                 check: (known, input) =>
                     checkInterface(

@@ -65,7 +65,7 @@ export const agentSchema = member({
     ovsRunDir: absolutePath.default("/var/run/openvswitch"),
     /** The Node's interface to its Pods. */
     hostGateway: interfaceName.default("antrea-gw0"),
-    /** Where the /proc of the Node is mounted in the container. */
+    /** What stands before the Node's /proc in the container; "/" for an agent that runs on the Node itself. */
     hostProcPathPrefix: absolutePath.default("/host"),
 
     trafficEncapMode: oneOfAnyCase("encap", "noEncap", "hybrid", "networkPolicyOnly").default("encap"),
