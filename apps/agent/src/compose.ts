@@ -11,6 +11,7 @@ import {
     Jobs,
     Lifecycle,
     Metrics,
+    probePortFrom,
     type Job,
     type LifecyclePart,
     type MainContext,
@@ -238,12 +239,13 @@ function buildBase(context: MainContext) {
     const health = new HealthServer(
         {
             logger: logger.child("health"),
-            metrics,
+            metrics: config.enablePrometheusMetrics ? metrics : undefined,
             authorize: new TokenReviewAuthorizer({ api: kube.api }, { path: "/metrics" }).authorize,
         },
         {
             name: "antrea-agent",
             port: config.apiPort,
+            probePort: probePortFrom(process.env),
             ...(config.tlsCipherSuites === undefined ? {} : { ciphers: config.tlsCipherSuites }),
             ...(config.tlsMinVersion === undefined ? {} : { minVersion: config.tlsMinVersion }),
         },

@@ -10,8 +10,16 @@ import {
     type ApiClient,
     type Node,
 } from "@antrea/kube";
-import { HealthServer, Lifecycle, Metrics, type Certificate, type Logger, type MainContext } from "@antrea/runtime";
-import { loadControllerConfig, type ControllerConfig } from "@antrea/settings";
+import {
+    HealthServer,
+    Lifecycle,
+    Metrics,
+    probePortFrom,
+    type Certificate,
+    type Logger,
+    type MainContext,
+} from "@antrea/runtime";
+import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
 import { ClaimCleaner } from "./claim-cleaner/index.ts";
 import { identityFrom } from "./identity.ts";
@@ -44,8 +52,15 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
     const metrics = new Metrics();
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
     const health = new HealthServer(
-        { logger: logger.child("health"), metrics, authorize: authorizer.authorize },
-        { name: "antrea-controller", port: config.apiPort, ...tls(config) },
+        {
+            logger: logger.child("health"),
+            metrics: config.enablePrometheusMetrics ? metrics : undefined,
+            authorize: authorizer.authorize,
+        },
+        {
+            ...{ name: "antrea-controller", port: config.apiPort, probePort: probePortFrom(process.env) },
+            ...tls(config),
+        },
     );
     const recorder = new EventRecorder(
         { api, logger: logger.child("events") },
@@ -152,11 +167,11 @@ function nodeIpamSettings({ nodeIPAM }: ControllerConfig): ConstructorParameters
 function tls(config: ControllerConfig): {
     readonly certificate?: Certificate;
     readonly ciphers?: string;
-    readonly minVersion?: "TLSv1.2" | "TLSv1.3";
+    readonly minVersion?: TlsVersion;
 } {
     return {
         ...(config.tlsCipherSuites !== undefined && { ciphers: config.tlsCipherSuites }),
-        ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion as "TLSv1.2" | "TLSv1.3" }),
+        ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion }),
         ...(!config.selfSignedCert && { certificate: mountedCertificate() }),
     };
 }

@@ -3,6 +3,7 @@ import {
     HealthServer,
     Lifecycle,
     Metrics,
+    probePortFrom,
     type LifecyclePart,
     type Logger,
     type MainContext,
@@ -23,6 +24,8 @@ export const flags: OwnFlags = { port: "N", kubeconfig: "FILE", "kube-apiserver"
 const defaultPort = 9443;
 // One API server asks about several hundred requests at once at most; each takes a connection then.
 const maxConnections = 1_000;
+// One alone does not keep the other API servers out.
+const maxConnectionsPerAddress = 600;
 // Longer than the API server keeps idle connections (90 s): whoever sends closes first, so that no request is lost to a
 // connection that is being closed.
 const keepAliveMs = 600_000;
@@ -39,7 +42,10 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
         userAgent: `antrea-webhook/${version}`,
     });
     const namespace = process.env.POD_NAMESPACE ?? clients.namespace ?? "kube-system";
-    const { parts } = webhook({ api: clients.api, logger }, { namespace, port: portOf(given.own.port) });
+    const { parts } = webhook(
+        { api: clients.api, logger },
+        { namespace, port: portOf(given.own.port), probePort: probePortFrom(process.env) },
+    );
     const lifecycle = new Lifecycle({ logger });
     lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
     for (const part of parts) lifecycle.append(part);
@@ -50,6 +56,8 @@ export interface WebhookOptions {
     /** Where the Secret of the authority and the Service lie. */
     readonly namespace: string;
     readonly port: number;
+    /** Of 127.0.0.1, for probes. Default: none. */
+    readonly probePort?: number | undefined;
     /** Default: those of the certificates. */
     readonly times?: CertificateTimes;
     /** How long it answers on after it said that it is not ready any more. Default 3,000. */
@@ -74,7 +82,14 @@ export function webhook(
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
     const health = new HealthServer(
         { logger: logger.child("server"), metrics, authorize: authorizer.authorize, handle: app },
-        { name: "antrea-webhook", port: options.port, maxConnections, keepAliveMs },
+        {
+            name: "antrea-webhook",
+            port: options.port,
+            probePort: options.probePort,
+            maxConnections,
+            maxConnectionsPerAddress,
+            keepAliveMs,
+        },
     );
     const certificates = new CertificateKeeper(
         { api, logger: logger.child("certificates"), metrics, show: (certificate) => health.show(certificate) },

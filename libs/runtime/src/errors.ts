@@ -12,6 +12,7 @@ export type RuntimeErrorCode =
     /** One or more parts did not stop; `details.failures` names them. */
     | "STOP_FAILED"
     /** A call came in a state in which it has no meaning. */
+    | "BAD_PORT"
     | "WRONG_STATE"
     /** A name is taken: of a part, a job, a check or a metric. */
     | "DUPLICATE_NAME"

@@ -12,6 +12,7 @@ export {
     type CertificateOptions,
     type ServingOptions,
 } from "./health/certificate.ts";
+export { probePortFrom } from "./health/probe-listener.ts";
 export { HealthServer, type HealthComponents, type HealthOptions } from "./health/server.ts";
 export {
     Jobs,

@@ -82,12 +82,18 @@ describe("docs/security.md", () => {
 
     it("has the ports of the programs", () => {
         const chart = parse(readFileSync(join(root, "charts/antrea/values.yaml"), "utf8")) as {
-            readonly [app: string]: { readonly apiPort?: number; readonly port?: number };
+            readonly [app: string]: {
+                readonly apiPort?: number;
+                readonly port?: number;
+                readonly probePort?: number;
+            };
         };
         const [[ports = ""] = []] = table("Ports and sockets");
         expect(ports).toContain(`agent ${chart["agent"]?.apiPort}`);
         expect(ports).toContain(`controller ${chart["controller"]?.apiPort}`);
         expect(ports).toContain(`webhook ${chart["webhook"]?.port}`);
+        const probes = ["agent", "controller", "webhook"].map((app) => `${app} ${chart[app]?.probePort}`).join(", ");
+        expect(table("Ports and sockets").flat().join()).toContain(`${probes}, on 127.0.0.1`);
     });
 
     it("names files and policies that are there", async () => {

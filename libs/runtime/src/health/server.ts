@@ -9,10 +9,13 @@ import { type Metrics } from "../metrics.ts";
 import { sleep } from "../sleep.ts";
 import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
 import { type Certificate, createSelfSigned } from "./certificate.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
+import { ProbeListener } from "./probe-listener.ts";
 
 export interface HealthComponents {
     readonly logger: Logger;
-    readonly metrics: Pick<Metrics, "text" | "contentType">;
+    /** Undefined: `/metrics` is not served, and answered with 404. */
+    readonly metrics: Pick<Metrics, "text" | "contentType"> | undefined;
     /** True when the bearer of the token may read `/metrics`. A rejection is answered with 503. */
     authorize(token: string, signal: AbortSignal): Promise<boolean>;
     /** Answers requests for all other paths. Default: 404. */
@@ -36,6 +39,13 @@ export interface HealthOptions {
     readonly minVersion?: SecureVersion;
     /** More connections than these are closed at once. Default 100: few and short requests. */
     readonly maxConnections?: number;
+    /** More from one address than these are closed at once. Default 25: one client alone does not keep others out. */
+    readonly maxConnectionsPerAddress?: number;
+    /**
+     * The health endpoints are served on this port of 127.0.0.1 too, by plain HTTP: for probes, which must pass whatever
+     * comes in on the other port. 0 takes any free one; see `probePort` of the server. Default: they are not.
+     */
+    readonly probePort?: number | undefined;
     /** How long a connection may be idle, in milliseconds. Default 30,000. */
     readonly keepAliveMs?: number;
 }
@@ -60,6 +70,7 @@ export class HealthServer {
     // All of them: those in the middle of the handshake are not among the HTTP server's own.
     readonly #sockets = new Set<Socket>();
     #server: Server | undefined;
+    #probes: ProbeListener | undefined;
     #renewal: Disposable | undefined;
     #certificate: Certificate | undefined;
     // Whether the certificate is one that this server makes for itself.
@@ -82,6 +93,12 @@ export class HealthServer {
         const address = this.#server?.address() as AddressInfo | null | undefined;
         if (!address) throw new RuntimeError("WRONG_STATE", "internal", "the health server does not listen");
         return address.port;
+    }
+
+    /** The port for probes. Throws RuntimeError `WRONG_STATE` while there is none. */
+    get probePort(): number {
+        if (this.#probes !== undefined) return this.#probes.port;
+        throw new RuntimeError("WRONG_STATE", "internal", "the health server does not listen for probes");
     }
 
     /** The certificate it shows, PEM; undefined before the start. */
@@ -107,17 +124,16 @@ export class HealthServer {
                 if (this.#underWay === 0) this.#quiet();
             });
             if (this.#leaving) response.setHeader("connection", "close");
-            void this.#answer(request, response).catch((error: unknown) => {
-                this.#components.logger.error("request failed", { path: request.url, error });
-                response.destroy();
-            });
+            this.#serve(request, response, (url) => this.#answer(url, request, response));
         });
         // Anyone may connect.
         server.maxConnections = this.#options.maxConnections ?? 100;
         server.headersTimeout = 5000;
         server.requestTimeout = 10_000;
         server.keepAliveTimeout = this.#options.keepAliveMs ?? 30_000;
+        const limit = new ConnectionLimit(this.#options.maxConnectionsPerAddress ?? 25);
         server.on("connection", (socket: Socket) => {
+            if (!limit.admit(socket)) return;
             this.#sockets.add(socket);
             socket.once("close", () => this.#sockets.delete(socket));
         });
@@ -125,6 +141,7 @@ export class HealthServer {
         await listen(server, this.#options);
         server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
         this.#server = server;
+        await this.#listenForProbes();
         if (this.#own) this.#renewLater();
         this.#components.logger.info("health server listens", { port: this.port });
     }
@@ -159,6 +176,8 @@ export class HealthServer {
         const server = this.#server;
         if (server === undefined) return;
         this.#server = undefined;
+        await this.#probes?.stop();
+        this.#probes = undefined;
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
         for (const socket of this.#sockets) socket.destroy();
         await closed;
@@ -198,19 +217,43 @@ export class HealthServer {
         this.#renewal = this.#clock.after(dayMs, look);
     }
 
-    async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    async #listenForProbes(): Promise<void> {
+        const { probePort } = this.#options;
+        if (probePort === undefined) return;
+        const probes = new ProbeListener((request, response) => {
+            this.#serve(request, response, (url) => {
+                const kind = kindOf(url);
+                if (kind === undefined) return send(response, 404, "known are /livez, /readyz and /healthz\n");
+                if (!isRead(request)) return refuseMethod(response);
+                this.#answerHealth(url, kind, response);
+            });
+        });
+        await probes.start(probePort);
+        this.#probes = probes;
+    }
+
+    #serve(request: IncomingMessage, response: ServerResponse, answer: (url: URL) => Promise<void> | void): void {
         // Only path and query matter; the host is there because a URL needs one.
         const url = URL.parse(request.url ?? "/", "https://localhost");
         if (url === null) return send(response, 400, "bad request target\n");
-        const kind = Object.hasOwn(kinds, url.pathname) ? kinds[url.pathname] : undefined;
+        const run = async (): Promise<void> => answer(url);
+        run().catch((error: unknown) => {
+            this.#components.logger.error("request failed", { path: request.url, error });
+            response.destroy();
+        });
+    }
+
+    async #answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+        const { metrics } = this.#components;
+        const kind = kindOf(url);
         const known = kind !== undefined || url.pathname === "/metrics";
         if (!known && this.#components.handle !== undefined) return this.#components.handle(request, response);
-        if (request.method !== "GET" && request.method !== "HEAD") {
-            response.setHeader("allow", "GET, HEAD");
-            return send(response, 405, "use GET\n");
+        if (url.pathname === "/metrics" && metrics === undefined) {
+            return send(response, 404, "metrics are switched off: enablePrometheusMetrics is false\n");
         }
+        if (!isRead(request)) return refuseMethod(response);
         if (kind !== undefined) return this.#answerHealth(url, kind, response);
-        if (known) return this.#answerMetrics(request, response);
+        if (known && metrics !== undefined) return this.#answerMetrics(metrics, request, response);
         send(response, 404, "known are /livez, /readyz, /healthz and /metrics\n");
     }
 
@@ -235,7 +278,11 @@ export class HealthServer {
         else this.#components.logger.warn("health checks fail", { kind, failed });
     }
 
-    async #answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    async #answerMetrics(
+        metrics: Pick<Metrics, "text" | "contentType">,
+        request: IncomingMessage,
+        response: ServerResponse,
+    ): Promise<void> {
         const token = /^Bearer +([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? "")?.[1];
         if (token === undefined) {
             response.setHeader("www-authenticate", "Bearer");
@@ -252,8 +299,21 @@ export class HealthServer {
             return send(response, 503, "cannot tell whether the token is allowed; try again\n");
         }
         if (!allowed) return send(response, 403, "the token is not allowed to read /metrics\n");
-        send(response, 200, await this.#components.metrics.text(), this.#components.metrics.contentType);
+        send(response, 200, await metrics.text(), metrics.contentType);
     }
+}
+
+function kindOf({ pathname }: URL): CheckKind | undefined {
+    return Object.hasOwn(kinds, pathname) ? kinds[pathname] : undefined;
+}
+
+function isRead({ method }: IncomingMessage): boolean {
+    return method === "GET" || method === "HEAD";
+}
+
+function refuseMethod(response: ServerResponse): void {
+    response.setHeader("allow", "GET, HEAD");
+    send(response, 405, "use GET\n");
 }
 
 function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {

@@ -1,8 +1,9 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { request } from "node:https";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { Metrics } from "../../src/metrics.ts";
 import { type HealthComponents, HealthServer } from "../../src/health/server.ts";
+import { probePortFrom } from "../../src/health/probe-listener.ts";
 import { createSelfSigned } from "../../src/health/certificate.ts";
 import { ManualClock, MemoryLog } from "../../src/testing/index.ts";
 
@@ -30,14 +31,24 @@ async function start(
         clock?: ManualClock;
         certificate?: { cert: string; key: string };
         handle?: NonNullable<HealthComponents["handle"]>;
+        probePort?: number;
+        maxConnections?: number;
+        maxConnectionsPerAddress?: number;
+        withoutMetrics?: boolean;
     } = {},
 ): Promise<Running> {
     const log = new MemoryLog();
     const metrics = new Metrics({ processMetrics: false });
     metrics.counter({ name: "calls_total", help: "Calls." }).inc();
-    const { clock, handle, ...options } = more;
+    const { clock, handle, withoutMetrics, ...options } = more;
     const server = new HealthServer(
-        { logger: log.logger, metrics, authorize, ...(clock && { clock }), ...(handle && { handle }) },
+        {
+            logger: log.logger,
+            metrics: withoutMetrics ? undefined : metrics,
+            authorize,
+            ...(clock && { clock }),
+            ...(handle && { handle }),
+        },
         { name: "antrea-test", host: "127.0.0.1", port: 0, ...options },
     );
     await server.start();
@@ -258,5 +269,89 @@ describe("the server", () => {
         const second = new HealthServer(components, { name: "x", host: "127.0.0.1", port: server.port });
         await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
         await expect(second.start(AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
+    });
+});
+
+describe("the listener for probes", () => {
+    const probe = async (server: HealthServer, path: string, method = "GET"): Promise<[number, string]> => {
+        const response = await fetch(`http://127.0.0.1:${server.probePort}${path}`, { method });
+        return [response.status, await response.text()];
+    };
+
+    it("answers while silent connections take all places of the open port, again and again", async () => {
+        const { server } = await start(undefined, { probePort: 0, maxConnectionsPerAddress: 1_000 });
+        const silent = (): Promise<Socket> =>
+            new Promise((resolve) => {
+                const socket = connect({ host: "127.0.0.1", port: server.port }, () => resolve(socket));
+                socket.on("error", () => undefined);
+            });
+        const sockets: Socket[] = [];
+        for (let round = 0; round < 3; round += 1) {
+            sockets.push(...(await Promise.all(Array.from({ length: 100 }, silent))));
+            expect(await probe(server, "/livez")).toEqual([200, "ok\n"]);
+            expect(await probe(server, "/readyz")).toEqual([200, "ok\n"]);
+        }
+        for (const socket of sockets) socket.destroy();
+    });
+
+    it("serves the checks and nothing else", async () => {
+        const { server } = await start(undefined, { probePort: 0, handle: (_, response) => void response.end("app") });
+        server.addCheck("ovs", "ready", () => "no connection to OVS");
+        expect(await probe(server, "/readyz")).toEqual([503, expect.stringContaining("no connection to OVS")]);
+        expect((await probe(server, "/metrics"))[0]).toBe(404);
+        expect((await probe(server, "/validate"))[0]).toBe(404);
+        expect((await probe(server, "/livez", "POST"))[0]).toBe(405);
+    });
+
+    it("ends with the server", async () => {
+        const { server } = await start(undefined, { probePort: 0 });
+        const port = server.probePort;
+        await server.stop();
+        await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow("fetch failed");
+        expect(() => server.probePort).toThrow("does not listen for probes");
+    });
+
+    it.each([
+        [undefined, undefined],
+        ["", undefined],
+        ["10353", 10_353],
+    ])("has the port %s of the environment", (text, port) => {
+        expect(probePortFrom({ PROBE_PORT: text })).toBe(port);
+    });
+
+    it.each(["0", "65536", "http", "-1", "1e3"])("refuses %s as a port", (text) => {
+        expect(() => probePortFrom({ PROBE_PORT: text })).toThrow("it must be a port from 1 to 65535");
+    });
+});
+
+describe("the open port", () => {
+    it("closes connections over the limit of one address, and takes others when they end", async () => {
+        const { server, get } = await start(undefined, { maxConnectionsPerAddress: 3 });
+        const sockets = await Promise.all(
+            Array.from(
+                { length: 3 },
+                () =>
+                    new Promise<Socket>((resolve) => {
+                        const socket = connect({ host: "127.0.0.1", port: server.port }, () => resolve(socket));
+                    }),
+            ),
+        );
+        await expect(get("/livez")).rejects.toThrow(/socket|ECONNRESET/);
+        await new Promise((resolve) => {
+            sockets[0]?.once("close", resolve);
+            sockets[0]?.destroy();
+        });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        expect((await get("/livez")).status).toBe(200);
+        for (const socket of sockets) socket.destroy();
+    });
+
+    it("has no metrics when they are switched off, whoever asks", async () => {
+        const { get } = await start(undefined, { withoutMetrics: true });
+        expect(await get("/metrics", bearer)).toMatchObject({
+            status: 404,
+            body: expect.stringContaining("switched off"),
+        });
+        expect((await get("/livez")).status).toBe(200);
     });
 });

@@ -1,0 +1,29 @@
+import { type Socket } from "node:net";
+
+/** Counts open connections by the address that they come from, and refuses those over the limit. */
+export class ConnectionLimit {
+    readonly #limit: number;
+    readonly #open = new Map<string, number>();
+
+    /** @param limit connections from one address */
+    constructor(limit: number) {
+        this.#limit = limit;
+    }
+
+    /** False when the connection is one too many; it is closed then. */
+    admit(socket: Socket): boolean {
+        const from = socket.remoteAddress;
+        const open = from === undefined ? this.#limit : (this.#open.get(from) ?? 0);
+        if (from === undefined || open >= this.#limit) {
+            socket.destroy();
+            return false;
+        }
+        this.#open.set(from, open + 1);
+        socket.once("close", () => {
+            const left = (this.#open.get(from) ?? 1) - 1;
+            if (left > 0) this.#open.set(from, left);
+            else this.#open.delete(from);
+        });
+        return true;
+    }
+}
