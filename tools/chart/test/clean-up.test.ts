@@ -8,6 +8,7 @@ interface Workload {
         readonly template: {
             readonly spec: {
                 readonly nodeSelector?: Readonly<Record<string, string>>;
+                readonly dnsPolicy?: string;
                 readonly initContainers: readonly {
                     readonly image: string;
                     readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
@@ -23,6 +24,7 @@ it("docs/clean-up.yaml runs the chart's image, on the same Nodes, with all files
     const cleanUp = (parse(readFileSync(file, "utf8")) as Workload).spec.template.spec;
     const agent = (named(await render(), "DaemonSet", "antrea-agent") as unknown as Workload).spec.template.spec;
     expect(cleanUp.initContainers[0]?.image).toBe(agent.initContainers[0]?.image);
+    expect([cleanUp.nodeSelector, cleanUp.dnsPolicy]).toEqual([agent.nodeSelector, agent.dnsPolicy]);
     const { volumeMounts = [] } = cleanUp.initContainers[0] ?? {};
     const mounted = cleanUp.volumes.map(({ name, hostPath }) => {
         const at = volumeMounts.find((mount) => mount.name === name)?.mountPath;

@@ -36,4 +36,15 @@ describe.each(programs)("the Pods of %s %s", (kind, name, probePort) => {
         expect(main?.env).toContainEqual({ name: "PROBE_PORT", value: String(probePort) });
         expect(main?.ports?.map(({ containerPort }) => containerPort)).not.toContain(probePort);
     });
+
+    it("ask the DNS of their Node, not that of the cluster, which needs the network that they make", async () => {
+        expect((await podSpec(kind, name)).dnsPolicy).toBe("Default");
+    });
+
+    it("run only on Nodes of the architecture that the images are for", async () => {
+        expect((await podSpec(kind, name)).nodeSelector).toEqual({
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+        });
+    });
 });
