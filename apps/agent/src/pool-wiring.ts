@@ -69,9 +69,9 @@ export async function claimProblem(pools: IpPools | undefined, record: PodRecord
 }
 
 function wiredOf(record: PodRecord): WiredInterface {
-    const { containerId, ifName, podNamespace, podName, podUid, addresses } = record;
+    const { containerId, ifName, podNamespace, podName, podUid, addresses, vlan } = record;
     return {
-        ...{ containerId, ifName, podNamespace, podName, podUid },
-        addresses: addresses.map(({ ip, pool = "" }) => ({ ip, pool })),
+        ...{ containerId, ifName, podNamespace, podName, podUid, vlan },
+        addresses: addresses.map(({ pool = "", ...address }) => ({ ...address, pool })),
     };
 }

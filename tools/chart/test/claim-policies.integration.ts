@@ -126,6 +126,11 @@ describe("who may write claims", () => {
                 (object) => changed(object, { pod: { ...pod, containerID: "new" } }),
             ],
             [
+                "a new sandbox, which another definition of the pool sets up",
+                (address) => claim(address, { poolUID: "one", poolGeneration: 3 }),
+                (object) => changed(object, { poolUID: "two", poolGeneration: 1, pod: { ...pod, containerID: "new" } }),
+            ],
+            [
                 "a new sandbox of an ordinal",
                 (address) => setClaim(address, { index: 0, nodeName: here }),
                 (object) => changed(object, { pod: { ...object.spec.pod!, containerID: "new" } }),

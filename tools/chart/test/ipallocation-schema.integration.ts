@@ -35,6 +35,7 @@ const accepted: readonly [string, IpAllocation][] = [
         "a gateway's",
         claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway", name: address } }),
     ],
+    ["one with the definition of its pool", claim(address, { poolUID: "uid-pool", poolGeneration: 3 })],
     ["one of a static Pod", claim(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
     [
         "one with long names",
@@ -155,6 +156,21 @@ const refused: readonly [string, IpAllocation, string][] = [
         "spec.pod: Invalid value",
     ],
     ["of a Node, used by a Pod", claim(address, { owner: { kind: "Node", name: "node1" } }), "spec.pod: Invalid value"],
+    [
+        "with the UID of its pool alone",
+        claim(address, { poolUID: "uid-pool" }),
+        "spec.poolUID: Invalid value: poolUID and poolGeneration must be set together",
+    ],
+    [
+        "with the generation of its pool alone",
+        claim(address, { poolGeneration: 3 }),
+        "poolUID and poolGeneration must be set together",
+    ],
+    [
+        "of a generation that no pool has",
+        claim(address, { poolUID: "uid-pool", poolGeneration: 0 }),
+        "spec.poolGeneration: Invalid value: 0",
+    ],
     [
         "of an interface the kernel cannot have",
         claim(address, { pod: { ...pod, interface: "i".repeat(16) } }),

@@ -60,6 +60,9 @@ function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): vo
     if ((state === "Allocated") !== (pod !== undefined)) {
         throw invalid("IPAllocation", name, "spec.state: pod must be set exactly when state is Allocated");
     }
+    if ((claim.spec.poolUID === undefined) !== (claim.spec.poolGeneration === undefined)) {
+        throw invalid("IPAllocation", name, "spec.poolUID: poolUID and poolGeneration must be set together");
+    }
     const whole =
         owner.kind === "Node" || owner.kind === "Gateway"
             ? owner.name !== undefined

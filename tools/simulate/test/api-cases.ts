@@ -163,6 +163,8 @@ export const apiCases: readonly ApiCase[] = [
                 claim("10.0.8.2", { state: "Reserved" }),
                 claim("10.0.8.2", { pod: undefined }),
                 claim("10.0.8.2", { block: "10.0.9.0/24" }),
+                claim("10.0.8.2", { poolUID: "uid-pool" }),
+                claim("10.0.8.2", { poolGeneration: 3 }),
                 claim("10.0.8.2", { owner: { kind: "Pod", namespace, name: "p", uid: "another" } }),
                 claim("10.0.8.2", { owner: { kind: "StatefulSet", namespace, name: "set", index: 1 } }),
                 claim("10.0.8.2", {
@@ -184,7 +186,7 @@ export const apiCases: readonly ApiCase[] = [
                 )),
             ];
         },
-        expected: ["OK", ...Array<string>(9).fill("INVALID"), "OK", ...Array<string>(3).fill("INVALID")],
+        expected: ["OK", ...Array<string>(11).fill("INVALID"), "OK", ...Array<string>(3).fill("INVALID")],
     },
     {
         name: "lists in pages what there was at one moment, and says how many are left",

@@ -5,13 +5,15 @@ import { isKubeError } from "@antrea/kube";
 import { KeyedLock, type Clock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
 import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, holderText, isForPod, namesContainer, type Holder } from "./claims.ts";
+import { claimIp, isForPod, namesContainer, type Holder } from "./claims.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolBook } from "./pool-book.ts";
 import { type PoolSearch } from "./pool-search.ts";
+import { changedSince, type PoolChange } from "./pool-changes.ts";
+import { heldByOther, noPool, poolChanged, refuseVlansApart, vlanConflict, type PoolsInVlans } from "./refusals.ts";
 import { isPassing } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
 import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace } from "./types.ts";
@@ -43,6 +45,9 @@ interface FamilyWish {
     readonly pools: readonly KnownPool[];
     readonly fixed: IpAddress | undefined;
 }
+
+/** How often a claim is made before it is said that its pool changes all the time. */
+const claimTries = 3;
 
 /** For what was taken in vain; what does not come to its end is freed by the reconcile. */
 const giveBackMs = 5_000;
@@ -144,10 +149,39 @@ export class PoolAllocator {
         }
     }
 
+    /** Claims until what was claimed is what the pools say after it: their watch may be late. */
     async #claimAll(request: ClaimRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
-        const { pod, containerId, ifName } = request;
+        const { pod } = request;
         if (pod.uid === "")
             throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} does not exist any more`);
+        for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
+            if (left === 0 && changed !== undefined) throw poolChanged(changed);
+            const { claimed, pools } = await this.#claimOnce(request, limit);
+            try {
+                changed = await changedSince(this.#components, { claimed, pools, signal: limit });
+            } catch (error) {
+                await this.#giveBack(request);
+                throw error;
+            }
+            if (changed === undefined) return claimed;
+            const { address, difference } = changed;
+            this.#components.logger.info("an IPPool was changed before the watch told of it; claiming again", {
+                ...{
+                    pod: `${pod.namespace}/${pod.name}`,
+                    pool: address.pool,
+                    address: formatIp(address.ip),
+                    difference,
+                },
+            });
+            await this.#giveBack(request);
+        }
+    }
+
+    async #claimOnce(
+        request: ClaimRequest,
+        limit: AbortSignal,
+    ): Promise<{ readonly claimed: readonly ClaimedAddress[]; readonly pools: readonly KnownPool[] }> {
+        const { pod, containerId, ifName } = request;
         const [pools] = await Promise.all([this.#pools(request, limit), this.#components.own.synced(limit)]);
         const families = [...Map.groupBy(pools, ({ pool }) => pool.family)];
         for (const ip of request.fixed) {
@@ -171,7 +205,7 @@ export class PoolAllocator {
                     : await this.#claimReserved(wishes, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             this.#refuseTwoVlans(claimed);
-            return claimed;
+            return { claimed, pools };
         } catch (error) {
             await this.#giveBack(request);
             throw error;
@@ -190,12 +224,7 @@ export class PoolAllocator {
         const found = await Promise.all(names.map((name) => this.#components.book.find(name, signal)));
         return names.map((name, at) => {
             const known = found[at];
-            if (known === undefined) {
-                throw new IpPoolError(
-                    "NO_POOL",
-                    `IPPool ${name} does not exist; create it, or correct the annotation of the Pod's template or Namespace`,
-                );
-            }
+            if (known === undefined) throw noPool(name);
             if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
                 throw new IpPoolError("NO_POOL", `IPPool ${name} cannot be used: ${known.pool.problems.join("; ")}`);
             }
@@ -256,7 +285,8 @@ export class PoolAllocator {
         for (const claim of own.ofPod(holder.pod.uid, holder.ifName, family)) {
             const address = this.#described(claim, pools);
             if (address === undefined || (fixed !== undefined && fixed.value !== address.ip.value)) continue;
-            if ((await writer.take(claim, holder, limit)) !== undefined) return address;
+            const version = pools.find(({ pool }) => pool.name === address.pool)?.version;
+            if ((await writer.take(claim, holder, limit, version)) !== undefined) return address;
         }
         return undefined;
     }
@@ -278,7 +308,9 @@ export class PoolAllocator {
                 `the fixed address ${formatIp(ip)} cannot be had: it ${reasons.join(", and ")}; choose another address or IPPool`,
             );
         }
-        const claim = await writer.create(ip, home.pool.name, holder, { signal: limit, look: true });
+        const claim = await writer.create(ip, home.pool.name, holder, {
+            ...{ signal: limit, look: true, version: home.version },
+        });
         const address = claim && this.#described(claim, pools);
         if (address !== undefined) return address;
         const other = await writer.find(ip, limit);
@@ -293,7 +325,8 @@ export class PoolAllocator {
     ): Promise<ClaimedAddress> {
         const { metrics, search, writer } = this.#components;
         const attempt = async (ip: IpAddress, known: KnownPool): Promise<ClaimedAddress | undefined> => {
-            const claim = await writer.create(ip, known.pool.name, holder, { signal: limit });
+            const { pool, version } = known;
+            const claim = await writer.create(ip, pool.name, holder, { signal: limit, version });
             if (claim === undefined) metrics.conflict();
             return claim && this.#described(claim, pools);
         };
@@ -343,43 +376,4 @@ export class PoolAllocator {
 
 function keyOf({ containerId, ifName }: Attachment): string {
     return `${containerId}/${ifName}`;
-}
-
-/** Pools whose addresses can never be of one VLAN, the untagged one among them: told before anything is claimed. */
-function refuseVlansApart(pools: readonly KnownPool[]): void {
-    const of = (family: Family): PoolsInVlans => {
-        const own = pools.map(({ pool }) => pool).filter((pool) => pool.family === family);
-        const vlans = own.flatMap(({ subnets }) => subnets.map(({ vlan }) => vlan));
-        return { names: own.map(({ name }) => name), vlans: new Set(vlans) };
-    };
-    const [one, other] = [of(4), of(6)];
-    if (one.vlans.size === 0 || other.vlans.size === 0) return;
-    if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
-}
-
-interface PoolsInVlans {
-    readonly names: readonly string[];
-    readonly vlans: ReadonlySet<number>;
-}
-
-function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
-    const [ours, theirs] = [one, other].map(({ vlans }) =>
-        [...vlans].map((vlan) => (vlan === 0 ? "0 (untagged)" : String(vlan))).join(", "),
-    );
-    return new IpPoolError(
-        "VLAN_CONFLICT",
-        `IPPools ${one.names.join(", ")} and ${other.names.join(", ")} give addresses of the VLANs ${ours} and ${theirs}, and an interface has one; name IPPools of the same VLAN`,
-    );
-}
-
-function heldByOther(ip: IpAddress, pool: string, claim: IpAllocation | undefined): IpPoolError {
-    const holder = claim === undefined ? "another Pod" : holderText(claim);
-    const isPod = claim?.spec.pod !== undefined;
-    const step = isPod
-        ? "delete that Pod first; a Deployment with a fixed address needs strategy Recreate"
-        : "choose another address";
-    return new IpPoolError(
-        "ADDRESS_HELD",
-        `the fixed address ${formatIp(ip)} of IPPool ${pool} is held by ${holder}; ${step}`,
-    );
 }

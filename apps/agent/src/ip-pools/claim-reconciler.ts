@@ -10,6 +10,7 @@ import { type NodePods } from "./node-pods.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
+import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 
 /** An interface of this Node with addresses of IPPools, as its record says. */
@@ -18,7 +19,9 @@ export interface WiredInterface extends Attachment {
     readonly podName: string;
     readonly podUid: string;
     /** `pool` is "" when nobody knows it any more. */
-    readonly addresses: readonly { readonly ip: IpAddress; readonly pool: string }[];
+    readonly addresses: readonly (Omit<SetUp, "vlan"> & { readonly pool: string })[];
+    /** 0 is untagged. */
+    readonly vlan: number;
 }
 
 /** What is wired on this Node, and how to deal with it. */
@@ -49,7 +52,7 @@ export interface ClaimReconcilerComponents {
     readonly pods: NodePods;
     readonly wiring: Wiring;
     readonly clock: Clock;
-    readonly events: Pick<PodEvents, "heldElsewhere">;
+    readonly events: Pick<PodEvents, "heldElsewhere" | "poolChanged">;
     readonly metrics: IpamMetrics;
     readonly logger: Logger;
 }
@@ -71,6 +74,7 @@ export class ClaimReconciler {
     readonly #logger: Logger;
     /** Claims that looked unused, by UID and version, and since when. */
     #suspects = new Map<string, number>();
+    readonly #poolChanges: PoolChanges;
     /** Addresses of interfaces that were cut off, told once. */
     readonly #cutOff = new Set<string>();
 
@@ -78,6 +82,12 @@ export class ClaimReconciler {
         this.#components = components;
         this.#options = options;
         this.#logger = components.logger;
+        this.#poolChanges = new PoolChanges(components);
+    }
+
+    /** Addresses of running containers that their pools describe otherwise by now. */
+    get changed(): number {
+        return this.#poolChanges.size;
     }
 
     /** Claims that are looked at again before they are freed. */
@@ -98,6 +108,7 @@ export class ClaimReconciler {
                 wiring.exclusively(container, () => this.#mend(wired, signal)),
             );
         }
+        this.#poolChanges.look(wiring.interfaces());
         await this.#freeUnused(signal);
     }
 
@@ -113,7 +124,7 @@ export class ClaimReconciler {
         if (wrong.length === 0 && !wiring.isCutOff(current)) return;
         if (!(await wiring.linkExists(current))) return;
         let all = true;
-        for (const { ip, pool } of wrong) all = (await this.#claimAgain(current, ip, pool, signal)) && all;
+        for (const address of wrong) all = (await this.#claimAgain(current, address, signal)) && all;
         if (all) await wiring.reconnect(current);
     }
 
@@ -123,8 +134,13 @@ export class ClaimReconciler {
     }
 
     /** False when another has the address. */
-    async #claimAgain(wired: WiredInterface, ip: IpAddress, pool: string, signal: AbortSignal): Promise<boolean> {
+    async #claimAgain(
+        wired: WiredInterface,
+        address: WiredInterface["addresses"][number],
+        signal: AbortSignal,
+    ): Promise<boolean> {
         const { book, metrics, own, writer } = this.#components;
+        const { ip, pool } = address;
         const known = pool === "" ? book.poolOf(ip) : pool;
         const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool: known };
         if (known === undefined) {
@@ -142,10 +158,15 @@ export class ClaimReconciler {
             await this.#cutOffFrom(wired, live);
             return false;
         }
+        // Without a version the interface is compared with its pool in any case.
+        const now = book.known(known);
+        const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
+        const version = isSame ? now.version : undefined;
+        const owner = this.#ownerOf(holder.pod);
         const claim =
             live === undefined
-                ? await writer.create(ip, known, holder, { signal, look: true, owner: this.#ownerOf(holder.pod) })
-                : await writer.take(live, holder, signal);
+                ? await writer.create(ip, known, holder, { signal, look: true, owner, version })
+                : await writer.take(live, holder, signal, version);
         if (claim === undefined) return false;
         metrics.recordMended();
         this.#cutOff.delete(cutOffKey(wired, claim));

@@ -7,6 +7,7 @@ import {
     claimName,
     isForPod,
     isHeldBy,
+    isOfVersion,
     mayTake,
     newClaim,
     reservedAgain,
@@ -18,6 +19,7 @@ import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { isPassing, untilAnswered } from "./requests.ts";
+import { type PoolVersion } from "./types.ts";
 
 export interface ClaimWriterComponents {
     readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
@@ -57,15 +59,21 @@ export class ClaimWriter {
      *
      * @param look whether a claim that stands in the way is looked at in any case; else only when it may be our own
      * @param owner who the address is kept for; by default the Pod
+     * @param version the definition of the pool by which the interface is set up
      */
     async create(
         ip: IpAddress,
         pool: string,
         holder: Holder,
-        o: { readonly signal: AbortSignal; readonly look?: boolean; readonly owner?: AllocationOwner | undefined },
+        o: {
+            readonly signal: AbortSignal;
+            readonly look?: boolean;
+            readonly owner?: AllocationOwner | undefined;
+            readonly version?: PoolVersion | undefined;
+        },
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
-        const claim = newClaim(ip, pool, holder, o.owner);
+        const claim = newClaim(ip, pool, holder, o);
         const key = keyOf(holder, ip.family);
         let mayBeOurs = o.look === true || this.#unanswered.has(key);
         try {
@@ -84,14 +92,21 @@ export class ClaimWriter {
         const found = await this.find(ip, o.signal);
         // Freed between the two looks: to be had.
         if (found === undefined) return this.create(ip, pool, holder, o);
-        return isForPod(found, holder.pod.uid, holder.ifName) ? this.take(found, holder, o.signal) : undefined;
+        return isForPod(found, holder.pod.uid, holder.ifName)
+            ? this.take(found, holder, o.signal, o.version)
+            : undefined;
     }
 
     /**
-     * Makes a claim that is reserved for the Pod, or is the Pod's already, name this container. Undefined when it is
-     * neither any more.
+     * Makes a claim that is reserved for the Pod, or is the Pod's already, name this container, and the definition of the
+     * pool by which its interface is set up. Undefined when it is neither any more.
      */
-    async take(claim: IpAllocation, holder: Holder, signal: AbortSignal): Promise<IpAllocation | undefined> {
+    async take(
+        claim: IpAllocation,
+        holder: Holder,
+        signal: AbortSignal,
+        version?: PoolVersion,
+    ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
         for (let current: IpAllocation | undefined = claim; current !== undefined;) {
             const seen: IpAllocation = current;
@@ -99,12 +114,12 @@ export class ClaimWriter {
                 own.note(seen);
                 return undefined;
             }
-            if (isHeldBy(seen, holder)) {
+            if (isHeldBy(seen, holder) && (version === undefined || isOfVersion(seen, version))) {
                 own.note(seen);
                 return seen;
             }
             try {
-                const wanted = takenBy(seen, holder);
+                const wanted = takenBy(seen, holder, version);
                 const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once));
                 own.note(taken);
                 return taken;

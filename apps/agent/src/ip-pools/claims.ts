@@ -5,9 +5,10 @@ import {
     type AllocationOwner,
     type AllocationPod,
     type IpAllocation,
+    type IpAllocationSpec,
 } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { type Attachment, type PodIdentity, type SetPlace } from "./types.ts";
+import { type Attachment, type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
 
 /** Who a claim is written for. */
 export interface Holder extends Attachment {
@@ -29,14 +30,16 @@ export function newClaim(
     ip: IpAddress,
     pool: string,
     holder: Holder,
-    owner: AllocationOwner = { kind: "Pod", ...holder.pod },
+    o: { readonly owner?: AllocationOwner | undefined; readonly version?: PoolVersion | undefined } = {},
 ): IpAllocation {
+    const { owner = { kind: "Pod", ...holder.pod }, version } = o;
     return {
         metadata: { name: allocationName(ip) },
         spec: {
             address: formatIp(ip),
             block: blockText(ip),
             pool,
+            ...versionFields(version),
             state: "Allocated",
             owner,
             pod: podOf(holder),
@@ -45,8 +48,19 @@ export function newClaim(
 }
 
 /** The claim in the hands of this holder; its version stays, so that it can be written over nothing else. */
-export function takenBy(claim: IpAllocation, holder: Holder): IpAllocation {
-    return { ...claim, spec: { ...claim.spec, state: "Allocated", pod: podOf(holder) } };
+export function takenBy(claim: IpAllocation, holder: Holder, version?: PoolVersion): IpAllocation {
+    return { ...claim, spec: { ...claim.spec, ...versionFields(version), state: "Allocated", pod: podOf(holder) } };
+}
+
+/** Whether the interface of the claim was set up by this definition of its pool. */
+export function isOfVersion({ spec }: IpAllocation, { uid, generation }: PoolVersion): boolean {
+    return spec.poolUID === uid && spec.poolGeneration === generation;
+}
+
+/** A server without versions, or a claim that was not made by a definition, has none. */
+function versionFields(version: PoolVersion | undefined): Pick<IpAllocationSpec, "poolUID" | "poolGeneration"> {
+    if (version === undefined || version.uid === "" || version.generation < 1) return {};
+    return { poolUID: version.uid, poolGeneration: version.generation };
 }
 
 /** The claim kept for its owner, without a Pod. */

@@ -11,6 +11,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
  * - `NOT_RESERVED`: the StatefulSet's ordinal has no address yet, or not yet again.
  * - `HELD_ON_OTHER_NODE`: the StatefulSet's ordinal has an address, which an earlier Pod uses on another Node.
  * - `VLAN_CONFLICT`: the addresses of the two families lie in different VLANs.
+ * - `POOL_CHANGED`: an IPPool was changed each time while an address of it was claimed.
  * - `POD_GONE`: the Pod that the address is asked for does not exist any more.
  * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror of a static Pod.
  * - `API_AWAY`: the API server did not answer in time.
@@ -25,6 +26,7 @@ export type IpPoolErrorCode =
     | "NOT_RESERVED"
     | "HELD_ON_OTHER_NODE"
     | "VLAN_CONFLICT"
+    | "POOL_CHANGED"
     | "POD_GONE"
     | "POD_UNKNOWN"
     | "API_AWAY"
@@ -40,6 +42,7 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     NOT_RESERVED: "timeout",
     HELD_ON_OTHER_NODE: "environment",
     VLAN_CONFLICT: "caller",
+    POOL_CHANGED: "timeout",
     POD_GONE: "timeout",
     POD_UNKNOWN: "timeout",
     API_AWAY: "timeout",

@@ -101,6 +101,7 @@ export class IpPools implements AsyncDisposable {
             blockViews: () => this.#blocks.size,
             ownClaims: () => this.own.size,
             leakCandidates: () => this.#reconciler?.suspects ?? 0,
+            poolChanged: () => this.#reconciler?.changed ?? 0,
         });
         this.#metrics = metrics;
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });

@@ -19,6 +19,7 @@ export interface IpamState {
     readonly blockViews: () => number;
     readonly ownClaims: () => number;
     readonly leakCandidates: () => number;
+    readonly poolChanged: () => number;
 }
 
 /** The metrics of the agent's pool allocation. */
@@ -45,6 +46,11 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         "leak_candidates",
         "Claims of this Node without an interface that are looked at again before they are freed.",
         state.leakCandidates,
+    );
+    gauge(
+        "pool_changed_addresses",
+        "Addresses of running containers whose gateway, prefix length or VLAN is not what their IPPool says now.",
+        state.poolChanged,
     );
     return {
         claimed: (seconds) => durations.observe(seconds),

@@ -48,6 +48,16 @@ export class PodEvents {
         );
     }
 
+    /** @param difference what the pool says now, as a sentence without its end */
+    poolChanged(pod: PodIdentity, address: string, difference: string): void {
+        this.#warn(
+            pod,
+            "PoolChanged",
+            "ComparePool",
+            `address ${address} of this Pod was set up by an earlier definition of its pool: ${difference}. The running Pod keeps what it has; delete it to give it an address by the present definition`,
+        );
+    }
+
     #warn(pod: PodIdentity, reason: string, action: string, note: string): void {
         const { namespace, name } = pod;
         const uid = this.#components.objectUid(pod);

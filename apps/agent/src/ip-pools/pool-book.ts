@@ -10,6 +10,7 @@ import {
     type ServiceCidr,
 } from "@antrea/kube";
 import { NodeAddresses, readable, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
+import { type PoolVersion } from "./types.ts";
 
 export interface PoolBookComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
@@ -23,9 +24,12 @@ export interface KnownPool {
     /** The same object until an input of it changes. */
     readonly usable: RangeSet;
     readonly status: IpPoolStatus | undefined;
+    readonly version: PoolVersion;
 }
 
 interface Entry {
+    readonly version: PoolVersion;
+    readonly resourceVersion: bigint;
     readonly spec: IpPoolSpec;
     readonly pool: Pool;
     readonly status: IpPoolStatus | undefined;
@@ -103,6 +107,27 @@ export class PoolBook {
         return object && this.#known(entryOf(object));
     }
 
+    /**
+     * An IPPool as the API server has it when it is asked, whatever the watch has told; undefined when there is none. A GET
+     * without resourceVersion is read from etcd by a quorum. One with the version of a claim would wait until the server's
+     * cache of IPPools has come so far, and that only happens every 100 ms, without events for pools.
+     */
+    async live(
+        name: string,
+        o: { readonly signal: AbortSignal; readonly timeoutMs: number },
+    ): Promise<KnownPool | undefined> {
+        const object = await this.#components.api.find(ipPools, { name }, o);
+        if (object === undefined) return undefined;
+        this.#told(false, name, slimPool(object));
+        return this.#known(this.#entries.get(name) ?? entryOf(object));
+    }
+
+    /** An IPPool as the watch told it last. */
+    known(name: string): KnownPool | undefined {
+        const entry = this.#ready ? this.#entries.get(name) : undefined;
+        return entry && this.#known(entry);
+    }
+
     /** The IPPool that has the address in a range, used or not. */
     poolOf(ip: IpAddress): string | undefined {
         return this.#index.overlapping(rangeOf(ip))[0]?.value.name;
@@ -124,12 +149,14 @@ export class PoolBook {
         return this.#exclusionsFor(pool).reason(pool, ip);
     }
 
-    #known({ pool, status }: Entry): KnownPool {
-        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status };
+    #known({ pool, status, version }: Entry): KnownPool {
+        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status, version };
     }
 
     #told(deleted: boolean, name: string, object: IpPool): void {
         const before = this.#entries.get(name);
+        // The watch may tell late of what was before a live look.
+        if (before !== undefined && versionOf(object) < before.resourceVersion) return;
         if (deleted) {
             this.#entries.delete(name);
             this.#index.delete(name);
@@ -137,7 +164,7 @@ export class PoolBook {
         }
         // The controller writes the status often; the spec and all that follows from it stay the same.
         if (before !== undefined && JSON.stringify(before.spec) === JSON.stringify(object.spec)) {
-            this.#entries.set(name, { ...before, status: object.status });
+            this.#entries.set(name, { ...entryOf(object), spec: before.spec, pool: before.pool });
             return;
         }
         const entry = entryOf(object);
@@ -175,12 +202,25 @@ export class PoolBook {
 }
 
 function entryOf(object: IpPool): Entry {
-    return { spec: object.spec, pool: readPool(object), status: object.status };
+    const { uid = "", generation = 0 } = object.metadata ?? {};
+    return {
+        version: { uid, generation },
+        resourceVersion: versionOf(object),
+        spec: object.spec,
+        pool: readPool(object),
+        status: object.status,
+    };
+}
+
+/** Decimal numbers that grow, of all objects together. */
+function versionOf({ metadata }: IpPool): bigint {
+    const text = metadata?.resourceVersion ?? "";
+    return /^\d+$/.test(text) ? BigInt(text) : 0n;
 }
 
 function slimPool({ metadata, spec, status }: IpPool): IpPool {
-    const { name = "", uid = "", resourceVersion = "" } = metadata ?? {};
-    const slim = { metadata: { name, uid, resourceVersion }, spec };
+    const { name = "", uid = "", resourceVersion = "", generation = 0 } = metadata ?? {};
+    const slim = { metadata: { name, uid, resourceVersion, generation }, spec };
     if (status === undefined) return slim;
     const { usage, freeBlocks } = status;
     return { ...slim, status: { ...(usage && { usage }), ...(freeBlocks && { freeBlocks }) } };

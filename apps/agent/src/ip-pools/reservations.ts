@@ -125,7 +125,9 @@ export class Reservations {
         );
         if (first === undefined || live.length < others.length) return;
         for (const [at, claim] of [first, ...live].entries()) {
-            const [search, taken] = [open[at], await writer.take(claim, holder, signal)];
+            const search = open[at];
+            const pool = search?.pools.find(({ pool: { name } }) => name === claim.spec.pool);
+            const taken = await writer.take(claim, holder, signal, pool?.version);
             if (search === undefined || taken === undefined) return;
             search.taken = search.addressOf(taken);
         }

@@ -35,6 +35,12 @@ export interface ClaimRequest extends Attachment, Omit<PoolsWanted, "from"> {
     readonly pod: PodIdentity;
 }
 
+/** One definition of an IPPool: another object of its name has another UID, another spec another generation. */
+export interface PoolVersion {
+    readonly uid: string;
+    readonly generation: number;
+}
+
 /** A claimed address with all that the Pod's interface needs. */
 export interface ClaimedAddress {
     readonly ip: IpAddress;

@@ -417,6 +417,7 @@ describe("errors of the work", () => {
         NOT_RESERVED: 11,
         HELD_ON_OTHER_NODE: 101,
         VLAN_CONFLICT: 101,
+        POOL_CHANGED: 11,
         POD_GONE: 11,
         POD_UNKNOWN: 11,
         API_AWAY: 11,

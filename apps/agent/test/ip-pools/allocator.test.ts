@@ -66,7 +66,7 @@ describe("a claim of any free address", () => {
         await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
     });
 
-    it("is one create, and the first does not wait for the claims of the block", async () => {
+    it("is one create and one look at the pool, and the first does not wait for the claims of the block", async () => {
         cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
         cluster.api.before = (method, _plural, name) =>
             method === "list" && name.startsWith("spec.block") ? new Promise(() => undefined) : Promise.resolve();
@@ -74,7 +74,10 @@ describe("a claim of any free address", () => {
         await agent.claim("p1", { pools: ["pool1"] });
         cluster.api.requests.length = 0;
         await agent.claim("p2", { pools: ["pool1"] });
-        expect(cluster.api.requests).toEqual([expect.stringMatching(/^create ipallocations 10\.2\./)]);
+        expect(cluster.api.requests).toEqual([
+            expect.stringMatching(/^create ipallocations 10\.2\./),
+            "find ippools pool1",
+        ]);
     });
 
     it("does not try what a pool that overlaps has claimed, before it says that all are", async () => {

@@ -42,7 +42,7 @@ function pool(start: string, end: string, status?: IpPoolStatus): KnownPool {
     const ipVersion = start.includes(":") ? 6 : 4;
     const ipRanges = [{ start, end, gateway, prefixLength: ipVersion === 4 ? 8 : 16 }];
     const read = readPool({ metadata: { name: "pool1" }, spec: { ipVersion, ipRanges } });
-    return { pool: read, usable: read.addresses, status };
+    return { pool: read, usable: read.addresses, status, version: { uid: "u", generation: 1 } };
 }
 
 function claim(ip: string, name = "pool1"): void {
@@ -222,7 +222,8 @@ describe("PoolSearch", () => {
         const moved = await tried(one, pool("10.0.7.0", "10.0.7.9"));
         expect(moved).toHaveLength(10);
         const empty = readPool({ metadata: { name: "pool1" }, spec: { ipVersion: 4, ipRanges: [] } });
-        expect(await tried(one, { pool: empty, usable: empty.addresses, status: undefined })).toEqual([]);
+        const version = { uid: "u", generation: 2 };
+        expect(await tried(one, { pool: empty, usable: empty.addresses, status: undefined, version })).toEqual([]);
     });
 
     it("goes on when another closes its views meanwhile", async () => {

@@ -66,6 +66,12 @@ const specRules: readonly Rule[] = [
     },
 ];
 
+const versionRule: Rule = {
+    rule: "has(self.poolUID) == has(self.poolGeneration)",
+    message: "poolUID and poolGeneration must be set together",
+    fieldPath: ".poolUID",
+};
+
 const immutable: Rule = {
     rule: "self == oldSelf",
     message: "cannot be changed; a claim is of one address of one pool",
@@ -91,13 +97,20 @@ export const ipAllocationSpec = z
             .max(43)
             .meta(described("The aligned /24 (IPv4) or /120 (IPv6) block that it lies in.", immutable)),
         pool: z.string().min(1).max(253).meta(described("The IPPool it was taken from.", immutable)),
+        // Written by the agent when it makes the claim name a container; earlier versions did not.
+        poolUID: uid("UID of the IPPool by whose definition the Pod's interface was set up.").optional(),
+        poolGeneration: z
+            .int()
+            .min(1)
+            .optional()
+            .meta(described("Generation of the IPPool by whose definition the Pod's interface was set up.")),
         state: z
             .enum(["Allocated", "Reserved"])
             .meta(described("Allocated: a Pod uses it. Reserved: held for its owner, no Pod uses it now.")),
         owner: allocationOwner.meta(described("Who the address is kept for.")),
         pod: allocationPod.optional().meta(described("The Pod that uses it; exactly when Allocated.")),
     })
-    .meta(described("The address, and whose it is.", ...specRules));
+    .meta(described("The address, and whose it is.", ...specRules, versionRule));
 
 /** The name is the lock: a claim under another name would be a second one of the same address. */
 export const allocationNameRule: Rule = {

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
 import { type IncomingMessage } from "node:http";
 import { keyOf, KubeError, type ApiClient, type KubeObject, type ListResult, type Resource } from "@antrea/kube";
 
@@ -168,7 +169,10 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
     #store<T extends KubeObject>(resource: Resource<T>, object: T, old: KubeObject | undefined): T {
         this.#version += 1;
         const uid = old?.metadata?.uid ?? object.metadata?.uid ?? `uid-of-${keyOf(object)}-${this.#version}`;
-        const metadata = { ...object.metadata, uid, resourceVersion: String(this.#version) };
+        const { spec } = object as { spec?: unknown };
+        const isSame = isDeepStrictEqual(spec, (old as { spec?: unknown } | undefined)?.spec);
+        const generation = (old?.metadata?.generation ?? 0) + (isSame && old !== undefined ? 0 : 1);
+        const metadata = { ...object.metadata, uid, generation, resourceVersion: String(this.#version) };
         const stored = structuredClone({ ...object, metadata });
         this.#objects(resource).set(keyOf(stored), stored);
         this.#changed({ plural: resource.plural, old, object: stored, deleted: false });

@@ -42,7 +42,8 @@ export class FakeWiring implements Wiring {
     wire(pod: string, addresses: readonly ClaimedAddress[], containerId = `c-${pod}`, podUid = `uid-${pod}`): void {
         this.#records.set(containerId, {
             ...{ containerId, ifName: "eth0", podNamespace: "default", podName: pod, podUid },
-            addresses: addresses.map(({ ip, pool }) => ({ ip, pool })),
+            vlan: Math.max(0, ...addresses.map(({ vlan }) => vlan)),
+            addresses: addresses.map(({ vlan: _, ...address }) => address),
         });
     }
 

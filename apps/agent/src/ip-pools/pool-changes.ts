@@ -1,0 +1,146 @@
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { type Pool } from "@antrea/ipam";
+import { type Clock, type Logger } from "@antrea/runtime";
+import { allDone } from "../all-done.ts";
+import { type WiredInterface } from "./claim-reconciler.ts";
+import { claimName, isOfVersion } from "./claims.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { type PodEvents } from "./pod-events.ts";
+import { type KnownPool, type PoolBook } from "./pool-book.ts";
+import { noPool } from "./refusals.ts";
+import { untilAnswered } from "./requests.ts";
+import { type ClaimedAddress, type PoolVersion } from "./types.ts";
+
+const liveLimitMs = 5_000;
+
+function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
+    return one.uid === other.uid && one.generation === other.generation;
+}
+
+/** How an interface was set up by its pool. */
+export interface SetUp {
+    readonly ip: IpAddress;
+    readonly prefixLength: number;
+    readonly gateway: IpAddress;
+    /** Undefined: not to be compared. */
+    readonly vlan?: number | undefined;
+}
+
+/** In what a pool says something else of an address, as "IPPool pool1 now says …"; undefined when it says the same. */
+export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: Pool): string | undefined {
+    const subnet = pool.subnetOf(ip);
+    if (subnet === undefined) return `IPPool ${pool.name} does not have the address any more`;
+    if (pool.gateways.some((one) => sameIp(one.ip, ip))) return `IPPool ${pool.name} has the address as a gateway now`;
+    const differences = [
+        ...(sameIp(subnet.gateway, gateway) ? [] : [`gateway ${formatIp(subnet.gateway)}`]),
+        ...(subnet.prefix.length === prefixLength ? [] : [`prefix length ${subnet.prefix.length}`]),
+        ...(vlan === undefined || subnet.vlan === vlan ? [] : [`VLAN ${subnet.vlan}`]),
+    ];
+    return differences.length === 0 ? undefined : `IPPool ${pool.name} now says ${differences.join(" and ")}`;
+}
+
+/** A claimed address that its pool describes otherwise now. */
+export interface PoolChange {
+    readonly address: ClaimedAddress;
+    /** As a sentence without its end. */
+    readonly difference: string;
+}
+
+/**
+ * What was claimed by a definition that its pool does not have any more; undefined when there is nothing. Asks for each
+ * pool once, until it is answered or the signal ends, so it is to be called after the claims were made. Rejects with
+ * NO_POOL when one is gone.
+ */
+export async function changedSince(
+    {
+        book,
+        clock,
+        metrics,
+    }: {
+        readonly book: Pick<PoolBook, "live">;
+        readonly clock: Clock;
+        readonly metrics: Pick<IpamMetrics, "retry">;
+    },
+    o: {
+        readonly claimed: readonly ClaimedAddress[];
+        /** By which they were claimed. */
+        readonly pools: readonly KnownPool[];
+        readonly signal: AbortSignal;
+    },
+): Promise<PoolChange | undefined> {
+    const { claimed, pools, signal } = o;
+    const found = await allDone(
+        claimed.map(async (address): Promise<PoolChange | undefined> => {
+            const live = (): Promise<KnownPool | undefined> =>
+                book.live(address.pool, { signal, timeoutMs: liveLimitMs });
+            const now = await untilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
+            const before = pools.find(({ pool }) => pool.name === address.pool);
+            if (now === undefined || before === undefined) throw noPool(address.pool);
+            if (isSameVersion(now.version, before.version)) return undefined;
+            const difference = differenceOf(address, now.pool);
+            return difference === undefined ? undefined : { address, difference };
+        }),
+    );
+    return found.find((one) => one !== undefined);
+}
+
+export interface PoolChangesComponents {
+    readonly own: OwnClaims;
+    readonly book: Pick<PoolBook, "known">;
+    readonly events: Pick<PodEvents, "poolChanged">;
+    readonly logger: Logger;
+}
+
+/**
+ * Finds interfaces that were set up by an earlier definition of their pool, and tells of those that differ from what the
+ * pool says now. The traffic of a running container is not changed: it goes on as long as the network lets it.
+ */
+export class PoolChanges {
+    readonly #components: PoolChangesComponents;
+    /** Addresses that differ, by claim, with the definition that was told. */
+    #changed = new Map<string, string>();
+
+    constructor(components: PoolChangesComponents) {
+        this.#components = components;
+    }
+
+    /** Addresses of running containers that their pools describe otherwise. */
+    get size(): number {
+        return this.#changed.size;
+    }
+
+    /** Looks at all interfaces. Compares in memory only; whatever is not known is not told. */
+    look(interfaces: readonly WiredInterface[]): void {
+        const before = this.#changed;
+        this.#changed = new Map();
+        for (const wired of interfaces) this.#lookAt(wired, before);
+    }
+
+    #lookAt(wired: WiredInterface, before: ReadonlyMap<string, string>): void {
+        const { own, book, events, logger } = this.#components;
+        const claims = own.ofContainer(wired);
+        const found = wired.addresses.flatMap((address) => {
+            const claim = claims.find(({ spec }) => spec.address === formatIp(address.ip));
+            const known = claim && book.known(claim.spec.pool);
+            return claim === undefined || known === undefined ? [] : [{ address, claim, known }];
+        });
+        // An interface has one VLAN, and without bridging mode its addresses may have two.
+        const vlans = found.map(({ address, known }) => known.pool.subnetOf(address.ip)?.vlan ?? 0);
+        const isVlanSame = found.length < wired.addresses.length || Math.max(0, ...vlans) === wired.vlan;
+        for (const { address, claim, known } of found) {
+            if (isOfVersion(claim, known.version)) continue;
+            const difference = differenceOf({ ...address, vlan: isVlanSame ? undefined : wired.vlan }, known.pool);
+            if (difference === undefined) continue;
+            const key = `${claim.metadata?.uid} ${claimName(claim)}`;
+            const version = `${known.version.uid} ${known.version.generation}`;
+            this.#changed.set(key, version);
+            if (before.get(key) === version) continue;
+            const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
+            events.poolChanged(pod, claim.spec.address, difference);
+            logger.warn("a Pod has an address that its IPPool describes otherwise", {
+                ...{ pod: `${pod.namespace}/${pod.name}`, address: claim.spec.address, difference },
+            });
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import { type IpAllocation } from "@antrea/crd";
+import { formatIp, type Family, type IpAddress } from "@antrea/ip";
+import { holderText } from "./claims.ts";
+import { IpPoolError } from "./errors.ts";
+import { type KnownPool } from "./pool-book.ts";
+import { type PoolChange } from "./pool-changes.ts";
+
+export function poolChanged({ address, difference }: PoolChange): IpPoolError {
+    return new IpPoolError(
+        "POOL_CHANGED",
+        `IPPool ${address.pool} was changed each time while an address of it was claimed: ${formatIp(address.ip)} was claimed, and then ${difference}; it is tried again`,
+    );
+}
+
+export function noPool(name: string): IpPoolError {
+    return new IpPoolError(
+        "NO_POOL",
+        `IPPool ${name} does not exist; create it, or correct the annotation of the Pod's template or Namespace`,
+    );
+}
+
+/** Pools whose addresses can never be of one VLAN, the untagged one among them: told before anything is claimed. */
+export function refuseVlansApart(pools: readonly KnownPool[]): void {
+    const of = (family: Family): PoolsInVlans => {
+        const own = pools.map(({ pool }) => pool).filter((pool) => pool.family === family);
+        const vlans = own.flatMap(({ subnets }) => subnets.map(({ vlan }) => vlan));
+        return { names: own.map(({ name }) => name), vlans: new Set(vlans) };
+    };
+    const [one, other] = [of(4), of(6)];
+    if (one.vlans.size === 0 || other.vlans.size === 0) return;
+    if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
+}
+
+export interface PoolsInVlans {
+    readonly names: readonly string[];
+    readonly vlans: ReadonlySet<number>;
+}
+
+export function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
+    const [ours, theirs] = [one, other].map(({ vlans }) =>
+        [...vlans].map((vlan) => (vlan === 0 ? "0 (untagged)" : String(vlan))).join(", "),
+    );
+    return new IpPoolError(
+        "VLAN_CONFLICT",
+        `IPPools ${one.names.join(", ")} and ${other.names.join(", ")} give addresses of the VLANs ${ours} and ${theirs}, and an interface has one; name IPPools of the same VLAN`,
+    );
+}
+
+export function heldByOther(ip: IpAddress, pool: string, claim: IpAllocation | undefined): IpPoolError {
+    const holder = claim === undefined ? "another Pod" : holderText(claim);
+    const isPod = claim?.spec.pod !== undefined;
+    const step = isPod
+        ? "delete that Pod first; a Deployment with a fixed address needs strategy Recreate"
+        : "choose another address";
+    return new IpPoolError(
+        "ADDRESS_HELD",
+        `the fixed address ${formatIp(ip)} of IPPool ${pool} is held by ${holder}; ${step}`,
+    );
+}
