@@ -37,7 +37,7 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
         pools,
         users: { of: () => ["Namespace ns"] },
         addresses,
-        claims: { anyOf: async () => claims, of: async () => claims },
+        claims: { anyOf: async () => ({ claims }), of: async () => claims },
     } as never);
     const workloads = new WorkloadReviewer({
         api: {

@@ -1,6 +1,6 @@
 import { allocationAddress, allocationName, ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type RangeSet } from "@antrea/ip";
-import { isUse } from "@antrea/ipam";
+import { isUse, type PoolUse } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
 
 // What a sentence about the users of a pool can hold.
@@ -16,14 +16,15 @@ export class ClaimReader {
         this.#api = components.api;
     }
 
-    /** The first few claims that keep the pool from shrinking; none when it is not in use. */
-    async anyOf(pool: string, signal: AbortSignal): Promise<readonly IpAllocation[]> {
-        const found: IpAllocation[] = [];
+    /** Claims that keep the pool from shrinking: a page of them, and whether there are more. None: it is not in use. */
+    async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "claims" | "isPart">> {
+        let found: readonly IpAllocation[] = [];
         for await (const { items } of this.#api.pages(ipAllocations, { fieldSelector: `spec.pool=${pool}`, signal })) {
-            found.push(...items.filter((claim) => isUse(claim)));
-            if (found.length > 0) break;
+            const uses = items.filter((claim) => isUse(claim));
+            if (found.length > 0 && uses.length > 0) return { claims: found, isPart: true };
+            if (found.length === 0) found = uses;
         }
-        return found.slice(0, shownClaims);
+        return { claims: found, isPart: false };
     }
 
     /** The claims of these addresses, whichever pools they name; one request each. */

@@ -56,8 +56,7 @@ export class PoolReviewer {
     }
 
     async delete(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
-        const claims = await this.#components.claims.anyOf(pool.metadata?.name ?? "", signal);
-        return checkPoolDelete(pool, { claims });
+        return checkPoolDelete(pool, await this.#components.claims.anyOf(pool.metadata?.name ?? "", signal));
     }
 
     /** An overlap is told of pools as they are now; and none is overlooked because a pool is too young to be known. */
@@ -81,12 +80,14 @@ export class PoolReviewer {
         const { claims, users } = this.#components;
         const name = old.metadata?.name ?? "";
         const [any, affected, ofGateways] = await Promise.all([
-            asks.inUse ? claims.anyOf(name, signal) : [],
+            asks.inUse ? claims.anyOf(name, signal) : notInUse,
             asks.claimsIn.isEmpty ? [] : claims.of(name, asks.claimsIn, signal),
             claims.at(asks.gateways, signal),
         ]);
-        const all = new Map([...any, ...affected, ...ofGateways].map((claim) => [claim.spec.address, claim]));
+        const every = [...any.claims, ...affected, ...ofGateways];
+        const all = new Map(every.map((claim) => [claim.spec.address, claim]));
         return {
+            ...any,
             claims: [...all.values()],
             references: asks.inUse ? users.of(name) : [],
         };

@@ -13,15 +13,20 @@ function nodeClaim(address: string): IpAllocation {
 }
 
 describe("the claims of a pool", () => {
-    it("are the first few that are in use, of as few pages as that takes", async () => {
+    it("are a page of those in use, and whether there are more", async () => {
         const fake = new FakeApi();
         const reader = new ClaimReader({ api: fake.api });
-        expect(await reader.anyOf("pool", signal)).toEqual([]);
+        const found = async (): Promise<unknown> => {
+            const { claims, isPart } = await reader.anyOf("pool", signal);
+            return [...claims.map(({ spec }) => spec.address), isPart];
+        };
+        expect(await found()).toEqual([false]);
         for (let index = 1; index <= 4; index += 1) fake.put(ipAllocations, nodeClaim(`10.1.0.${index}`));
-        expect(await reader.anyOf("pool", signal)).toEqual([]);
-        for (let index = 5; index <= 9; index += 1) fake.put(ipAllocations, claimOf("pool", `10.1.0.${index}`, "p"));
-        const found = await reader.anyOf("pool", signal);
-        expect(found.map(({ spec }) => spec.address)).toEqual(["10.1.0.5", "10.1.0.6"]);
+        expect(await found()).toEqual([false]);
+        for (let index = 5; index <= 6; index += 1) fake.put(ipAllocations, claimOf("pool", `10.1.0.${index}`, "p"));
+        expect(await found()).toEqual(["10.1.0.5", "10.1.0.6", false]);
+        for (let index = 7; index <= 9; index += 1) fake.put(ipAllocations, claimOf("pool", `10.1.0.${index}`, "p"));
+        expect(await found()).toEqual(["10.1.0.5", "10.1.0.6", true]);
         expect(fake.requests.at(-1)).toBe("list ipallocations spec.pool=pool");
     });
 

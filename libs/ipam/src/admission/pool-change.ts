@@ -20,7 +20,7 @@ export interface PoolChange {
     readonly asks: {
         /** Whether the pool is in use: one claim of it that `isUse`, and who names it. */
         readonly inUse: boolean;
-        /** All claims of these addresses. */
+        /** The claims of these addresses. */
         readonly claimsIn: RangeSet;
         /** All claims of these addresses: see `newGateways`. */
         readonly gateways: RangeSet;
@@ -65,7 +65,7 @@ export function newGateways(pool: IpPool, old?: IpPool): RangeSet {
 function changeOf(parts: Partial<Omit<PoolChange, "asks">> & { readonly gateways?: RangeSet }): PoolChange {
     const { refusals = [], removed = RangeSet.empty, uncovered = RangeSet.empty, vlans = [] } = parts;
     const { gateways = RangeSet.empty } = parts;
-    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered, gateways };
+    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered.union(removed), gateways };
     return { refusals, removed, uncovered, vlans, asks };
 }
 

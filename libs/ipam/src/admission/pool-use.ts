@@ -1,4 +1,5 @@
 import { poolsAnnotation, type IpAllocation } from "@antrea/crd";
+import { parseIp, RangeSet } from "@antrea/ip";
 import { readPoolNames, type Annotations } from "../annotations.ts";
 import { someOf } from "./verdict.ts";
 
@@ -8,6 +9,8 @@ export interface PoolUse {
     readonly claims: readonly IpAllocation[];
     /** Who names the pool in an annotation, for people: `Namespace a`, `Deployment a/web`. */
     readonly references: readonly string[];
+    /** Whether the pool has more claims than these; default false. */
+    readonly isPart?: boolean;
 }
 
 export const notInUse: PoolUse = { claims: [], references: [] };
@@ -26,11 +29,13 @@ export function namesPool(annotations: Annotations, pool: string): boolean {
     return readPoolNames(annotations?.[poolsAnnotation] ?? "").names.includes(pool);
 }
 
-/** The users for people, cut after the first few. */
-export function usersOf({ claims, references }: PoolUse): string {
-    const holders = claims.filter(isUse).map(holderText);
+/** The users for people, cut after the first few; those who have addresses of `first` come first. */
+export function usersOf({ claims, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
+    const users = claims.filter(isUse);
+    const isFirst = ({ spec }: IpAllocation): boolean => !first.isEmpty && first.has(parseIp(spec.address));
+    const holders = [...users.filter(isFirst), ...users.filter((claim) => !isFirst(claim))].map(holderText);
     return [
-        ...(holders.length > 0 ? [someOf(holders)] : []),
+        ...(holders.length > 0 ? [someOf(holders, isPart)] : []),
         ...(references.length > 0 ? [`named by ${someOf(references)}`] : []),
     ].join("; ");
 }

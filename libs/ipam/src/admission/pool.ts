@@ -74,34 +74,41 @@ export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext,
     const { errors, warnings } = check({ pool, gateways }, context, use);
     // What a spec that cannot be read takes away is not known.
     if (readSpec(pool).refusals.length > 0) return { errors, warnings };
-    return { errors: [...errors, ...change.refusals, ...refusedInUse(change, use)], warnings };
+    return {
+        errors: [...errors, ...change.refusals, ...refusedInUse(change, use, old.metadata?.name ?? "")],
+        warnings,
+    };
 }
 
 /** Judges the deletion of an IPPool: refused while an address is claimed or reserved, annotations do not matter. */
-export function checkPoolDelete(pool: IpPool, use: Pick<PoolUse, "claims">): Verdict {
+export function checkPoolDelete(pool: IpPool, use: Omit<PoolUse, "references">): Verdict {
     if (!use.claims.some(isUse)) return allowed;
-    const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}`;
+    const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}; delete these users first`;
     return refused({ path: "metadata.name", value: pool.metadata?.name ?? "", rule });
 }
 
-function refusedInUse(change: PoolChange, use: PoolUse): readonly Refusal[] {
+const inUseNext = "delete these users first, or create another IPPool";
+
+function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly Refusal[] {
     const refusals: Refusal[] = [];
-    const inUse = use.references.length > 0 || use.claims.some(isUse);
+    // What another pool's claim has is in use, but it does not hold this pool.
+    const ofPool = { ...use, claims: use.claims.filter(({ spec }) => spec.pool === name) };
+    const inUse = ofPool.references.length > 0 || ofPool.claims.some(isUse);
     if (!change.removed.isEmpty && inUse) {
         const value = formatRangeSet(change.removed);
-        const rule = `cannot be taken out of a pool that is in use: ${usersOf(use)}`;
+        const rule = `cannot be taken out of a pool that is in use: ${usersOf(ofPool, change.removed)}; ${inUseNext}`;
         refusals.push({ path: "spec.ipRanges", value, rule });
     }
     if (inUse) {
         for (const { path, value, rule } of change.vlans) {
-            refusals.push({ path, value, rule: `${rule} while the pool is in use: ${usersOf(use)}` });
+            refusals.push({ path, value, rule: `${rule} while the pool is in use: ${usersOf(ofPool)}; ${inUseNext}` });
         }
     }
     const claims = use.claims.filter((claim) => isUse(claim) && change.uncovered.has(parseIp(claim.spec.address)));
     if (claims.length > 0) {
         const value = formatRangeSet(change.uncovered);
         const users = usersOf({ claims, references: [] });
-        const rule = `would no longer be handed out, as edge of a CIDR or as gateway, and is in use: ${users}`;
+        const rule = `would no longer be handed out, as edge of a CIDR or as gateway, and is in use: ${users}; ${inUseNext}`;
         refusals.push({ path: "spec.ipRanges", value, rule });
     }
     return refusals;

@@ -21,8 +21,10 @@ export function together(...verdicts: readonly Verdict[]): Verdict {
 
 const shownItems = 3;
 
-/** The first few items with commas between, and how many more there are. */
-export function someOf(items: readonly string[]): string {
+/** The first few items with commas between, and how many more there are. `isPart`: there are more than these items. */
+export function someOf(items: readonly string[], isPart = false): string {
     const shown = items.slice(0, shownItems).join(", ");
-    return items.length > shownItems ? `${shown} and ${items.length - shownItems} more` : shown;
+    const rest = Math.max(0, items.length - shownItems);
+    if (isPart) return rest > 0 ? `${shown} and more than ${rest} others` : `${shown} and others`;
+    return rest > 0 ? `${shown} and ${rest} more` : shown;
 }

@@ -321,7 +321,29 @@ describe("a pool that is changed", () => {
         expect(errorsOf(checkPoolUpdate(base, ipPool("p", "10.1.0.24/29"), context(), use))).toEqual([
             'spec.ipRanges "10.1.0.8-10.1.0.15": cannot be taken out of a pool that is in use: 10.1.0.9 of Pod a/web, ' +
                 "10.1.0.10 reserved for StatefulSet a/web (ordinal 3), 10.1.0.12 of Pod a/b and 1 more; " +
-                "named by Namespace a, Deployment a/web",
+                "named by Namespace a, Deployment a/web; delete these users first, or create another IPPool",
+        ]);
+    });
+
+    it("is not in use by what another pool's claim has", () => {
+        const claim = podClaim("10.1.0.9", "web");
+        const use = { claims: [{ ...claim, spec: { ...claim.spec, pool: "other" } }], references: [] };
+        expect(errorsOf(checkPoolUpdate(base, ipPool("p", "10.1.0.24/29"), context(), use))).toEqual([]);
+    });
+
+    it("names first who has what is taken away, and tells when there are more users than are known", () => {
+        const claims = ["10.1.0.9", "10.1.0.10", "10.1.0.11", "10.1.0.24", "10.1.0.25"].map((ip) => podClaim(ip, "x"));
+        const use: PoolUse = { claims, references: [], isPart: true };
+        const shrunk = ipPool("p", "10.1.0.8-10.1.0.15");
+        expect(errorsOf(checkPoolUpdate(base, shrunk, context(), use))).toEqual([
+            expect.stringMatching(
+                /in use: 10\.1\.0\.25 of Pod a\/x, 10\.1\.0\.9 of Pod a\/x, 10\.1\.0\.10 of Pod a\/x and more than 2 others; delete these/,
+            ),
+        ]);
+        expect(comparePools(base, shrunk).asks.claimsIn.has(parseIp("10.1.0.25"))).toBe(true);
+        const three = { ...use, claims: claims.slice(0, 3) };
+        expect(errorsOf(checkPoolDelete(base, three))).toEqual([
+            expect.stringMatching(/10\.1\.0\.11 of Pod a\/x and others; delete these users first$/),
         ]);
     });
 
@@ -332,7 +354,7 @@ describe("a pool that is changed", () => {
         expect(change.asks).toEqual({ inUse: false, claimsIn: change.uncovered, gateways: RangeSet.empty });
         const use = { claims: [podClaim("10.1.0.9", "a"), podClaim("10.1.0.12", "b")], references: ["Namespace a"] };
         expect(errorsOf(checkPoolUpdate(old, pool, context(), use))).toEqual([
-            'spec.ipRanges "10.1.0.11-10.1.0.12": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.12 of Pod a/b',
+            'spec.ipRanges "10.1.0.11-10.1.0.12": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.12 of Pod a/b; delete these users first, or create another IPPool',
         ]);
     });
 
@@ -575,7 +597,7 @@ describe("a pool that is deleted", () => {
         ["reserved", reserved, "10.1.0.9 reserved for StatefulSet a/web (ordinal 0)"],
     ])("is refused: %s", (_name, use, holder) => {
         expect(errorsOf(checkPoolDelete(pool, use))).toEqual([
-            `metadata.name "p": cannot be deleted while its addresses are in use: ${holder}`,
+            `metadata.name "p": cannot be deleted while its addresses are in use: ${holder}; delete these users first`,
         ]);
     });
 });
