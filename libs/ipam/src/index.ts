@@ -33,7 +33,7 @@ export { refusalsText, refusalText, type Refusal } from "./refusal.ts";
 export { type Verdict } from "./admission/verdict.ts";
 export { checkPoolCreate, checkPoolDelete, checkPoolUpdate, type PoolContext } from "./admission/pool.ts";
 export { comparePools, newGateways, type PoolChange } from "./admission/pool-change.ts";
-export { holderText, isUse, namesPool, notInUse, type PoolUse } from "./admission/pool-use.ts";
+export { holderText, isUse, namesPool, notInUse, takenWarnings, type PoolUse } from "./admission/pool-use.ts";
 export { changesNamespacePools, checkNamespace, isEnded, usesNamespacePools } from "./admission/namespace.ts";
 export {
     checkPodTemplate,

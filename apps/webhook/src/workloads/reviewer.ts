@@ -1,4 +1,4 @@
-import { poolsAnnotation } from "@antrea/crd";
+import { allocationName, ipAllocations, podIpsAnnotation, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import {
     changesNamespacePools,
     checkNamespace,
@@ -6,7 +6,9 @@ import {
     checkPodTemplate,
     checkScale,
     poolsOf,
+    readPodIps,
     readPoolNames,
+    takenWarnings,
     type Annotations,
     templateAnnotations,
     type PodShape,
@@ -74,16 +76,27 @@ export class WorkloadReviewer {
 
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
         const { object } = request;
-        return this.#judge(request.namespace, object.metadata?.annotations, signal, (context, namespace) =>
-            checkPod({ ...request, namespace }, context),
+        const verdict = await this.#judge(
+            request.namespace,
+            object.metadata?.annotations,
+            signal,
+            (context, namespace) => checkPod({ ...request, namespace }, context),
         );
+        const { ownerReferences = [] } = (object as KubeObject).metadata ?? {};
+        // Nobody reads what is said to a controller.
+        if (request.old !== undefined || ownerReferences.some(({ controller }) => controller === true)) return verdict;
+        const place = { kind: "Pod", path: "metadata.annotations", annotations: object.metadata?.annotations };
+        return this.#withTaken(verdict, place, request, signal);
     }
 
     async template(kind: TemplateKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
         const annotations = templateAnnotations(request.object);
-        return this.#judge(request.namespace, annotations, signal, (context, namespace) =>
+        const verdict = await this.#judge(request.namespace, annotations, signal, (context, namespace) =>
             checkPodTemplate(kind, { ...request, namespace }, context),
         );
+        if (request.old !== undefined) return verdict;
+        const path = `${kind === "CronJob" ? "spec.jobTemplate.spec" : "spec"}.template.metadata.annotations`;
+        return this.#withTaken(verdict, { kind, path, annotations }, request, signal);
     }
 
     /** A request to the scale subresource. */
@@ -122,6 +135,25 @@ export class WorkloadReviewer {
         return checkNamespace(change, this.#context(await pools.live(names, signal)), users);
     }
 
+    /** Adds warnings where others have the addresses that a new object asks for. */
+    async #withTaken(
+        verdict: Verdict,
+        place: { readonly kind: string; readonly path: string; readonly annotations: Annotations },
+        { namespace, object }: WorkloadRequest<object>,
+        signal: AbortSignal,
+    ): Promise<Verdict> {
+        const { ips } = readPodIps(place.annotations?.[podIpsAnnotation] ?? "");
+        if (ips.length === 0 || verdict.errors.length > 0) return verdict;
+        const { api } = this.#components;
+        const read = ips.map((ip) => api.find(ipAllocations, { name: allocationName(ip) }, { signal }));
+        const claims = (await Promise.all(read)).filter((claim) => claim !== undefined);
+        const { name } = (object as KubeObject).metadata ?? {};
+        const isOwn = ({ spec: { owner } }: IpAllocation): boolean =>
+            owner.kind === place.kind && owner.namespace === namespace && owner.name === name;
+        const warnings = takenWarnings(`${place.path}[${podIpsAnnotation}]`, claims, isOwn);
+        return { ...verdict, warnings: [...verdict.warnings, ...warnings] };
+    }
+
     async #judge(
         namespace: string,
         own: Annotations,
@@ -141,6 +173,9 @@ export class WorkloadReviewer {
     #context(pools: KnownPools): WorkloadContext {
         return {
             pool: (name) => pools.pool(name),
+            poolNames: function* () {
+                for (const { name } of pools.all()) yield name;
+            },
             exclusions: { reason: (pool, ip) => this.#exclusions.for(pools).reason(pool, ip) },
         };
     }

@@ -69,10 +69,13 @@ const podWith = async (pools?: string, ips?: string): Promise<{ errors: number; 
 };
 
 describe("a Pod", () => {
-    it("passes by what is known, without a request", async () => {
+    it("passes by what is known; only who may have its fixed address is asked", async () => {
         known.pools = [pool("a", "10.1.0.0/28")];
         expect(await podWith("a", "10.1.0.5")).toEqual({ errors: 0, warnings: 0 });
-        expect([known.fake.requests, known.asked]).toEqual([[], []]);
+        expect([known.fake.requests, known.asked]).toEqual([["get ipallocations 10.1.0.5"], []]);
+        known.fake.requests.length = 0;
+        expect(await podWith("a")).toEqual({ errors: 0, warnings: 0 });
+        expect(known.fake.requests).toEqual([]);
     });
 
     it("is refused only by what is stored now: the pool, and what it hands out", async () => {
@@ -93,7 +96,40 @@ describe("a Pod", () => {
         known.namespace = namespaced(annotated("a"));
         known.fake.requests.length = 0;
         expect(await podWith(undefined, "10.1.0.5")).toEqual({ errors: 0, warnings: 0 });
-        expect(known.fake.requests).toEqual([]);
+        expect(known.fake.requests).toEqual(["get ipallocations 10.1.0.5"]);
+    });
+});
+
+describe("an address that is taken", () => {
+    const made = (kind: "Deployment" | "StatefulSet"): Deployment =>
+        ({
+            ...workloadOf(kind, "web", annotated("a", "10.1.0.5"), { strategy: { type: "Recreate" } }),
+        }) as Deployment;
+
+    it("is a warning for who asks for it, and not for whom it is kept", async () => {
+        known.pools = known.storedPools = [pool("a", "10.1.0.0/28")];
+        const pod = async (metadata: object = {}): Promise<readonly string[]> => {
+            const object = podOf("p", annotated("a", "10.1.0.5")) as Pod;
+            const whole = { ...object, metadata: { ...object.metadata, ...metadata } };
+            const request = { namespace: "ns", old: undefined, object: whole };
+            return (await known.reviewer().pod(request, signal)).warnings;
+        };
+        const template = async (kind: "Deployment" | "StatefulSet", namespace: string): Promise<readonly string[]> => {
+            const request = { namespace, old: undefined, object: made(kind) };
+            return (await known.reviewer().template(kind, request, signal)).warnings;
+        };
+        known.fake.put(ipAllocations, claimOf("a", "10.1.0.5"));
+        const taken =
+            "annotations[ipam.antrea.io/pod-ips]: the address is taken: 10.1.0.5 reserved for StatefulSet default/web (ordinal 0); " +
+            "the Pod waits until it is free, or choose another";
+        expect(await pod()).toEqual([`metadata.${taken}`]);
+        expect(await pod({ ownerReferences: [{ kind: "ReplicaSet", controller: true }] })).toEqual([]);
+        expect(await template("StatefulSet", "default")).toEqual([]);
+        expect(await template("StatefulSet", "ns")).toEqual([`spec.template.metadata.${taken}`]);
+        expect(await template("Deployment", "default")).toEqual([`spec.template.metadata.${taken}`]);
+        known.fake.put(ipAllocations, claimOf("a", "10.1.0.5", { namespace: "ns", name: "p", uid: "1" }));
+        expect(await pod()).toEqual([]);
+        expect(await template("Deployment", "ns")).toEqual([expect.stringContaining("is taken: 10.1.0.5 of Pod ns/p")]);
     });
 });
 

@@ -58,6 +58,18 @@ function meantBy(key: string): string | undefined {
     return domain === "" && nearest.distance <= 1 ? nearest.ours : undefined;
 }
 
+const mostCompared = 1_000;
+
+/** The names that resemble this one most, the best first. */
+export function resembling(name: string, names: Iterable<string>): readonly string[] {
+    const compared: { readonly name: string; readonly distance: number }[] = [];
+    for (const candidate of names) {
+        if (compared.length === mostCompared) break;
+        compared.push({ name: candidate, distance: distance(name.slice(0, longest), candidate.slice(0, longest)) });
+    }
+    return compared.sort((a, b) => a.distance - b.distance).map((each) => each.name);
+}
+
 /** How many letters have to be put in, taken out or replaced to make one text of the other. */
 function distance(a: string, b: string): number {
     let row = Array.from({ length: b.length + 1 }, (_, at) => at);

@@ -1,10 +1,11 @@
 import { poolsAnnotation } from "@antrea/crd";
 import { quote, type Family } from "@antrea/ip";
 import { readPoolNames, type Annotations } from "../annotations.ts";
-import { type Refusal } from "../refusal.ts";
+import { type Pool } from "../pool.ts";
+import { refusalText, type Refusal } from "../refusal.ts";
 import { annotationWarnings, type AnnotationPlace } from "./misspelt.ts";
 import { allowed, someOf, together, type Verdict } from "./verdict.ts";
-import { type PodShape, type WorkloadContext } from "./workload.ts";
+import { unknownPoolRule, type PodShape, type WorkloadContext } from "./workload.ts";
 
 const path = `metadata.annotations[${poolsAnnotation}]`;
 const annotationPlace: AnnotationPlace = {
@@ -19,7 +20,7 @@ const annotationPlace: AnnotationPlace = {
  */
 export function checkNamespace(
     { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },
-    context: Pick<WorkloadContext, "pool">,
+    context: Pick<WorkloadContext, "pool" | "poolNames">,
     users: readonly string[],
 ): Verdict {
     const value = annotations?.[poolsAnnotation];
@@ -57,7 +58,8 @@ function changeRefusals(old: Annotations, annotations: Annotations, users: reado
     return [{ path, value: value ?? "", rule }];
 }
 
-function checkValue(value: string, { pool }: Pick<WorkloadContext, "pool">): Verdict {
+function checkValue(value: string, context: Pick<WorkloadContext, "pool" | "poolNames">): Verdict {
+    const pool = (name: string): Pool | undefined => context.pool(name);
     const { names, problems } = readPoolNames(value);
     const errors = problems.map((rule) => ({ path, value, rule }));
     const ofFamily = new Map<Family, string>();
@@ -73,5 +75,7 @@ function checkValue(value: string, { pool }: Pick<WorkloadContext, "pool">): Ver
         }
     }
     const unknown = names.filter((name) => pool(name) === undefined);
-    return { errors, warnings: unknown.map((name) => `${path} ${quote(name)}: there is no IPPool of this name yet`) };
+    const told = (name: string): string =>
+        refusalText({ path, value: name, rule: unknownPoolRule(name, context, " yet") });
+    return { errors, warnings: unknown.map(told) };
 }

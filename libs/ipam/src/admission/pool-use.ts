@@ -47,3 +47,22 @@ export function holderText({ spec: { address, owner, pod } }: IpAllocation): str
     const ordinal = owner.index === undefined ? "" : ` (ordinal ${owner.index})`;
     return `${address} reserved for ${owner.kind} ${name}${ordinal}`;
 }
+
+/**
+ * The warning for who asks for addresses that others have: each waits until its address is free.
+ *
+ * @param claims those of the addresses
+ * @param isOwn whether the claim is the asking object's own
+ */
+export function takenWarnings(
+    path: string,
+    claims: readonly IpAllocation[],
+    isOwn: (claim: IpAllocation) => boolean,
+): readonly string[] {
+    return claims
+        .filter((claim) => !isOwn(claim))
+        .map(
+            (claim) =>
+                `${path}: the address is taken: ${holderText(claim)}; the Pod waits until it is free, or choose another`,
+        );
+}

@@ -3,14 +3,16 @@ import { formatIp, quote, type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type Annotations, type NamedPools } from "../annotations.ts";
 import { type Exclusions } from "../exclusions.ts";
 import { type Pool } from "../pool.ts";
-import { type Refusal } from "../refusal.ts";
-import { annotationWarnings, ourAnnotations } from "./misspelt.ts";
+import { refusalText, type Refusal } from "../refusal.ts";
+import { annotationWarnings, ourAnnotations, resembling } from "./misspelt.ts";
 import { allowed, refused, someOf, together, type Verdict } from "./verdict.ts";
 
 /** What the rules ask of the cluster. */
 export interface WorkloadContext {
     /** The IPPool of this name, if there is one. */
     pool(name: string): Pool | undefined;
+    /** The names of all IPPools, for who named one that does not exist; default none. */
+    poolNames?(): Iterable<string>;
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
@@ -67,14 +69,22 @@ function hostNetworkVerdict(annotations: Annotations, { path }: Place): Verdict 
     };
 }
 
-function checkPools(pools: NamedPools | undefined, { pool }: WorkloadContext, place: Place): Verdict {
+function checkPools(pools: NamedPools | undefined, context: WorkloadContext, place: Place): Verdict {
     if (pools === undefined) return allowed;
     const path = poolsPath(pools, place);
     const value = pools.names.join(",");
     const problems = pools.problems.map((rule) => ({ path, value, rule }));
-    const unknown = pools.names.filter((name) => pool(name) === undefined).map((name) => unknownPool(path, name));
-    if (pools.from === "Pod" && place.unknownPool === "refuse") return refused(...problems, ...unknown);
-    return { errors: problems, warnings: unknown.map(unknownText) };
+    const unknown = pools.names.filter((name) => context.pool(name) === undefined);
+    if (pools.from === "Pod" && place.unknownPool === "refuse") {
+        return refused(
+            ...problems,
+            ...unknown.map((value) => ({ path, value, rule: unknownPoolRule(value, context) })),
+        );
+    }
+    const warnings = unknown.map((name) =>
+        refusalText({ path, value: name, rule: unknownPoolRule(name, context, " yet") }),
+    );
+    return { errors: problems, warnings };
 }
 
 function checkPodIps(
@@ -137,10 +147,13 @@ function poolsPath({ from }: NamedPools, { path }: Place): string {
     return from === "Pod" ? `${path}[${poolsAnnotation}]` : `metadata.annotations[${poolsAnnotation}] of the Namespace`;
 }
 
-function unknownPool(path: string, name: string): Refusal {
-    return { path, value: name, rule: "there is no IPPool of this name" };
-}
-
-function unknownText({ path, value, rule }: Refusal): string {
-    return `${path} ${quote(value)}: ${rule} yet`;
+/** That there is no IPPool of this name, and what to do; `yet` stands behind the first. */
+export function unknownPoolRule(name: string, { poolNames }: Pick<WorkloadContext, "poolNames">, yet = ""): string {
+    const rule = `there is no IPPool of this name${yet}`;
+    // No pool can have such a name.
+    if (/[^a-zA-Z0-9.-]/.test(name)) return `${rule}; names are separated by commas`;
+    const choices = resembling(name, poolNames?.() ?? []).map((choice) => quote(choice));
+    return choices.length === 0
+        ? `${rule}; create it first`
+        : `${rule}; create it first, or choose one of ${someOf(choices)}`;
 }

@@ -85,7 +85,7 @@ describe("a Namespace", () => {
     it("may name a pool that follows, and is told", () => {
         expect(checkNamespace({ old: undefined, annotations: naming("p,later") }, context, [])).toEqual({
             errors: [],
-            warnings: [`${path} "later": there is no IPPool of this name yet`],
+            warnings: [`${path} "later": there is no IPPool of this name yet; create it first`],
         });
     });
 });

@@ -152,7 +152,7 @@ const rows: readonly Row[] = [
         own: undefined,
         namespace: annotations("later"),
         warnings: [
-            `metadata.annotations[ipam.antrea.io/ippools] of the Namespace "later": there is no IPPool of this name yet`,
+            `metadata.annotations[ipam.antrea.io/ippools] of the Namespace "later": there is no IPPool of this name yet; create it first`,
         ],
     },
 ];
@@ -166,9 +166,21 @@ describe("a Pod that is created", () => {
     it("is refused with an unknown pool", () => {
         const object = { metadata: { annotations: annotations("p,later") } };
         expect(texts(checkPod({ old: undefined, object, namespace: undefined }, context))).toEqual({
-            errors: [`${at}ippools] "later": there is no IPPool of this name`],
+            errors: [`${at}ippools] "later": there is no IPPool of this name; create it first`],
             warnings: [],
         });
+    });
+
+    it.each([
+        ["pol", 'there is no IPPool of this name; create it first, or choose one of "pool", "pool-a", "other-pool"'],
+        ["pool;pool-a", "there is no IPPool of this name; names are separated by commas"],
+        ["pool pool-a", "there is no IPPool of this name; names are separated by commas"],
+    ])("is told what to do about an unknown pool: %s", (name, rule) => {
+        const object = { metadata: { annotations: annotations(name) } };
+        const known = { ...context, poolNames: () => ["other-pool", "pool-a", "pool"] };
+        expect(texts(checkPod({ old: undefined, object, namespace: undefined }, known)).errors).toEqual([
+            `${at}ippools] "${name}": ${rule}`,
+        ]);
     });
 
     it("is warned where a fixed address cannot be checked yet", () => {
@@ -283,7 +295,7 @@ describe.each(["Deployment", "StatefulSet"] as const)("a %s", (kind) => {
         expect(texts(check(undefined, workload(annotations("later", "10.1.0.9"), { strategy })))).toEqual({
             errors: [],
             warnings: [
-                `spec.template.${at}ippools] "later": there is no IPPool of this name yet`,
+                `spec.template.${at}ippools] "later": there is no IPPool of this name yet; create it first`,
                 `spec.template.${at}pod-ips]: 10.1.0.9 cannot be checked, IPPool "later" does not exist yet`,
             ],
         });
