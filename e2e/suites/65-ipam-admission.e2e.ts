@@ -103,10 +103,16 @@ describe("admission of IPAM objects", () => {
             ],
             ["of adjacent ranges", [range("10.25.9.10", "10.25.9.20"), range("10.25.9.21", "10.25.9.30")]],
             ["of a whole /64", [{ cidr: "fd25::/64", gateway: "fd25::1", prefixLength: 64 }]],
-            ["with host bits", [{ cidr: "10.25.9.77/26", ...subnet }]],
         ])("%s is accepted without a warning", async (_, ranges) => {
             const { accepted, text } = await answer(poolManifest("e2e-adm-new", ...ranges));
             expect({ accepted, warns: text.includes("Warning"), text }).toEqual({ accepted: true, warns: false, text });
+        });
+
+        it("with host bits is accepted with a warning", async () => {
+            const pool = poolManifest("e2e-adm-new", { cidr: "10.25.9.77/26", ...subnet });
+            const { accepted, text } = await answer(pool);
+            expect(accepted).toBe(true);
+            expect(text).toContain("is taken as 10.25.9.64/26");
         });
 
         it("with the address of a Node is accepted with a warning", async () => {

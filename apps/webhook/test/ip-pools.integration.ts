@@ -120,7 +120,11 @@ describe("a pool is allowed", () => {
         ],
         ["with adjacent ranges", [v4("10.1.0.8", "10.1.0.9"), v4("10.1.0.10", "10.1.0.11")]],
         ["with a huge range", [whole64]],
-        ["with host bits in a CIDR", [{ ...subnet, cidr: "10.1.0.13/29" }]],
+        [
+            "with host bits in a CIDR, with a warning",
+            [{ ...subnet, cidr: "10.1.0.13/29" }],
+            [/10\.1\.0\.8\/29; did you/],
+        ],
         ["with a CIDR of one address", [{ ...subnet, cidr: "10.1.0.13/32" }]],
         [
             "on a Service CIDR, with a warning",

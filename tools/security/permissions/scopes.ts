@@ -1,13 +1,15 @@
 /** Objects that a program reaches by their name only, and never another of their kind. */
 export interface Scope {
     readonly resource: string;
+    /** The program that does; absent: each that reaches the kind. */
+    readonly of?: string;
     /** In the Namespace of the release; false: the kind belongs to the cluster. */
     readonly own: boolean;
     readonly names: readonly string[];
 }
 
 export const scopes: readonly Scope[] = [
-    { resource: "daemonsets", own: true, names: ["antrea-agent"] },
+    { resource: "daemonsets", of: "agent", own: true, names: ["antrea-agent"] },
     { resource: "leases", own: true, names: ["antrea-controller"] },
     { resource: "configmaps", own: true, names: ["antrea-node-ipam"] },
     { resource: "secrets", own: true, names: ["antrea-webhook-ca"] },

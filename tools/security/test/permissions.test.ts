@@ -38,7 +38,7 @@ describe("the roles of the chart", () => {
 
         it.each(daemons)("bind antrea-%s to the objects that are its own", (daemon) => {
             for (const grant of grantsOf(daemon, rendered.get(mode) ?? [])) {
-                const scope = scopes.find(({ resource }) => resource === grant.resource);
+                const scope = scopes.find(({ resource, of = daemon }) => resource === grant.resource && of === daemon);
                 const names = namelessVerbs.includes(grant.verb) ? undefined : scope?.names;
                 expect([text(grant), grant.own, grant.names]).toEqual([text(grant), scope?.own ?? false, names]);
             }

@@ -116,7 +116,9 @@ export class WorkloadReviewer {
         }[kind]();
         const verdict = object && checkScale(object, replicas);
         if (verdict !== undefined && isClean(verdict)) return verdict;
-        const stored = await api.find(scaled[kind] as Resource<KubeObject & WorkloadShape>, ref, { signal });
+        const plain = kind === "Deployment" ? deployments : kind === "StatefulSet" ? statefulSets : replicaSets;
+        const resource = plain as Resource<KubeObject & WorkloadShape>;
+        const stored = await api.find(resource, ref, { signal });
         return stored === undefined ? clean : checkScale(stored, replicas);
     }
 
@@ -181,11 +183,6 @@ export class WorkloadReviewer {
     }
 }
 
-const scaled: Readonly<Record<ScaledKind, Resource<KubeObject>>> = {
-    Deployment: deployments,
-    StatefulSet: statefulSets,
-    ReplicaSet: replicaSets,
-};
 const clean: Verdict = { errors: [], warnings: [] };
 
 function isClean({ errors, warnings }: Verdict): boolean {
