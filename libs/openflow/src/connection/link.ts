@@ -161,13 +161,20 @@ export class Link implements ReplayLink {
     }
 
     #echo(): void {
-        this.#deadline ??= setTimeout(() => {
-            const message = `no sign of life for ${this.#options.echoTimeoutMs} ms after an echo request`;
-            this.destroy(disconnected(message));
-        }, this.#options.echoTimeoutMs).unref();
+        this.#deadline ??= this.#countDown(this.#options.echoTimeoutMs);
         const writer = new Writer(8);
         writeBare(writer, "ECHO_REQUEST", this.#xids.take(1));
         this.#sendOrEnd(writer.finish());
+    }
+
+    #countDown(timeoutMs: number): NodeJS.Timeout {
+        const end = (): void => {
+            if (this.#deadline !== deadline) return;
+            this.destroy(disconnected(`no sign of life for ${timeoutMs} ms after an echo request`));
+        };
+        // Bytes that came while this program stood still are read after the timers: look once they have been.
+        const deadline = setTimeout(() => setImmediate(end), timeoutMs).unref();
+        return deadline;
     }
 
     #receive(chunk: Buffer): void {

@@ -174,6 +174,21 @@ describe("OpenFlowConnection", () => {
         expect((await waiting).cause).toMatchObject({ message: expect.stringContaining("no sign of life for 40 ms") });
     });
 
+    it("reads what waits before it counts the deadline, also when the program stood still", async () => {
+        await using test = await connected({ echoIntervalMs: 30, echoTimeoutMs: 60 });
+        await test.connection.barrier();
+        let silent = true;
+        test.peer.script = () => silent;
+        await until(() => test.peer.types().includes("echo_request"));
+        for (const socket of test.peer.sockets) socket.write(bytes("0602000a00000009abcd"));
+        // As a process that was stopped: the deadline passes, and the sign of life lies in the socket.
+        const began = performance.now();
+        while (performance.now() - began < 150);
+        silent = false;
+        await test.connection.barrier();
+        expect(test.peer.connectedAt).toHaveLength(1);
+    });
+
     it("keeps a switch that answers its echo requests", async () => {
         await using test = await connected({ echoIntervalMs: 5, echoTimeoutMs: 10_000 });
         await test.connection.barrier();
