@@ -49,7 +49,7 @@ import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, podLinkGroup, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
-import { Readiness } from "./readiness.ts";
+import { openflowProblem, Readiness } from "./readiness.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
@@ -234,7 +234,7 @@ function buildBase(context: MainContext) {
             [datapathCondition]: "the datapath of OVS was not looked at",
             ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
         },
-        () => (openflow.state.kind === "connecting" ? "ovs-vswitchd is not connected" : undefined),
+        () => openflowProblem(openflow.state),
     );
     const health = new HealthServer(
         {

@@ -1,4 +1,5 @@
 import { AntreaError } from "@antrea/errors";
+import type { ConnectionState } from "@antrea/openflow/connection";
 
 /** What must be in place before Pods can be wired, by name; each with what is missing, in words for a user. */
 export class Readiness {
@@ -49,5 +50,18 @@ export class Readiness {
             signal.addEventListener("abort", aborted, { once: true });
             this.#waiters.push(wake);
         });
+    }
+}
+
+/** What is missing of the connection to ovs-vswitchd, or undefined when it has the flows and takes changes. */
+export function openflowProblem({ kind }: ConnectionState): string | undefined {
+    switch (kind) {
+        case "ready":
+            return undefined;
+        case "replaying":
+            return "ovs-vswitchd does not have all flows again";
+        case "connecting":
+        case "closed":
+            return "ovs-vswitchd is not connected";
     }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { Readiness } from "../src/readiness.ts";
+import { openflowProblem, Readiness } from "../src/readiness.ts";
 
 function two(): Readiness {
     return new Readiness({ ovsdb: "no database", node: "no podCIDR" });
@@ -40,5 +40,16 @@ describe("readiness", () => {
         stop.abort();
         await expect(waiting).rejects.toMatchObject({ code: "NOT_READY", message: "no database; no podCIDR" });
         await expect(readiness.ready(AbortSignal.abort())).rejects.toMatchObject({ code: "NOT_READY" });
+    });
+});
+
+describe("the connection to ovs-vswitchd", () => {
+    it.each([
+        ["closed", "ovs-vswitchd is not connected"],
+        ["connecting", "ovs-vswitchd is not connected"],
+        ["replaying", "ovs-vswitchd does not have all flows again"],
+        ["ready", undefined],
+    ] as const)("that is %s: %s", (kind, problem) => {
+        expect(openflowProblem({ kind, datapathId: 42n })).toBe(problem);
     });
 });

@@ -116,8 +116,8 @@ export class OpenFlowConnection {
     async #keepConnected(signal: AbortSignal): Promise<void> {
         const { minBackoffMs, maxBackoffMs } = this.#options;
         let pauseMs = minBackoffMs;
+        this.#state = { kind: "connecting" };
         while (!signal.aborted) {
-            this.#state = { kind: "connecting" };
             const wasReady = await this.#connectOnce(signal);
             if (wasReady) pauseMs = minBackoffMs;
             await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
@@ -154,6 +154,7 @@ export class OpenFlowConnection {
             return true;
         } finally {
             this.#gate.shut();
+            this.#state = { kind: "connecting" };
             signal.removeEventListener("abort", end);
         }
     }

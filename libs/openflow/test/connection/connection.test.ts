@@ -84,6 +84,26 @@ describe("OpenFlowConnection", () => {
         expect(calls).toBe(2);
     });
 
+    it("is connecting between two connections: after a replay that failed and after a lost link", async () => {
+        let replays = 0;
+        await using test = await connected({ minBackoffMs: 100 }, (connection) => {
+            connection.onReady(() => {
+                replays += 1;
+                if (replays === 1) throw new OpenFlowError("REFUSED", "caller", "made up");
+            });
+        });
+        await until(() => replays === 1);
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(test.connection.state).toEqual({ kind: "connecting" });
+        await until(() => test.connection.state.kind === "ready");
+        test.peer.script = () => true;
+        const waiting = failure(test.connection.barrier());
+        test.peer.disconnect();
+        expect(await waiting).toMatchObject({ code: "DISCONNECTED" });
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(test.connection.state).toEqual({ kind: "connecting" });
+    });
+
     it("writes a bundle in one piece and many without waiting", async () => {
         const pieces: string[][] = [];
         await using test = await connected();
