@@ -170,11 +170,17 @@ export async function adjustPodNeighbours(record: PodRecord, options: PodEndOpti
     });
 }
 
-/** Takes the record off a link that outlives it: nothing may be rebuilt from it any more. Links of others stay alone. */
-export async function releasePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
+/**
+ * Takes the record off a link that outlives it, and switches it off: nothing may be rebuilt from it any more, and without
+ * its port what the Pod sends would reach the Node's own stack, past all flows. Links of others stay alone.
+ */
+export async function releasePodLink(
+    netlink: Netlink,
+    record: Pick<PodRecord, "containerId" | "hostIfName">,
+): Promise<void> {
     const link = await netlink.link(record.hostIfName);
     if (link !== undefined && containerOfAlias(link.alias) === record.containerId) {
-        await netlink.setLink(link.index, { alias: releasedAlias });
+        await netlink.setLink(link.index, { alias: releasedAlias, up: false });
     }
 }
 

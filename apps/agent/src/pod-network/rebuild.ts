@@ -42,7 +42,7 @@ export interface Rebuilt {
     /** What is wired, by OVSDB or, where the database was lost, by the links. */
     readonly kept: readonly { readonly record: PodRecord; readonly ofPort: number | undefined }[];
     /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
-    readonly dropped: readonly { readonly port: string; readonly why: string }[];
+    readonly dropped: readonly { readonly port: StoredPort; readonly why: string }[];
     /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
     readonly held: readonly HeldAddress[];
 }
@@ -53,7 +53,8 @@ export interface Rebuilt {
  */
 export function rebuild(input: RebuildInput): Rebuilt {
     const kept: { record: PodRecord; ofPort: number | undefined }[] = [];
-    const dropped: { port: string; why: string }[] = [];
+    const dropped: { port: StoredPort; why: string }[] = [];
+    const drop = (port: StoredPort, why: string): void => void dropped.push({ port, why });
     const owners = new Map<string, string>();
     const claim = (record: PodRecord): string | undefined => {
         const texts = record.addresses.map((address) => formatIp(address.ip));
@@ -69,14 +70,12 @@ export function rebuild(input: RebuildInput): Rebuilt {
         const stored = fromExternalIds(port.name, port.externalIds);
         if (stored === undefined) continue;
         const record = stored === "unfinished" ? stored : isolatedByAlias(stored, links.get(port.name));
-        if (record === "unfinished")
-            dropped.push({ port: port.name, why: "the record has no addresses: its ADD was never answered" });
-        else if (record.bootId !== "" && record.bootId !== input.bootId)
-            dropped.push({ port: port.name, why: "it is from another boot" });
+        if (record === "unfinished") drop(port, "the record has no addresses: its ADD was never answered");
+        else if (record.bootId !== "" && record.bootId !== input.bootId) drop(port, "it is from another boot");
         else {
             const conflict = claim(record);
             if (conflict === undefined) kept.push({ record, ofPort: port.ofPort });
-            else dropped.push({ port: port.name, why: conflict });
+            else drop(port, conflict);
         }
     }
     const recorded = new Set(kept.map(({ record }) => record.hostIfName));

@@ -3,7 +3,7 @@ import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
-import { podLinkGroup } from "./link.ts";
+import { podLinkGroup, releasePodLink } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import type { PodInterface } from "./types.ts";
@@ -68,9 +68,11 @@ export class PodReconciler {
             podPrefixes: this.#options.podPrefixes,
             poolOf: this.#components.poolOf,
         });
+        const kept = new Set(rebuilt.kept.map(({ record }) => record.hostIfName));
         for (const { port, why } of rebuilt.dropped) {
-            this.#logger.warn("a Pod port is dropped", { port, why });
-            await ports.deletePort(port, signal);
+            this.#logger.warn("a Pod port is dropped", { port: port.name, why });
+            await ports.deletePort(port.name, signal);
+            if (!kept.has(port.name)) await this.#releaseLink(port);
         }
         for (const { record } of rebuilt.kept) {
             for (const { ip, pool } of record.addresses) {
@@ -225,6 +227,7 @@ export class PodReconciler {
                     port.name,
                     AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]),
                 );
+                await this.#releaseLink(port);
             });
         }
     }
@@ -245,6 +248,18 @@ export class PodReconciler {
             });
         }
         this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
+    }
+
+    /** The link of a port that was dropped. */
+    async #releaseLink({ name: hostIfName, externalIds }: StoredPort): Promise<void> {
+        const containerId = externalIds.get("container-id") ?? "";
+        if (containerId === "") return;
+        try {
+            await releasePodLink(this.#components.netlink, { hostIfName, containerId });
+        } catch (error) {
+            // It may end with its namespace just now.
+            this.#logger.warn("the link of a dropped Pod port stays", { link: hostIfName, reason: messageOf(error) });
+        }
     }
 
     async #freeHeld(signal: AbortSignal): Promise<void> {

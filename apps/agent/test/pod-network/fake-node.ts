@@ -117,6 +117,11 @@ export class FakeNode {
         return this.network.add(this.request(changes), signal);
     }
 
+    /** A host end that is there already. */
+    putLink(name: string, alias: string): void {
+        this.links.set(name, linkOf(this.#nextIndex++, name, "veth", alias));
+    }
+
     /** All that is taken for Pods, by what it is. */
     taken(): Readonly<Record<string, unknown>> {
         return {

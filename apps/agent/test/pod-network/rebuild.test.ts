@@ -155,7 +155,9 @@ describe("what is not ours", () => {
 describe("what stands for nothing", () => {
     it("a record of another boot is dropped, and its address is free", () => {
         const rebuilt = run({ ports: [portOf(one, 32784, { "boot-id": "another" }), portOf(other)] });
-        expect(rebuilt.dropped).toEqual([{ port: one.hostIfName, why: expect.stringContaining("another boot") }]);
+        expect(rebuilt.dropped).toEqual([
+            { port: portOf(one, 32784, { "boot-id": "another" }), why: expect.stringContaining("another boot") },
+        ]);
         expect(rebuilt.kept.map(({ record }) => record)).toEqual([other]);
         expect(rebuilt.held).toEqual([]);
     });
@@ -167,7 +169,9 @@ describe("what stands for nothing", () => {
 
     it("an unfinished record is dropped", () => {
         const rebuilt = run({ ports: [portOf(one, 32784, { "ip-address": "" })] });
-        expect(rebuilt.dropped).toEqual([{ port: one.hostIfName, why: expect.stringContaining("no addresses") }]);
+        expect(rebuilt.dropped).toEqual([
+            { port: portOf(one, 32784, { "ip-address": "" }), why: expect.stringContaining("no addresses") },
+        ]);
     });
 
     it("an unfinished record whose link tells the addresses is rebuilt from the link", () => {
@@ -195,7 +199,7 @@ describe("two that claim one address", () => {
         const rebuilt = run({ ports, links: [linkOf(one)] });
         expect(rebuilt.kept.map(({ record }) => record)).toEqual([one]);
         expect(rebuilt.dropped).toEqual([
-            { port: rival.hostIfName, why: `address fd10:10:0:1::5 is recorded for container ${one.containerId} too` },
+            { port: portOf(rival), why: `address fd10:10:0:1::5 is recorded for container ${one.containerId} too` },
         ]);
     });
 
