@@ -53,16 +53,21 @@ export class NodeSubnet {
         }));
     }
 
-    /** One free address of each family for the owner, or none at all. Throws NodeSubnetError. */
-    allocate(owner: string): readonly PodAddress[] {
+    /**
+     * One free address of each family for the owner, or none at all. Throws NodeSubnetError.
+     *
+     * @param heldBy an owner whose addresses become those of the new one, where it has any: see `heldOwner`
+     */
+    allocate(owner: string, heldBy?: string): readonly PodAddress[] {
         if (this.#subnets.length === 0)
             throw new NodeSubnetError("NO_SUBNET", "environment", "this Node has no podCIDR");
-        const found = this.#subnets.map((subnet) => this.#search(subnet));
+        const found = this.#subnets.map((subnet) => this.#held(subnet, heldBy) ?? this.#search(subnet));
         return found.map((index, position) => {
             // `#search` threw before anything was taken if one family had no address
             const subnet = this.#subnets[position] as Subnet;
+            // What was held does not move the search: a freed address is to be used again as late as possible.
+            if (subnet.used.get(index) === undefined) subnet.cursor = index + 1n;
             subnet.used.set(index, owner);
-            subnet.cursor = index + 1n;
             return { ip: prefixAt(subnet.prefix, index), prefixLength: subnet.prefix.length, gateway: subnet.gateway };
         });
     }
@@ -109,6 +114,14 @@ export class NodeSubnet {
         return this.#subnets.find((subnet) => prefixContains(subnet.prefix, ip));
     }
 
+    #held({ prefix, used }: Subnet, owner: string | undefined): bigint | undefined {
+        if (owner === undefined) return undefined;
+        for (const [index, holder] of used) {
+            if (holder === owner && !this.#isTaken(prefixAt(prefix, index))) return index;
+        }
+        return undefined;
+    }
+
     #search(subnet: Subnet): bigint {
         const { first, last } = bounds(subnet.prefix);
         if (last < first) throw exhausted(subnet, 0n);
@@ -120,6 +133,11 @@ export class NodeSubnet {
         } while (index !== start);
         throw exhausted(subnet, last - first + 1n);
     }
+}
+
+/** The owner of addresses that are held for a Pod because the API server says that it has them. */
+export function heldOwner(podUid: string): string {
+    return `pod/${podUid}`;
 }
 
 function exhausted({ prefix, gateway }: Subnet, total: bigint): NodeSubnetError {

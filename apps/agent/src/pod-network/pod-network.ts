@@ -19,6 +19,7 @@ import {
 } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
+import { heldOwner } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
 import { bridgedPod, flowOwner, keyOf, podOf, portSpec, recordOf, type PodDraft } from "./parts.ts";
 import { isPoolRecord, recordKey, unfinishedExternalIds, type PodRecord } from "./record.ts";
@@ -271,7 +272,10 @@ export class PodNetwork {
     }
 
     async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        const addresses = this.#components.subnet.allocate(recordKey(draft.containerId, draft.ifName));
+        const { containerId, ifName, podUid } = draft;
+        // After a reboot the API server still shows the addresses of the Pods before it, and they are held: for them.
+        const heldBy = podUid === "" ? undefined : heldOwner(podUid);
+        const addresses = this.#components.subnet.allocate(recordKey(containerId, ifName), heldBy);
         const record = recordOf(draft, { addresses, vlan: 0 });
         const ofPort = this.#takeOfPort(record);
         try {

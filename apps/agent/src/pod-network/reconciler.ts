@@ -4,7 +4,7 @@ import type { Link, Netlink } from "@antrea/netlink";
 import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import { podLinkGroup, releasePodLink } from "./link.ts";
-import type { NodeSubnet } from "./node-subnet.ts";
+import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import type { PodInterface } from "./types.ts";
 import { containerOfAlias, recordKey } from "./record.ts";
@@ -116,7 +116,7 @@ export class PodReconciler {
 
     #hold(held: readonly HeldAddress[]): void {
         this.#held = held;
-        for (const { ip, podUid } of held) this.#components.subnet.take(ip, `pod/${podUid}`);
+        for (const { ip, podUid } of held) this.#components.subnet.take(ip, heldOwner(podUid));
         if (held.length > 0) this.#logger.info("addresses of Pods held", { addresses: held.length });
     }
 
@@ -268,7 +268,7 @@ export class PodReconciler {
         const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
         this.#held = this.#held.filter(({ ip, podUid }) => {
             if (stillHeld.has(`${podUid} ${formatIp(ip)}`)) return true;
-            this.#components.subnet.release(ip, `pod/${podUid}`);
+            this.#components.subnet.release(ip, heldOwner(podUid));
             return false;
         });
     }
