@@ -98,6 +98,7 @@ export class FlowTable {
                 if (before === undefined) this.#owners.delete(owner);
                 else this.#owners.set(owner, before);
             }
+            if (isPartial(error)) await this.#takeBack(owner, withCookies(set, this.#currentRound()), signal);
             throw error;
         }
     }
@@ -193,6 +194,18 @@ export class FlowTable {
         if (mods.length > 0) await this.#sending.run(owner, () => this.#send(mods, signal), signal);
     }
 
+    /** What OVS took of a change that it refused in part goes again, and what the owner had before comes back. */
+    async #takeBack(owner: string, flows: readonly Flow[], signal: AbortSignal | undefined): Promise<void> {
+        try {
+            await this.#sendFor(owner, difference(flows, this.flowsOf(owner)), signal);
+        } catch (error) {
+            this.#logger.warn("flows of a change that OVS refused in part stay until the next repair", {
+                owner,
+                reason: messageOf(error),
+            });
+        }
+    }
+
     async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         for (;;) {
             // A replay that has begun already read the table before it had these flows.
@@ -270,6 +283,11 @@ export class FlowTable {
         }
         return bundles;
     }
+}
+
+/** OVS could not read one message of a bundle and committed the others. */
+function isPartial(error: unknown): boolean {
+    return error instanceof AntreaError && error.details["partial"] === true;
 }
 
 /** The messages that turn one list of flows into another; additions first, so that nothing is missing in between. */

@@ -104,6 +104,41 @@ describe("set and remove", () => {
     });
 });
 
+describe("a change that OVS refuses in part", () => {
+    const details = { partial: true };
+    const partial = new OpenFlowError("REFUSED", "internal", "one of them cannot be read", { details });
+
+    it("is taken back: the owner has none of it", async () => {
+        ovs.failures.push({ error: partial, applied: true });
+        await expect(table.set("a", setOf([1, 2]))).rejects.toBe(partial);
+        expect(present()).toEqual([]);
+        expect(table.size).toBe(0);
+    });
+
+    it("gives way to what the owner had", async () => {
+        await table.set("a", setOf([1, 2]));
+        ovs.failures.push({ error: partial, applied: true });
+        await expect(table.set("a", setOf([2, 3], output(9)))).rejects.toBe(partial);
+        expect(present()).toEqual(["1@3", "2@3"]);
+        expect(ovs.flows.every(({ actions }) => actions.length === 0)).toBe(true);
+        expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
+    });
+
+    it("gives way to what the owner said after it", async () => {
+        ovs.failures.push({ error: partial, applied: true });
+        const first = table.set("a", setOf([1, 2]));
+        await Promise.all([expect(first).rejects.toBe(partial), table.set("a", setOf([3]))]);
+        expect(present()).toEqual(["3@3"]);
+    });
+
+    it("is put right by the repair when it cannot be taken back", async () => {
+        const refused = new OpenFlowError("REFUSED", "caller", "not now");
+        ovs.failures.push({ error: partial, applied: true }, { error: refused, applied: false });
+        await expect(table.set("a", setOf([1, 2]))).rejects.toBe(partial);
+        expect(await table.repair()).toEqual({ missing: 0, superfluous: 2 });
+    });
+});
+
 describe("replay", () => {
     it("brings in what was staged, removes flows of this round that are not wanted, leaves all others", async () => {
         ovs.put(foreign(8, 0n));

@@ -28,7 +28,7 @@ export class Steps {
         const result = await work();
         this.done.push(name);
         await turn();
-        if (failure === "after") throw this.#error(name);
+        if (failure === "after") throw this.#error(name, { partial: true });
         return result;
     }
 
@@ -55,8 +55,8 @@ export class Steps {
         return this.failure(this.asked.length - 1, name);
     }
 
-    #error(name: string): AntreaError {
-        return new AntreaError("STEP_FAILED", this.fault, `${name} failed`);
+    #error(name: string, details: Readonly<Record<string, unknown>> = {}): AntreaError {
+        return new AntreaError("STEP_FAILED", this.fault, `${name} failed`, { details });
     }
 }
 
