@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
 import type { FlowLink } from "../../src/flow-table/index.ts";
 
@@ -7,6 +8,7 @@ const allBits = (1n << 64n) - 1n;
  * A switch that keeps flows as Open vSwitch does: an addition replaces the flow of the same table, priority and match,
  * a strict deletion touches that flow alone and only if its cookie fits, a bundle is applied whole or not at all. The
  * one thing it refuses is an output to a group, since it has none. `flow-link-compliance.ts` holds it to the real one.
+ * Every request takes a turn of the event loop to come, and every answer one: what others do meanwhile comes in between.
  */
 export class FakeSwitch implements FlowLink {
     readonly #flows = new Map<string, Flow>();
@@ -14,8 +16,10 @@ export class FakeSwitch implements FlowLink {
     readonly bundles: number[] = [];
     /** Thrown by the coming bundles, one each. `applied`: the answer is lost, not the request. */
     readonly failures: { readonly error: Error; readonly applied: boolean }[] = [];
-    /** Runs in the middle of each dump, after the flows were read. */
+    /** Runs when a dump is asked for, before the flows are read. */
     onDump: (() => void) | undefined;
+    /** Runs when the flows of a dump were read, before it is answered. */
+    onDumped: (() => void) | undefined;
     #connected = true;
     #gate = Promise.withResolvers<void>();
 
@@ -66,17 +70,21 @@ export class FakeSwitch implements FlowLink {
 
     /** Past the gate, as the replay goes. */
     readonly direct: FlowLink = {
-        bundle: (mods) => {
+        bundle: async (mods) => {
             this.bundles.push(mods.length);
             const failure = this.failures.shift();
-            if (failure?.applied === false) return Promise.reject(failure.error);
+            await turn();
+            if (failure?.applied === false) throw failure.error;
             if (mods.some(({ flow }) => flow.actions?.some(({ type }) => type === "group"))) {
-                return Promise.reject(new OpenFlowError("REFUSED", "caller", "the switch has no groups"));
+                throw new OpenFlowError("REFUSED", "caller", "the switch has no groups");
             }
             for (const mod of mods) this.#apply(mod);
-            return failure === undefined ? Promise.resolve() : Promise.reject(failure.error);
+            await turn();
+            if (failure !== undefined) throw failure.error;
         },
-        dumpFlows: (filter) => {
+        dumpFlows: async (filter) => {
+            this.onDump?.();
+            await turn();
             const stats = this.flows
                 .filter((flow) => cookieFits(flow, filter.cookie, filter.cookieMask))
                 .map((flow) => ({
@@ -86,8 +94,9 @@ export class FakeSwitch implements FlowLink {
                     bytes: 0n,
                     durationSeconds: 1,
                 }));
-            this.onDump?.();
-            return Promise.resolve(stats);
+            this.onDumped?.();
+            await turn();
+            return stats;
         },
     };
 

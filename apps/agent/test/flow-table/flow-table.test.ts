@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { Category, cookieOf, type FlowSet } from "@antrea/flows";
 import { flowKey, OpenFlowError, type Flow } from "@antrea/openflow";
@@ -31,6 +32,11 @@ const output = (port: number): Partial<Flow> => ({ actions: [{ type: "output", p
 
 function foreign(inPort: number, cookie: bigint): Flow {
     return { table: 0, priority: 10, match: { in_port: inPort }, actions: [], cookie };
+}
+
+/** All that can end without the switch, has. */
+async function turns(): Promise<void> {
+    for (let count = 0; count < 10; count += 1) await turn();
 }
 
 /** What the switch has: port and round of each flow. */
@@ -233,8 +239,8 @@ describe("rounds of earlier starts", () => {
         ovs.put(foreign(1, 2n << 48n));
         table.stage("a", setOf([1]));
         const [wanted] = table.flowsOf("a");
-        ovs.onDump = (): void => {
-            ovs.onDump = undefined;
+        ovs.onDumped = (): void => {
+            ovs.onDumped = undefined;
             if (wanted !== undefined) ovs.put(wanted);
         };
         await table.deleteRounds([2]);
@@ -293,7 +299,7 @@ describe("when OVS goes away", () => {
         ovs.failures.push({ error: lost, applied });
         let ended = false;
         const waiting = table.set("a", setOf([1])).then(() => (ended = true));
-        await new Promise(setImmediate);
+        await turns();
         expect(ended).toBe(false);
         await replay();
         await waiting;
@@ -311,7 +317,7 @@ describe("when OVS goes away", () => {
             called = table.set("new", setOf([2])).then(() => void (ended = true));
         };
         await table.replay(ovs.direct);
-        await new Promise(setImmediate);
+        await turns();
         expect(present()).toEqual(["1@3"]);
         expect(ended).toBe(false);
         await replay();
@@ -323,7 +329,7 @@ describe("when OVS goes away", () => {
         ovs.failures.push({ error: lost, applied: false }, { error: lost, applied: false });
         let ended = false;
         const waiting = table.set("a", setOf([1])).then(() => (ended = true));
-        await new Promise(setImmediate);
+        await turns();
         await expect(table.replay(ovs.direct)).rejects.toBe(lost);
         expect(ended).toBe(false);
         await replay();
@@ -354,7 +360,7 @@ describe("when OVS goes away", () => {
         ovs.failures.push({ error: lost, applied: true });
         const stop = new AbortController();
         const waiting = table.set("a", setOf([1]), stop.signal);
-        await new Promise(setImmediate);
+        await turns();
         stop.abort();
         await expect(waiting).rejects.toMatchObject({ code: "ABORTED", fault: "aborted" });
     });
