@@ -45,6 +45,8 @@ export class FlowTable {
     readonly #link: FlowLink;
     readonly #logger: Logger;
     readonly #owners = new Map<string, FlowSet>();
+    /** By owner: flows that OVS may have, desired or not, because a change of them is under way or failed. */
+    readonly #inDoubt = new Map<string, readonly Flow[]>();
     /** By owner: a change that is sent again must not come after a later one. */
     readonly #sending = new KeyedLock();
     #round: number | undefined;
@@ -87,10 +89,10 @@ export class FlowTable {
      */
     async set(owner: string, set: FlowSet, signal?: AbortSignal): Promise<void> {
         const before = this.#owners.get(owner);
-        const flowsBefore = this.flowsOf(owner);
+        const flowsBefore = this.#maybeInSwitch(owner);
         this.#owners.set(owner, set);
         try {
-            await this.#sendFor(owner, difference(flowsBefore, this.flowsOf(owner)), signal);
+            await this.#change(owner, flowsBefore, signal);
         } catch (error) {
             // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
             // A later call for the owner has said what is desired since.
@@ -98,16 +100,36 @@ export class FlowTable {
                 if (before === undefined) this.#owners.delete(owner);
                 else this.#owners.set(owner, before);
             }
-            if (isPartial(error)) await this.#takeBack(owner, withCookies(set, this.#currentRound()), signal);
+            if (isPartial(error)) await this.#takeBack(owner, signal);
             throw error;
         }
     }
 
-    /** Removes all flows of the owner; what OVS cannot be told now, the replay after the reconnect makes good. */
+    /**
+     * Removes all flows of the owner; what OVS cannot be told now, the replay after the reconnect makes good. Resolves when
+     * OVS has none of them, also those that an earlier call could not remove.
+     */
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
-        const before = this.flowsOf(owner);
+        const before = this.#maybeInSwitch(owner);
         this.#owners.delete(owner);
-        await this.#sendFor(owner, difference(before, []), signal);
+        await this.#change(owner, before, signal);
+    }
+
+    #maybeInSwitch(owner: string): readonly Flow[] {
+        const inDoubt = this.#inDoubt.get(owner);
+        if (inDoubt === undefined) return this.flowsOf(owner);
+        const all = [...inDoubt, ...this.flowsOf(owner)];
+        return [...new Map(all.map((flow) => [flowKey(flow), flow])).values()];
+    }
+
+    /** Makes what OVS has of the owner what is desired. */
+    async #change(owner: string, before: readonly Flow[], signal: AbortSignal | undefined): Promise<void> {
+        const after = this.flowsOf(owner);
+        const inDoubt = [...before, ...after];
+        if (inDoubt.length === 0) return;
+        this.#inDoubt.set(owner, inDoubt);
+        await this.#sendFor(owner, difference(before, after), signal);
+        if (this.#inDoubt.get(owner) === inDoubt) this.#inDoubt.delete(owner);
     }
 
     /**
@@ -117,10 +139,12 @@ export class FlowTable {
     async replay(link: FlowLink): Promise<void> {
         this.#replaysBegun += 1;
         const begun = this.#replaysBegun;
+        const settled = [...this.#inDoubt];
         const bundles = this.#bundles();
         for (const flows of bundles) await link.bundle(flows.map((flow) => ({ command: "add", flow })));
         const deleted = await this.#deleteUndesired(link, this.#currentRound());
         this.#logger.info("flows replayed", { flows: bundles.flat().length, deleted });
+        this.#noLongerInDoubt(settled);
         this.#lastReplay = begun;
         const carried = this.#replayWaiters.filter(({ begunAfter }) => begunAfter < begun);
         this.#replayWaiters = this.#replayWaiters.filter(({ begunAfter }) => begunAfter >= begun);
@@ -144,12 +168,19 @@ export class FlowTable {
 
     /** Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many superfluous. */
     async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
+        const settled = [...this.#inDoubt];
         const stats = await this.#dumpRound(this.#link, this.#currentRound());
         const present = new Map(stats.map((flow) => [flowKey(flow), flowBodyKey(flow)]));
         const missing = this.#all().filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
         if (missing.length > 0) await this.#link.bundle(missing.map((flow) => ({ command: "add", flow })));
         const superfluous = await this.#deleteUndesired(this.#link, this.#currentRound());
+        this.#noLongerInDoubt(settled);
         return { missing: missing.length, superfluous };
+    }
+
+    /** OVS has just what is desired of them: a later change must not delete what another owner got since. */
+    #noLongerInDoubt(settled: readonly (readonly [string, readonly Flow[]])[]): void {
+        for (const [owner, flows] of settled) if (this.#inDoubt.get(owner) === flows) this.#inDoubt.delete(owner);
     }
 
     async #deleteUndesired(
@@ -195,9 +226,9 @@ export class FlowTable {
     }
 
     /** What OVS took of a change that it refused in part goes again, and what the owner had before comes back. */
-    async #takeBack(owner: string, flows: readonly Flow[], signal: AbortSignal | undefined): Promise<void> {
+    async #takeBack(owner: string, signal: AbortSignal | undefined): Promise<void> {
         try {
-            await this.#sendFor(owner, difference(flows, this.flowsOf(owner)), signal);
+            await this.#change(owner, this.#maybeInSwitch(owner), signal);
         } catch (error) {
             this.#logger.warn("flows of a change that OVS refused in part stay until the next repair", {
                 owner,

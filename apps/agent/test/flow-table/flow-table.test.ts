@@ -110,6 +110,38 @@ describe("set and remove", () => {
     });
 });
 
+describe("a removal that failed", () => {
+    const refused = new OpenFlowError("REFUSED", "caller", "not now");
+
+    beforeEach(async () => {
+        await table.set("a", setOf([1, 2]));
+        ovs.failures.push({ error: refused, applied: false });
+        await expect(table.remove("a")).rejects.toBe(refused);
+        expect(present()).toEqual(["1@3", "2@3"]);
+    });
+
+    it("is carried out by the next one", async () => {
+        await table.remove("a");
+        expect(present()).toEqual([]);
+    });
+
+    it("is carried out by the next change of the owner", async () => {
+        await table.set("a", setOf([2, 3]));
+        expect(present()).toEqual(["2@3", "3@3"]);
+    });
+
+    it.each([
+        ["repair", () => table.repair()],
+        ["replay", () => table.replay(ovs.direct)],
+    ])("is done with after a %s: what another owner got since stays", async (_, made) => {
+        await made();
+        expect(present()).toEqual([]);
+        await table.set("b", setOf([1]));
+        await table.remove("a");
+        expect(present()).toEqual(["1@3"]);
+    });
+});
+
 describe("a change that OVS refuses in part", () => {
     const details = { partial: true };
     const partial = new OpenFlowError("REFUSED", "internal", "one of them cannot be read", { details });
