@@ -6,6 +6,11 @@ export class OfPortNumbers {
     readonly #used = new Set<number>();
     #cursor: number = podOfPorts.first;
 
+    /** The numbers that are noted as used. */
+    get used(): ReadonlySet<number> {
+        return this.#used;
+    }
+
     /** A free number, noted as used. */
     take(): number {
         const count = podOfPorts.last - podOfPorts.first + 1;

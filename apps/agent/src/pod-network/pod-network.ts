@@ -372,11 +372,12 @@ export class PodNetwork {
         try {
             await ports.deletePort(draft.hostIfName, limit.signal);
             await deletePodLink(netlink, draft);
-            this.ofPorts.release(ofPort);
         } catch (error) {
             const reason = messageOf(error);
             this.#logger.warn("an unfinished port is left to the reconcile", { port: draft.hostIfName, reason });
         }
+        // Also while the port still has it: nobody is given it again for long, and OVS would give another one then.
+        this.ofPorts.release(ofPort);
         await pools?.release(draft);
     }
 

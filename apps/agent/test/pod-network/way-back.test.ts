@@ -1,0 +1,188 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { podOfPorts } from "@antrea/flows";
+import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+import type { Failure } from "./steps.ts";
+
+const { signal } = new AbortController();
+const nothing = {
+    ...{ addresses: 0, interfaces: 0, ports: [], flows: 0, desired: 0, routes: [], claims: [], vlanPods: [] },
+    ...{ links: [], numbers: [] },
+};
+
+const nodes: readonly (readonly [string, FakeNodeOptions])[] = [
+    ["an address of the Node's subnet", {}],
+    ["two families", { podCidrs: ["10.10.1.0/24", "fd10:10:0:1::/64"] }],
+    ["an address of a pool", { pools: true }],
+    ["a bridged address of a pool", { pools: true, bridging: true }],
+];
+
+/** What undoes the wiring, from the first that must go to the last: an address is free when nothing of it stands. */
+const undoing = ["remove flows", "leave VLAN", "deletePort", "remove route", "release"];
+
+function taken(node: FakeNode): Readonly<Record<string, unknown>> {
+    return { ...node.taken(), numbers: [...node.network.ofPorts.used] };
+}
+
+async function reconcile(node: FakeNode): Promise<void> {
+    // The sweep deletes a link that it has seen in two rounds.
+    for (let round = 0; round < 3; round += 1) await node.reconciler.reconcile(signal);
+}
+
+async function stepsOfAdd(options: FakeNodeOptions): Promise<readonly string[]> {
+    const node = new FakeNode(options);
+    await node.add();
+    return [...node.steps.asked];
+}
+
+/** The Pod's next ADD works, and its DEL leaves nothing. */
+async function worksAgain(node: FakeNode): Promise<void> {
+    await node.clock.advance(1);
+    await node.add();
+    expect(node.network.interfaces()).toHaveLength(1);
+    expect(node.stored.size).toBe(1);
+    await node.flowTable.repair();
+    expect(node.ovs.flows).toHaveLength(node.flowTable.size);
+    await node.clock.advance(1);
+    await node.network.delete(node.request().containerId, "eth0");
+    await reconcile(node);
+    expect(taken(node)).toEqual(nothing);
+}
+
+/** Runs once for each step of an ADD, and names the step of what fails. */
+async function atEachStep(
+    options: FakeNodeOptions,
+    work: (node: FakeNode, at: number) => Promise<void>,
+): Promise<void> {
+    const steps = await stepsOfAdd(options);
+    expect(steps.length).toBeGreaterThan(7);
+    for (const [at, name] of steps.entries()) {
+        try {
+            await work(new FakeNode(options), at);
+        } catch (error) {
+            throw new Error(`step ${at}, ${name}: ${String(error)}`, { cause: error });
+        }
+    }
+}
+
+describe.each(nodes)("an ADD with %s", (_, options) => {
+    describe.each<[string, Failure]>([
+        ["a step fails", "before"],
+        ["the answer of a step is lost", "after"],
+    ])("when %s", (_name, failure) => {
+        it("gives back all that it took, in order, and works the next time", async () => {
+            await atEachStep(options, async (node, at) => {
+                node.steps.failure = (step) => (step === at ? failure : undefined);
+                const failed = await node.add().then(
+                    () => false,
+                    () => true,
+                );
+                const undone = node.steps.done.filter((name) => undoing.includes(name));
+                expect(undone).toEqual(undone.toSorted((one, other) => undoing.indexOf(one) - undoing.indexOf(other)));
+                node.steps.clear();
+                if (failed) {
+                    // A veth pair goes with the sweep at the latest; all else is free at once.
+                    expect({ ...taken(node), links: [] }).toEqual(nothing);
+                    await reconcile(node);
+                    expect(taken(node)).toEqual(nothing);
+                }
+                await worksAgain(node);
+            });
+        });
+
+        it("keeps the address while OVS cannot take back port and flows, and the reconcile ends it", async () => {
+            await atEachStep(options, async (node, at) => {
+                const isUndone = (name: string): boolean => ["remove flows", "leave VLAN", "deletePort"].includes(name);
+                node.steps.failure = (step, name) => (step === at ? failure : isUndone(name) ? "before" : undefined);
+                const failed = await node.add().then(
+                    () => false,
+                    () => true,
+                );
+                const { addresses, claims, ports, flows } = node.taken();
+                const isWired = (ports as readonly string[]).length > 0 || flows !== 0;
+                const isHeld = addresses !== 0 || (claims as readonly string[]).length > 0;
+                // A port whose record has no addresses yet stands for none.
+                const isUnfinished = [...node.stored.values()].every(
+                    ({ externalIds }) => !externalIds.has("ip-address"),
+                );
+                if (isWired && !isUnfinished) expect(isHeld).toBe(true);
+                node.steps.clear();
+                if (failed) {
+                    await reconcile(node);
+                    expect(taken(node)).toEqual(nothing);
+                }
+                await worksAgain(node);
+            });
+        });
+    });
+
+    it("that is cancelled at any step leaves nothing, or is whole", async () => {
+        await atEachStep(options, async (node, at) => {
+            const stop = new AbortController();
+            node.steps.failure = (step) => (step === at ? void stop.abort() : undefined);
+            const failed = await node.add({}, stop.signal).then(
+                () => false,
+                () => true,
+            );
+            node.steps.clear();
+            await reconcile(node);
+            if (failed) expect(taken(node)).toEqual(nothing);
+            await worksAgain(node);
+        });
+    });
+
+    it("that is overtaken by a DEL at any step leaves nothing", async () => {
+        await atEachStep(options, async (node, at) => {
+            let deleted: Promise<void> | undefined;
+            const { containerId } = node.request();
+            node.steps.failure = (step) => {
+                if (step === at) deleted = node.network.delete(containerId, "eth0");
+                return undefined;
+            };
+            await node.add().catch(() => undefined);
+            await deleted;
+            node.steps.clear();
+            await reconcile(node);
+            expect(taken(node)).toEqual(nothing);
+            await worksAgain(node);
+        });
+    });
+});
+
+describe("an ADD to which OVS gives another port number than it was asked for", () => {
+    it.each(nodes)("frees the number that it asked for: %s", async (_, options) => {
+        const node = new FakeNode(options);
+        node.foreignOfPorts.add(podOfPorts.first);
+        await node.add();
+        expect(node.network.interfaces().map(({ ofPort }) => ofPort)).toEqual([7]);
+        expect(node.ovs.flows.some(({ match }) => match.in_port === podOfPorts.first)).toBe(false);
+        expect(node.ovs.flows.some(({ match }) => match.in_port === 7)).toBe(true);
+        expect([...node.network.ofPorts.used]).toEqual([7]);
+    });
+});
+
+describe("a sandbox that ended", () => {
+    let node: FakeNode;
+
+    beforeEach(async () => {
+        node = new FakeNode({ pools: true });
+        await node.add();
+    });
+
+    it("without a DEL keeps its claim for the Pod's next sandbox, and loses all else", async () => {
+        const claims = [...node.claims];
+        for (const { name, kind } of node.links.values()) if (kind === "veth") node.links.delete(name);
+        await node.reconciler.reconcile(signal);
+        expect(claims).toHaveLength(1);
+        expect(taken(node)).toEqual({ ...nothing, claims });
+    });
+
+    it("with a DEL that OVS kept from its end loses its claim too, once the reconcile is through", async () => {
+        const claims = [...node.claims];
+        node.steps.failure = (_, name) => (name === "deletePort" ? "before" : undefined);
+        await node.network.delete(node.request().containerId, "eth0");
+        expect([...node.claims]).toEqual(claims);
+        node.steps.clear();
+        await reconcile(node);
+        expect(taken(node)).toEqual(nothing);
+    });
+});
