@@ -46,6 +46,8 @@ describe("the flows as ovs-ofctl shows them", () => {
             section("pipelineFlows", pipelineFlows(exampleBridgingNode()).flows),
             section("podFlows, VLAN 0", podFlows(exampleBridgedPod(3, 0)).flows),
             section("podFlows, VLAN 2", podFlows(exampleBridgedPod(5, 2)).flows),
+            section("podFlows, VLAN 0, IPv4 only", podFlows(exampleBridgedPod(3, 0, [4])).flows),
+            section("podFlows, VLAN 0, IPv6 only", podFlows(exampleBridgedPod(3, 0, [6])).flows),
             section("vlanFlows, VLAN 0", vlanFlows(exampleVlan(0, 3, 4)).flows),
             section("vlanFlows, VLAN 2", vlanFlows(exampleVlan(2, 5)).flows),
             section("bridgedPeerFlows", bridgedPeerFlows(exampleBridgedPeer()).flows),
