@@ -2,6 +2,8 @@ import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
 import { KeyedLock, sleep, type Logger } from "@antrea/runtime";
+import { inSlices } from "../slices.ts";
+import { byKey, FlowKeys } from "./flow-keys.ts";
 
 /** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
 export interface FlowLink {
@@ -166,16 +168,34 @@ export class FlowTable {
         return deleted;
     }
 
-    /** Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many superfluous. */
+    /**
+     * Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many
+     * superfluous. What changes while it compares is left to those who change it.
+     */
     async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
         const settled = [...this.#inDoubt];
-        const stats = await this.#dumpRound(this.#link, this.#currentRound());
-        const present = new Map(stats.map((flow) => [flowKey(flow), flowBodyKey(flow)]));
-        const missing = this.#all().filter((flow) => present.get(flowKey(flow)) !== flowBodyKey(flow));
+        const owners = new Map(this.#owners);
+        const round = this.#currentRound();
+        const present = await byKey(await this.#dumpRound(this.#link, round));
+        const keys = new FlowKeys();
+        const wrong: { readonly owner: string; readonly set: FlowSet; readonly flow: Flow }[] = [];
+        await inSlices(owners, ([owner, set]) => {
+            if (this.#owners.get(owner) !== set) return;
+            const texts = keys.of(set);
+            set.flows.forEach((flow, index) => {
+                const found = present.get(texts[index] ?? "");
+                const isRight = found !== undefined && flowBodyKey(found) === flowBodyKey(flow);
+                if (!isRight) wrong.push({ owner, set, flow });
+            });
+        });
+        const missing = wrong
+            .filter(({ owner, set }) => this.#owners.get(owner) === set)
+            .flatMap(({ set, flow }) => withCookies({ category: set.category, flows: [flow] }, round));
         if (missing.length > 0) await this.#link.bundle(missing.map((flow) => ({ command: "add", flow })));
-        const superfluous = await this.#deleteUndesired(this.#link, this.#currentRound());
+        const stale = [...(await this.#undesired(present, keys)).values()];
+        await this.#deleteFlows(this.#link, round, stale);
         this.#noLongerInDoubt(settled);
-        return { missing: missing.length, superfluous };
+        return { missing: missing.length, superfluous: stale.length };
     }
 
     /** OVS has just what is desired of them: a later change must not delete what another owner got since. */
@@ -189,11 +209,27 @@ export class FlowTable {
         except: (flow: FlowStats) => boolean = () => false,
     ): Promise<number> {
         const stats = await this.#dumpRound(link, round);
-        // Read after the dump: what became desired meanwhile must not be deleted.
-        const desired = new Set(this.#all().map((flow) => flowKey(flow)));
-        const current = round === this.#currentRound();
-        const stale = stats.filter((flow) => !(current && desired.has(flowKey(flow))) && !except(flow));
-        if (stale.length === 0) return 0;
+        const isCurrent = round === this.#currentRound();
+        const undesired = isCurrent ? [...(await this.#undesired(await byKey(stats))).values()] : stats;
+        const stale = undesired.filter((flow) => !except(flow));
+        await this.#deleteFlows(link, round, stale);
+        return stale.length;
+    }
+
+    /** Those of the flows that nobody wants now; to be deleted in the same turn. */
+    async #undesired(
+        present: ReadonlyMap<string, FlowStats>,
+        keys: FlowKeys = new FlowKeys(),
+    ): Promise<ReadonlyMap<string, FlowStats>> {
+        await inSlices(this.#owners.values(), (set) => void keys.of(set));
+        // Read after the dump, and all at once: what became desired meanwhile must not be deleted.
+        const undesired = new Map(present);
+        for (const set of this.#owners.values()) for (const key of keys.of(set)) undesired.delete(key);
+        return undesired;
+    }
+
+    async #deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
+        if (stale.length === 0) return;
         // Strict and bound to the cookie: a flow that was replaced in place meanwhile carries another round and stays.
         await link.bundle(
             stale.map((flow) => ({
@@ -208,7 +244,6 @@ export class FlowTable {
                 cookieMask: roundMask,
             })),
         );
-        return stale.length;
     }
 
     async #roundsInSwitch(): Promise<readonly number[]> {
@@ -288,10 +323,6 @@ export class FlowTable {
         if (this.#round === undefined)
             throw new AntreaError("NO_ROUND", "internal", "flows are sent before the round is known");
         return this.#round;
-    }
-
-    #all(): readonly Flow[] {
-        return [...this.#owners.keys()].flatMap((owner) => this.flowsOf(owner));
     }
 
     /**

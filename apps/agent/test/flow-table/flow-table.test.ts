@@ -309,6 +309,42 @@ describe("repair", () => {
     });
 });
 
+describe("what changes while the repair compares", () => {
+    const onceDumped = (change: () => unknown): void => {
+        ovs.onDumped = (): void => {
+            ovs.onDumped = undefined;
+            change();
+        };
+    };
+
+    it("is not brought back when its owner went", async () => {
+        await table.set("a", setOf([1]));
+        const [flow] = ovs.flows;
+        if (flow === undefined) throw new Error("no flow");
+        ovs.drop(flow);
+        onceDumped(() => table.remove("a"));
+        expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
+        await turns();
+        expect(present()).toEqual([]);
+    });
+
+    it("is not deleted when somebody wants it now", async () => {
+        await table.set("a", setOf([1]));
+        ovs.put(foreign(2, BigInt(round) << 48n));
+        onceDumped(() => table.set("b", setOf([2])));
+        expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
+        expect(present()).toEqual(["1@3", "2@3"]);
+    });
+
+    it("is left as its owner made it", async () => {
+        await table.set("a", setOf([1], output(5)));
+        onceDumped(() => table.set("a", setOf([1], output(6))));
+        await table.repair();
+        await turns();
+        expect(ovs.flows.map(({ actions }) => actions)).toEqual([[{ type: "output", port: 6 }]]);
+    });
+});
+
 describe("when OVS goes away", () => {
     const lost = new OpenFlowError("DISCONNECTED", "environment", "the connection ended");
     const slow = new OpenFlowError("TIMEOUT", "timeout", "no answer in time");
