@@ -105,7 +105,7 @@ describe("examples of IPAM", () => {
         it("says once for each Pod that it is reached on its own Node only", async () => {
             for (const { name } of pods) {
                 const events = await eventsAbout("namespace1", "Pod", name, "PoolAddressNotRouted");
-                expect(events.map(({ series }) => series?.count ?? 1)).toEqual([1]);
+                expect(events.map(({ series, type }) => [series?.count ?? 1, type])).toEqual([[1, "Normal"]]);
             }
             expect(await eventsAbout(other.name, "Pod", "subnet", "PoolAddressNotRouted")).toEqual([]);
         });

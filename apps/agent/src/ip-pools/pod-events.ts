@@ -31,12 +31,10 @@ export class PodEvents {
         this.#told.add(key);
         if (this.#told.size > maxRemembered) this.#told.delete(this.#told.values().next().value ?? "");
         const texts = addresses.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`).join(" and ");
-        this.#warn(
-            pod,
-            "PoolAddressNotRouted",
-            "AllocateIP",
-            `${texts}: addresses of IPPools are reachable on their own Node only`,
-        );
+        this.#record(pod, {
+            ...{ type: "Normal", reason: "PoolAddressNotRouted", action: "AllocateIP" },
+            note: `${texts}: addresses of IPPools are reachable on their own Node only`,
+        });
     }
 
     heldElsewhere(pod: PodIdentity, address: string, holder: string): void {
@@ -59,9 +57,13 @@ export class PodEvents {
     }
 
     #warn(pod: PodIdentity, reason: string, action: string, note: string): void {
+        this.#record(pod, { type: "Warning", reason, action, note });
+    }
+
+    #record(pod: PodIdentity, event: Omit<EventInput, "regarding">): void {
         const { namespace, name } = pod;
         const uid = this.#components.objectUid(pod);
         const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, ...(uid === "" ? {} : { uid }) };
-        this.#components.record({ regarding, type: "Warning", reason, action, note });
+        this.#components.record({ regarding, ...event });
     }
 }

@@ -65,7 +65,7 @@ describe("an agent with its own token, under the policies", () => {
         const uid = await addPod("p1", "a", { annotations });
         const grant = await add(agents.a, "p1", uid, "c1");
         expect(grant?.addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.2.0.77"]);
-        expect(agents.a.events.map(({ reason }) => reason)).toEqual(["PoolAddressNotRouted"]);
+        expect(agents.a.events).toMatchObject([{ reason: "PoolAddressNotRouted", type: "Normal" }]);
         await add(agents.a, "p1", uid, "c2");
         expect(await claims()).toEqual(["10.2.0.77 Allocated c2"]);
         await agents.a.pools.release({ containerId: "c2", ifName: "eth0" });

@@ -51,6 +51,16 @@ describe("a claim of any free address", () => {
         ]);
     });
 
+    it("is followed by one event of type Normal that says how far the addresses reach", async () => {
+        cluster.addPool("pool1", ranged);
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        await agent.claim("p1", { pools: ["pool1"], containerId: "c2" });
+        expect(agent.events).toMatchObject([
+            { type: "Normal", reason: "PoolAddressNotRouted", note: expect.stringContaining("own Node only") },
+        ]);
+    });
+
     it("never gives gateways, Node addresses, podCIDRs and Service CIDRs", async () => {
         cluster.addPool("pool1", { start: "10.2.0.0", end: "10.2.0.15", gateway: "10.2.0.1", prefixLength: 24 });
         cluster.addPool("pool2", { start: "10.3.0.2", end: "10.3.0.2", gateway: "10.2.0.2", prefixLength: 8 });
