@@ -7,10 +7,13 @@ import type { KnownPod } from "./pod-network/index.ts";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
+const outOfServiceTaint = "node.kubernetes.io/out-of-service";
+
 /** A Node without what nobody here reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion } = node.metadata ?? {};
     const annotations = Object.entries(node.metadata?.annotations ?? {}).filter(([key]) => announced.has(key));
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key === outOfServiceTaint);
     return {
         metadata: {
             ...(name && { name }),
@@ -21,6 +24,7 @@ export function slimNode(node: Node): Node {
         spec: {
             ...(node.spec?.podCIDR && { podCIDR: node.spec.podCIDR }),
             ...(node.spec?.podCIDRs && { podCIDRs: node.spec.podCIDRs }),
+            ...(taints.length > 0 && { taints }),
         },
         status: { ...(node.status?.addresses && { addresses: node.status.addresses }) },
     };

@@ -20,6 +20,9 @@ describe("Nodes", () => {
             spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"] },
             status: { addresses: [{ type: "InternalIP", address: "192.0.2.1" }] },
         });
+        const outOfService = { key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" };
+        const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }, outOfService];
+        expect(slimNode({ spec: { taints } }).spec).toEqual({ taints: [outOfService] });
         expect(slimNode({})).toEqual({ metadata: {}, spec: {}, status: {} });
     });
 

@@ -11,6 +11,7 @@ import { ClaimsWithin } from "./claims-within.ts";
 import { ClaimWriter } from "./claim-writer.ts";
 import { Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
+import { GoneNodes } from "./gone-nodes.ts";
 import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
 import { NamespacePools } from "./namespace-pools.ts";
 import { type NodeSource } from "./node-addresses.ts";
@@ -21,6 +22,7 @@ import { PodPools } from "./pod-pools.ts";
 import { PoolBook } from "./pool-book.ts";
 import { PoolSearch } from "./pool-search.ts";
 import { untilAborted } from "./requests.ts";
+import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
 
@@ -83,6 +85,7 @@ export class IpPools implements AsyncDisposable {
     readonly #events: PodEvents;
     readonly #metrics: IpamMetrics;
     readonly #blocks: Blocks;
+    readonly #goneNodes: GoneNodes;
     readonly #reservations: Reservations;
     readonly #writer: ClaimWriter;
     readonly #searches = new Map<string, PoolSearch>();
@@ -113,8 +116,16 @@ export class IpPools implements AsyncDisposable {
         this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
         this.#writer = new ClaimWriter({ api, own: this.own, cooldown, clock, metrics });
         this.#blocks = new Blocks({ api, logger, clock, cooldown });
+        this.#goneNodes = new GoneNodes({ nodes, clock });
+        const holders = new ReservationHolders({
+            api,
+            clock,
+            own: this.own,
+            writer: this.#writer,
+            nodes: this.#goneNodes,
+        });
         this.#reservations = new Reservations(
-            { api, logger, clock, own: this.own, writer: this.#writer },
+            { api, logger, clock, writer: this.#writer, holders, events: this.#events },
             { waitMs: options.reservationWaitMs },
         );
         const search = (pool: string): PoolSearch => {
@@ -226,6 +237,7 @@ export class IpPools implements AsyncDisposable {
     }
 
     async close(): Promise<void> {
+        this.#goneNodes[Symbol.dispose]();
         await Promise.all([
             this.book.close(),
             this.own.close(),

@@ -24,6 +24,14 @@ export class PodEvents {
         this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
     }
 
+    /** The Pod of an ordinal waits for its address, which is no failure yet. */
+    waiting(pod: PodIdentity, reason: string): void {
+        this.#record(pod, {
+            ...{ type: "Normal", reason: "WaitingForAddress", action: "AllocateIP" },
+            note: `the Pod waits for its address: ${reason}`,
+        });
+    }
+
     /** Once a Pod. */
     notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;

@@ -4,17 +4,19 @@ import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
-import { IpPoolError } from "./errors.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type IpPoolError } from "./errors.ts";
+import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool } from "./pool-book.ts";
+import { type ReservationHolders } from "./reservation-holders.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 export interface ReservationsComponents {
-    readonly api: Pick<ApiClient, "list" | "watch" | "pages">;
+    readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock: Clock;
-    readonly own: OwnClaims;
     readonly writer: ClaimWriter;
+    readonly holders: ReservationHolders;
+    readonly events: Pick<PodEvents, "waiting">;
 }
 
 export interface ReservationsOptions {
@@ -35,9 +37,8 @@ export interface ReservationWanted {
     addressOf(claim: IpAllocation): ClaimedAddress | undefined;
 }
 
-const maxSeen = 256;
-/** So long an ordinal whose claim nobody has is not asked for again. */
-const missedMs = 60_000;
+/** A Pod that waits so long is told what for. */
+const reportAfterMs = 1_000;
 
 interface View {
     readonly informer: Informer<IpAllocation>;
@@ -60,10 +61,6 @@ export class Reservations {
     readonly #idleMs: number;
     readonly #stop = new AbortController();
     readonly #views = new Map<string, View>();
-    /** Where the claims of ordinals were found last, so that a Pod that waits for long does not list them each time. */
-    readonly #seen = new Map<string, IpAddress>();
-    /** Ordinals of which no claim is in use, and since when that is known. */
-    readonly #missed = new Map<string, number>();
 
     constructor(components: ReservationsComponents, options: ReservationsOptions = {}) {
         this.#components = components;
@@ -90,25 +87,27 @@ export class Reservations {
         const onAbort = (): void => late.resolve();
         signal.addEventListener("abort", onAbort, { once: true });
         using _ = clock.after(this.#waitMs, late.resolve);
+        const ended = new AbortController();
+        const waiting = AbortSignal.any([signal, ended.signal]);
+        using _report = clock.after(reportAfterMs, () => void this.#report(searches, holder, waiting));
         let changed = Promise.withResolvers<void>();
         const listeners = views.map(({ informer }) => informer.onChange(() => changed.resolve()));
         try {
-            for (let waiting = true; waiting && !signal.aborted;) {
+            for (let goesOn = true; goesOn && !signal.aborted;) {
                 changed = Promise.withResolvers();
                 await this.#takeFound(searches, holder, signal);
                 const taken = searches.flatMap((search) => search.taken ?? []);
                 if (taken.length === searches.length) return taken;
-                waiting = await Promise.race([changed.promise.then(() => true), late.promise.then(() => false)]);
+                goesOn = await Promise.race([changed.promise.then(() => true), late.promise.then(() => false)]);
             }
         } finally {
+            ended.abort();
             signal.removeEventListener("abort", onAbort);
             for (const listener of listeners) listener[Symbol.dispose]();
             for (const view of views) view.usedAt = clock.monotonic();
         }
         signal.throwIfAborted();
-        const open = searches.filter(({ taken }) => taken === undefined);
-        const missing = open.find((search) => found(search, holder) === undefined) ?? open[0]!;
-        throw await this.#whyNot(missing, holder, signal);
+        throw await this.#whyNot(searches, holder, signal);
     }
 
     /** Takes what is not taken yet, if all of it is there. */
@@ -160,76 +159,25 @@ export class Reservations {
         return view;
     }
 
-    async #whyNot(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
-        const { place, pools } = wanted;
-        const { namespace } = holder.pod;
-        const set = `StatefulSet ${namespace}/${place.name}`;
-        const held = (await this.#held(wanted, holder, signal))?.spec;
-        if (held?.pod === undefined) {
-            const names = pools.map(({ pool }) => pool.name).join(", ");
-            const kind = pools.length === 1 ? "IPPool" : "IPPools";
-            const address =
-                wanted.fixed === undefined ? "no address" : `address ${formatIp(wanted.fixed)} is not and no other`;
-            return new IpPoolError(
-                "NOT_RESERVED",
-                `${address} of ${kind} ${names} is reserved yet for ordinal ${place.ordinal} of ${set}; see the events of the StatefulSet, and whether antrea-controller is up`,
-            );
+    /** Reports on the Pod what it waits for, unless it has that by then. Never rejects. */
+    async #report(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<void> {
+        try {
+            const reason = await this.#whyNot(searches, holder, signal);
+            if (!signal.aborted && searches.some(({ taken }) => taken === undefined)) {
+                this.#components.events.waiting(holder.pod, reason.message);
+            }
+        } catch {
+            // The API server does not answer: the failure of the claim says so.
         }
-        const { address, pool, pod } = held;
-        const where = `address ${address} of IPPool ${pool}, kept for ordinal ${place.ordinal} of ${set},`;
-        const who = `Pod ${pod.namespace}/${pod.name} with UID ${pod.uid}`;
-        if (pod.nodeName === holder.nodeName) {
-            return new IpPoolError("NOT_RESERVED", `${where} is still held by the earlier ${who} on this Node`);
-        }
-        return new IpPoolError(
-            "HELD_ON_OTHER_NODE",
-            `${where} is still held by the earlier ${who} on Node ${pod.nodeName}; it comes free when that Node has removed the container. ` +
-                `If the Node is gone for good, delete the Node object, or taint it node.kubernetes.io/out-of-service`,
-        );
     }
 
-    /** The ordinal's claim in the hands of another Pod. */
-    async #held(wanted: ReservationWanted, holder: Holder, signal: AbortSignal): Promise<IpAllocation | undefined> {
-        const { own, writer } = this.#components;
-        const { place, pools } = wanted;
-        const { namespace } = holder.pod;
-        const family = pools[0]?.pool.family;
-        const here = own.ofOrdinal(namespace, place).find((claim) => claimIp(claim).family === family);
-        if (here !== undefined) return here;
-        const key = `${namespace}/${place.name}/${place.ordinal}/${family}`;
-        const seen = this.#seen.get(key);
-        const again = seen && (await writer.find(seen, signal));
-        if (again?.spec.pod !== undefined && isForOrdinal(again, namespace, place)) return again;
-        this.#seen.delete(key);
-        const { clock } = this.#components;
-        if (clock.monotonic() - (this.#missed.get(key) ?? -Infinity) < missedMs) return undefined;
-        const found = await this.#listed(wanted, namespace, signal);
-        if (found !== undefined) remember(this.#seen, key, claimIp(found));
-        else remember(this.#missed, key, clock.monotonic());
-        return found;
+    #whyNot(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
+        const open = searches.filter(({ taken }) => taken === undefined);
+        const { place, pools, fixed } = open.find((search) => found(search, holder) === undefined) ?? open[0]!;
+        const names = pools.map(({ pool }) => pool.name);
+        const family = pools[0]!.pool.family;
+        return this.#components.holders.explain({ place, fixed, family, pools: names }, holder, signal);
     }
-
-    /** Asks for the claims of StatefulSets of that name only: a pool may have many thousand others. */
-    async #listed(
-        { place, pools }: ReservationWanted,
-        namespace: string,
-        signal: AbortSignal,
-    ): Promise<IpAllocation | undefined> {
-        const names = new Set(pools.map(({ pool }) => pool.name));
-        const query = { fieldSelector: `spec.owner.name=${place.name},spec.state=Allocated`, signal };
-        for await (const { items } of this.#components.api.pages(ipAllocations, query)) {
-            const found = items.find((claim) => names.has(claim.spec.pool) && isForOrdinal(claim, namespace, place));
-            if (found !== undefined) return found;
-        }
-        return undefined;
-    }
-}
-
-/** The newest last, and not more than `maxSeen`. */
-function remember<T>(memory: Map<string, T>, key: string, value: T): void {
-    memory.delete(key);
-    memory.set(key, value);
-    if (memory.size > maxSeen) memory.delete(memory.keys().next().value ?? "");
 }
 
 /** The claim that the views of a search know. */

@@ -1,15 +1,52 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { allocationName, blockText, ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
+import { type ChangeListener, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { sleep } from "@antrea/runtime";
 import { ManualClock } from "@antrea/runtime/testing";
+import { type NodeSource } from "../../src/ip-pools/index.ts";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 
 const web2 = { statefulSet: { name: "web", ordinal: 2 } };
 const both = { ...web2, pools: ["pool1", "pool6"] };
+
+/** Nodes that come and go. */
+class FakeNodes implements NodeSource {
+    readonly #nodes = new Map<string, Node>();
+    readonly #listeners = new Set<ChangeListener<Node>>();
+
+    constructor(...names: readonly string[]) {
+        for (const name of names) this.put(name);
+    }
+
+    put(name: string, spec: Node["spec"] = {}): void {
+        const [old, node] = [this.#nodes.get(name), { metadata: { name }, spec }];
+        this.#nodes.set(name, node);
+        for (const listener of this.#listeners) listener(old === undefined ? "added" : "updated", name, node, old);
+    }
+
+    delete(name: string): void {
+        const node = this.#nodes.get(name) ?? {};
+        this.#nodes.delete(name);
+        for (const listener of this.#listeners) listener("deleted", name, node, node);
+    }
+
+    list(): readonly Node[] {
+        return [...this.#nodes.values()];
+    }
+
+    onChange(listener: ChangeListener<Node>): Disposable {
+        this.#listeners.add(listener);
+        return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    }
+
+    synced(): Promise<void> {
+        return Promise.resolve();
+    }
+}
 
 let cluster: FakeCluster;
 
@@ -177,13 +214,101 @@ describe("the Pod of an ordinal", () => {
 
     it("is told which Node has its address still, and the ways out", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
-        const agent = cluster.agent("a", { reservationWaitMs: 50 });
+        const agent = cluster.agent("a", { reservationWaitMs: 50, nodes: new FakeNodes("a", "far") });
         await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
             code: "HELD_ON_OTHER_NODE",
             message: expect.stringMatching(
                 /address 10\.2\.0\.12 .* still held by the earlier Pod default\/web-2 with UID old on Node far.*out-of-service/,
             ),
         });
+    });
+
+    it("is told when the Node that has its address is gone, until when it waits, and of a Node out of service", async () => {
+        reserve("10.2.0.12", 2, podOn("far"));
+        const nodes = new FakeNodes("a", "far");
+        const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0));
+        const agent = cluster.agent("a", { reservationWaitMs: 0, clock, nodes });
+        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        const failure = async (one = agent): Promise<string> => {
+            const claim = one.claim("web-2", { ...web2, pools: ["pool1"] }).catch(({ message }: Error) => message);
+            let done = false;
+            void claim.then(() => (done = true));
+            await eventually(async () => {
+                await clock.advance(1);
+                return done;
+            });
+            return String(await claim);
+        };
+        nodes.put("far", { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] });
+        expect(await failure()).toMatch(
+            /on Node far, which is out of service; antrea-controller frees it within seconds/,
+        );
+        nodes.delete("far");
+        await clock.advance(61_000);
+        const gone = await failure();
+        expect(gone).toMatch(
+            /Node far, which was deleted at 12:00:00 UTC; antrea-controller frees it at about 12:05:00 UTC/,
+        );
+        expect(gone).not.toContain("delete the Node object");
+        const next = cluster.agent("a", { reservationWaitMs: 0, clock, nodes: new FakeNodes("a") });
+        await next.pools.own.synced(AbortSignal.timeout(5_000));
+        expect(await failure(next)).toMatch(/Node far, which does not exist any more; .* gone for 5 minutes/);
+    });
+
+    it("is told after a second of waiting what it waits for, which is no failure", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        const claim = agent.claim("web-2", both);
+        await eventually(() => cluster.api.watches(ipAllocations) === 3);
+        await clock.advance(999);
+        await sleep(20);
+        expect(agent.events).toEqual([]);
+        await clock.advance(1);
+        await eventually(() => agent.events.length > 0);
+        reserve("10.2.0.12");
+        reserve("fd02::c");
+        expect(await claim).toEqual(["10.2.0.12", "fd02::c"]);
+        expect(agent.events.filter(({ reason }) => reason !== "PoolAddressNotRouted")).toMatchObject([
+            {
+                ...{ type: "Normal", reason: "WaitingForAddress", regarding: { kind: "Pod", name: "web-2" } },
+                note: expect.stringMatching(
+                    /waits for its address: no address of IPPool pool1 is reserved yet for ordinal 2/,
+                ),
+            },
+        ]);
+    });
+
+    it("is told nothing when its address comes within the first second", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+        await eventually(() => cluster.api.watches(ipAllocations) === 2);
+        await clock.advance(900);
+        reserve("10.2.0.12");
+        expect(await claim).toEqual(["10.2.0.12"]);
+        await clock.advance(10_000);
+        await sleep(20);
+        expect(agent.events.map(({ reason }) => reason)).toEqual(["PoolAddressNotRouted"]);
+        expect(clock.pending).toBe(0);
+    });
+
+    it("of many that begin to wait at once asks once for all", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        const stop = new AbortController();
+        const claims = [1, 2, 3, 4, 5].map((ordinal) =>
+            agent.claim(`web-${ordinal}`, { statefulSet: { name: "web", ordinal }, pools: ["pool1"] }, stop.signal),
+        );
+        const settled = Promise.allSettled(claims);
+        await eventually(() => cluster.api.watches(ipAllocations) === 2);
+        await sleep(50);
+        await clock.advance(1_000);
+        await eventually(() => agent.events.length === 5);
+        expect(cluster.api.requests.filter((one) => one.includes("state=Allocated"))).toHaveLength(1);
+        stop.abort();
+        await settled;
     });
 
     it("that waits for long asks for the one claim, not for all of the pool again", async () => {

@@ -19,7 +19,7 @@ export interface TestPoolAgentOptions {
     readonly reservationWaitMs?: number;
     readonly confirmMs?: number;
     readonly bridged?: boolean;
-    readonly nodes?: readonly Node[];
+    readonly nodes?: readonly Node[] | NodeSource;
     readonly clock?: Clock;
     readonly random?: () => number;
     readonly logger?: Logger;
@@ -49,7 +49,7 @@ export class TestPoolAgent implements AsyncDisposable {
         this.#disconnect = disconnect ?? (() => undefined);
         this.pools = new IpPools(
             {
-                ...{ api, logger, metrics: this.metrics, nodes: fixedNodes(nodes) },
+                ...{ api, logger, metrics: this.metrics, nodes: "list" in nodes ? nodes : fixedNodes(nodes) },
                 ...(clock === undefined ? {} : { clock }),
                 ...(random === undefined ? {} : { random }),
                 record: (event) => void this.events.push(event),
