@@ -98,7 +98,7 @@ describe("examples of IPAM", () => {
             });
             expect(usage).toEqual({ total: 9, used: 3, reserved: 0, free: 6 });
             expect(await kubectl(["get", "ipp", "pool1"])).toMatch(
-                /NAME\s+VERSION\s+TOTAL\s+USED\s+FREE\s+AGE\s+pool1\s+4\s+9\s+3\s+6\s/,
+                /NAME\s+VERSION\s+TOTAL\s+USED\s+RESERVED\s+FREE\s+READY\s+AGE\s+pool1\s+4\s+9\s+3\s+0\s+6\s+True\s/,
             );
         });
 

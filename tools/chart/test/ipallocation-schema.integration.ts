@@ -260,6 +260,7 @@ describe("the definition of IPAllocation", () => {
             (await api.list(ipAllocations, { fieldSelector })).items.map(({ metadata }) => metadata?.name);
         expect(await select("spec.pool=selected")).toEqual(["10.9.0.1", "10.9.1.1"]);
         expect(await select("spec.block=10.9.1.0/24")).toEqual(["10.9.1.1"]);
+        expect(await select("spec.owner.name=db,spec.pool=selected")).toEqual(["10.9.1.1"]);
         expect(await select("spec.pod.nodeName=node9")).toEqual(["10.9.0.1"]);
         expect(await select("spec.pool=selected,spec.state=Reserved")).toEqual(["10.9.1.1"]);
         const lines = (await kubectl("get", "ipa", "--field-selector=spec.pool=selected")).split("\n");
@@ -275,6 +276,13 @@ describe("the definition of IPAllocation", () => {
             "node9",
         ]);
         expect(reserved?.slice(0, 5)).toEqual(["10.9.1.1", "10.9.1.1", "selected", "Reserved", "shop"]);
+        const wide = await kubectl("get", "ipa", "--field-selector=spec.pool=selected", "-o", "wide");
+        const cells = wide.split("\n").map((line) => line.split(/\s{2,}/).slice(-2));
+        expect(cells.slice(0, 3)).toEqual([
+            ["OWNER-NAME", "ORDINAL"],
+            ["web", ""],
+            ["db", "0"],
+        ]);
         expect(await kubectl("explain", "ipallocations.spec.pod.containerID")).toContain("ID of its sandbox.");
     });
 

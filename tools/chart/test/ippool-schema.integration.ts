@@ -326,17 +326,26 @@ describe("the definition of IPPool", () => {
     });
 
     it("has short name, columns, and a text for every field", async () => {
-        await api.create(ipPools, { metadata: { name: "shown" }, spec: pool(4, good) });
+        const second = { ...good, cidr: undefined, start: "10.2.0.130", end: "10.2.0.140" };
+        await api.create(ipPools, { metadata: { name: "shown" }, spec: pool(4, good, second) });
+        const condition = { status: "False", reason: "r", message: "m", lastTransitionTime: "2026-01-01T00:00:00Z" };
+        const conditions = [
+            { ...condition, type: "Exhausted" },
+            { ...condition, type: "Ready", status: "True" },
+        ];
         const usage = { total: 253, used: 3, reserved: 2, free: Number.MAX_SAFE_INTEGER };
         await api.patch(
             ipPools,
             { name: "shown" },
-            { type: "merge", body: { status: { usage } } },
+            { type: "merge", body: { status: { usage, conditions } } },
             { subresource: "status" },
         );
         const [head = "", row = ""] = (await kubectl("get", "ipp")).split("\n");
-        expect(head.split(/\s+/)).toEqual(["NAME", "VERSION", "TOTAL", "USED", "FREE", "AGE"]);
-        expect(row.split(/\s+/).slice(0, 5)).toEqual(["shown", "4", "253", "3", "9007199254740991"]);
+        expect(head.split(/\s+/)).toEqual(["NAME", "VERSION", "TOTAL", "USED", "RESERVED", "FREE", "READY", "AGE"]);
+        expect(row.split(/\s+/).slice(0, 7)).toEqual(["shown", "4", "253", "3", "2", "9007199254740991", "True"]);
+        const wide = (await kubectl("get", "ipp", "-o", "wide")).split("\n");
+        const [title, ranges = ""] = wide.map((line) => line.split(/\s{2,}/).at(-1));
+        expect([title, JSON.parse(ranges)]).toEqual(["RANGES", [good, { ...second, cidr: undefined }]]);
         const texts = await kubectl("explain", "ippools", "--recursive=false");
         expect(texts).toContain("IPPool is a set of addresses");
         expect(await kubectl("explain", "ippools.spec.ipRanges.vlan")).toContain("untagged");

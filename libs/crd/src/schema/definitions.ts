@@ -10,6 +10,8 @@ interface PrinterColumn {
     readonly type: "string" | "integer" | "date";
     readonly jsonPath: string;
     readonly description: string;
+    /** 1 for `-o wide` only. */
+    readonly priority?: 1;
 }
 
 /** A CustomResourceDefinition (apiextensions.k8s.io/v1), as far as ours use it. */
@@ -70,6 +72,8 @@ const numberColumn = (name: string, jsonPath: string, description: string): Prin
     type: "integer",
 });
 
+const wide = (one: PrinterColumn): PrinterColumn => ({ ...one, priority: 1 });
+
 const pools: Definition = {
     resource: ipPools,
     shortName: "ipp",
@@ -79,8 +83,12 @@ const pools: Definition = {
         numberColumn("Version", ".spec.ipVersion", "IP version of the addresses."),
         numberColumn("Total", ".status.usage.total", "Addresses that can be handed out."),
         numberColumn("Used", ".status.usage.used", "Addresses that a Pod uses."),
+        numberColumn("Reserved", ".status.usage.reserved", "Addresses that are kept for a Pod to come."),
         numberColumn("Free", ".status.usage.free", "Addresses that are neither used nor reserved."),
+        column("Ready", '.status.conditions[?(@.type=="Ready")].status', "Whether Pods can get addresses of it."),
         age,
+        // A path with a wildcard shows the first match only, so the whole list is shown.
+        wide(column("Ranges", ".spec.ipRanges", "The ranges with their gateways and VLANs.")),
     ],
     schema: z
         .object({ spec: ipPoolSpec, status: ipPoolStatus.optional() })
@@ -109,6 +117,8 @@ const allocations: Definition = {
         column("Node", ".spec.pod.nodeName", "The Node of that Pod."),
         column("Owner", ".spec.owner.kind", "Kind of who the address is kept for."),
         age,
+        wide(column("Owner-Name", ".spec.owner.name", "Name of who the address is kept for.")),
+        wide(numberColumn("Ordinal", ".spec.owner.index", "Ordinal of the Pod in its StatefulSet.")),
     ],
     schema: z.object({ spec: ipAllocationSpec }).meta({
         description:
