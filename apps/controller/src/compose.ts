@@ -59,6 +59,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
         },
         {
             ...{ name: "antrea-controller", port: config.apiPort, probePort: probePortFrom(process.env) },
+            waitsForPort: true,
             ...tls(config),
         },
     );

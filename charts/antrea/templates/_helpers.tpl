@@ -43,3 +43,45 @@ antrea-controller.conf: |
   value: {{ $value | quote }}
 {{- end }}
 {{- end }}
+
+{{- define "antrea.controllerArgs" -}}
+- --config=/etc/antrea/antrea-controller.conf
+- --v={{ .Values.logVerbosity | int }}
+{{- range .Values.controller.antreaController.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.controllerEnv" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+# a restarted container of the same Pod leads again at once
+- name: POD_UID
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.uid
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: NODE_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: spec.nodeName
+{{- include "antrea.extraEnv" .Values.controller.antreaController.extraEnv }}
+{{- end }}
+
+{{- /* A container that asks the API server only. */ -}}
+{{- define "antrea.nobody" -}}
+runAsNonRoot: true
+runAsUser: 65534
+runAsGroup: 65534
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}

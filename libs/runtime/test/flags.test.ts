@@ -5,6 +5,7 @@ describe("parseFlags", () => {
     it.each([
         [[], { config: undefined, verbosity: 0, version: false }],
         [["--config", "/etc/antrea/a.conf", "--v=4"], { config: "/etc/antrea/a.conf", verbosity: 4, version: false }],
+        [["--check", "--config=a"], { config: "a", check: true, version: false }],
         [["--version"], { config: undefined, verbosity: 0, version: true }],
     ])("%j", (args, flags) => {
         expect(parseFlags(args)).toMatchObject(flags);
@@ -16,10 +17,11 @@ describe("parseFlags", () => {
             config: undefined,
             verbosity: 1,
             version: false,
+            check: false,
             own: { port: "9443" },
         });
         expect(() => parseFlags(["--config", "x"], known)).toThrow(
-            "known are --port N, --kubeconfig FILE, --v N, --version",
+            "known are --port N, --kubeconfig FILE, --v N, --check, --version",
         );
     });
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "@jest/globals";
+import { RuntimeError } from "../src/errors.ts";
 import { Lifecycle } from "../src/lifecycle.ts";
 import { type MainContext, type MainOptions, runMain } from "../src/run-main.ts";
 import { type LogRecord, ManualClock, settle } from "../src/testing/index.ts";
@@ -112,6 +113,20 @@ describe("runMain", () => {
         expect(process.exits).toEqual([1]);
         expect(lines.join("")).toMatch(/BAD_FLAGS/);
         expect(lines.join("")).not.toMatch(/composed/);
+    });
+
+    it("--check ends when the parts are built: 0, or 1 with what is wrong", async () => {
+        const started: string[] = [];
+        const part = { name: "a", start: () => void started.push("a") };
+        const good = run((context) => lifecycleOf(context, part), "--check");
+        await good.ended;
+        expect([good.process.exits, started]).toEqual([[0], []]);
+        const bad = run(() => {
+            throw new RuntimeError("BAD_FLAGS", "caller", "wrong");
+        }, "--check");
+        await bad.ended;
+        expect(bad.process.exits).toEqual([1]);
+        expect(bad.lines.join("")).toMatch(/wrong/);
     });
 
     it("--version prints it; --v sets the level of the log", async () => {

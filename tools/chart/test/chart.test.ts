@@ -19,6 +19,20 @@ const paths = leaves(parse(readFileSync(new URL("values.yaml", chart), "utf8")))
 
 const ipam = ["--set", "featureGates.AntreaIPAM=true"];
 
+interface Probe {
+    readonly httpGet: { readonly port: unknown };
+}
+
+interface Container {
+    readonly image: string;
+    readonly command: readonly string[];
+    readonly args?: readonly string[];
+    readonly ports?: readonly unknown[];
+    readonly volumeMounts: readonly unknown[];
+    readonly livenessProbe?: Probe;
+    readonly readinessProbe?: Probe;
+}
+
 interface PodTemplate {
     readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
     readonly spec: {
@@ -144,6 +158,21 @@ describe("chart antrea", () => {
             expect.not.stringMatching(controller ?? ""),
         ]);
         expect(await checksums("--set", "agentImage.pullPolicy=Always")).toEqual([agent, controller]);
+    });
+
+    it("takes the earlier controller away when the new one has accepted its configuration, on one Node too", async () => {
+        const { spec } = named(await render(), "Deployment", "antrea-controller");
+        expect(spec?.strategy).toEqual({ type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+        const pod = (spec?.template as { readonly spec: Readonly<Record<string, readonly Container[]>> }).spec;
+        const [check] = pod["initContainers"] ?? [];
+        const [main] = pod["containers"] ?? [];
+        expect([check?.image, check?.args, check?.volumeMounts]).toEqual([main?.image, main?.args, main?.volumeMounts]);
+        expect(check?.command).toEqual(["antrea-controller", "--check"]);
+        // a port of the Node that is declared keeps a second Pod from it
+        expect([check?.ports, main?.ports]).toEqual([undefined, undefined]);
+        for (const probe of [main?.livenessProbe, main?.readinessProbe]) {
+            expect(probe?.httpGet.port).toEqual(expect.any(Number));
+        }
     });
 
     it.each([

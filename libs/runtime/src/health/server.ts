@@ -31,6 +31,11 @@ export interface HealthOptions {
     readonly port: number;
     /** The address to listen on. Default: every address, both families. */
     readonly host?: string;
+    /**
+     * Whether `start` waits for a port that is in use, rather than to fail: during an update the earlier process of this
+     * program may still have it.
+     */
+    readonly waitsForPort?: boolean;
     /** Default: one signed by itself, valid a year, made anew 30 days before its end; see `show`. */
     readonly certificate?: Certificate;
     /** OpenSSL names, joined by colons. Default: those of Node.js. */
@@ -53,6 +58,9 @@ export interface HealthOptions {
 const dayMs = 86_400_000;
 const validDays = 365;
 const renewDays = 30;
+/** Between two tries to get a port that is in use, and how many of them are one line of the log: each minute. */
+const portPauseMs = 250;
+const logEachTry = 240;
 const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz": "live", "/readyz": "ready" };
 
 /**
@@ -111,7 +119,7 @@ export class HealthServer {
         return this.#checks.add(name, kind, check);
     }
 
-    /** Resolves when it listens; rejects with the error of the platform, e.g. of a port in use. */
+    /** Resolves when it listens; rejects with the error of the platform, e.g. of a port in use (see `waitsForPort`). */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#server !== undefined) {
             throw new RuntimeError("WRONG_STATE", "internal", "the health server is started twice");
@@ -138,10 +146,10 @@ export class HealthServer {
             socket.once("close", () => this.#sockets.delete(socket));
         });
         server.on("tlsClientError", (error) => this.#components.logger.debug("TLS handshake failed", { error }));
-        await listen(server, this.#options);
+        await this.#whenFree(this.#options.port, signal, () => listen(server, this.#options));
         server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
         this.#server = server;
-        await this.#listenForProbes();
+        await this.#listenForProbes(signal);
         if (this.#own) this.#renewLater();
         this.#components.logger.info("health server listens", { port: this.port });
     }
@@ -183,6 +191,20 @@ export class HealthServer {
         await closed;
     }
 
+    async #whenFree(port: number, signal: AbortSignal | undefined, take: () => Promise<void>): Promise<void> {
+        for (let tries = 0; ; tries += 1) {
+            try {
+                return await take();
+            } catch (error) {
+                if (!this.#options.waitsForPort || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+                if (tries % logEachTry === 0) {
+                    this.#components.logger.info("the port is in use; waiting until it is free", { port });
+                }
+                await sleep(portPauseMs, signal, this.#clock);
+            }
+        }
+    }
+
     #secure(): ServerOptions {
         const { ciphers, minVersion, name } = this.#options;
         if (this.#own) {
@@ -217,7 +239,7 @@ export class HealthServer {
         this.#renewal = this.#clock.after(dayMs, look);
     }
 
-    async #listenForProbes(): Promise<void> {
+    async #listenForProbes(signal: AbortSignal | undefined): Promise<void> {
         const { probePort } = this.#options;
         if (probePort === undefined) return;
         const probes = new ProbeListener((request, response) => {
@@ -228,7 +250,7 @@ export class HealthServer {
                 this.#answerHealth(url, kind, response);
             });
         });
-        await probes.start(probePort);
+        await this.#whenFree(probePort, signal, () => probes.start(probePort));
         this.#probes = probes;
     }
 

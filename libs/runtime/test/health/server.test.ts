@@ -270,6 +270,24 @@ describe("the server", () => {
         await expect(second.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
         await expect(second.start(AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
     });
+
+    it("waits for a port in use where it shall, and gives up when it is no longer wanted", async () => {
+        const { server, log } = await start();
+        const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
+        const options = { name: "x", host: "127.0.0.1", port: server.port, waitsForPort: true };
+        const stopped = new AbortController();
+        const unwanted = new HealthServer(components, options).start(stopped.signal);
+        stopped.abort();
+        await expect(unwanted).rejects.toMatchObject({ code: "ABORTED" });
+        const next = new HealthServer(components, options);
+        const started = next.start();
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(() => next.port).toThrow("does not listen");
+        await server.stop();
+        await started;
+        expect(next.port).toBe(options.port);
+        await next.stop();
+    });
 });
 
 describe("the listener for probes", () => {
