@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap sbom up down test bench simulate fuzz chaos upgrade generate image cluster
+.PHONY: help bootstrap sbom up down test bench simulate fuzz chaos upgrade generate manifest image cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -33,6 +33,9 @@ upgrade: bootstrap ## upgrade from each earlier release and go back, with Pods r
 
 generate: bootstrap ## write what is generated: the chart's CRDs, policies, schema and README
 	@. tools/lib.sh && node tools/chart/generate.ts
+
+manifest: ## write dist/antrea.yml, to install with kubectl apply (VALUES="--set …" for other values of the chart)
+	@tools/manifest.sh $(VALUES)
 
 sbom: image ## build the images, and show where their bills of materials (CycloneDX) are
 	@ls -1 dist/sbom/*.cdx.json

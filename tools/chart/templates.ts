@@ -19,13 +19,12 @@ export function generatedTemplates(): readonly [path: string, content: string][]
         `${head}${template(definition, { "helm.sh/resource-policy": "keep" })}`,
     ]);
     const policies = admissionPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
-    const gated = `{{- if include "antrea.ipamEnabled" . }}\n${head}${policies.join("---\n")}{{- end }}\n`;
     const ofNodes = nodePolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     const ofPrograms = programPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
     const ofNobody = unavailablePolicies().map((policy) => template(policy));
     return [
         ...definitions,
-        ["templates/ipam/policies.yaml", gated],
+        ["templates/ipam/policies.yaml", `${head}${policies.join("---\n")}`],
         ["templates/agent/policies.yaml", `${head}${ofNodes.join("---\n")}`],
         ["templates/unavailable.yaml", `${head}${ofNobody.join("---\n")}`],
         ["templates/policies.yaml", `${head}${ofPrograms.join("---\n")}`],

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createKubeClients, TokenReviewAuthorizer, type ApiClient } from "@antrea/kube";
 import {
     HealthServer,
@@ -9,17 +10,18 @@ import {
     type MainContext,
     type OwnFlags,
 } from "@antrea/runtime";
+import { loadControllerConfig } from "@antrea/settings";
 import { CertificateKeeper, type CertificateTimes } from "./certificates/index.ts";
 import { ClusterBook } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
 import { ClaimReader, PoolReviewer } from "./ip-pools/index.ts";
-import { reviewApp, reviewMetrics, type Reviewer } from "./review/index.ts";
+import { allowed, reviewApp, reviewMetrics, type Reviewer } from "./review/index.ts";
 import { routesOf } from "./routes.ts";
 import { version } from "./version.ts";
 import { WorkloadReviewer } from "./workloads/index.ts";
 
-/** Settings are few, and all of them are flags. */
-export const flags: OwnFlags = { port: "N", kubeconfig: "FILE", "kube-apiserver": "ADDRESS" };
+/** Settings are few, and all of them are flags; of antrea-controller.conf it reads the feature gates. */
+export const flags: OwnFlags = { config: "FILE", port: "N", kubeconfig: "FILE", "kube-apiserver": "ADDRESS" };
 
 const defaultPort = 9443;
 // One API server asks about several hundred requests at once at most; each takes a connection then.
@@ -42,9 +44,11 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
         userAgent: `antrea-webhook/${version}`,
     });
     const namespace = process.env.POD_NAMESPACE ?? clients.namespace ?? "kube-system";
+    const poolsOn = given.config === undefined || poolsOnIn(given.config);
+    if (!poolsOn) logger.info("AntreaIPAM is off: annotations of IPPools have no effect, and all of them are allowed");
     const { parts } = webhook(
         { api: clients.api, logger },
-        { namespace, port: portOf(given.own.port), probePort: probePortFrom(process.env) },
+        { namespace, poolsOn, port: portOf(given.own.port), probePort: probePortFrom(process.env) },
     );
     const lifecycle = new Lifecycle({ logger });
     lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
@@ -58,6 +62,11 @@ export interface WebhookOptions {
     readonly port: number;
     /** Of 127.0.0.1, for probes. Default: none. */
     readonly probePort?: number | undefined;
+    /**
+     * Whether annotations of IPPools have an effect (gate AntreaIPAM); where they have none, none is refused. IPPools
+     * themselves are judged always. Default true.
+     */
+    readonly poolsOn?: boolean;
     /** Default: those of the certificates. */
     readonly times?: CertificateTimes;
     /** How long it answers on after it said that it is not ready any more. Default 3,000. */
@@ -77,7 +86,13 @@ export function webhook(
     const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
     const app = reviewApp(
         { logger: logger.child("review"), metrics: reviewMetrics(metrics) },
-        routesOf({ ipPools, workloads }).map((route) => ({ ...route, review: whenSynced(cluster, route.review) })),
+        routesOf({ ipPools, workloads }).map((route) => ({
+            ...route,
+            review:
+                route.webhook === "workloads" && options.poolsOn === false
+                    ? () => Promise.resolve(allowed)
+                    : whenSynced(cluster, route.review),
+        })),
     );
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
     const health = new HealthServer(
@@ -133,6 +148,16 @@ function leaving(health: HealthServer, ms: number): LifecyclePart {
             await health.drain({ leaveMs: ms, limitMs: drainMs });
         },
     };
+}
+
+function poolsOnIn(path: string): boolean {
+    let text: string;
+    try {
+        text = readFileSync(path, "utf8");
+    } catch (cause) {
+        throw new WebhookError("BAD_FLAG", "environment", `cannot read --config ${path}`, { cause });
+    }
+    return loadControllerConfig(text).gates.enabled("AntreaIPAM");
 }
 
 function portOf(text: string | undefined): number {

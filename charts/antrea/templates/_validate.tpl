@@ -132,7 +132,7 @@ once, one line each.
 {{- $ofFile := dict "own" (list "config") "rule" "the known arguments are --config=FILE and --v=N, with N from 0 to 999" }}
 {{- include "antrea.arguments" (merge (dict "key" "agent.antreaAgent.extraArgs" "value" .Values.agent.antreaAgent.extraArgs) $ofFile) }}
 {{- include "antrea.arguments" (merge (dict "key" "controller.antreaController.extraArgs" "value" .Values.controller.antreaController.extraArgs) $ofFile) }}
-{{- include "antrea.arguments" (dict "key" "webhook.antreaWebhook.extraArgs" "value" .Values.webhook.antreaWebhook.extraArgs "own" (list "kube-apiserver" "kubeconfig" "port") "rule" "the known arguments are --kube-apiserver=ADDRESS, --kubeconfig=FILE, --port=PORT and --v=N, with N from 0 to 999") }}
+{{- include "antrea.arguments" (dict "key" "webhook.antreaWebhook.extraArgs" "value" .Values.webhook.antreaWebhook.extraArgs "own" (list "config" "kube-apiserver" "kubeconfig" "port") "rule" "the known arguments are --config=FILE, --kube-apiserver=ADDRESS, --kubeconfig=FILE, --port=PORT and --v=N, with N from 0 to 999") }}
 {{- end }}
 
 {{- /* The arguments that a program understands, each by itself. */ -}}

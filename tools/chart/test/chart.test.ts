@@ -176,7 +176,7 @@ describe("chart antrea", () => {
     });
 
     it.each([
-        ["without bridging mode", [], 30, undefined],
+        ["without bridging mode", [], 60, undefined],
         ["with bridging mode", ["--set", "enableBridgingMode=true,featureGates.AntreaIPAM=true,noSNAT=true"], 60, true],
     ])(
         "gives the agent the time and rights to give a Node its NIC back: %s",
@@ -189,27 +189,38 @@ describe("chart antrea", () => {
     );
 
     it.each([
-        ["off", [], false],
-        ["on", ["--set", "featureGates.AntreaIPAM=true"], true],
-        ["on with all of its stage", ["--set", "featureGates.AllAlpha=true"], true],
-        ["off against its stage", ["--set", "featureGates.AllAlpha=true,featureGates.AntreaIPAM=false"], false],
-    ])("has IPPools always, and what makes them work when the gate is %s", async (_name, options, on) => {
-        const manifests = await render(...options);
-        const kinds = (kind: string): string[] =>
-            manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
-        expect(kinds("CustomResourceDefinition").sort()).toEqual([
-            "ipallocations.crd.antrea.io",
-            "ippools.crd.antrea.io",
-        ]);
-        expect(kinds("ValidatingWebhookConfiguration")).toEqual(on ? ["antrea"] : []);
-        expect(kinds("Deployment").sort()).toEqual(["antrea-controller", ...(on ? ["antrea-webhook"] : [])]);
-        expect(kinds("Service")).toEqual(on ? ["antrea-webhook"] : []);
-        expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(on ? 9 : 5);
-        expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
-        for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
-            expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
-        }
-    });
+        ["off", []],
+        ["on", ["--set", "featureGates.AntreaIPAM=true,nodeIPAM.enable=true,nodeIPAM.clusterCIDRs={10.0.0.0/16}"]],
+    ])(
+        "has what IPPools and NodeIPAM need, as the ConfigMap may switch them on, when they are %s",
+        async (_name, options) => {
+            const manifests = await render(...options);
+            const kinds = (kind: string): string[] =>
+                manifests.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
+            expect(kinds("CustomResourceDefinition").sort()).toEqual([
+                "ipallocations.crd.antrea.io",
+                "ippools.crd.antrea.io",
+            ]);
+            expect(kinds("ValidatingWebhookConfiguration")).toEqual(["antrea"]);
+            expect(kinds("Deployment").sort()).toEqual(["antrea-controller", "antrea-webhook"]);
+            expect(kinds("Service")).toEqual(["antrea-webhook"]);
+            expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(9);
+            expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
+            for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
+                expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
+            }
+            const rules = (name: string): unknown => named(manifests, "ClusterRole", name).rules;
+            const always = await render();
+            for (const name of ["antrea-agent", "antrea-controller", "antrea-webhook"]) {
+                expect(rules(name)).toEqual(named(always, "ClusterRole", name).rules);
+            }
+            expect(rules("antrea-controller")).toContainEqual({
+                apiGroups: [""],
+                resources: ["nodes"],
+                verbs: ["patch"],
+            });
+        },
+    );
 
     it("says where a user looks first that NetworkPolicies are not enforced", () => {
         const page = (name: string): string => readFileSync(new URL(name, chart), "utf8");
@@ -239,7 +250,12 @@ describe("chart antrea", () => {
         expect(hostNetwork).toBe(true);
         expect(containers[0]).toMatchObject({
             image: "antrea/antrea-webhook:dev",
-            args: ["--v=0", "--port=9444", "--kube-apiserver=https://10.0.0.1:6443"],
+            args: [
+                "--config=/etc/antrea/antrea-controller.conf",
+                "--v=0",
+                "--port=9444",
+                "--kube-apiserver=https://10.0.0.1:6443",
+            ],
             ports: [{ name: "https", containerPort: 9444 }],
         });
         expect(named(manifests, "Service", "antrea-webhook").spec?.ports).toEqual([
@@ -269,9 +285,4 @@ describe("chart antrea", () => {
             }
         },
     );
-
-    it("grants the agent nothing of IPPools when the gate is off", async () => {
-        const { rules = [] } = named(await render(), "ClusterRole", "antrea-agent");
-        expect(rules.flatMap(({ apiGroups }) => apiGroups)).not.toContain("crd.antrea.io");
-    });
 });

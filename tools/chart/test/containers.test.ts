@@ -88,6 +88,7 @@ describe("what containers may do", () => {
                 "antrea-ovs": switchCapabilities,
                 "check-config": unprivileged,
                 "antrea-controller": unprivileged,
+                "antrea-webhook": unprivileged,
             },
         ],
         [
@@ -120,6 +121,7 @@ describe("what containers may do", () => {
                 "antrea-ovs": switchCapabilities,
                 "check-config": unprivileged,
                 "antrea-controller": unprivileged,
+                "antrea-webhook": unprivileged,
             },
         ],
     ])("%s", async (way, expected) => {

@@ -34,7 +34,7 @@ describe.each(programs)("the Pods of %s %s", (kind, name, probePort) => {
         expect(main?.livenessProbe?.httpGet).toEqual({ ...probe, path: "/livez" });
         expect(main?.readinessProbe?.httpGet).toEqual({ ...probe, path: "/readyz" });
         expect(main?.env).toContainEqual({ name: "PROBE_PORT", value: String(probePort) });
-        expect(main?.ports?.map(({ containerPort }) => containerPort)).not.toContain(probePort);
+        expect((main?.ports ?? []).map(({ containerPort }) => containerPort)).not.toContain(probePort);
     });
 
     it("ask the DNS of their Node, not that of the cluster, which needs the network that they make", async () => {

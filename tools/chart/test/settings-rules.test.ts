@@ -245,7 +245,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
     it.each([
         ["agent.antreaAgent.extraArgs", ["--v=4", "--log_dir=/var/log/antrea"], "[1]: "],
         ["controller.antreaController.extraArgs", ["--logtostderr"], "[0]: "],
-        ["webhook.antreaWebhook.extraArgs", ["--port=1", "--config=x"], "[1]: "],
+        ["webhook.antreaWebhook.extraArgs", ["--port=1", "--confg=x"], "[1]: "],
         ["agent.antreaAgent.extraArgs", ["--v=high"], "[0]: "],
     ])("of arguments: %s %j", async (path, list, where) => {
         const lines = await helmSays({ [path]: list });

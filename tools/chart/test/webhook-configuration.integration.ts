@@ -309,7 +309,7 @@ describe("what the webhook is asked", () => {
 });
 
 describe("helm upgrade", () => {
-    it("keeps the certificates of authorities that the webhook wrote, and with the gate off removes the webhook, not the pools", async () => {
+    it("keeps the certificates of authorities that the webhook wrote, with the gate off too, and the pools when it is gone", async () => {
         await using server = await TestApiServer.start({ args: ["--allow-privileged=true"] });
         const { api } = server.clients();
         const helm = (...args: readonly string[]): Promise<unknown> =>
@@ -346,8 +346,10 @@ describe("helm upgrade", () => {
         await upgrade(...ipam, "--set", "webhook.port=9555");
         expect(await bundles()).toEqual([bundle, bundle, bundle]);
         await upgrade();
-        expect(await api.find(validatingWebhookConfigurations, { name: "antrea" })).toBeUndefined();
+        expect(await bundles()).toEqual([bundle, bundle, bundle]);
+        await helm("uninstall", "antrea");
         await api.create(ipPools, { metadata: { name: "kept" }, spec: { ipVersion: 4, ipRanges: [range] } });
+        await upgrade();
         await helm("uninstall", "antrea");
         expect(await api.get(ipPools, { name: "kept" })).toBeDefined();
         await upgrade(...ipam);

@@ -34,14 +34,13 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ),
     // the informer of Nodes
     ["apps/controller/src/compose.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
-    ["apps/webhook/", ({ ipam }) => ipam],
 ];
 
 /** The library's code runs where the program has something to tell or to answer. */
 const ofLibrary: Readonly<Record<Daemon, readonly (readonly [where: string, works: Works])[]>> = {
     agent: [],
     controller: [["libs/kube/src/events/", ({ nodeIpam, ipam }) => nodeIpam || ipam]],
-    webhook: [["libs/", ({ ipam }) => ipam]],
+    webhook: [],
 };
 
 /** Whether a program installed in this way can send the request. */

@@ -1,6 +1,7 @@
-import { daemons } from "../programs.ts";
+import { daemons, type Daemon } from "../programs.ts";
+import { type Calls } from "./calls.ts";
 import { grantsOf, type RbacManifest } from "./grants.ts";
-import { type Mode } from "./modes.ts";
+import { modes, sends, type Mode } from "./modes.ts";
 
 /** One row of the table of permissions in docs/security.md, without its reason. */
 export interface Row {
@@ -13,7 +14,7 @@ export interface Row {
 
 const order = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/** When: by the modes in which something is granted. */
+/** When: by the modes in which something is used. */
 const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boolean])[] = [
     ["always", () => true],
     ["IPPools", ({ ipam }) => ipam],
@@ -22,24 +23,25 @@ const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boole
     ["IPPools or NodeIPAM", ({ ipam, nodeIpam }) => ipam || nodeIpam],
 ];
 
-/** All rows, by account and resource, from what the chart renders in each mode. */
-export function rowsOf(rendered: ReadonlyMap<Mode, readonly RbacManifest[]>): readonly Row[] {
-    const granted = new Map<string, Set<Mode>>();
-    for (const [mode, manifests] of rendered) {
-        for (const daemon of daemons) {
-            for (const { verb, group, resource, names } of grantsOf(daemon, manifests)) {
-                const kind = group === "" ? resource : `${resource}.${group}`;
-                const what = names === undefined ? kind : `${kind}/${names.join(",")}`;
-                const key = JSON.stringify([`antrea-${daemon}`, what, verb]);
-                granted.set(key, (granted.get(key) ?? new Set()).add(mode));
-            }
+/** All rows, by account and resource: what the chart grants, and in which modes the sources use it. */
+export function rowsOf(manifests: readonly RbacManifest[], calls: ReadonlyMap<Daemon, Calls>): readonly Row[] {
+    const granted = new Map<string, ReadonlySet<Mode>>();
+    for (const daemon of daemons) {
+        for (const { verb, group, resource, names } of grantsOf(daemon, manifests)) {
+            const kind = group === "" ? resource : `${resource}.${group}`;
+            const what = names === undefined ? kind : `${kind}/${names.join(",")}`;
+            const own = (calls.get(daemon)?.calls ?? []).filter(
+                (call) => call.verb === verb && call.group === group && call.resource === resource,
+            );
+            const used = modes.filter((mode) => own.some((call) => sends(daemon, call, mode)));
+            granted.set(JSON.stringify([`antrea-${daemon}`, what, verb]), new Set(used));
         }
     }
     const rows = new Map<string, { readonly row: Omit<Row, "verbs">; readonly verbs: string[] }>();
-    for (const [key, modes] of granted) {
+    for (const [key, used] of granted) {
         const [account = "", what = "", verb = ""] = JSON.parse(key) as string[];
         const fits = ([, holds]: (typeof conditions)[number]): boolean =>
-            [...rendered.keys()].every((mode) => holds(mode) === modes.has(mode));
+            modes.every((mode) => holds(mode) === used.has(mode));
         const row = { account, what, when: conditions.find(fits)?.[0] ?? "sometimes" };
         const entry = rows.get(JSON.stringify(row)) ?? { row, verbs: [] };
         entry.verbs.push(verb);

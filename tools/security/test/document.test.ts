@@ -3,25 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { render } from "../../chart/test/render.ts";
-import { type RbacManifest } from "../permissions/grants.ts";
-import { modes, type Mode } from "../permissions/modes.ts";
-import { rowsOf } from "../permissions/table.ts";
+import { securityPage, tableUnder } from "../document-table.ts";
 import { root } from "../programs.ts";
-
-const document = readFileSync(join(root, "docs/security.md"), "utf8");
-
-/** The cells of a table under a heading, without its head. */
-function table(heading: string): readonly (readonly string[])[] {
-    const [, after = ""] = document.split(`\n## ${heading}\n`);
-    const [section = ""] = after.split("\n## ");
-    const lines = section.split("\n").filter((line) => line.startsWith("|"));
-    return lines.slice(2).map((line) =>
-        line
-            .split("|")
-            .slice(1, -1)
-            .map((cell) => cell.trim()),
-    );
-}
 
 interface Container {
     readonly name: string;
@@ -42,17 +25,6 @@ function privileges({ securityContext = {} }: Container): string {
 const values = (...all: readonly string[]): readonly string[] => all.flatMap((value) => ["--set", value]);
 
 describe("docs/security.md", () => {
-    it("has every permission of the chart, and gives a reason", async () => {
-        const rendered = new Map<Mode, readonly RbacManifest[]>();
-        for (const mode of modes)
-            rendered.set(mode, (await render(...values(...mode.values))) as readonly RbacManifest[]);
-        const rows = table("Permissions");
-        const expected = rowsOf(rendered).map(({ account, what, verbs, when }) => [account, what, verbs, when]);
-        const byText = (a: readonly string[], b: readonly string[]): number => (a.join() < b.join() ? -1 : 1);
-        expect(rows.map((row) => row.slice(0, 4)).sort(byText)).toEqual(expected.sort(byText));
-        expect(rows.filter(([, , , , why = ""]) => why.length < 10)).toEqual([]);
-    }, 60_000);
-
     it("has every container, its user and its privileges", async () => {
         const found = new Map<string, { readonly user: string; readonly ways: Set<string> }>();
         const ipam = "featureGates.AntreaIPAM=true";
@@ -75,7 +47,7 @@ describe("docs/security.md", () => {
             user,
             [...ways].sort((a, b) => last(a) - last(b)).join("; or "),
         ]);
-        const rows = table("Containers");
+        const rows = tableUnder("Containers");
         expect(rows.map((row) => row.slice(0, 3)).sort()).toEqual(expected.sort());
         expect(rows.filter(([, , , why = ""]) => why.length < 10)).toEqual([]);
     }, 60_000);
@@ -88,16 +60,16 @@ describe("docs/security.md", () => {
                 readonly probePort?: number;
             };
         };
-        const [[ports = ""] = []] = table("Ports and sockets");
+        const [[ports = ""] = []] = tableUnder("Ports and sockets");
         expect(ports).toContain(`agent ${chart["agent"]?.apiPort}`);
         expect(ports).toContain(`controller ${chart["controller"]?.apiPort}`);
         expect(ports).toContain(`webhook ${chart["webhook"]?.port}`);
         const probes = ["agent", "controller", "webhook"].map((app) => `${app} ${chart[app]?.probePort}`).join(", ");
-        expect(table("Ports and sockets").flat().join()).toContain(`${probes}, on 127.0.0.1`);
+        expect(tableUnder("Ports and sockets").flat().join()).toContain(`${probes}, on 127.0.0.1`);
     });
 
     it("names files and policies that are there", async () => {
-        for (const [, name = ""] of document.matchAll(/`(tools\/[\w/.-]+)`/g)) {
+        for (const [, name = ""] of securityPage.matchAll(/`(tools\/[\w/.-]+)`/g)) {
             expect(readFileSync(join(root, name), "utf8").length).toBeGreaterThan(0);
         }
         const manifests = await render(...values("featureGates.AntreaIPAM=true"));
@@ -112,7 +84,7 @@ describe("docs/security.md", () => {
             "antrea-own-objects",
         ]) {
             expect(policies).toContain(name);
-            expect(document).toContain(`\`${name}\``);
+            expect(securityPage).toContain(`\`${name}\``);
         }
     }, 60_000);
 });
