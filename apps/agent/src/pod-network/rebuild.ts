@@ -38,11 +38,19 @@ export interface HeldAddress {
     readonly podUid: string;
 }
 
+/** A port of ours that stands for nothing. */
+export interface DroppedPort {
+    readonly port: StoredPort;
+    readonly why: string;
+    /** For the log: `info` when a restart of the Node explains it. */
+    readonly level: "info" | "warn";
+}
+
 export interface Rebuilt {
     /** What is wired, by OVSDB or, where the database was lost, by the links. */
     readonly kept: readonly { readonly record: PodRecord; readonly ofPort: number | undefined }[];
     /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
-    readonly dropped: readonly { readonly port: StoredPort; readonly why: string }[];
+    readonly dropped: readonly DroppedPort[];
     /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
     readonly held: readonly HeldAddress[];
 }
@@ -53,8 +61,9 @@ export interface Rebuilt {
  */
 export function rebuild(input: RebuildInput): Rebuilt {
     const kept: { record: PodRecord; ofPort: number | undefined }[] = [];
-    const dropped: { port: StoredPort; why: string }[] = [];
-    const drop = (port: StoredPort, why: string): void => void dropped.push({ port, why });
+    const dropped: DroppedPort[] = [];
+    const drop = (port: StoredPort, why: string, level: DroppedPort["level"] = "warn"): void =>
+        void dropped.push({ port, why, level });
     const owners = new Map<string, string>();
     const claim = (record: PodRecord): string | undefined => {
         const texts = record.addresses.map((address) => formatIp(address.ip));
@@ -71,7 +80,7 @@ export function rebuild(input: RebuildInput): Rebuilt {
         if (stored === undefined) continue;
         const record = stored === "unfinished" ? stored : isolatedByAlias(stored, links.get(port.name));
         if (record === "unfinished") drop(port, "the record has no addresses: its ADD was never answered");
-        else if (record.bootId !== "" && record.bootId !== input.bootId) drop(port, "it is from another boot");
+        else if (record.bootId !== "" && record.bootId !== input.bootId) drop(port, "it is from another boot", "info");
         else {
             const conflict = claim(record);
             if (conflict === undefined) kept.push({ record, ofPort: port.ofPort });

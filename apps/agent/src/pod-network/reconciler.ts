@@ -69,8 +69,8 @@ export class PodReconciler {
             poolOf: this.#components.poolOf,
         });
         const kept = new Set(rebuilt.kept.map(({ record }) => record.hostIfName));
-        for (const { port, why } of rebuilt.dropped) {
-            this.#logger.warn("a Pod port is dropped", { port: port.name, why });
+        for (const { port, why, level } of rebuilt.dropped) {
+            this.#logger[level]("a Pod port is dropped", { port: port.name, ...podOfPort(port), why });
             await ports.deletePort(port.name, signal);
             if (!kept.has(port.name)) await this.#releaseLink(port);
         }
@@ -185,7 +185,7 @@ export class PodReconciler {
         );
         const connected = network.interfaces().filter((known) => !network.isCutOff(known));
         await this.#components.hostRoutes.reconcile(connected.map(({ record }) => record));
-        await this.#dropOrphanPorts([...portsByName.values()], signal);
+        await this.#dropOrphanPorts(signal);
         await this.#sweepLinks(links);
         await this.#freeHeld(signal);
     }
@@ -211,22 +211,24 @@ export class PodReconciler {
         });
     }
 
-    async #dropOrphanPorts(ports: readonly StoredPort[], signal: AbortSignal): Promise<void> {
-        const { network } = this.#components;
-        for (const port of ports) {
+    async #dropOrphanPorts(signal: AbortSignal): Promise<void> {
+        const { network, netlink, ports } = this.#components;
+        const isThere = (name: string): boolean => ports.ports().some((port) => port.name === name);
+        // Read now: what this round removed is gone.
+        for (const port of ports.ports()) {
             if (port.externalIds.get("antrea-type") !== "container") continue;
             const containerId = port.externalIds.get("container-id") ?? "";
             const ifName = port.externalIds.get("if-dev") ?? "eth0";
             await network.exclusively(containerId, async () => {
-                if (network.find(containerId, ifName)?.record.hostIfName === port.name) return;
-                this.#logger.warn("a Pod port without a record is dropped", {
+                if (network.find(containerId, ifName)?.record.hostIfName === port.name || !isThere(port.name)) return;
+                // Without its link it is what a restart of the Node or the end of a sandbox left.
+                const level = (await netlink.link(port.name)) === undefined ? "info" : "warn";
+                this.#logger[level]("a Pod port without a record is dropped", {
                     port: port.name,
+                    ...podOfPort(port),
                     container: containerId,
                 });
-                await this.#components.ports.deletePort(
-                    port.name,
-                    AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]),
-                );
+                await ports.deletePort(port.name, AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]));
                 await this.#releaseLink(port);
             });
         }
@@ -280,4 +282,10 @@ export class PodReconciler {
             this.#logger.warn(message, { link: known.record.hostIfName, reason: messageOf(error) });
         }
     }
+}
+
+/** The Pod that a port was made for, for the log; empty when its record does not name it. */
+function podOfPort({ externalIds }: StoredPort): { readonly pod?: string } {
+    const [namespace, name] = [externalIds.get("pod-namespace") ?? "", externalIds.get("pod-name") ?? ""];
+    return name === "" ? {} : { pod: `${namespace}/${name}` };
 }

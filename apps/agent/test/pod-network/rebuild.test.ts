@@ -156,7 +156,11 @@ describe("what stands for nothing", () => {
     it("a record of another boot is dropped, and its address is free", () => {
         const rebuilt = run({ ports: [portOf(one, 32784, { "boot-id": "another" }), portOf(other)] });
         expect(rebuilt.dropped).toEqual([
-            { port: portOf(one, 32784, { "boot-id": "another" }), why: expect.stringContaining("another boot") },
+            {
+                port: portOf(one, 32784, { "boot-id": "another" }),
+                why: expect.stringContaining("another boot"),
+                level: "info",
+            },
         ]);
         expect(rebuilt.kept.map(({ record }) => record)).toEqual([other]);
         expect(rebuilt.held).toEqual([]);
@@ -170,7 +174,11 @@ describe("what stands for nothing", () => {
     it("an unfinished record is dropped", () => {
         const rebuilt = run({ ports: [portOf(one, 32784, { "ip-address": "" })] });
         expect(rebuilt.dropped).toEqual([
-            { port: portOf(one, 32784, { "ip-address": "" }), why: expect.stringContaining("no addresses") },
+            {
+                port: portOf(one, 32784, { "ip-address": "" }),
+                why: expect.stringContaining("no addresses"),
+                level: "warn",
+            },
         ]);
     });
 
@@ -199,7 +207,11 @@ describe("two that claim one address", () => {
         const rebuilt = run({ ports, links: [linkOf(one)] });
         expect(rebuilt.kept.map(({ record }) => record)).toEqual([one]);
         expect(rebuilt.dropped).toEqual([
-            { port: portOf(rival), why: `address fd10:10:0:1::5 is recorded for container ${one.containerId} too` },
+            {
+                port: portOf(rival),
+                why: `address fd10:10:0:1::5 is recorded for container ${one.containerId} too`,
+                level: "warn",
+            },
         ]);
     });
 
