@@ -200,6 +200,16 @@ describe("DEL", () => {
         expect(agent.network.interfaces()).toEqual([]);
     });
 
+    it("of a Pod that still runs switches its link off: without a port the Node's own stack would hear it", async () => {
+        const pod = newPod();
+        await agent.add(pod);
+        await agent.del(pod);
+        const link = execFileSync("ip", ["link", "show", "dev", pod.hostIfName], { encoding: "utf8" });
+        expect(link).toMatch(/alias antrea1 released/);
+        expect(link).not.toMatch(/[<,]UP[,>]/);
+        expect(await pod.ping("10.10.1.1", { limitS: 1 })).toBe(0);
+    });
+
     it("a freed address is not the next one given", async () => {
         const [one, other] = [newPod(), newPod()];
         const first = await agent.add(one);
