@@ -36,6 +36,7 @@ import {
     shrinkPool,
     deletePool,
     touchClaim,
+    forceDeleteClaim,
 } from "./people.ts";
 import { Random } from "./time/random.ts";
 import { type World } from "./world.ts";
@@ -71,6 +72,7 @@ const acts = {
     shrinkPool: [1.5, shrinkPool],
     deletePool: [1.5, deletePool],
     touchClaim: [3, touchClaim],
+    forceDeleteClaim: [1.5, forceDeleteClaim],
     crashAgent: [5, crashAgent],
     rebootNode: [2, rebootNode],
     loseNode: [1.5, loseNode],

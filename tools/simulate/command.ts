@@ -18,7 +18,7 @@ export const faultCounters: readonly string[] = [
     ...["node.reboot", "node.rebootWithoutDisk", "node.lost.deleted", "node.lost.out-of-service", "node.lost.unsaid"],
     ...["node.joined", "ovs.restart", "ovs.pause", "pool.vlan"],
     ...["pod.fixed", "deployment.fixed", "pod.ofNamespace", "deployment.ofNamespace", "set.ofNamespace"],
-    ...["review.refused", "review.unanswered"],
+    ...["review.refused", "review.unanswered", "claim.forced.agentAway"],
 ];
 
 /** Fewer seeds than this need not have seen everything. */

@@ -1,8 +1,15 @@
-import { podIpsAnnotation, poolsAnnotation, type IpPool, type IpRangeSpec } from "@antrea/crd";
+import {
+    forceDeleteAnnotation,
+    podIpsAnnotation,
+    poolsAnnotation,
+    type IpAllocation,
+    type IpPool,
+    type IpRangeSpec,
+} from "@antrea/crd";
 import { type Deployment, type KubeObject, type Pod, type StatefulSet } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
 import { type Random } from "./time/random.ts";
-import { type World } from "./world.ts";
+import { type Station, type World } from "./world.ts";
 
 /** What people do: pools, workloads, annotations. */
 
@@ -263,6 +270,54 @@ export async function touchClaim(world: World, random: Random): Promise<void> {
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
     const body = { metadata: { annotations: { note: random.hex(4) } } };
     if (claim !== undefined) await send(world, "PATCH", path, body);
+}
+
+/**
+ * Somebody deletes the claim of an address that a Pod uses, by force: often because its agent is away, and often to give
+ * the address to another Pod.
+ */
+export async function forceDeleteClaim(world: World, random: Random): Promise<void> {
+    const claims = [...world.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
+    const claim = random.pick(claims.filter(({ spec }) => spec.pod !== undefined));
+    const { name } = claim?.metadata ?? {};
+    if (claim === undefined || name === undefined) return;
+    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
+    await send(world, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
+    const containers = world.stations.flatMap(({ machine }) => [...machine.netns.values()].map((one) => one.container));
+    const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
+    const station = world.station(claim.spec.pod?.nodeName ?? "");
+    if (station !== undefined && random.chance(0.5)) {
+        world.counters.count("claim.forced.agentAway");
+        restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
+        // Once more when it has heard of the claim.
+        restartAgent(world, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
+    }
+    world.truth.forced(
+        name,
+        users.map(({ id }) => id),
+    );
+    world.sticky.forced(claim.spec.address);
+    await send(world, "DELETE", path);
+    const nodeName = world.workloads.schedule();
+    if (nodeName === undefined || random.chance(0.3)) return;
+    const { pool, address } = claim.spec;
+    const metadata = {
+        ...{ name: `web-${random.below(12)}`, namespace: "default" },
+        annotations: { [poolsAnnotation]: pool, [podIpsAnnotation]: address },
+    };
+    const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [] } };
+    await send(world, "POST", "/api/v1/namespaces/default/pods", body);
+}
+
+function restartAgent(
+    world: World,
+    station: Station,
+    { afterMs, awayMs }: { readonly afterMs: number; readonly awayMs: number },
+): void {
+    world.time.after(afterMs, () => {
+        world.killAgent(station);
+        world.time.after(awayMs, () => world.startAgent(station));
+    });
 }
 
 function poolsOf({ server }: World): readonly IpPool[] {

@@ -35,6 +35,8 @@ const maxActions = 2_000;
 /** When nothing is done any more, all must have come to rest after this long. */
 const restMs = 900_000;
 const lookMs = 15_000;
+/** Longer than the pause between two passes of an agent, which isolates what is not its own any more. */
+const firstLookMs = 90_000;
 
 let current: World | undefined;
 let unexpected: ((error: unknown) => void) | undefined;
@@ -85,8 +87,11 @@ export async function run(options: RunOptions): Promise<RunResult> {
 }
 
 async function setUp(world: World): Promise<void> {
-    const post = (path: string, object: unknown): Promise<unknown> =>
-        world.request({ method: "POST", path, body: JSON.stringify(object) });
+    // Without these objects nothing of what is to be seen would happen.
+    const post = async (path: string, object: unknown): Promise<void> => {
+        const made = await world.request({ method: "POST", path, body: JSON.stringify(object) });
+        if (made === undefined) world.truth.violated("the cluster can be set up", `POST ${path} was refused`);
+    };
     for (const name of ["kube-system", ...namespaces]) await post("/api/v1/namespaces", { metadata: { name } });
     const spec = { cidrs: ["10.96.0.0/16"] };
     await post("/apis/networking.k8s.io/v1/servicecidrs", { metadata: { name: "kubernetes" }, spec });
@@ -97,7 +102,7 @@ async function setUp(world: World): Promise<void> {
     for (const replica of world.controllers) world.startController(replica);
     for (const station of world.stations) world.startAgent(station);
     await world.time.sleep(2_000);
-    const pool = (name: string, ipVersion: number, range: unknown): Promise<unknown> =>
+    const pool = (name: string, ipVersion: number, range: unknown): Promise<void> =>
         post("/apis/crd.antrea.io/v1alpha2/ippools", { metadata: { name }, spec: { ipVersion, ipRanges: [range] } });
     const gateway = "10.10.0.1";
     await pool("pool-0", 4, {
@@ -134,12 +139,13 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
     let problems: readonly string[] = ["it was not looked yet"];
     let atRest = false;
     const look = (): void => {
+        world.truth.endExcuses();
         problems = unsettled(world);
         if (problems.length === 0) atRest = true;
         else world.time.after(lookMs, look);
     };
     void heal();
-    world.time.after(2 * lookMs, look);
+    world.time.after(firstLookMs, look);
     await world.time.run(() => failed() || atRest || world.time.now > until);
     if (!failed() && !atRest) for (const problem of problems) world.truth.violated("all comes to rest", problem);
 }

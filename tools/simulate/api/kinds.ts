@@ -2,6 +2,8 @@ import { ipAllocations, ipPools } from "@antrea/crd";
 import {
     apiVersionOf,
     configMaps,
+    cronJobs,
+    daemonSets,
     deployments,
     events,
     leases,
@@ -41,6 +43,8 @@ export const kinds: readonly Kind[] = [
     kind(pods, { hasStatus: true, hasGeneration: true, fields: ["spec.nodeName", "status.phase"] }),
     kind(statefulSets, built),
     kind(deployments, built),
+    kind(daemonSets, built),
+    kind(cronJobs, built),
     kind(leases),
     kind(configMaps),
     kind(events),

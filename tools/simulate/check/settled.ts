@@ -3,8 +3,10 @@ import { parseIp } from "@antrea/ip";
 import { readPodIps, statefulSetOf } from "@antrea/ipam";
 import { type Node, type Pod } from "@antrea/kube";
 import { subnetCount } from "../cluster/controller.ts";
+import { type Kubelet } from "../cluster/kubelet.ts";
 import { type World } from "../world.ts";
 import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
+import { type Truth } from "./truth.ts";
 
 /** What is not yet as it must be when all is quiet: leaks, reservations, Pods that wait in vain, and what pools say. */
 export function unsettled(world: World): readonly string[] {
@@ -23,6 +25,8 @@ export function unsettled(world: World): readonly string[] {
 /** Every claim has an owner that uses or wants it. */
 function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> {
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
+    const running = stations.flatMap(({ kubelet }) => kubelet.running);
+    const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
     const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there.
     const isHeldUp = (uid: string): boolean => {
@@ -34,7 +38,8 @@ function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> 
         const { spec } = claim;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
-            if (!isUsed && !isHeldUp(spec.pod.uid)) yield `claim ${name} is Allocated and not used: ${text(claim)}`;
+            if (!isUsed && !isHeldUp(spec.pod.uid) && !isolated.has(spec.pod.uid))
+                yield `claim ${name} is Allocated and not used: ${text(claim)}`;
         } else if (!isWanted(claim, cluster)) {
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
         }
@@ -166,7 +171,9 @@ function* records({ stations }: World): Iterable<string> {
 /** Every container that was answered addresses can be reached at them. */
 function* traffic({ stations, truth }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
-        for (const { container, addresses } of kubelet.running) {
+        for (const running of kubelet.running) {
+            if (isIsolated(truth, running)) continue;
+            const { container, addresses } = running;
             for (const address of addresses) {
                 const users = truth.usersOf(allocationName(parseIp(address)));
                 if (!users.some(({ id }) => id === container))
@@ -174,6 +181,14 @@ function* traffic({ stations, truth }: World): Iterable<string> {
             }
         }
     }
+}
+
+/** An address of it was freed by force and claimed or reserved for another: none of its addresses has flows. */
+function isIsolated({ claims }: Truth, { uid, addresses }: Kubelet["running"][number]): boolean {
+    return addresses.some((address) => {
+        const claim = claims.get(allocationName(parseIp(address)));
+        return claim !== undefined && claim.spec.pod?.uid !== uid;
+    });
 }
 
 function text({ spec }: IpAllocation): string {

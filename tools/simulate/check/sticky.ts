@@ -68,6 +68,13 @@ export class Sticky {
         known.set(family, { ordinal: place.ordinal, address, pool });
     }
 
+    /** A person takes this address from whoever has it: another may get it. */
+    forced(address: string): void {
+        for (const known of this.#addresses.values()) {
+            for (const [family, had] of [...known]) if (had.address === address) known.delete(family);
+        }
+    }
+
     /** Names of the pools that the set asks for, itself or by its Namespace. */
     poolsOf({ metadata, spec }: StatefulSet): readonly string[] {
         const namespace = this.#store.get(namespaceKind, metadata?.namespace ?? "")?.object as Namespace | undefined;

@@ -26,6 +26,8 @@ export class Truth {
     /** By name of the claim. */
     readonly #users = new Map<string, Map<string, Container>>();
     readonly #claims = new Map<string, IpAllocation>();
+    /** Containers whose claim a person deleted by force, by its name: nobody can isolate them before hearing of it. */
+    readonly #excused = new Map<string, Set<string>>();
 
     /** Whether addresses of this kind are claimed; those of a Node's own subnet are not. */
     readonly #isClaimed: (name: string) => boolean;
@@ -48,6 +50,26 @@ export class Truth {
         const users = this.#users.get(name);
         users?.delete(containerId);
         if (users?.size === 0) this.#users.delete(name);
+    }
+
+    /**
+     * A person deletes the claim by force: the containers that use it may do so beside a new owner, until their agent
+     * isolates them or the claim is theirs again; not a second time.
+     */
+    forced(name: string, containerIds: readonly string[]): void {
+        this.#excused.set(name, new Set([...(this.#excused.get(name) ?? []), ...containerIds]));
+    }
+
+    /** The agent took the container off this address. */
+    isolated(containerId: string, ip: IpAddress): void {
+        this.#excused.get(allocationName(ip))?.delete(containerId);
+    }
+
+    /** All had the time to hear of everything. */
+    endExcuses(): void {
+        const names = [...this.#excused.keys()];
+        this.#excused.clear();
+        for (const name of names) this.#check(name);
     }
 
     usersOf(name: string): readonly Container[] {
@@ -75,13 +97,15 @@ export class Truth {
     }
 
     #check(name: string): void {
-        const users = this.usersOf(name);
+        const claim = this.#claims.get(name);
+        const excused = this.#excused.get(name);
+        for (const { id, podUid } of this.usersOf(name)) if (claim?.spec.pod?.uid === podUid) excused?.delete(id);
+        const users = this.usersOf(name).filter(({ id }) => excused?.has(id) !== true);
         if (users.length === 0) return;
         if (users.length > 1) {
             this.violated("no address has two owners", `${name} is used by ${users.map(textOf).join(" and by ")}`);
         }
         if (!this.#isClaimed(name)) return;
-        const claim = this.#claims.get(name);
         for (const user of users) {
             if (claim?.spec.pod?.uid === user.podUid) continue;
             const claimed = claim === undefined ? "is free" : `is claimed for ${JSON.stringify(claim.spec)}`;

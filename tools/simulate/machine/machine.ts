@@ -91,14 +91,20 @@ export class Machine {
         for (const ip of ips) this.#truth.connected(container, ip);
     }
 
+    /** An agent takes them away. */
     removeFlows(owner: string): void {
-        for (const ip of this.flows.get(owner) ?? []) this.#truth.disconnected(containerOf(owner), ip);
-        this.flows.delete(owner);
+        for (const ip of this.flows.get(owner) ?? []) this.#truth.isolated(containerOf(owner), ip);
+        this.#dropFlows(owner);
     }
 
     /** ovs-vswitchd starts anew: it knows its ports and no flow. */
     loseFlows(): void {
-        for (const owner of [...this.flows.keys()]) this.removeFlows(owner);
+        for (const owner of [...this.flows.keys()]) this.#dropFlows(owner);
+    }
+
+    #dropFlows(owner: string): void {
+        for (const ip of this.flows.get(owner) ?? []) this.#truth.disconnected(containerOf(owner), ip);
+        this.flows.delete(owner);
     }
 
     /** ovsdb-server starts with an empty database. */

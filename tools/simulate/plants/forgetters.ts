@@ -34,6 +34,20 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "isolation-is-forgotten": {
+        source: "found in this project (ipam 1)",
+        what: "a start of an agent does not know which interfaces the one before isolated",
+        plant: {
+            agent: (_agent, _world, { machine }) => {
+                for (const [name, port] of machine.ports) {
+                    const externalIds = new Map([...port.externalIds].filter(([key]) => key !== "isolated"));
+                    machine.ports.set(name, { ...port, externalIds });
+                }
+                for (const [name, { alias, ...link }] of machine.links)
+                    machine.links.set(name, { ...link, ...(alias && { alias: alias.replace(/ iso$/, "") }) });
+            },
+        },
+    },
     "records-of-replaced-pods-stay": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5688",
         what: "what a Pod of a Deployment had is kept when another Pod takes its place",
