@@ -2,7 +2,7 @@ import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { daemonSets, isKubeError, pods, type ApiClient, type ChangeType, type Node } from "@antrea/kube";
-import type { Logger } from "@antrea/runtime";
+import { sleep, type Clock, type Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
@@ -73,17 +73,43 @@ export async function podUidOf(api: ApiClient, namespace: string, name: string):
     return pod?.metadata?.uid ?? "";
 }
 
-/** True when the DaemonSet is being deleted: this agent will not come back. In doubt it stays. */
-export async function leavesForGood(api: ApiClient, namespace: string, logger: Logger): Promise<boolean> {
+const askLimitMs = 2_000;
+
+/** Two requests and this pause have room in the time that a part has to stop. */
+const secondLookMs = 4_000;
+
+/**
+ * True when the DaemonSet is being deleted: this agent will not come back. In doubt it stays. Uninstalling takes the
+ * agent's rights, or its account, away before the Pods end; but an API server that has just started refuses everybody
+ * until it knows the roles, so a refusal counts only when a second look says so too.
+ */
+export async function leavesForGood(
+    api: Pick<ApiClient, "find">,
+    namespace: string,
+    { logger, clock }: { readonly logger: Logger; readonly clock?: Clock },
+): Promise<boolean> {
     try {
-        const found = await api.find(daemonSets, { namespace, name: "antrea-agent" }, { timeoutMs: 2_000 });
-        return found === undefined || found.metadata?.deletionTimestamp !== undefined;
+        const first = await lookAtOwnDaemonSet(api, namespace);
+        if (first !== "refused") return first === "gone";
+        await sleep(secondLookMs, undefined, clock);
+        return (await lookAtOwnDaemonSet(api, namespace)) !== "there";
     } catch (error) {
-        // Uninstalling takes the agent's rights, or its account, away before the Pods end.
-        if (isKubeError(error, "FORBIDDEN") || isKubeError(error, "UNAUTHORIZED")) return true;
         logger.warn("cannot tell whether the DaemonSet is being deleted; the CNI configuration stays", {
             reason: messageOf(error),
         });
         return false;
+    }
+}
+
+async function lookAtOwnDaemonSet(
+    api: Pick<ApiClient, "find">,
+    namespace: string,
+): Promise<"there" | "gone" | "refused"> {
+    try {
+        const found = await api.find(daemonSets, { namespace, name: "antrea-agent" }, { timeoutMs: askLimitMs });
+        return found === undefined || found.metadata?.deletionTimestamp !== undefined ? "gone" : "there";
+    } catch (error) {
+        if (isKubeError(error, "FORBIDDEN") || isKubeError(error, "UNAUTHORIZED")) return "refused";
+        throw error;
     }
 }

@@ -159,7 +159,7 @@ export function compose(context: MainContext): Lifecycle {
             declareMetrics(base.metrics, built.podNetwork, built.subnet, base.flowTable);
         },
         stop: async () => {
-            if (await leavesForGood(kube.api, environment.podNamespace, logger)) {
+            if (await leavesForGood(kube.api, environment.podNamespace, { logger })) {
                 await conflist.remove();
                 logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
             }

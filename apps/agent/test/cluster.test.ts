@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp } from "@antrea/ip";
+import { ManualClock } from "@antrea/runtime/testing";
 import { KubeError, type ApiClient, type Node } from "@antrea/kube";
 import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, slimNode } from "../src/cluster.ts";
 import { silentLogger } from "./support/logger.ts";
@@ -79,16 +80,39 @@ describe("Pods", () => {
 });
 
 describe("the agent leaves for good", () => {
-    const apiWith = (answer: () => Promise<unknown>): ApiClient => ({ find: answer }) as unknown as ApiClient;
+    const there = (): Promise<unknown> => Promise.resolve({ metadata: { name: "antrea-agent" } });
+    const gone = (): Promise<unknown> => Promise.resolve(undefined);
+    const ending = (): Promise<unknown> => Promise.resolve({ metadata: { deletionTimestamp: "2026-01-01" } });
+    const forbidden = (): Promise<unknown> => Promise.reject(new KubeError("FORBIDDEN", "no"));
+    const unauthorized = (): Promise<unknown> => Promise.reject(new KubeError("UNAUTHORIZED", "no"));
+    const away = (): Promise<unknown> => Promise.reject(new Error("API server away"));
 
-    it.each<[string, () => Promise<unknown>, boolean]>([
-        ["when its DaemonSet is gone", () => Promise.resolve(undefined), true],
-        ["when it is being deleted", () => Promise.resolve({ metadata: { deletionTimestamp: "2026-01-01" } }), true],
-        ["not while it is there", () => Promise.resolve({ metadata: { name: "antrea-agent" } }), false],
-        ["when its rights are gone", () => Promise.reject(new KubeError("FORBIDDEN", "no")), true],
-        ["when its account is gone", () => Promise.reject(new KubeError("UNAUTHORIZED", "no")), true],
-        ["not when nobody can tell", () => Promise.reject(new Error("API server away")), false],
-    ])("%s", async (_, answer, expected) => {
-        expect(await leavesForGood(apiWith(answer), "kube-system", silentLogger)).toBe(expected);
+    it.each<[string, readonly (() => Promise<unknown>)[], boolean]>([
+        ["when its DaemonSet is gone", [gone], true],
+        ["when it is being deleted", [ending], true],
+        ["not while it is there", [there], false],
+        ["not when nobody can tell", [away], false],
+        ["when its rights are gone, and are still gone some seconds later", [forbidden, forbidden], true],
+        ["when its account is gone, and is still gone some seconds later", [unauthorized, unauthorized], true],
+        ["when its account goes after its rights", [forbidden, unauthorized], true],
+        ["when it sees after a refusal that its DaemonSet is gone", [forbidden, gone], true],
+        ["when it sees after a refusal that it is being deleted", [forbidden, ending], true],
+        ["not when an API server that has just started refuses until it knows the roles", [forbidden, there], false],
+        ["not when it begins with 401 and knows the agent then", [unauthorized, there], false],
+        ["not when the API server goes away after a refusal", [forbidden, away], false],
+    ])("%s", async (_, answers, expected) => {
+        const clock = new ManualClock();
+        const asked: number[] = [];
+        const api = {
+            find: () => {
+                asked.push(clock.monotonic());
+                return answers[asked.length - 1]?.();
+            },
+        } as unknown as ApiClient;
+        const left = leavesForGood(api, "kube-system", { logger: silentLogger, clock });
+        await clock.advance(10_000);
+        expect(await left).toBe(expected);
+        expect(asked).toEqual([0, 4_000].slice(0, answers.length));
+        expect(clock.pending).toBe(0);
     });
 });
