@@ -83,7 +83,7 @@ describe("what containers may do", () => {
         [
             "plain",
             {
-                "install-cni": installer("SYS_MODULE"),
+                "install-cni": installer("DAC_OVERRIDE", "SYS_MODULE"),
                 "antrea-agent": { privileged: true },
                 "antrea-ovs": switchCapabilities,
                 "check-config": unprivileged,
@@ -94,7 +94,7 @@ describe("what containers may do", () => {
         [
             "netdev",
             {
-                "install-cni": installer(),
+                "install-cni": installer("DAC_OVERRIDE"),
                 "antrea-agent": { privileged: true },
                 "antrea-ovs": { privileged: true },
                 "check-config": unprivileged,
@@ -105,7 +105,7 @@ describe("what containers may do", () => {
         [
             "bridging",
             {
-                "install-cni": installer("SYS_MODULE"),
+                "install-cni": installer("DAC_OVERRIDE", "SYS_MODULE"),
                 "antrea-agent": { privileged: true },
                 "antrea-ovs": { privileged: true },
                 "check-config": unprivileged,
@@ -116,7 +116,7 @@ describe("what containers may do", () => {
         [
             "modules loaded by others",
             {
-                "install-cni": installer(),
+                "install-cni": installer("DAC_OVERRIDE"),
                 "antrea-agent": { privileged: true },
                 "antrea-ovs": switchCapabilities,
                 "check-config": unprivileged,
