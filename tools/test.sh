@@ -78,7 +78,7 @@ check_shell() {
         [ ! -f "$file" ] || ! head -n 1 "$file" | grep -qE '^#!.*(/|env )(ba|da)?sh( |$)' || printf '%s\0' "$file"
     done | xargs -0 shellcheck --severity=warning --exclude=SC1091,SC2164
 }
-# portmap ships, and its modules are read from it
+# portmap and bandwidth ship, and their modules are read from them
 check_licences() { "$TOOLS/cluster/build-programs.sh" cni-plugins && "$TOOLS/security/audit" licences; }
 check_weaknesses() { "$TOOLS/security/audit" weaknesses; }
 suite_lint() {
@@ -96,6 +96,8 @@ suite_lint() {
     done
 }
 suite_unit() {
+    # of the CNI plugins that ship, the bill of materials is judged
+    "$TOOLS/cluster/build-programs.sh" cni-plugins || rc=1
     run_step test-unit nx -t test || rc=1
     add_reports unit-
     add_crashed "$LOGS/test-unit.log" unit

@@ -114,8 +114,8 @@ if want cri-tools; then
 fi
 if want cni-plugins || want tools; then
     module=github.com/containernetworking/plugins
-    fetch cni-plugins "$CNI_PLUGINS_BIN/portmap" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
-    for name in main/bridge main/ptp main/loopback ipam/host-local ipam/static ipam/dhcp meta/portmap; do
+    fetch cni-plugins "$CNI_PLUGINS_BIN/bandwidth" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
+    for name in main/bridge main/ptp main/loopback ipam/host-local ipam/static ipam/dhcp meta/portmap meta/bandwidth; do
         program "$CNI_PLUGINS_BIN/${name##*/}" "cni-plugins-$CNI_PLUGINS_VERSION" "$module/plugins/$name"
     done
 fi

@@ -22,6 +22,7 @@ stage_agent() {
     place "$REPO/apps/agent/dist/antrea-agent.mjs" $lib/antrea-agent.mjs
     place "$REPO/apps/cni/dist/antrea-cni" $lib/cni-bin/antrea
     place "$CNI_PLUGINS_BIN/portmap" $lib/cni-bin/portmap
+    place "$CNI_PLUGINS_BIN/bandwidth" $lib/cni-bin/bandwidth
     place "$REPO/apps/antctl/dist/antctl" usr/local/bin/antctl
     # the names by which kubectl finds a plugin and what completes it
     ln -s antctl "$staged/files/usr/local/bin/kubectl-antrea"

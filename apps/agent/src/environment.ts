@@ -33,7 +33,9 @@ export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): Age
         stateFolder: env["ANTREA_STATE_DIR"] ?? "/var/lib/antrea",
         cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
         cniConfMode: fileMode(env["CONFIG_FILE_MODE"] ?? "644"),
-        conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")) ?? conflistText({ portmap: true }),
+        conflist:
+            readIfThere(join(dirname(configPath), "antrea-cni.conflist")) ??
+            conflistText({ portmap: true, bandwidth: true }),
     };
 }
 

@@ -126,10 +126,16 @@ describe("chart antrea", () => {
 
         it("is of a version that every container runtime knows, and the same that the agent has without a chart", async () => {
             expect(await conflist()).toMatchObject({ cniVersion: "1.0.0", name: "antrea" });
-            expect(await conflist()).toEqual(JSON.parse(conflistText({ portmap: true })));
-            expect(await conflist("--set", "cni.plugins.portmap=false")).toEqual(
-                JSON.parse(conflistText({ portmap: false })),
-            );
+            for (const [portmap, bandwidth] of [
+                [true, true],
+                [true, false],
+                [false, true],
+                [false, false],
+            ] as const) {
+                const values = `cni.plugins.portmap=${portmap},cni.plugins.bandwidth=${bandwidth}`;
+                expect(await conflist("--set", values)).toEqual(JSON.parse(conflistText({ portmap, bandwidth })));
+            }
+            expect(await conflist()).toEqual(JSON.parse(conflistText({ portmap: true, bandwidth: true })));
         });
 
         it("is of 1.1.0, with STATUS and GC, when that is asked for", async () => {

@@ -18,7 +18,7 @@ const bun = "@oven/bun-linux-x64-baseline";
 export interface Pinned {
     readonly node: string;
     readonly goHome: string;
-    /** The folder of the program portmap. */
+    /** The folder of the CNI plugins of others. */
     readonly cniPlugins: string;
 }
 
@@ -82,15 +82,19 @@ export function nodeProgram({ node }: Pinned, program?: string): Part {
     };
 }
 
+/** The CNI plugins of others that the agent's image has. */
+export const chainedPlugins = ["portmap", "bandwidth"] as const;
+
 /** What the image of a daemon has of ours and others, but for Debian's packages. */
 export function shipped(daemon: Daemon, bundled: readonly Part[], versions: Pinned = pinned()): readonly Part[] {
     if (daemon !== "agent") return bundled;
-    const portmap = join(versions.cniPlugins, "portmap");
     return [
         ...bundled,
         ...native.map((name) => packageIn(name, "antrea-agent")),
         ...packagesInBinary("cni"),
         ...packagesInBinary("antctl"),
-        ...goModules({ program: portmap, name: "portmap", goHome: versions.goHome }),
+        ...chainedPlugins.flatMap((name) =>
+            goModules({ program: join(versions.cniPlugins, name), name, goHome: versions.goHome }),
+        ),
     ];
 }

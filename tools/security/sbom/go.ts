@@ -32,6 +32,7 @@ export function goModules(options: {
         version,
     }));
     const [version = ""] = /(?<=: go)\S+/.exec(text) ?? [];
+    const [main = ""] = /(?<=^\tpath\t)\S+/m.exec(text) ?? [];
     const cache = execFileSync(go, ["env", "GOMODCACHE"], { encoding: "utf8" }).trim();
     const hash = createHash("sha256").update(readFileSync(program)).digest("hex");
     return [
@@ -46,11 +47,11 @@ export function goModules(options: {
         },
         ...modules.map(({ path, version }, at): Part => ({
             kind: "go",
-            name: path,
+            name: at === 0 ? main : path,
             version,
             licences: licenceIn(join(cache, `${escaped(path)}@${version}`)),
-            purl: `pkg:golang/${path}@${version}`,
-            // the first is the program's own
+            // the first is the program's own module, which may hold other programs
+            purl: `pkg:golang/${path}@${version}${at === 0 ? `#${main.slice(path.length + 1)}` : ""}`,
             hashes: at === 0 ? { "SHA-256": hash } : {},
             of: [name],
         })),

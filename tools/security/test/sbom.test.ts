@@ -5,8 +5,9 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Ajv } from "ajv";
 import { bundledFiles, daemons, filesIn } from "../programs.ts";
-import { nodeProgram, packagesInBinary, pinned } from "../sbom/contents.ts";
+import { chainedPlugins, nodeProgram, packagesInBinary, pinned } from "../sbom/contents.ts";
 import { debianPackages } from "../sbom/debian.ts";
+import { goModules } from "../sbom/go.ts";
 import { sbom } from "../sbom/document.ts";
 import { packageIn, packagesOf } from "../sbom/npm.ts";
 import { type Part } from "../sbom/part.ts";
@@ -156,6 +157,26 @@ describe("a bill of materials", () => {
                 "node_modules/ws/a.js": { bytesInOutput: 1 },
             };
             expect(filesIn({ outputs: { "a.mjs": { inputs } as never } })).toEqual(["node_modules/ws/a.js"]);
+        });
+
+        it.each(chainedPlugins)("%s, a program of its own, with its modules", (name) => {
+            const { cniPlugins, goHome } = pinned();
+            const parts = goModules({ program: join(cniPlugins, name), name, goHome });
+            const program = parts.find((one) => one.hashes["SHA-256"] !== undefined);
+            expect(program).toMatchObject({
+                name: `github.com/containernetworking/plugins/plugins/meta/${name}`,
+                purl: expect.stringMatching(
+                    new RegExp(`^pkg:golang/github.com/containernetworking/plugins@v[0-9.]+#plugins/meta/${name}$`),
+                ),
+                of: [name],
+            });
+            expect(parts.filter(({ licences }) => licences.length !== 1)).toEqual([]);
+            const both = chainedPlugins.flatMap((one) =>
+                goModules({ program: join(cniPlugins, one), name: one, goHome }),
+            );
+            const bom = parse(sbom(both, options));
+            expect(errorsIn(bom)).toEqual([]);
+            expect(bom.components.filter(({ hashes }) => hashes !== undefined && hashes.length > 0)).toHaveLength(2);
         });
 
         it("antctl and antrea-cni, with the runtime that is compiled into them", () => {

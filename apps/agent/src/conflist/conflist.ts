@@ -62,14 +62,15 @@ async function isAsItShouldBe(path: string, content: string, mode: number): Prom
 }
 
 /**
- * The content of 10-antrea.conflist when the chart gave none: our plugin, then portmap for hostPorts unless it is left
- * out. Version 1.0.0, which every container runtime knows; one that finds 1.1.0 asks for STATUS, and an older one
+ * The content of 10-antrea.conflist when the chart gave none: our plugin, then portmap for hostPorts and bandwidth for
+ * the limits that Pods are annotated with, unless they are left out. Version 1.0.0, which every container runtime knows; one that finds 1.1.0 asks for STATUS, and an older one
  * refuses the result of each ADD.
  */
-export function conflistText(options: { readonly portmap: boolean }): string {
+export function conflistText(options: { readonly portmap: boolean; readonly bandwidth: boolean }): string {
     const plugins = [
         { type: "antrea" },
         ...(options.portmap ? [{ type: "portmap", capabilities: { portMappings: true } }] : []),
+        ...(options.bandwidth ? [{ type: "bandwidth", capabilities: { bandwidth: true } }] : []),
     ];
     return `${JSON.stringify({ cniVersion: "1.0.0", name: "antrea", plugins }, undefined, 2)}\n`;
 }

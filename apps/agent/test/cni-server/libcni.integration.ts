@@ -36,7 +36,7 @@ beforeAll(async () => {
         join(folder, "antrea"),
     );
     const plugins = join(cache(), `programs/cni-plugins-${version("CNI_PLUGINS_VERSION")}`);
-    for (const name of ["portmap"]) {
+    for (const name of ["portmap", "bandwidth"]) {
         const program = mustExist(join(plugins, name), "tools/cluster/build-programs.sh cni-plugins");
         symlinkSync(program, join(folder, name));
     }
@@ -73,7 +73,7 @@ function version(name: string): string {
 async function call(
     command: "ADD" | "CHECK" | "DEL",
     pod: TestPod,
-    conflist = conflistText({ portmap: true }),
+    conflist = conflistText({ portmap: true, bandwidth: true }),
     capabilities: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
     const path = join(folder, "10-antrea.conflist");
@@ -106,6 +106,72 @@ describe("libcni 1.1.2", () => {
         expect(agent.used).toEqual([0, 0]);
         expect((await node.state()).ports).toEqual(before.ports);
         await expect(call("CHECK", pod)).rejects.toMatchObject({ stderr: expect.stringContaining("eth0") });
+    });
+
+    describe("bandwidth of a Pod", () => {
+        // What containerd makes of kubernetes.io/ingress-bandwidth and egress-bandwidth: bits a second, and bits.
+        const limits = { ingressRate: 8_000_000, ingressBurst: 800_000, egressRate: 4_000_000, egressBurst: 800_000 };
+        const tc = async (...words: readonly string[]): Promise<string> => (await run("tc", words)).stdout;
+        const linksOf = async (kind: string): Promise<readonly string[]> =>
+            [...(await run("ip", ["-o", "link", "show", "type", kind])).stdout.matchAll(/^\d+: ([^:@]+)/gm)].map(
+                ([, name = ""]) => name,
+            );
+
+        it("is limited as asked for, and DEL leaves nothing", async () => {
+            using pod = new TestPod();
+            const before = await node.state();
+            const answer = await resultOf("ADD", pod, undefined, { bandwidth: limits });
+            const [ifb = "none"] = await linksOf("ifb");
+            expect(answer.interfaces.map(({ name }) => name)).toEqual([pod.hostIfName, "eth0", ifb]);
+            expect(await tc("qdisc", "show", "dev", pod.hostIfName)).toMatch(/tbf .*rate 8Mbit.*ingress/s);
+            expect(await tc("qdisc", "show", "dev", ifb)).toMatch(/tbf .*rate 4Mbit/);
+            expect(await pod.ping(answer.ips[0]?.gateway ?? "")).toBe(1);
+            expect(await call("CHECK", pod, undefined, { bandwidth: limits })).toBe("");
+            // kubelet repeats an ADD that it did not see end; the runtime deletes before
+            await call("DEL", pod, undefined, { bandwidth: limits });
+            expect(await linksOf("ifb")).toEqual([]);
+            expect((await node.state()).ports).toEqual(before.ports);
+        });
+
+        it.each([
+            ["holds back what is too much to the Pod", { ingressRate: 80_000, ingressBurst: 80_000 }, 5, 60],
+            ["holds back what is too much from the Pod", { egressRate: 80_000, egressBurst: 80_000 }, 5, 60],
+            ["holds back nothing below it", { ingressRate: 80_000_000, ingressBurst: 800_000 }, 80, 101],
+        ])("%s", async (_, bandwidth, above, below) => {
+            using pod = new TestPod();
+            const answer = await resultOf("ADD", pod, undefined, { bandwidth });
+            // 100 packets of 8 kbit in a second, each way
+            const options = { count: 100, intervalS: 0.01, limitS: 3, size: 1000 };
+            const answered = await pod.ping(answer.ips[0]?.gateway ?? "", options);
+            expect(answered).toBeGreaterThan(above);
+            expect(answered).toBeLessThan(below);
+            await call("DEL", pod, undefined, { bandwidth });
+        });
+
+        it("stays when other Pods come, but not when OVS is restarted", async () => {
+            using pod = new TestPod();
+            using other = new TestPod("web-1");
+            await call("ADD", pod, undefined, { bandwidth: limits });
+            const limited = await tc("qdisc", "show", "dev", pod.hostIfName);
+            await call("ADD", other);
+            await call("DEL", other);
+            expect(await tc("qdisc", "show", "dev", pod.hostIfName)).toBe(limited);
+            // docs/operations.md names it among the limits
+            await node.ovs.restartVswitchd();
+            await agent.resync();
+            expect(await tc("qdisc", "show", "dev", pod.hostIfName)).not.toMatch(/tbf|ingress/);
+            await call("DEL", pod, undefined, { bandwidth: limits });
+            expect(await linksOf("ifb")).toEqual([]);
+        });
+
+        it("is not touched without the annotations", async () => {
+            using pod = new TestPod();
+            await call("ADD", pod);
+            expect(await linksOf("ifb")).toEqual([]);
+            expect(await tc("qdisc", "show", "dev", pod.hostIfName)).not.toMatch(/tbf|ingress/);
+            await call("CHECK", pod);
+            await call("DEL", pod);
+        });
     });
 
     it.each(["0.3.0", "0.3.1", "0.4.0", "1.0.0"])("is served with a configuration of %s", async (cniVersion) => {

@@ -94,18 +94,23 @@ it("removing what is gone succeeds", async () => {
 
 describe("the content", () => {
     it.each([
-        [true, ["antrea", "portmap"]],
-        [false, ["antrea"]],
-    ])("with portmap %s has the plugins %j, each a configuration that we can read ourselves", (portmap, types) => {
-        const parsed = JSON.parse(conflistText({ portmap })) as {
-            readonly cniVersion: string;
-            readonly name: string;
-            readonly plugins: readonly Record<string, unknown>[];
-        };
-        expect(parsed).toMatchObject({ cniVersion: "1.0.0", name: "antrea" });
-        expect(parsed.plugins.map((plugin) => plugin["type"])).toEqual(types);
-        for (const plugin of parsed.plugins) {
-            parseNetworkConfig(JSON.stringify({ cniVersion: parsed.cniVersion, name: parsed.name, ...plugin }));
-        }
-    });
+        [true, true, ["antrea", "portmap", "bandwidth"]],
+        [true, false, ["antrea", "portmap"]],
+        [false, true, ["antrea", "bandwidth"]],
+        [false, false, ["antrea"]],
+    ])(
+        "with portmap %s and bandwidth %s has the plugins %j, each a configuration that we can read ourselves",
+        (portmap, bandwidth, types) => {
+            const parsed = JSON.parse(conflistText({ portmap, bandwidth })) as {
+                readonly cniVersion: string;
+                readonly name: string;
+                readonly plugins: readonly Record<string, unknown>[];
+            };
+            expect(parsed).toMatchObject({ cniVersion: "1.0.0", name: "antrea" });
+            expect(parsed.plugins.map((plugin) => plugin["type"])).toEqual(types);
+            for (const plugin of parsed.plugins) {
+                parseNetworkConfig(JSON.stringify({ cniVersion: parsed.cniVersion, name: parsed.name, ...plugin }));
+            }
+        },
+    );
 });

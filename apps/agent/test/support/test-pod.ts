@@ -23,6 +23,8 @@ export interface PingOptions {
     readonly limitS?: number;
     /** The source address. */
     readonly from?: string;
+    /** Bytes of data in each. */
+    readonly size?: number;
 }
 
 /** A sandbox as a container runtime makes it: a namespace and a name. */
@@ -71,9 +73,22 @@ export class TestPod implements Disposable {
 
     /** Sends pings and gives how many were answered; it ends when all are or the limit is over. */
     async ping(ip: string, options: PingOptions = {}): Promise<number> {
-        const { count = 1, intervalS = 0.2, limitS = 5, from } = options;
+        const { count = 1, intervalS = 0.2, limitS = 5, from, size = 56 } = options;
         const source = from === undefined ? [] : ["-I", from];
-        const args = ["-n", "-q", "-c", String(count), "-i", String(intervalS), "-w", String(limitS), ...source, ip];
+        const args = [
+            "-n",
+            "-q",
+            "-c",
+            String(count),
+            "-i",
+            String(intervalS),
+            "-w",
+            String(limitS),
+            "-s",
+            String(size),
+            ...source,
+            ip,
+        ];
         const { stdout } = await run("ip", ["netns", "exec", this.netns.name, "ping", ...args]).catch(
             (error: unknown) => ({ stdout: String((error as { readonly stdout?: string }).stdout) }),
         );
