@@ -38,13 +38,17 @@ function leakOf(o: {
     if (record !== undefined) return undefined;
     const used = o.twins.find((twin) => twin !== claim && hasRecord(snapshot, twin));
     if (used !== undefined) {
-        return { rule: "second-claim", text: `held for ${name}, which uses ${used.address}; its agent frees this one` };
+        const text = `held for ${name}, which uses ${used.address}; its agent frees this one${whenOn(snapshot)}`;
+        return { rule: "second-claim", text };
     }
     return unusedBy(living, snapshot, claim, pod, name);
 }
 
 /** What becomes of the claim of a Pod that is gone. */
 function remedy(snapshot: Snapshot, pod: AllocationPod, record: RecordOnNode | undefined): string {
+    if (snapshot.gate === "off") {
+        return "the feature gate AntreaIPAM is off: it is freed when the gate is on again, and by nobody before";
+    }
     if (!snapshot.hasNode(pod.nodeName)) {
         return `Node ${pod.nodeName} is gone too: antrea-controller frees it 5 minutes after the Node`;
     }
@@ -61,6 +65,11 @@ function remedy(snapshot: Snapshot, pod: AllocationPod, record: RecordOnNode | u
     return `the agent of Node ${pod.nodeName} frees it within a minute or two, else read that agent's log`;
 }
 
+/** Nobody frees anything while IPPools are switched off. */
+function whenOn({ gate }: Snapshot): string {
+    return gate === "off" ? " when the feature gate AntreaIPAM is on again" : "";
+}
+
 /** A Pod that runs has its address in OVS; one that is starting may not have it yet. */
 function unusedBy(
     living: PodInfo,
@@ -72,7 +81,7 @@ function unusedBy(
     if (living.phase !== "Running" || living.ips.length === 0) return undefined;
     const reported = pod.interface !== "eth0" || living.ips.includes(claim.address);
     if (!reported) {
-        const text = `held for ${name}, which runs with ${living.ips.join(", ")}; the agent of Node ${pod.nodeName} frees it`;
+        const text = `held for ${name}, which runs with ${living.ips.join(", ")}; the agent of Node ${pod.nodeName} frees it${whenOn(snapshot)}`;
         return { rule: "other-address", text };
     }
     if (snapshot.unread.has(pod.nodeName)) return undefined;

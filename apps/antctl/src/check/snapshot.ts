@@ -1,9 +1,12 @@
 import { type AllocationPod } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
 import {
+    agentSelector,
     hasOwnAddress,
+    readGate,
     type Claim,
     type Cluster,
+    type Gate,
     type NamespaceInfo,
     type PodInfo,
     type WorkloadInfo,
@@ -26,6 +29,8 @@ export class Snapshot {
     readonly records: readonly RecordOnNode[];
     /** Nodes whose OVS could not be read although something of IPAM is there, and why. */
     readonly unread: ReadonlyMap<string, string>;
+    /** Whether IPPools are switched on. While they are off nobody frees anything. */
+    readonly gate: Gate["state"];
     readonly #podsByUid: ReadonlyMap<string, PodInfo>;
     readonly #claimsByAddress: ReadonlyMap<string, Claim>;
     readonly #recordsByAddress: ReadonlyMap<string, readonly RecordOnNode[]>;
@@ -37,7 +42,9 @@ export class Snapshot {
         readonly statefulSets: readonly WorkloadInfo[];
         readonly namespaces: readonly NamespaceInfo[];
         readonly looks: readonly NodeLook[];
+        readonly gate: Gate["state"];
     }) {
+        this.gate = seen.gate;
         this.claims = seen.claims;
         this.pods = seen.pods;
         this.pools = seen.pools;
@@ -86,18 +93,23 @@ export class Snapshot {
  * them; what changes all the same between the first and the last is sorted out by looking again.
  */
 export async function takeSnapshot(
-    cluster: Pick<Cluster, "claims" | "pods" | "statefulSets" | "namespaces" | "pools" | "nodes" | "serviceCidrs">,
+    cluster: Pick<
+        Cluster,
+        "claims" | "pods" | "statefulSets" | "namespaces" | "pools" | "nodes" | "serviceCidrs" | "find"
+    >,
     records: Pick<RecordReader, "read">,
 ): Promise<Snapshot> {
     const claims = await cluster.claims();
     const looks = await records.read();
-    const [pods, pools, statefulSets, namespaces] = await Promise.all([
+    const [agent] = await cluster.pods({ labelSelector: agentSelector });
+    const [gate, pods, pools, statefulSets, namespaces] = await Promise.all([
+        readGate(cluster, agent?.namespace ?? "kube-system"),
         cluster.pods(),
         PoolSet.read(cluster),
         cluster.statefulSets(),
         cluster.namespaces(),
     ]);
-    return new Snapshot({ claims, looks, pods, pools, statefulSets, namespaces });
+    return new Snapshot({ claims, looks, pods, pools, statefulSets, namespaces, gate: gate.state });
 }
 
 function unreadNodes(

@@ -1,11 +1,19 @@
 import { namespaces, pods, type Pod } from "@antrea/kube";
 import { Command, Option } from "commander";
-import { eventsOf, ipamAnnotations, readPod, type Claim, type Cluster, type PodInfo } from "../cluster/index.ts";
+import {
+    agentSelector,
+    eventsOf,
+    ipamAnnotations,
+    readGate,
+    readPod,
+    type Claim,
+    type Cluster,
+    type PodInfo,
+} from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
 import { PoolSet } from "../pools/index.ts";
 import { type CommandContext, type Completion } from "../program/index.ts";
 import { wishOf, type Facts, type Wish } from "./facts.ts";
-import { readGate } from "./gate.ts";
 import { renderExplain } from "./render.ts";
 import { explain } from "./report.ts";
 
@@ -45,8 +53,6 @@ function readRef(text: string, namespace: string): PodRef {
     }
     return second === undefined ? { namespace, name: first } : { namespace: first, name: second };
 }
-
-const agentSelector = "app=antrea,component=antrea-agent";
 
 async function gather(cluster: Cluster, ref: PodRef): Promise<Facts> {
     const [object, namespace, pools] = await Promise.all([

@@ -1,9 +1,8 @@
 import { type IpAddress } from "@antrea/ip";
 import { readPodIps, statefulSetOf, poolsOf, type NamedPools, type StatefulSetPlace } from "@antrea/ipam";
 import { podIpsAnnotation } from "@antrea/crd";
-import { type Claim, type EventInfo, type NodeInfo, type PodInfo } from "../cluster/index.ts";
+import { type Claim, type EventInfo, type Gate, type NodeInfo, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
-import { type Gate } from "./gate.ts";
 
 /** What is known of the Pod and of what its addresses depend on. */
 export interface Facts {

@@ -1,5 +1,5 @@
 import { AntreaError, messageOf } from "@antrea/errors";
-import { type PodInfo, type Cluster } from "../cluster/index.ts";
+import { agentSelector, type PodInfo, type Cluster } from "../cluster/index.ts";
 import { type PodExec } from "../pod-exec/index.ts";
 import { listPorts, OvsOutputError, readPorts, type PortRecord } from "./ports.ts";
 
@@ -13,7 +13,6 @@ export interface RecordReaderComponents {
     readonly exec: Pick<PodExec, "run">;
 }
 
-const agentSelector = "app=antrea,component=antrea-agent";
 const ovsContainer = "antrea-ovs";
 /** Nodes that are asked at the same time. */
 const parallel = 8;

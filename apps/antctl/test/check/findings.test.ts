@@ -30,6 +30,8 @@ interface Seen {
     /** Of node1 and node2; a text is why the Node could not be read. */
     readonly node1?: readonly PortRecord[] | string;
     readonly node2?: readonly PortRecord[] | string;
+    /** Default on. */
+    readonly gate?: "on" | "off" | "unknown";
 }
 
 function snapshot(seen: Seen): Snapshot {
@@ -41,6 +43,7 @@ function snapshot(seen: Seen): Snapshot {
         pools: seen.pools ?? poolSet(),
         statefulSets: seen.statefulSets ?? [],
         namespaces: seen.namespaces ?? [],
+        gate: seen.gate ?? "on",
         looks: [look("node1", seen.node1), look("node2", seen.node2)],
     });
 }
@@ -163,6 +166,18 @@ describe("findingsOf", () => {
             { claims: [claim("10.2.0.12", { pod: "web-0" })] },
             "leak 10.2.0.12",
             /held for Pod shop\/web-0, which is gone; the agent of Node node1 frees it/,
+        ],
+        [
+            "a Pod that is gone, while IPPools are switched off",
+            { claims: [claim("10.2.0.12", { pod: "web-0" })], gate: "off" },
+            "leak 10.2.0.12",
+            /which is gone; the feature gate AntreaIPAM is off: it is freed when the gate is on again/,
+        ],
+        [
+            "a Pod that is gone, when the configuration may not be read",
+            { claims: [claim("10.2.0.12", { pod: "web-0" })], gate: "unknown" },
+            "leak 10.2.0.12",
+            /which is gone; the agent of Node node1 frees it within/,
         ],
         [
             "a Pod of the same name with another UID",

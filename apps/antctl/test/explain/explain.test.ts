@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Claim, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
 import { type Facts } from "../../src/explain/facts.ts";
-import { gateIn } from "../../src/explain/gate.ts";
+import { gateIn } from "../../src/cluster/index.ts";
 import { renderExplain } from "../../src/explain/render.ts";
 import { explain } from "../../src/explain/report.ts";
 import {

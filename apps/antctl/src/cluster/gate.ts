@@ -1,10 +1,13 @@
 import { configMaps, isKubeError } from "@antrea/kube";
 import { documentValue, readFeatureGates } from "@antrea/settings";
 import { parseDocument } from "yaml";
-import { type Cluster } from "../cluster/index.ts";
+import { type Cluster } from "./cluster.ts";
 
 /** Whether agents heed the annotations, as the configuration of the cluster says. */
 export type Gate = { readonly state: "on" | "off" } | { readonly state: "unknown"; readonly reason: string };
+
+/** The Pods of the agents. */
+export const agentSelector = "app=antrea,component=antrea-agent";
 
 const configMap = "antrea-config";
 const agentConfig = "antrea-agent.conf";
