@@ -25,7 +25,7 @@ import { ClaimCleaner } from "./claim-cleaner/index.ts";
 import { identityFrom } from "./identity.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { leadership, type Leader } from "./leadership.ts";
-import { NodeIpam } from "./node-ipam/index.ts";
+import { NodeIpam, PoolAddresses } from "./node-ipam/index.ts";
 import { slimNode } from "./nodes.ts";
 import { PoolBook } from "./pools/index.ts";
 import { Reservations, SetBook } from "./reservations/index.ts";
@@ -95,9 +95,13 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
         lifecycle.append({ name: "nodes", start: (signal) => nodes.start(signal), stop: () => nodes.close() });
         health.addCheck("nodes", "ready", () => (nodes.hasSynced ? undefined : "Nodes are not listed yet"));
     }
+    const pools = poolsOn
+        ? composePools({ api, nodes, recorder, metrics, health, lifecycle, logger }, config)
+        : undefined;
     if (nodeIpamOn) {
+        const poolAddresses = pools && new PoolAddresses(pools.books);
         const nodeIpam = new NodeIpam(
-            { api, nodes, recorder, metrics, logger: logger.child("node-ipam") },
+            { api, nodes, recorder, metrics, poolAddresses, logger: logger.child("node-ipam") },
             {
                 settings: nodeIpamSettings(config),
                 namespace: identity.namespace,
@@ -106,7 +110,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
         );
         leaders.push((signal) => nodeIpam.lead(signal));
     }
-    if (poolsOn) leaders.push(...composePools({ api, nodes, recorder, metrics, health, lifecycle, logger }, config));
+    leaders.push(...(pools?.leaders ?? []));
     lifecycle.append(leadership({ election, metrics }, leaders));
     return lifecycle;
 }
@@ -122,7 +126,10 @@ interface PoolComponents {
 }
 
 /** The parts behind the gate AntreaIPAM. */
-function composePools({ logger, health, lifecycle, ...common }: PoolComponents, config: ControllerConfig): Leader[] {
+function composePools(
+    { logger, health, lifecycle, ...common }: PoolComponents,
+    config: ControllerConfig,
+): { readonly leaders: readonly Leader[]; readonly books: { readonly claims: ClaimBook; readonly pools: PoolBook } } {
     const { api, nodes, metrics } = common;
     const books = {
         claims: new ClaimBook({ api, logger: logger.child("claims") }),
@@ -139,12 +146,13 @@ function composePools({ logger, health, lifecycle, ...common }: PoolComponents, 
     const { cleanInterval: intervalMs } = config.ipam;
     const ipPools = new IpPools({ ...shared, logger: logger.child("ip-pools") }, { intervalMs });
     // Of each term its own: what was learned in an earlier one may be wrong by now.
-    return [
+    const leaders: readonly Leader[] = [
         (signal) => ipPools.tell(signal),
         (signal) => ipPools.hold(signal),
         (signal) => new Reservations({ ...shared, logger: logger.child("reservations") }, { intervalMs }).run(signal),
         (signal) => new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs }).run(signal),
     ];
+    return { leaders, books };
 }
 
 function readConfig(path: string | undefined): string {

@@ -9,7 +9,7 @@ import { leadership } from "../../../apps/controller/src/leadership.ts";
 import { slimNode } from "../../../apps/controller/src/nodes.ts";
 import { PoolBook } from "../../../apps/controller/src/pools/index.ts";
 import { Reservations, SetBook } from "../../../apps/controller/src/reservations/index.ts";
-import { NodeIpam, type NodeIpamSettings } from "../../../apps/controller/src/node-ipam/index.ts";
+import { NodeIpam, PoolAddresses, type NodeIpamSettings } from "../../../apps/controller/src/node-ipam/index.ts";
 import { type Line } from "../api/line.ts";
 import { noMetrics } from "./quiet.ts";
 
@@ -71,7 +71,7 @@ export class Controller {
         const cleaner = (): ClaimCleaner =>
             new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs });
         const nodeIpam = new NodeIpam(
-            { api, nodes, recorder, metrics: noMetrics, clock, logger: logger.child("node-ipam") },
+            { ...common, poolAddresses: new PoolAddresses({ pools, claims }), logger: logger.child("node-ipam") },
             { settings: { ...nodeSubnets, coolingMs }, namespace: "kube-system", identity },
         );
         const part = leadership({ election: this.#election, metrics: noMetrics }, [

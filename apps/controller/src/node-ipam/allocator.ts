@@ -16,6 +16,7 @@ import { CidrBook } from "./cidr-book.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";
 import { type NodeIpamMetrics, type NodeIpamState } from "./metrics.ts";
+import { type PoolAddresses } from "./pool-addresses.ts";
 import { Reports } from "./reports.ts";
 import { type Ledger, type NodeIpamSettings } from "./types.ts";
 
@@ -25,6 +26,8 @@ export interface AllocatorComponents {
     readonly nodes: Pick<Informer<Node>, "get" | "list" | "onChange" | "synced">;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: NodeIpamMetrics;
+    /** Of IPPools; absent while they are off. */
+    readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -62,7 +65,7 @@ export class Allocator {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#book = new CidrBook(options.settings);
-        this.#reports = new Reports(components);
+        this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
             { logger: components.logger, clock: this.#clock },
             { name: "node-ipam", concurrency: options.concurrency ?? 64 },
@@ -77,7 +80,8 @@ export class Allocator {
     /** Works until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
     async run(leading: AbortSignal): Promise<void> {
         const signal = AbortSignal.any([leading, this.#lost.signal]);
-        await this.#components.nodes.synced(signal);
+        const { poolAddresses } = this.#components;
+        await Promise.all([this.#components.nodes.synced(signal), poolAddresses?.synced(signal)]);
         const { namespace, ledgerName: name, holder } = this.#options;
         const ledger = new LedgerStore(this.#components, {
             namespace,
@@ -92,6 +96,7 @@ export class Allocator {
         });
         this.#begin(await ledger.takeOver());
         this.#ledger = ledger;
+        using _pools = poolAddresses?.follow(this.#book, this.#reports);
         using _changes = this.#components.nodes.onChange((type, key, node) => this.#changed(type, key, node));
         this.#queue.start(signal);
         try {

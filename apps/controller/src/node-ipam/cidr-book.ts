@@ -1,4 +1,4 @@
-import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
+import { formatPrefix, parsePrefix, prefixRange, rangesOverlap, type IpRange, type Prefix } from "@antrea/ip";
 import { Owners } from "./owners.ts";
 import { SubnetPool } from "./subnet-pool.ts";
 import {
@@ -44,12 +44,26 @@ export class CidrBook {
     // In the order of going; the key is Node and subnets, since a Node may be gone twice with different ones.
     readonly #gone = new Map<string, Gone>();
     readonly #goneByNode = new Map<string, string>();
+    /** What IPPools have, by who has it: never given to a Node. */
+    readonly #reserved = new Map<string, readonly IpRange[]>();
     #dirty = false;
 
     constructor(settings: NodeIpamSettings) {
         this.#pools = settings.clusters.map(({ prefix, nodeMaskSize }) => new SubnetPool(prefix, nodeMaskSize));
         this.#coolingMs = settings.coolingMs ?? defaultCoolingMs;
         for (const service of settings.serviceCidrs) this.#holdIn(service);
+    }
+
+    /** From now on no subnet that touches these ranges is given; what Nodes have they keep. None: takes it back. */
+    reserve(owner: string, ranges: readonly IpRange[]): void {
+        for (const range of this.#reserved.get(owner) ?? []) for (const pool of this.#pools) pool.releaseRange(range);
+        // There may be 100,000 claims, and none of them here.
+        const here = ranges.filter((range) =>
+            this.#pools.some((pool) => rangesOverlap(range, prefixRange(pool.prefix))),
+        );
+        for (const range of here) for (const pool of this.#pools) pool.holdRange(range);
+        if (here.length === 0) this.#reserved.delete(owner);
+        else this.#reserved.set(owner, here);
     }
 
     /** Something changed since the last snapshot. */

@@ -2,6 +2,7 @@ import { type ApiClient, type EventRecorder, type Informer, type Node } from "@a
 import { type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
 import { Allocator } from "./allocator.ts";
 import { nodeIpamMetrics, type NodeIpamMetrics } from "./metrics.ts";
+import { type PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
 export interface NodeIpamComponents {
@@ -10,6 +11,8 @@ export interface NodeIpamComponents {
     readonly nodes: Informer<Node>;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: MetricsFactory;
+    /** Of IPPools; absent while they are off. */
+    readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: Logger;
     readonly clock?: Clock;
 }

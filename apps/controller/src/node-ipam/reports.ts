@@ -1,5 +1,7 @@
-import { formatPrefix, type Prefix } from "@antrea/ip";
-import { nodes, referenceTo, type EventRecorder, type Node } from "@antrea/kube";
+import { ipPools, type IpPool } from "@antrea/crd";
+import { formatPrefix, formatRangeSet, prefixRange, RangeSet, type IpRange, type Prefix } from "@antrea/ip";
+import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
+import { podCidrsOf } from "../pools/index.ts";
 import { type PodCidrProblems } from "./types.ts";
 
 const action = "AllocatePodCIDR";
@@ -7,10 +9,44 @@ const action = "AllocatePodCIDR";
 /** Tells operators, by events on the Node, what NodeIPAM cannot put right by itself. Says each thing once per change. */
 export class Reports {
     readonly #recorder: Pick<EventRecorder, "record">;
+    readonly #nodes: Pick<Informer<Node>, "list">;
+    readonly #clusters: RangeSet;
     readonly #said = new Map<string, string>();
 
-    constructor(components: { readonly recorder: Pick<EventRecorder, "record"> }) {
+    constructor(
+        components: {
+            readonly recorder: Pick<EventRecorder, "record">;
+            readonly nodes: Pick<Informer<Node>, "list">;
+        },
+        options: { readonly clusters: readonly Prefix[] },
+    ) {
         this.#recorder = components.recorder;
+        this.#nodes = components.nodes;
+        this.#clusters = RangeSet.of(options.clusters.map(prefixRange));
+    }
+
+    /** On the pool, where ranges of it lie among the subnets for Nodes. */
+    poolInside(pool: IpPool, ranges: readonly IpRange[]): void {
+        const { name, uid } = pool.metadata ?? {};
+        const inside = RangeSet.of(ranges).intersect(this.#clusters);
+        const key = `pool ${name}`;
+        const signature = `${uid} ${formatRangeSet(inside)}`;
+        if (inside.isEmpty || this.#said.get(key) === signature) return;
+        this.#said.set(key, signature);
+        const owners = this.#nodes.list().flatMap((node) =>
+            podCidrsOf(node)
+                .filter((cidr) => !inside.intersect(RangeSet.of([prefixRange(cidr)])).isEmpty)
+                .map((cidr) => `Node ${node.metadata?.name} has ${formatPrefix(cidr)}`),
+        );
+        const shown = owners.slice(0, 3).join(", ") + (owners.length > 3 ? ` and ${owners.length - 3} more` : "");
+        const already = owners.length === 0 ? "" : ` ${shown} already: the pool does not hand out addresses of it.`;
+        this.#recorder.record({
+            regarding: referenceTo(ipPools, pool),
+            type: "Warning",
+            reason: "InClusterCIDR",
+            action,
+            note: `${formatRangeSet(inside)} of IPPool ${name} is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it.${already} Use addresses outside nodeIPAM.clusterCIDRs.`,
+        });
     }
 
     exhausted(node: Node, clusters: readonly Prefix[]): void {
@@ -18,7 +54,7 @@ export class Reports {
         this.#warn(
             node,
             "CIDRNotAvailable",
-            `No Pod CIDR can be assigned: no subnet of ${list} is free. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+            `No Pod CIDR can be assigned: no subnet of ${list} is free; subnets that have addresses of IPPools are not given. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
         );
     }
 

@@ -1,4 +1,12 @@
-import { familyBits, formatPrefix, prefixesOverlap, type Prefix } from "@antrea/ip";
+import {
+    familyBits,
+    formatPrefix,
+    prefixesOverlap,
+    prefixRange,
+    rangesOverlap,
+    type IpRange,
+    type Prefix,
+} from "@antrea/ip";
 import { NodeIpamError } from "./errors.ts";
 
 const maxSubnets = 1 << 22;
@@ -13,7 +21,7 @@ export class SubnetPool {
     readonly length: number;
     /** Number of subnets. */
     readonly size: number;
-    readonly #holders: Uint16Array;
+    readonly #holders: Uint32Array;
     readonly #shift: bigint;
     #free: number;
     #next = 0;
@@ -39,7 +47,7 @@ export class SubnetPool {
         this.length = length;
         this.size = size;
         this.#shift = BigInt(familyBits(prefix.family) - length);
-        this.#holders = new Uint16Array(size);
+        this.#holders = new Uint32Array(size);
         this.#free = size;
     }
 
@@ -65,7 +73,7 @@ export class SubnetPool {
 
     /** How many hold the subnet (0 is free); for a wider prefix the most of any subnet in it. */
     holders(prefix: Prefix): number {
-        const [from, to] = this.#range(prefix);
+        const [from, to] = this.#touched(prefixRange(prefix));
         let most = 0;
         for (let index = from; index < to; index += 1) most = Math.max(most, this.#holders[index] ?? 0);
         return most;
@@ -73,7 +81,12 @@ export class SubnetPool {
 
     /** Adds a holder to every subnet that the prefix touches; none if it lies outside. */
     hold(prefix: Prefix): void {
-        const [from, to] = this.#range(prefix);
+        this.holdRange(prefixRange(prefix));
+    }
+
+    /** Adds a holder to every subnet that the range touches; none if it lies outside. */
+    holdRange(range: IpRange): void {
+        const [from, to] = this.#touched(range);
         for (let index = from; index < to; index += 1) {
             const before = this.#holders[index] ?? 0;
             if (before === 0) this.#free -= 1;
@@ -83,7 +96,12 @@ export class SubnetPool {
 
     /** Takes back one `hold` of the same prefix. */
     release(prefix: Prefix): void {
-        const [from, to] = this.#range(prefix);
+        this.releaseRange(prefixRange(prefix));
+    }
+
+    /** Takes back one `holdRange` of the same range. */
+    releaseRange(range: IpRange): void {
+        const [from, to] = this.#touched(range);
         for (let index = from; index < to; index += 1) {
             const before = this.#holders[index] ?? 0;
             if (before === 0) continue;
@@ -101,11 +119,12 @@ export class SubnetPool {
         return this.#subnet(index);
     }
 
-    #range(prefix: Prefix): readonly [from: number, to: number] {
-        if (!prefixesOverlap(prefix, this.prefix)) return [0, 0];
-        if (prefix.length <= this.prefix.length) return [0, this.size];
-        const from = this.#indexOf(prefix.base);
-        return [from, from + 2 ** Math.max(0, this.length - prefix.length)];
+    #touched(range: IpRange): readonly [from: number, to: number] {
+        const whole = prefixRange(this.prefix);
+        if (!rangesOverlap(range, whole)) return [0, 0];
+        const first = range.first > whole.first ? range.first : whole.first;
+        const last = range.last < whole.last ? range.last : whole.last;
+        return [this.#indexOf(first), this.#indexOf(last) + 1];
     }
 
     #indexOf(address: bigint): number {

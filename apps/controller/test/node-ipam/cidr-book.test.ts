@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatPrefix, parsePrefix } from "@antrea/ip";
+import { formatPrefix, parseIp, parsePrefix, prefixRange, rangeOf, type IpRange } from "@antrea/ip";
 import { CidrBook } from "../../src/node-ipam/cidr-book.ts";
 import { type NodeIpamSettings } from "../../src/node-ipam/types.ts";
 
@@ -47,6 +47,42 @@ describe("CidrBook", () => {
         expect(assign(book, "a")).toBe("10.0.2.0/24 fd00::/64");
         expect(assign(book, "b")).toBe("10.0.3.0/24 fd00:0:0:2::/64");
         expect(assign(book, "c")).toBe("exhausted 10.0.0.0/22");
+    });
+
+    it("gives no subnet that an IPPool or one of its claims touches, and gives it when they are gone", () => {
+        const book = new CidrBook(dual);
+        const address = (text: string): IpRange => rangeOf(parseIp(text));
+        book.reserve("pool a", [rangeOf(parseIp("10.0.0.250"), parseIp("10.0.1.3")), address("fd00:0:0:2::9")]);
+        book.reserve("claim 10.0.2.7", [address("10.0.2.7")]);
+        book.reserve("claim 192.168.0.1", [address("192.168.0.1")]);
+        expect(book.usage).toMatchObject([{ free: 1 }, { free: 3 }]);
+        expect(assign(book, "a")).toBe("10.0.3.0/24 fd00::/64");
+        expect(assign(book, "b")).toBe("exhausted 10.0.0.0/22");
+        book.reserve("claim 10.0.2.7", []);
+        expect(assign(book, "b")).toBe("10.0.2.0/24 fd00:0:0:1::/64");
+        book.reserve("pool a", [address("10.0.1.3")]);
+        expect(assign(book, "c")).toBe("10.0.0.0/24 fd00:0:0:2::/64");
+        book.reserve("pool a", []);
+        expect(assign(book, "d")).toBe("10.0.1.0/24 fd00:0:0:3::/64");
+        expect(book.room(t0)).toBe(0);
+    });
+
+    it("takes back a promise, and what a Node had before, where a pool was made since", () => {
+        const book = new CidrBook(four);
+        expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.0.0/24")] });
+        book.reserve("pool p", [prefixRange(parsePrefix("10.0.0.128/25"))]);
+        expect(assign(book, "a")).toBe("10.0.1.0/24");
+        book.gone("a", t0);
+        book.reserve("pool q", [prefixRange(parsePrefix("10.0.1.0/30"))]);
+        expect(assign(book, "a")).toBe("10.0.2.0/24");
+    });
+
+    it("leaves a Node the subnet that it has, whatever pool is made of it", () => {
+        const book = new CidrBook(four);
+        expect(assign(book, "a")).toBe("10.0.0.0/24");
+        book.reserve("pool p", [prefixRange(parsePrefix("10.0.0.0/24"))]);
+        expect(book.problems("a")).toEqual({ duplicates: [], foreign: [], missing: [] });
+        expect([...book.nodes()]).toEqual(["a"]);
     });
 
     it("takes nothing of one family when the other has none", () => {
