@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { type Prefix } from "@antrea/ip";
 import { createKubeClients, TokenReviewAuthorizer, type ApiClient } from "@antrea/kube";
 import {
     HealthServer,
@@ -20,8 +21,13 @@ import { routesOf } from "./routes.ts";
 import { version } from "./version.ts";
 import { WorkloadReviewer } from "./workloads/index.ts";
 
-/** Settings are few, and all of them are flags; of antrea-controller.conf it reads the feature gates. */
-export const flags: OwnFlags = { config: "FILE", port: "N", kubeconfig: "FILE", "kube-apiserver": "ADDRESS" };
+/** Settings are few, and all of them are flags; of antrea-controller.conf it reads the feature gates and clusterCIDRs. */
+export const flags: OwnFlags = {
+    config: "FILE",
+    port: "N",
+    kubeconfig: "FILE",
+    "kube-apiserver": "ADDRESS",
+};
 
 const defaultPort = 9443;
 // One API server asks about several hundred requests at once at most; each takes a connection then.
@@ -44,11 +50,17 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
         userAgent: `antrea-webhook/${version}`,
     });
     const namespace = process.env.POD_NAMESPACE ?? clients.namespace ?? "kube-system";
-    const poolsOn = given.config === undefined || poolsOnIn(given.config);
+    const { poolsOn, clusterCidrs } = settingsOf(given.config);
     if (!poolsOn) logger.info("AntreaIPAM is off: annotations of IPPools have no effect, and all of them are allowed");
     const { parts } = webhook(
         { api: clients.api, logger },
-        { namespace, poolsOn, port: portOf(given.own.port), probePort: probePortFrom(process.env) },
+        {
+            namespace,
+            poolsOn,
+            port: portOf(given.own.port),
+            probePort: probePortFrom(process.env),
+            clusterCidrs,
+        },
     );
     const lifecycle = new Lifecycle({ logger });
     lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
@@ -60,6 +72,8 @@ export interface WebhookOptions {
     /** Where the Secret of the authority and the Service lie. */
     readonly namespace: string;
     readonly port: number;
+    /** `nodeIPAM.clusterCIDRs`, of which no pool may have addresses. Default none. */
+    readonly clusterCidrs?: readonly Prefix[];
     /** Of 127.0.0.1, for probes. Default: none. */
     readonly probePort?: number | undefined;
     /**
@@ -81,7 +95,13 @@ export function webhook(
     const metrics = new Metrics();
     const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;
-    const ipPools = new PoolReviewer({ pools, users, addresses, claims: new ClaimReader({ api }) });
+    const ipPools = new PoolReviewer({
+        pools,
+        users,
+        addresses,
+        claims: new ClaimReader({ api }),
+        clusterCidrs: options.clusterCidrs ?? [],
+    });
     const { namespaces, pods, deployments, statefulSets } = users;
     const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
     const app = reviewApp(
@@ -150,14 +170,19 @@ function leaving(health: HealthServer, ms: number): LifecyclePart {
     };
 }
 
-function poolsOnIn(path: string): boolean {
+/** What antrea-controller.conf says to the webhook; without the file pools are on, and no cluster CIDRs are known. */
+function settingsOf(path: string | undefined): Required<Pick<WebhookOptions, "poolsOn" | "clusterCidrs">> {
+    if (path === undefined) return { poolsOn: true, clusterCidrs: [] };
     let text: string;
     try {
         text = readFileSync(path, "utf8");
     } catch (cause) {
         throw new WebhookError("BAD_FLAG", "environment", `cannot read --config ${path}`, { cause });
     }
-    return loadControllerConfig(text).gates.enabled("AntreaIPAM");
+    const { config, gates } = loadControllerConfig(text);
+    const { enableNodeIPAM, clusterCIDRs } = config.nodeIPAM;
+    const isGiving = enableNodeIPAM && gates.enabled("NodeIPAM");
+    return { poolsOn: gates.enabled("AntreaIPAM"), clusterCidrs: isGiving ? clusterCIDRs : [] };
 }
 
 function portOf(text: string | undefined): number {

@@ -21,7 +21,13 @@ export class Webhook {
         const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
         this.#cluster = cluster;
         const { pools, users, addresses } = cluster;
-        const ipPools = new PoolReviewer({ pools, users, addresses, claims: new ClaimReader({ api }) });
+        const ipPools = new PoolReviewer({
+            pools,
+            users,
+            addresses,
+            claims: new ClaimReader({ api }),
+            clusterCidrs: [],
+        });
         const { namespaces, pods, deployments, statefulSets } = users;
         const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
         this.#routes = routesOf({ ipPools, workloads });

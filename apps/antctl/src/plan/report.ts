@@ -101,6 +101,8 @@ function judge(
     const context: PoolContext = {
         overlapping: (range) => index.overlapping(range),
         pool: (name) => pools.get(name)?.pool,
+        // The webhook knows them; its answer is asked for as well.
+        clusterCidrs: [],
         exclusions: pools.exclusions,
     };
     if (existing === undefined) return checkPoolCreate(object, context, { claims: claims.map(toAllocation) });

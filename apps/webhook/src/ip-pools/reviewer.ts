@@ -14,7 +14,7 @@ import {
     type PoolUse,
     type Verdict,
 } from "@antrea/ipam";
-import { type IpAddress, type IpRange } from "@antrea/ip";
+import { type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { type ClaimReader } from "./claims.ts";
 
 /** The ranges of stored pools. */
@@ -32,6 +32,8 @@ export interface PoolReviewComponents {
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     readonly users: { of(pool: string): readonly string[] };
     readonly claims: Pick<ClaimReader, "anyOf" | "of" | "at">;
+    /** `nodeIPAM.clusterCIDRs`, where antrea-controller gives Nodes their subnets. */
+    readonly clusterCidrs: readonly Prefix[];
 }
 
 /** Judges IPPools. Takes O(log n) for n pools, and asks for claims only where the change needs it. */
@@ -100,6 +102,7 @@ export class PoolReviewer {
         return {
             overlapping: (range) => pools.overlapping(range),
             pool: (name) => pools.pool(name),
+            clusterCidrs: this.#components.clusterCidrs,
             exclusions: this.#exclusions.value,
             bridgedNodes: current.bridgedNodes,
         };

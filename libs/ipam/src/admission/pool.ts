@@ -13,6 +13,7 @@ import { type Exclusions } from "../exclusions.ts";
 import { readPool, readSpec, type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
+import { addedRanges, type AddedRangesContext } from "./added-ranges.ts";
 import { foreignSubnetWarnings } from "./bridged.ts";
 import { gatewaysInUse } from "./gateways.ts";
 import { hostBitWarnings } from "./host-bits.ts";
@@ -21,7 +22,7 @@ import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
 import { allowed, refused, type Verdict } from "./verdict.ts";
 
 /** What the rules ask of the cluster. */
-export interface PoolContext {
+export interface PoolContext extends AddedRangesContext {
     /**
      * The ranges of stored pools that overlap a range, under the pools' names. A RangeIndex of all stored pools' ranges
      * fits; those of the pool in question are skipped.
@@ -36,16 +37,18 @@ export interface PoolContext {
 
 /** Judges an IPPool that is to be created. `use`: the claims of the addresses that `newGateways` lists. */
 export function checkPoolCreate(pool: IpPool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
-    return check({ pool, gateways: newGateways(pool) }, context, use);
+    return check({ pool, before: RangeSet.empty, gateways: newGateways(pool) }, context, use);
 }
 
 interface Checked {
     readonly pool: IpPool;
+    /** The addresses that were written in it before. */
+    readonly before: RangeSet;
     /** Those whose claims matter. */
     readonly gateways: RangeSet;
 }
 
-function check({ pool, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
+function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const { ranges, refusals } = readSpec(pool);
     const warnings = [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)];
     return {
@@ -53,6 +56,7 @@ function check({ pool, gateways }: Checked, context: PoolContext, use: Pick<Pool
             ...refusals,
             ...overlapsWithin(ranges),
             ...overlapsWithOthers(pool, ranges, context),
+            ...addedRanges(ranges, before, context),
             ...gatewaysInUse(ranges, gateways, context, use),
         ],
         warnings:
@@ -71,7 +75,8 @@ export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext,
     const change = comparePools(old, pool);
     // Of an address of the pool itself it is told with what else is taken away.
     const gateways = change.asks.gateways.subtract(change.uncovered);
-    const { errors, warnings } = check({ pool, gateways }, context, use);
+    const before = RangeSet.of(readSpec(old).ranges.map(({ range }) => range));
+    const { errors, warnings } = check({ pool, before, gateways }, context, use);
     // What a spec that cannot be read takes away is not known.
     if (readSpec(pool).refusals.length > 0) return { errors, warnings };
     return {

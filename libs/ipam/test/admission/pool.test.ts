@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type IpAllocation, type IpPool, type IpRangeSpec } from "@antrea/crd";
-import { formatRangeSet, parseIp, RangeIndex, RangeSet } from "@antrea/ip";
+import { formatRangeSet, parseIp, parsePrefix, RangeIndex, RangeSet } from "@antrea/ip";
 import * as fc from "fast-check";
 import {
     checkPoolCreate,
@@ -30,7 +30,10 @@ import {
     type ClusterTexts,
 } from "../objects.ts";
 
-function context(others: readonly IpPool[] = [], cluster: ClusterTexts = {}): PoolContext {
+function context(
+    others: readonly IpPool[] = [],
+    cluster: ClusterTexts & { readonly clusterCidrs?: readonly string[] } = {},
+): PoolContext {
     const index = new RangeIndex<undefined>();
     for (const other of others) {
         const { name, subnets } = readPool(other);
@@ -44,6 +47,7 @@ function context(others: readonly IpPool[] = [], cluster: ClusterTexts = {}): Po
     return {
         overlapping: (one) => index.overlapping(one),
         pool: (name) => pools.get(name),
+        clusterCidrs: (cluster.clusterCidrs ?? []).map((text) => parsePrefix(text)),
         exclusions: exclusions(cluster),
     };
 }
@@ -513,6 +517,68 @@ describe("a pool that is changed", () => {
                 expect(change.vlans.length > 0).toBe(pairs.some(([a, b]) => b !== undefined && a[2] !== b[2]));
             }),
         );
+    });
+});
+
+describe("addresses that a pool is given", () => {
+    const cluster = { clusterCidrs: ["10.244.0.0/16", "fd00:244::/48"] };
+    const inside = range("10.244.200.0/24", { gateway: "10.244.200.1" });
+    const rule =
+        "must not have addresses of cluster CIDR 10.244.0.0/16 (nodeIPAM.clusterCIDRs), of which Nodes get the subnets of their Pods: ";
+
+    it("are not those of which Nodes get their subnets", () => {
+        const wide = range("10.243.255.0-10.244.0.9", { gateway: "10.243.0.1", prefixLength: 8 });
+        expect(errorsOf(checkPoolCreate(ipPool("p", inside, wide), context([], cluster), notInUse))).toEqual([
+            `spec.ipRanges[0] "10.244.200.0-10.244.200.255": ${rule}10.244.200.0-10.244.200.255; choose addresses outside it`,
+            `spec.ipRanges[1] "10.243.255.0-10.244.0.9": ${rule}10.244.0.0-10.244.0.9; choose addresses outside it`,
+        ]);
+        const six = range("fd00:244::9", { gateway: "fd00:244::1" });
+        expect(errorsOf(checkPoolCreate(ipPool("p", six), context([], cluster), notInUse))).toHaveLength(1);
+        expect(errorsOf(checkPoolCreate(ipPool("p", "10.1.0.0/24"), context([], cluster), notInUse))).toEqual([]);
+    });
+
+    it("may stay such ones in a pool that has them, but no more of them", () => {
+        const old = ipPool("p", inside);
+        const update = (...ranges: Parameters<typeof range>[]): readonly string[] =>
+            errorsOf(
+                checkPoolUpdate(
+                    old,
+                    ipPool("p", ...ranges.map((one) => range(...one))),
+                    context([old], cluster),
+                    notInUse,
+                ),
+            );
+        expect(update(["10.244.200.0/25", { gateway: "10.244.200.1" }])).toEqual([]);
+        expect(update(["10.244.200.0/24", { gateway: "10.244.200.1", vlan: 7 }])).toEqual([]);
+        expect(update(["10.244.200.0/24", { gateway: "10.244.200.1" }], ["10.1.0.9"])).toEqual([]);
+        expect(
+            update(
+                ["10.244.200.0/24", { gateway: "10.244.200.1" }],
+                ["10.244.201.9", { gateway: "10.244.200.1", prefixLength: 23 }],
+            ),
+        ).toEqual([`spec.ipRanges[1] "10.244.201.9": ${rule}10.244.201.9; choose addresses outside it`]);
+    });
+
+    it.each([
+        ["169.254.0.253", "169.254.0.1", 16, "link-local addresses, which no router forwards (169.254.0.0/16)"],
+        ["0.1.0.0-0.1.0.9", "0.1.0.10", 16, 'addresses of "this network" (RFC 6890) (0.0.0.0/8)'],
+        ["240.0.0.8/29", "240.0.0.1", 24, "reserved addresses (RFC 1112), which hosts do not accept (240.0.0.0/4)"],
+        ["fe80::/64", "fe80::1", 64, "link-local addresses, which no router forwards (fe80::/10)"],
+        [
+            "fc01::aabb:ccdd:ee00/120",
+            "fc01::1",
+            64,
+            "the address that Nodes reach Services with for bridged Pods (fc01::aabb:ccdd:eeff/128)",
+        ],
+    ])("are not ones that cannot work: %s", (text, gateway, prefixLength, why) => {
+        const pool = ipPool("p", range(text, { gateway, prefixLength }));
+        expect(errorsOf(checkPoolCreate(pool, context(), notInUse))).toEqual([
+            expect.stringContaining(`: must not hold ${why}`),
+        ]);
+        // A stored one goes on.
+        expect(readPool(pool).problems).toEqual([]);
+        const changed = { ...pool, spec: { ...pool.spec, ipRanges: [{ ...pool.spec.ipRanges[0]!, vlan: 9 }] } };
+        expect(errorsOf(checkPoolUpdate(pool, changed, context([pool]), notInUse))).toEqual([]);
     });
 });
 

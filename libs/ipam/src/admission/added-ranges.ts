@@ -1,0 +1,46 @@
+import { formatPrefix, formatRange, formatRangeSet, parsePrefix, prefixRange, RangeSet, type Prefix } from "@antrea/ip";
+import { type Refusal } from "../refusal.ts";
+import { type RangeOfPool } from "../subnet.ts";
+
+/** What the rules for ranges that are added ask of the cluster. */
+export interface AddedRangesContext {
+    /** `nodeIPAM.clusterCIDRs`; empty where antrea-controller gives Nodes no subnets. */
+    readonly clusterCidrs: readonly Prefix[];
+}
+
+// Stored pools may have them, from before there was a rule: those go on.
+const unroutable: readonly { readonly name: string; readonly prefix: Prefix }[] = [
+    { name: "link-local addresses, which no router forwards", prefix: parsePrefix("169.254.0.0/16") },
+    { name: 'addresses of "this network" (RFC 6890)', prefix: parsePrefix("0.0.0.0/8") },
+    { name: "reserved addresses (RFC 1112), which hosts do not accept", prefix: parsePrefix("240.0.0.0/4") },
+    { name: "link-local addresses, which no router forwards", prefix: parsePrefix("fe80::/10") },
+    {
+        name: "the address that Nodes reach Services with for bridged Pods",
+        prefix: parsePrefix("fc01::aabb:ccdd:eeff/128"),
+    },
+];
+
+/** Refuses addresses that a pool is given now and that no Pod should have. `before`: those that were written in it. */
+export function addedRanges(
+    ranges: readonly RangeOfPool[],
+    before: RangeSet,
+    { clusterCidrs }: AddedRangesContext,
+): readonly Refusal[] {
+    return ranges.flatMap(({ path, range }) => {
+        const added = RangeSet.of([range]).subtract(before);
+        const common = (prefix: Prefix): RangeSet => added.intersect(RangeSet.of([prefixRange(prefix)]));
+        const value = formatRange(range);
+        const special = unroutable.find(({ prefix }) => !common(prefix).isEmpty);
+        const inCluster = clusterCidrs.filter((prefix) => !common(prefix).isEmpty);
+        return [
+            ...(special === undefined
+                ? []
+                : [{ path, value, rule: `must not hold ${special.name} (${formatPrefix(special.prefix)})` }]),
+            ...inCluster.map((prefix) => ({
+                path,
+                value,
+                rule: `must not have addresses of cluster CIDR ${formatPrefix(prefix)} (nodeIPAM.clusterCIDRs), of which Nodes get the subnets of their Pods: ${formatRangeSet(common(prefix))}; choose addresses outside it`,
+            })),
+        ];
+    });
+}
