@@ -1,5 +1,6 @@
-import { prefixRange, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatPrefix, prefixRange, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "./pool.ts";
+import { subnetEdges } from "./subnet.ts";
 
 /** The addresses that the cluster itself uses. */
 export interface ClusterAddresses {
@@ -48,6 +49,10 @@ export class Exclusions {
         if (this.serviceCidrs.has(ip)) return "lies in a Service CIDR";
         if (pool.gateways.some((gateway) => gateway.ip.value === ip.value) || this.#gatewaysOf(subnet.vlan).has(ip)) {
             return "is a gateway";
+        }
+        if (subnetEdges(subnet.prefix).has(ip)) {
+            const name = ip.family === 4 ? "network or broadcast" : "Subnet-Router anycast";
+            return `is the ${name} address of its subnet, ${formatPrefix(subnet.prefix)}`;
         }
         return `is the first or last address of the CIDR of ${subnet.path}`;
     }

@@ -1,7 +1,7 @@
 import { type IpPool } from "@antrea/crd";
 import { RangeIndex, RangeSet, rangeOf, type Family, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { refusalText, valueText, type Refusal } from "./refusal.ts";
-import { readRange, type RangeOfPool } from "./subnet.ts";
+import { readRange, subnetEdges, type RangeOfPool } from "./subnet.ts";
 
 /** One range of a pool. */
 export interface PoolSubnet {
@@ -38,7 +38,8 @@ export function readPool(pool: IpPool): Pool {
     const gateways = uniqueGateways(ranges);
     const gatewaySet = RangeSet.ofAddresses(gateways.map(({ ip }) => ip));
     const subnets = ranges.map(({ path, range, inner, gateway, prefix, vlan }) => {
-        return { path, range, gateway, prefix, vlan, addresses: RangeSet.of([inner]).subtract(gatewaySet) };
+        const addresses = RangeSet.of([inner]).subtract(gatewaySet).subtract(subnetEdges(prefix));
+        return { path, range, gateway, prefix, vlan, addresses };
     });
     let index: RangeIndex<number> | undefined;
     return {

@@ -10,6 +10,7 @@ import {
     prefixContains,
     prefixOf,
     prefixRange,
+    RangeSet,
     rangeOf,
     rangesOverlap,
     type Family,
@@ -65,6 +66,17 @@ export function readRange(spec: IpRangeSpec, path: string, family: Family): Rang
         return { range: undefined, refusals };
     }
     return { range: { path, range: written.range, inner: written.inner, gateway, prefix, vlan }, refusals: [] };
+}
+
+/**
+ * The addresses of a subnet that no Pod in it can use: network and broadcast address, for IPv6 the Subnet-Router anycast
+ * address. None where two addresses are all (RFC 3021, RFC 6164).
+ */
+export function subnetEdges(prefix: Prefix): RangeSet {
+    if (prefix.length >= familyBits(prefix.family) - 1) return RangeSet.empty;
+    const { family, first, last } = prefixRange(prefix);
+    const edges = family === 4 ? [first, last] : [first];
+    return RangeSet.ofAddresses(edges.map((value) => ({ family, value })));
 }
 
 interface Written {

@@ -37,9 +37,15 @@ describe("Exclusions", () => {
         ["gateway of the pool", "10.1.0.21", "is a gateway"],
         ["gateway of another pool", "10.1.0.30", "is a gateway"],
         ["edge of a CIDR", "10.1.0.95", "is the first or last address of the CIDR of spec.ipRanges[1]"],
+        ["edge of the subnet", "10.1.0.255", "is the network or broadcast address of its subnet, 10.1.0.0/24"],
         ["of another family", "fd00::20", "is not in its ranges"],
     ])("says why an address is not handed out: %s", (_name, ip, reason) => {
-        const one = pool("one", range("10.1.0.20-10.1.0.63", { gateway: "10.1.0.21" }), "10.1.0.64/27");
+        const one = pool(
+            "one",
+            range("10.1.0.20-10.1.0.63", { gateway: "10.1.0.21" }),
+            "10.1.0.64/27",
+            "10.1.0.250-10.1.0.255",
+        );
         const other = pool("other", range("10.1.0.200", { gateway: "10.1.0.30" }));
         expect(exclusions(cluster, one, other).reason(one, parseIp(ip))).toBe(reason);
     });

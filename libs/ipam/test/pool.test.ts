@@ -10,14 +10,18 @@ describe("readPool", () => {
         ["first and last of a CIDR are out", ["10.1.0.8/29"], "10.1.0.9-10.1.0.14", 6n],
         ["start and end lose nothing", ["10.1.0.8-10.1.0.15"], "10.1.0.8-10.1.0.15", 8n],
         ["one address", ["10.1.0.8"], "10.1.0.8", 1n],
-        ["the gateway is out of start and end", ["10.1.0.0-10.1.0.9"], "10.1.0.0, 10.1.0.2-10.1.0.9", 9n],
+        ["the gateway is out of start and end", ["10.1.0.0-10.1.0.9"], "10.1.0.2-10.1.0.9", 8n],
+        ["network and broadcast address of the subnet", ["10.1.0.0-10.1.0.255"], "10.1.0.2-10.1.0.254", 253n],
+        ["the edge of the subnet in a /31", ["10.1.0.254/31"], "10.1.0.254", 1n],
+        ["the Subnet-Router anycast address", ["fd00::-fd00::2"], "fd00::2", 1n],
+        ["the last address of an IPv6 subnet", ["fd00::ffff:ffff:ffff:ffff"], "fd00::ffff:ffff:ffff:ffff", 1n],
         ["the gateway is out of a CIDR", ["10.1.0.0/29"], "10.1.0.2-10.1.0.6", 5n],
         ["host bits are masked", ["10.1.0.13/29"], "10.1.0.9-10.1.0.14", 6n],
         ["the whole subnet", ["10.1.0.0/24"], "10.1.0.2-10.1.0.254", 253n],
         ["/30", ["10.1.0.4/30"], "10.1.0.5-10.1.0.6", 2n],
         ["/31 hands out both", ["10.1.0.4/31"], "10.1.0.4-10.1.0.5", 2n],
         ["/32 hands out itself", ["10.1.0.4/32"], "10.1.0.4", 1n],
-        ["a gateway in a /31", ["10.1.0.0/31"], "10.1.0.0", 1n],
+        ["a gateway in a /31", ["10.1.0.0/31"], "", 0n],
         ["the gateway alone", ["10.1.0.1"], "", 0n],
         ["IPv6 loses its first only", ["fd00::10/124"], "fd00::11-fd00::1f", 15n],
         ["IPv6 /127 hands out both", ["fd00::10/127"], "fd00::10-fd00::11", 2n],
@@ -32,6 +36,15 @@ describe("readPool", () => {
         expect(read.problems).toEqual([]);
         expect(formatRangeSet(read.addresses)).toBe(text);
         expect(read.addresses.size).toBe(size);
+    });
+
+    it.each([
+        [4, "10.1.0.8-10.1.0.9", "10.1.0.8", 31, "10.1.0.9"],
+        [4, "10.1.0.8-10.1.0.11", "10.1.0.9", 30, "10.1.0.10"],
+        [6, "fd00::8-fd00::9", "fd00::8", 127, "fd00::9"],
+        [6, "fd00::8-fd00::b", "fd00::9", 126, "fd00::a-fd00::b"],
+    ])("keeps what hosts can have of a small subnet: IPv%i %s", (_family, text, gateway, prefixLength, left) => {
+        expect(formatRangeSet(pool("p", range(text, { gateway, prefixLength })).addresses)).toBe(left);
     });
 
     it("takes the gateway of each range out of all ranges", () => {
@@ -87,6 +100,9 @@ describe("readPool", () => {
                     return { start: text(start), end: text(end), ...subnet };
                 });
                 for (const { gateway } of items) plain.delete(gateway);
+                // The edges of the subnet.
+                plain.delete(0);
+                if (ipVersion === 4) plain.delete(31);
                 const read = readPool({ metadata: { name: "p" }, spec: { ipVersion, ipRanges: specs } });
                 expect(read.problems).toEqual([]);
                 const expected = [...plain].sort((a, b) => a - b).map((at) => formatIp(parseIp(text(at))));

@@ -74,17 +74,17 @@ afterEach(() => book.close());
 describe("PoolBook", () => {
     it("takes away what is in use elsewhere, and follows each of its sources", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
         addNode("n", "10.0.0.3");
-        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.9"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.9"]);
         api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.0.0.8/29", "not a CIDR"] } } as never);
         await eventually(async () => (await usable("pool1"))?.at(-1) === "10.0.0.4-10.0.0.7");
         addPool("pool2", "10.0.9.5", "10.0.9.5", { gateway: "10.0.0.2" });
-        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.0-10.0.0.1");
+        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1");
         addPool("pool3", "10.0.9.6", "10.0.9.6", { gateway: "10.0.0.1", vlan: 5 });
         await book.find("pool3", limit);
         api.remove(ipPools, "pool2");
-        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.0-10.0.0.2");
+        await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1-10.0.0.2");
     });
 
     it("computes nothing again for a heartbeat or a status", async () => {
@@ -108,9 +108,9 @@ describe("PoolBook", () => {
         addNode("n7", "192.168.1.7");
         expect((await book.find("pool1", limit))?.usable).toBe(before?.usable);
         addNode("n8", "10.0.0.5");
-        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.4", "10.0.0.6-10.0.0.9"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.4", "10.0.0.6-10.0.0.9"]);
         addNode("n8", "192.168.1.8");
-        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
         expect(listed).toBe(lists);
     });
 
@@ -120,19 +120,19 @@ describe("PoolBook", () => {
         await book.find("pool1", limit);
         api.holdEvents();
         addPool("pool2", "10.0.0.0", "10.0.0.9", { gateway: "10.0.0.9" });
-        expect(await usable("pool2")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.8"]);
+        expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
         const live = await book.find("pool2", limit);
         expect(live && book.reason(live.pool, parseIp("10.0.0.3"))).toBe("is an address of a Node");
         api.releaseEvents();
         await eventually(() => book.poolOf(parseIp("10.0.0.3")) === "pool2");
-        expect(await usable("pool2")).toEqual(["10.0.0.0-10.0.0.2", "10.0.0.4-10.0.0.8"]);
+        expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
     });
 
     it("asks for a pool that it does not know before it says that there is none", async () => {
         expect(await book.find("pool1", limit)).toBeUndefined();
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        expect(await usable("pool1")).toEqual(["10.0.0.0-10.0.0.9"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
     });
 
     it("tells which pool has an address", async () => {

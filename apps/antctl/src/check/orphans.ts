@@ -20,7 +20,8 @@ function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
             const text = `${holder} from IPPool ${pool}, which does not exist; it goes with its owner`;
             return [finding("orphan", "unknown-pool", about, pool, text)];
         }
-        if (entry.pool.addresses.has(ip)) return [];
+        // Also one that is not handed out any more, such as the edge of a subnet: what has it keeps it.
+        if (entry.pool.subnetOf(ip) !== undefined) return [];
         const text = `${holder} outside the present ranges of IPPool ${pool}; it goes with its owner`;
         return [finding("orphan", "outside-pool", about, pool, text)];
     });

@@ -13,6 +13,7 @@ import {
     ofSet,
     plain,
     pod,
+    poolObject,
     poolSet,
     record,
     set,
@@ -119,6 +120,23 @@ describe("findingsOf", () => {
                 ],
                 statefulSets: [set("db")],
                 pools: poolSet([web], [node("node9", { addresses: [claim("10.2.0.13").ip] }), node1, node2]),
+            },
+        ],
+        [
+            "a Pod that has the edge of a subnet from an earlier version",
+            {
+                claims: [claim("10.4.0.255", { pod: "web-0", pool: "whole" })],
+                pods: [pod("web-0", { ips: ["10.4.0.255"] })],
+                node1: [record("web-0", { "10.4.0.255": "whole" })],
+                pools: poolSet([
+                    web,
+                    poolObject("whole", {
+                        start: "10.4.0.0",
+                        end: "10.4.0.255",
+                        gateway: "10.4.0.1",
+                        prefixLength: 24,
+                    }),
+                ]),
             },
         ],
         [
