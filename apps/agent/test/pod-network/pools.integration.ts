@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { AntreaError } from "@antrea/errors";
+import { IpPoolError } from "../../src/ip-pools/index.ts";
 import { flowOwner } from "../../src/pod-network/index.ts";
 import { eventually } from "../support/eventually.ts";
-import { FakePoolError, FakePools, poolPodName } from "../support/fake-pools.ts";
+import { FakePools, poolPodName } from "../support/fake-pools.ts";
 import { TestNode, type NodeState, type TestAgent } from "../support/test-node.ts";
 import { ipsOf, TestPod } from "../support/test-pod.ts";
 
@@ -140,7 +142,7 @@ describe("a Pod with addresses of pools", () => {
 describe("an ADD that fails leaves nothing", () => {
     it("when the pools have no address", async () => {
         const pod = newPod();
-        pools.onClaim = () => Promise.reject(new FakePoolError("EXHAUSTED", "environment", "no free address"));
+        pools.onClaim = () => Promise.reject(new IpPoolError("EXHAUSTED", "no free address"));
         await expect(agent.add(pod)).rejects.toMatchObject({ code: "IPAM_FAILURE" });
         await agent.resync();
         expect(await node.state()).toEqual(empty);
@@ -230,7 +232,7 @@ describe("claims", () => {
     it("are given back by the reconcile when a DEL came while OVS was away", async () => {
         const pod = newPod();
         await agent.add(pod);
-        const hold = agent.hold("deletePort", new FakePoolError("EXHAUSTED", "environment", "away"));
+        const hold = agent.hold("deletePort", new AntreaError("DISCONNECTED", "environment", "no database"));
         const deleted = agent.del(pod);
         await hold.reached;
         hold.release();

@@ -1,4 +1,3 @@
-import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, type Family } from "@antrea/ip";
 import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/pod-network/index.ts";
 
@@ -58,5 +57,3 @@ export class FakePools implements PodPools {
         };
     }
 }
-
-export class FakePoolError extends AntreaError<"EXHAUSTED"> {}
