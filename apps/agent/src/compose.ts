@@ -164,6 +164,7 @@ export function compose(context: MainContext): Lifecycle {
                 logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
             }
             wiring?.transport[Symbol.dispose]();
+            wiring?.routes[Symbol.dispose]();
             base.bridging?.[Symbol.dispose]();
             await openflow.close();
         },

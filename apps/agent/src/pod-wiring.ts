@@ -7,7 +7,8 @@ import { checkTunnelType, refusedTunnelPort } from "./datapath/index.ts";
 import { Gateway, NodeSysctls } from "./gateway/index.ts";
 import type { NodeConfig } from "./node-config/index.ts";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
-import { HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "./pod-network/index.ts";
+import { antreaRouteProtocol, RouteWatch } from "./peers/index.ts";
+import { HostRoutes, NodeSubnet, PodNetwork, podRouteProtocol, PodReconciler } from "./pod-network/index.ts";
 import { podMtu, Transport } from "./transport/index.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
 import { buildPeers } from "./ways-wiring.ts";
@@ -92,7 +93,11 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             bridging: base.bridging?.pipelinePart(transport.state.addresses, serviceCidrs(base)),
         });
     const peers = buildPeers(base, { podPrefixes, transport, gatewayMac: () => gateway.mac });
-    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers };
+    const routes = new RouteWatch(
+        { netlink },
+        { protocols: [antreaRouteProtocol, podRouteProtocol], linkName: config.hostGateway },
+    );
+    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
 }
 
 /** The ranges of Services by what the API server says, else by the configuration. */

@@ -1,12 +1,13 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { formatIp, type Prefix } from "@antrea/ip";
 import type { Informer, Node } from "@antrea/kube";
-import type { Job } from "@antrea/runtime";
+import { systemClock, type Job } from "@antrea/runtime";
 import { changesRoutes } from "./cluster.ts";
 import type { Base } from "./compose.ts";
 import { bridgeRows, tunnelBridgeProblem } from "./datapath/index.ts";
 import type { NodeConfig } from "./node-config/index.ts";
-import { Peers } from "./peers/index.ts";
+import { antreaRouteProtocol, LookPlan, Peers, type RouteWatch } from "./peers/index.ts";
+import { podRouteProtocol } from "./pod-network/index.ts";
 import { TransportAnnouncement, type Transport } from "./transport/index.ts";
 
 const resyncMs = 60_000;
@@ -48,6 +49,8 @@ export function addWaysJobs(
         readonly node: NodeConfig;
         readonly transport: Transport;
         readonly peers: Peers;
+        /** Of the routes of the agent. */
+        readonly routes: RouteWatch;
         /** Sets MTUs, among other things. */
         readonly ovs: Job;
         /** To be called when all ways are in place. */
@@ -56,16 +59,18 @@ export function addWaysJobs(
 ): void {
     const { bridging, config, datapath, database, environment, ipPools, jobs, kube, logger, mode, nodeInformer } = base;
     const { openflow, readiness } = base;
-    const { transport, peers, ovs, forgetEarlier } = parts;
+    const { transport, peers, routes, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
-    let isSmall = false;
+    const plan = new LookPlan({ clock: systemClock }, { everyMs: resyncMs });
     const ways = jobs.every("peers", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
-        const onlyChanges = isSmall;
-        isSmall = false;
-        await (onlyChanges ? peers.update(limit) : peers.reconcile(limit));
+        await plan.run({ full: () => peers.reconcile(limit), update: () => peers.update(limit) });
         await forgetEarlier(limit);
     });
+    const lookAtWays = (): void => {
+        plan.askForFull();
+        ways.trigger();
+    };
     const announcement = new TransportAnnouncement(
         {
             api: kube.api,
@@ -83,6 +88,9 @@ export function addWaysJobs(
         await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: mac }, limit);
     });
     jobs.every("transport", transportLookMs, async () => {
+        const gone = routes.take();
+        if (gone.has(antreaRouteProtocol)) lookAtWays();
+        if (gone.has(podRouteProtocol)) ovs.trigger();
         await transport.look();
         if (mode === "noEncap") return;
         const problem = datapath.tunnelsNeedBridge
@@ -92,16 +100,15 @@ export function addWaysJobs(
         else readiness.unmet(tunnelCondition, problem);
     });
     transport.onChange(() => {
-        ways.trigger();
+        lookAtWays();
         announcing.trigger();
         ovs.trigger();
     });
     // Then the earlier flows to Services may go.
-    if (bridging !== undefined) ipPools?.book.onServiceCidrs(() => ways.trigger());
+    if (bridging !== undefined) ipPools?.book.onServiceCidrs(lookAtWays);
     // The gateway may have come anew, and routes by it with it.
-    openflow.onReady(() => ways.trigger());
+    openflow.onReady(lookAtWays);
     onNodeChange(nodeInformer, (name) => {
-        isSmall = true;
         ways.trigger();
         if (name === environment.nodeName) announcing.trigger();
     });

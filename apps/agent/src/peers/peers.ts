@@ -74,9 +74,9 @@ export class Peers {
         await this.#setFlows(ways, signal);
         const refused = await this.#kernel.set(changed, links);
         await this.#kernel.remove(gone, links);
-        this.#ways = wanted;
+        this.#ways = withoutRefused(wanted, refused);
         this.#tell(
-            changed.map(({ way }) => way),
+            changed.map(({ way }) => way).filter(({ node }) => !refused.some((one) => one.node === node)),
             gone,
             { problems: [...problems, ...refused], ignored },
         );
@@ -95,9 +95,10 @@ export class Peers {
         const added = missing.map((way) => ({ way, before: undefined }));
         const refused = await this.#kernel.set(added, links);
         const gone = this.#goneFrom(wanted);
-        this.#ways = wanted;
+        this.#ways = withoutRefused(wanted, refused);
         this.#links = links;
-        this.#tell(missing, gone, { problems: [...problems, ...refused], ignored });
+        const set = missing.filter(({ node }) => !refused.some((one) => one.node === node));
+        this.#tell(set, gone, { problems: [...problems, ...refused], ignored });
     }
 
     #wanted(): ReturnType<typeof waysToPeers> {
@@ -178,6 +179,14 @@ function ownerOf(node: string): string {
 
 function byPodCidr(ways: readonly PeerWay[]): Map<string, PeerWay> {
     return new Map(ways.map((way) => [way.podCidr, way]));
+}
+
+/** What the kernel refused is not in place, and so is tried again. */
+function withoutRefused(
+    ways: ReadonlyMap<string, PeerWay>,
+    refused: readonly { readonly node: string }[],
+): Map<string, PeerWay> {
+    return new Map([...ways].filter(([, { node }]) => !refused.some((one) => one.node === node)));
 }
 
 /** The ways that take flows: tunnels, of one Node all to one address, and those of bridged Pods to one MAC address. */

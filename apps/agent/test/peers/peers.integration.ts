@@ -172,6 +172,18 @@ it("a Node whose route the kernel refuses keeps no other from its route", async 
     expect(routes()).toEqual(peerRoutes);
 });
 
+it("a route that the kernel refused is tried again with the next change, and is not said to be set", async () => {
+    nodes = [self, peer];
+    await agent.reconcile();
+    nodes = [self, node("mirror", ["fd00:5::/64"], ["2001:db8::1"]), peer];
+    await agent.update();
+    expect(routes()).toEqual(peerRoutes);
+    ip("addr", "add", "2001:db8::3/64", "dev", "uplink", "nodad");
+    ip("addr", "del", "2001:db8::1/64", "dev", "uplink");
+    await agent.update();
+    expect(routes()).toContain("fd00:5::/64 via 2001:db8::1 dev uplink");
+});
+
 const tunnelRoutes = ["10.1.1.0/24 via 10.1.1.1 dev gw", "fd00:2::/64 via fd00:2::1 dev gw"];
 const tunnelNeighbours = [
     "10.1.1.1 lladdr aa:bb:cc:dd:ee:ff PERMANENT",
