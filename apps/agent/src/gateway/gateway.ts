@@ -1,6 +1,14 @@
 import { AntreaError } from "@antrea/errors";
 import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
-import { getSysctl, setSysctl, setTxChecksumOffload, type Netlink } from "@antrea/netlink";
+import {
+    getSysctl,
+    RouteProtocol,
+    setSysctl,
+    setTxChecksumOffload,
+    type Link,
+    type Netlink,
+    type Route,
+} from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
@@ -104,14 +112,20 @@ export class Gateway {
         setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
         setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
         if (podPrefixes.some((prefix) => prefix.family === 6)) {
-            // A forwarding host ignores router advertisements unless told otherwise: the Node may live by one.
-            const acceptRa = `net/ipv6/conf/${this.#options.transportName}/accept_ra`;
-            if (getSysctl(undefined, acceptRa) === "1") this.#sysctls.set(acceptRa, "2");
+            await this.#keepRouterAdvertisements();
             this.#sysctls.set("net/ipv6/conf/all/forwarding", "1");
             setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
         }
         if (this.#options.disableTxChecksumOffload) setTxChecksumOffload(name, false);
         if (!link.up || link.mtu !== mtu) await this.#netlink.setLink(link.index, { up: true, mtu });
+        // Flows and neighbours know the MAC of the database; udev and NetworkManager may give a new device another one.
+        if (this.#mac !== undefined && link.mac !== formatMac(this.#mac)) {
+            await this.#netlink.setLink(link.index, { mac: formatMac(this.#mac) });
+            this.#logger.warn("somebody has changed the MAC address of the gateway; it is set back", {
+                device: name,
+                found: link.mac,
+            });
+        }
         const present = await this.#netlink.addresses(link.index);
         const wanted = gatewayIps.map((ip, index) => ({ ip, prefixLength: podPrefixes[index]?.length ?? 0 }));
         for (const address of wanted) {
@@ -132,9 +146,27 @@ export class Gateway {
         }
     }
 
-    async #link(
-        signal: AbortSignal | undefined,
-    ): Promise<{ readonly index: number; readonly up: boolean; readonly mtu: number }> {
+    /**
+     * A forwarding host ignores router advertisements, and forgets the default routes that it has of them, unless told
+     * otherwise for the interface. The Node may live by them, on the transport interface or on another one. Interfaces
+     * without such a route stay as they are: what comes in by the links of containers is not to be believed.
+     */
+    async #keepRouterAdvertisements(): Promise<void> {
+        const names = new Set([this.#options.transportName]);
+        const routes = await this.#netlink.routes({ family: 6 });
+        const advertised = new Set(
+            routes.filter(({ protocol, dst }) => protocol === RouteProtocol.RA && dst.length === 0).flatMap(devicesOf),
+        );
+        for (const { index, name } of advertised.size === 0 ? [] : await this.#netlink.links()) {
+            if (advertised.has(index)) names.add(name);
+        }
+        for (const name of names) {
+            const key = `net/ipv6/conf/${name}/accept_ra`;
+            if (getSysctl(undefined, key) === "1") this.#sysctls.set(key, "2");
+        }
+    }
+
+    async #link(signal: AbortSignal | undefined): Promise<Pick<Link, "index" | "up" | "mtu" | "mac">> {
         const deadline = performance.now() + linkTimeoutMs;
         for (;;) {
             const link = await this.#netlink.link(this.#options.name);
@@ -148,6 +180,10 @@ export class Gateway {
             await sleep(linkLookMs, signal);
         }
     }
+}
+
+function devicesOf({ dev, nextHops }: Pick<Route, "dev" | "nextHops">): readonly number[] {
+    return [dev, ...nextHops.map((hop) => hop.dev)].filter((index) => index !== undefined);
 }
 
 function sameAddress(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { formatMac } from "@antrea/ip";
-import { getSysctl, txChecksumOffload } from "@antrea/netlink";
+import { getSysctl, setSysctl, txChecksumOffload } from "@antrea/netlink";
 import { TestNode, type TestAgent } from "../support/test-node.ts";
 
 let node: TestNode;
@@ -62,5 +62,39 @@ describe("the gateway", () => {
         await agent.gateway.ensureDevice();
         expect([...addresses()].sort()).toEqual(wanted);
         expect(ip("-o", "link", "show", node.gateway)).toMatch(/[<,]UP[,>].* mtu 1400 /);
+    });
+
+    // ovs-vswitchd of the userspace datapath does so too, where it runs and sees the change
+    it("gets its MAC address back when somebody changed it", async () => {
+        const own = formatMac(agent.gateway.mac);
+        await node.ovs.killVswitchd();
+        try {
+            ip("link", "set", "dev", node.gateway, "address", "02:00:00:00:00:99");
+            await agent.gateway.ensureDevice();
+            expect(ip("-o", "link", "show", node.gateway)).toContain(`link/ether ${own}`);
+            expect([...addresses()].sort()).toEqual(wanted);
+        } finally {
+            await node.ovs.startVswitchd();
+        }
+    });
+});
+
+describe("a Node that lives by router advertisements", () => {
+    const acceptRa = (name: string): string => getSysctl(undefined, `net/ipv6/conf/${name}/accept_ra`);
+
+    it("keeps its default routes by any interface, and believes no other interface more than before", async () => {
+        setSysctl(undefined, "net/ipv6/conf/all/forwarding", "0");
+        for (const name of ["nic", "docker"]) {
+            ip("link", "add", name, "type", "veth", "peer", "name", `${name}-peer`);
+            for (const end of [name, `${name}-peer`]) ip("link", "set", end, "up");
+            setSysctl(undefined, `net/ipv6/conf/${name}/accept_ra`, "1");
+        }
+        // as the kernel makes it of an advertisement
+        ip("-6", "route", "add", "default", "via", "fe80::1", "dev", "nic", "proto", "ra");
+        await agent.gateway.ensureDevice();
+        expect([acceptRa("nic"), acceptRa("docker")]).toEqual(["2", "1"]);
+        expect(getSysctl(undefined, "net/ipv6/conf/all/forwarding")).toBe("1");
+        expect(ip("-6", "route", "show", "default")).toContain("via fe80::1 dev nic");
+        for (const name of ["nic", "docker"]) ip("link", "del", name);
     });
 });
