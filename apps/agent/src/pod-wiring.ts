@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { AntreaError } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import { podsOf } from "./cluster.ts";
@@ -9,7 +10,7 @@ import type { NodeConfig } from "./node-config/index.ts";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
 import { antreaRouteProtocol, RouteWatch } from "./peers/index.ts";
 import { HostRoutes, NodeSubnet, PodNetwork, podRouteProtocol, PodReconciler } from "./pod-network/index.ts";
-import { podMtu, Transport } from "./transport/index.ts";
+import { mtuProblem, podMtu, Transport } from "./transport/index.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
 import { buildPeers } from "./ways-wiring.ts";
 
@@ -24,6 +25,8 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
     const { podPrefixes, gatewayIps } = node;
     const disableTxChecksumOffload = config.disableTXChecksumOffload || base.datapath.mustComputeChecksums;
     const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
+    const tooSmall = mtuProblemOf(base, node, transport);
+    if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
     const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
     const { stateFolder, bootId, nodeName } = environment;
     const sysctls = new NodeSysctls({ logger: logger.child("gateway") }, { folder: stateFolder, bootId });
@@ -98,6 +101,18 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
         { protocols: [antreaRouteProtocol, podRouteProtocol], linkName: config.hostGateway },
     );
     return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
+}
+
+export class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
+
+/** Why the Pods of this Node cannot have their MTU, as the transport interface is now. */
+export function mtuProblemOf(
+    { config }: Pick<Base, "config">,
+    { podPrefixes }: Pick<NodeConfig, "podPrefixes">,
+    { state, underlay }: Pick<Transport, "state" | "underlay">,
+): string | undefined {
+    const families = podPrefixes.map(({ family }) => family);
+    return mtuProblem({ config, families, underlay, transportMtu: state.mtu, transportName: state.name });
 }
 
 /** The ranges of Services by what the API server says, else by the configuration. */

@@ -7,6 +7,7 @@ import type { Base } from "./compose.ts";
 import { bridgeRows, tunnelBridgeProblem } from "./datapath/index.ts";
 import type { NodeConfig } from "./node-config/index.ts";
 import { antreaRouteProtocol, LookPlan, Peers, type RouteWatch } from "./peers/index.ts";
+import { mtuProblemOf } from "./pod-wiring.ts";
 import { podRouteProtocol } from "./pod-network/index.ts";
 import { TransportAnnouncement, type Transport } from "./transport/index.ts";
 
@@ -15,6 +16,8 @@ const transportLookMs = 2_000;
 
 /** The name of the condition that tunnels can leave the Node. */
 export const tunnelCondition = "tunnel";
+/** The name of the condition that the MTU is enough for the families of Pods. Missing only while it is not. */
+const mtuCondition = "mtu";
 
 export function buildPeers(
     { netlink, flowTable, logger, nodeInformer, environment, config, mode, bridging }: Base,
@@ -92,6 +95,9 @@ export function addWaysJobs(
         if (gone.has(antreaRouteProtocol)) lookAtWays();
         if (gone.has(podRouteProtocol)) ovs.trigger();
         await transport.look();
+        const tooSmall = mtuProblemOf(base, parts.node, transport);
+        if (tooSmall === undefined) readiness.met(mtuCondition);
+        else readiness.unmet(mtuCondition, tooSmall);
         if (mode === "noEncap") return;
         const problem = datapath.tunnelsNeedBridge
             ? tunnelBridgeProblem(bridgeRows(database), transport.state.name)

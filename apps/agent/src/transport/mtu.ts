@@ -26,3 +26,23 @@ export function podMtu({ config, transportMtu, underlay }: MtuInput): number {
     const extra = underlay === 6 && outer > 0 ? ipv6Extra : 0;
     return Math.min(transportMtu - outer - extra, maxTunnelMtu);
 }
+
+/** The least MTU with which the kernel has IPv6 on a link (RFC 8200 section 5), bytes. */
+const leastIpv6Mtu = 1280;
+
+/**
+ * Why Pods of these families cannot have their MTU, and which key to change; undefined when they can. The kernel refuses
+ * addresses of IPv6 on a link of less than 1280 bytes. Pure.
+ */
+export function mtuProblem(
+    input: MtuInput & { readonly families: readonly Family[]; readonly transportName: string },
+): string | undefined {
+    const mtu = podMtu(input);
+    if (mtu >= leastIpv6Mtu || !input.families.includes(6)) return undefined;
+    const needed = `Pods of this Node have IPv6, which needs an MTU of at least ${leastIpv6Mtu}, and theirs is ${mtu}`;
+    if (input.config.defaultMTU !== 0)
+        return `${needed} by defaultMTU: set it to 0 (discover it) or to ${leastIpv6Mtu} or more`;
+    const overheadOfTunnel = input.transportMtu - mtu;
+    const least = leastIpv6Mtu + overheadOfTunnel;
+    return `${needed}, as transport interface ${input.transportName} has ${input.transportMtu}: give the interface an MTU of at least ${least}, or choose another one by transportInterface`;
+}
