@@ -26,14 +26,13 @@ import { Conflist } from "./conflist/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
 import { EarlierFlows, FlowTable } from "./flow-table/index.ts";
-import { HostGuard } from "./host-guard/index.ts";
-import { addFirewallJob } from "./host-wiring.ts";
+import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wiring.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade } from "./masquerade/index.ts";
-import { declareMetrics, observeCalls } from "./metrics.ts";
+import { declareMetrics, declareReadiness, observeCalls } from "./metrics.ts";
 import {
     awaitOwnNode,
     followOwnNode,
@@ -46,7 +45,7 @@ import { netnsPathHere } from "./netns-path.ts";
 import { runNft } from "./nft.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
-import { checkInterface, flowOwner, podLinkGroup, type PodNetwork } from "./pod-network/index.ts";
+import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
 import { openflowProblem, Readiness } from "./readiness.ts";
@@ -143,7 +142,7 @@ export function compose(context: MainContext): Lifecycle {
             );
             // Other podCIDRs concern everything that is built from them: the process starts again.
             const lookAtNode = followOwnNode({ nodes: nodeInformer, readiness, fail: base.fail, logger }, node);
-            await guardHost(base);
+            await guardHost(base, runNft);
             const built = await buildPodNetwork(base, node, signal);
             const forgetEarlier = await startFlows(base, built, signal, () => {
                 wiring = built;
@@ -233,6 +232,7 @@ function buildBase(context: MainContext) {
             openflow: "ovs-vswitchd is not connected",
             records: "the Pod interfaces of this Node are not rebuilt",
             [datapathCondition]: "the datapath of OVS was not looked at",
+            ...(datapath.copiesFrames && { [guardCondition]: "what Pods send is not kept from the Node's stack yet" }),
             ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
         },
         () => openflowProblem(openflow.state),
@@ -252,6 +252,7 @@ function buildBase(context: MainContext) {
         },
     );
     health.addCheck("network", "ready", () => readiness.missing());
+    declareReadiness(metrics, readiness);
     const { nodeName } = environment;
     const nodeInformer = new Informer(
         { api: kube.api, logger: logger.child("nodes") },
@@ -327,18 +328,6 @@ function syncLimitOf({ uplink }: Base): number | undefined {
     return uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
 }
 
-/** Before the first Pod is wired: what it sends must not get an answer that is not from the switch. */
-async function guardHost({ datapath, jobs, logger }: Base): Promise<void> {
-    if (!datapath.copiesFrames) return;
-    const guard = new HostGuard({ logger: logger.child("host-guard"), nft: runNft }, { linkGroup: podLinkGroup });
-    try {
-        await guard.ensure();
-    } catch (error) {
-        logger.warn("what Pods send cannot be kept from the Node's stack yet", { reason: messageOf(error) });
-    }
-    jobs.every("host-guard", resyncMs, () => guard.ensure());
-}
-
 /**
  * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but the ways to
  * other Nodes and to Services only when these are known. The returned function is to be called when the Nodes are.
@@ -411,13 +400,16 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
 
 /** Masquerading, and what is remembered of this Node, follow the Node objects. */
 function addNodeJobs(base: Base, node: NodeConfig, lookAtNode: () => void): void {
-    const { bridge, bridging, config, environment, jobs, logger, mode, nodeInformer } = base;
+    const { bridge, bridging, config, environment, health, jobs, logger, mode, nodeInformer } = base;
     const families = node.podPrefixes.map(({ family }) => family);
+    // Pods without a way to the outside still have one to each other: this keeps none from being wired.
+    let problem: string | undefined;
+    health.addCheck("masquerade", "ready", () => problem);
     const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: runNft });
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
     const masquerading = jobs.every("masquerade", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
-        await masquerade.reconcile({
+        const input = {
             podPrefixes: node.podPrefixes,
             // Our own too while the Node object is gone and comes again.
             clusterPrefixes: [...node.podPrefixes, ...allPodPrefixes(nodeInformer.list())],
@@ -430,7 +422,9 @@ function addNodeJobs(base: Base, node: NodeConfig, lookAtNode: () => void): void
                 serviceSources: serviceSources(families),
                 taggedPods: bridging.pods.tagged().flatMap(({ ips }) => ips),
             },
-        });
+        };
+        const what = "traffic of Pods to other networks is not masqueraded";
+        await reporting({ what, report: (text) => (problem = text) }, () => masquerade.reconcile(input));
     });
     bridging?.pods.onTaggedChange(() => masquerading.trigger());
     // For a start while the API server is away, or has no podCIDRs for this Node.

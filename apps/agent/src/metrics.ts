@@ -3,6 +3,7 @@ import type { Metrics } from "@antrea/runtime";
 import type { ObserveCall } from "./cni-server/index.ts";
 import type { FlowTable } from "./flow-table/index.ts";
 import type { NodeSubnet, PodNetwork } from "./pod-network/index.ts";
+import type { Readiness } from "./readiness.ts";
 
 /** Counts and times CNI calls. */
 export function observeCalls(metrics: Metrics): ObserveCall {
@@ -20,6 +21,16 @@ export function observeCalls(metrics: Metrics): ObserveCall {
         calls.inc({ command, outcome });
         durations.observe(seconds, { command });
     };
+}
+
+/** What keeps Pods from being wired, read at each scrape. */
+export function declareReadiness(metrics: Metrics, readiness: Pick<Readiness, "unmetConditions">): void {
+    metrics.gauge({
+        name: "antrea_agent_unmet_conditions",
+        help: "1 for each condition that is missing so that Pods can be wired; /readyz?verbose says what it is.",
+        labelNames: ["condition"],
+        collect: () => readiness.unmetConditions().map((condition) => ({ labels: { condition }, value: 1 })),
+    });
 }
 
 /** What the Pod network holds, read at each scrape. */

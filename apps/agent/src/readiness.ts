@@ -25,6 +25,11 @@ export class Readiness {
         this.#problems.set(name, problem);
     }
 
+    /** The names of the conditions that are not met. */
+    unmetConditions(): readonly string[] {
+        return [...this.#problems.keys()];
+    }
+
     /** What is missing, or undefined when nothing is. */
     missing(): string | undefined {
         return this.#problems.size === 0 ? this.#passing() : [...this.#problems.values()].join("; ");
