@@ -11,6 +11,7 @@ import {
     Jobs,
     Lifecycle,
     Metrics,
+    systemClock,
     probePortFrom,
     type Job,
     type LifecyclePart,
@@ -49,6 +50,7 @@ import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
 import { openflowProblem, Readiness } from "./readiness.ts";
+import { RefusedToken } from "./refused-token.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
@@ -56,6 +58,8 @@ const resyncMs = 60_000;
 const lockLookMs = 10_000;
 /** Without a new Pod a look costs nothing. */
 const ignoredLookMs = 1_000;
+const tokenLookMs = 5_000;
+const ownNodeLookMs = 5_000;
 const claimsSoonMs = 3_000;
 const eventDelayMs = 500;
 const bridgedSyncLimitMs = 1_000;
@@ -235,7 +239,7 @@ function buildBase(context: MainContext) {
             ...(datapath.copiesFrames && { [guardCondition]: "what Pods send is not kept from the Node's stack yet" }),
             ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
         },
-        () => openflowProblem(openflow.state),
+        () => openflowProblem(openflow.state) ?? refusedToken.problem,
     );
     const health = new HealthServer(
         {
@@ -258,6 +262,9 @@ function buildBase(context: MainContext) {
         { api: kube.api, logger: logger.child("nodes") },
         { resource: nodes, transform: slimNode },
     );
+    const refusedToken = new RefusedToken({
+        ...{ informer: nodeInformer, clock: systemClock, metrics, logger: logger.child("kube") },
+    });
     const events = new EventRecorder(
         { api: kube.api, logger: logger.child("events") },
         { reportingController: "antrea-agent", reportingInstance: environment.podName, delayMs: eventDelayMs },
@@ -278,14 +285,15 @@ function buildBase(context: MainContext) {
         : undefined;
     const bridge = new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType });
     const uplink = buildUplink({ bridge, config, database, datapath, environment, kube, logger, netlink, openflow });
+    const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
+    jobs.every("token", tokenLookMs, () => refusedToken.look());
     return {
-        ...{ logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
+        ...{ jobs, logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
         ...{ nodeInformer, events, ipPools, datapath, mode, netlink, flowTable, bridge, bridging, uplink },
         probe: new DatapathProbe(
             { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },
         ),
-        jobs: new Jobs({ logger: logger.child("jobs"), metrics }),
         conflist: new Conflist({
             folder: environment.cniConfFolder,
             name: "10-antrea.conflist",
@@ -475,7 +483,7 @@ async function guardSubnets(
 
 /** Keeps claims of IPPools in step with what is wired; while pools are off, says where annotations have no effect. */
 function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
-    const { ipPools, jobs, netlink, events, kube, environment, logger } = base;
+    const { ipPools, jobs, netlink, nodeInformer, events, kube, environment, logger } = base;
     const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
     const ignoredNetworks = new IgnoredNetworks(
         {
@@ -500,6 +508,10 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const wiring = poolWiring(podNetwork, netlink);
     const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit));
     ipPools.own.onGone(() => claims.trigger());
+    jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
+    nodeInformer.onChange((type, name) => {
+        if (type === "added" && name === environment.nodeName) claims.trigger();
+    });
 }
 
 /** The mode, which the rules of the configuration have limited to these. */

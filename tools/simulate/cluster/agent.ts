@@ -49,6 +49,7 @@ export interface AgentComponents {
 }
 
 const resyncMs = 60_000;
+const ownNodeLookMs = 5_000;
 const callLimitMs = 60_000;
 const claimsSoonMs = 3_000;
 
@@ -125,6 +126,10 @@ export class Agent {
             const wiring = poolWiring(built.network, built.netlink);
             const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit));
             this.pools.own.onGone(() => claims.trigger());
+            jobs.every("own-node", ownNodeLookMs, (limit) => this.pools.lookAtOwnNode(wiring, limit));
+            nodes.onChange((type, name) => {
+                if (type === "added" && name === machine.name) claims.trigger();
+            });
             jobs.start(signal);
             await reconciler.holdKnownAddresses(signal);
             await this.pools

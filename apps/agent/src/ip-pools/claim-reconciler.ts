@@ -8,6 +8,7 @@ import { claimIp, claimName, holderText, mayTake, namesContainer, type Holder } 
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type OwnClaims } from "./own-claims.ts";
+import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
 import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
@@ -49,6 +50,7 @@ export interface ClaimReconcilerComponents {
     readonly writer: ClaimWriter;
     readonly allocator: PoolAllocator;
     readonly book: PoolBook;
+    readonly node: Pick<OwnNode, "known" | "isGone">;
     readonly pods: NodePods;
     readonly wiring: Wiring;
     readonly clock: Clock;
@@ -85,6 +87,12 @@ export class ClaimReconciler {
         this.#poolChanges = new PoolChanges(components);
     }
 
+    /** Interfaces that are isolated. */
+    get isolated(): number {
+        const { wiring } = this.#components;
+        return wiring.interfaces().filter((wired) => wiring.isCutOff(wired)).length;
+    }
+
     /** Addresses of running containers that their pools describe otherwise by now. */
     get changed(): number {
         return this.#poolChanges.size;
@@ -97,8 +105,8 @@ export class ClaimReconciler {
 
     /** One pass. What fails of it is logged and left to the next; rejects only when the claims are not known. */
     async reconcile(signal: AbortSignal): Promise<void> {
-        const { allocator, own, wiring } = this.#components;
-        await own.synced(signal);
+        const { allocator, node, own, wiring } = this.#components;
+        await Promise.all([own.synced(signal), node.known(signal)]);
         own.settle();
         await this.#quietly("claims to be freed are left to the next pass", () => allocator.settle(signal));
         for (const wired of wiring.interfaces()) {
@@ -114,7 +122,7 @@ export class ClaimReconciler {
 
     /** The claims of an interface are as its record says, or the interface has no traffic. */
     async #mend(wired: WiredInterface, signal: AbortSignal): Promise<void> {
-        const { wiring } = this.#components;
+        const { node, wiring } = this.#components;
         const current = wiring
             .interfaces()
             .find((one) => one.containerId === wired.containerId && one.ifName === wired.ifName);
@@ -125,7 +133,8 @@ export class ClaimReconciler {
         if (!(await wiring.linkExists(current))) return;
         let all = true;
         for (const address of wrong) all = (await this.#claimAgain(current, address, signal)) && all;
-        if (all) await wiring.reconnect(current);
+        // Its claims will be freed, or are.
+        if (all && !node.isGone) await wiring.reconnect(current);
     }
 
     #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {
@@ -158,6 +167,8 @@ export class ClaimReconciler {
             await this.#cutOffFrom(wired, live);
             return false;
         }
+        // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
+        if (this.#components.node.isGone) return false;
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;

@@ -17,6 +17,7 @@ import { NamespacePools } from "./namespace-pools.ts";
 import { type NodeSource } from "./node-addresses.ts";
 import { NodePods } from "./node-pods.ts";
 import { OwnClaims } from "./own-claims.ts";
+import { OwnNode } from "./own-node.ts";
 import { PodEvents } from "./pod-events.ts";
 import { PodPools } from "./pod-pools.ts";
 import { PoolBook } from "./pool-book.ts";
@@ -89,6 +90,7 @@ export class IpPools implements AsyncDisposable {
     readonly #reservations: Reservations;
     readonly #writer: ClaimWriter;
     readonly #searches = new Map<string, PoolSearch>();
+    readonly #node: OwnNode;
     #reconciler: ClaimReconciler | undefined;
     #within: ClaimsWithin | undefined;
 
@@ -104,12 +106,14 @@ export class IpPools implements AsyncDisposable {
             blockViews: () => this.#blocks.size,
             ownClaims: () => this.own.size,
             leakCandidates: () => this.#reconciler?.suspects ?? 0,
+            isolated: () => this.#reconciler?.isolated ?? 0,
             poolChanged: () => this.#reconciler?.changed ?? 0,
         });
         this.#metrics = metrics;
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
         this.book = new PoolBook({ api, logger, nodes });
         this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
+        this.#node = new OwnNode({ api, nodes, clock, logger }, { nodeName });
         this.pods = new NodePods({ api, logger, clock }, { nodeName });
         const namespaces = new NamespacePools({ api, clock });
         this.podPools = new PodPools({ pods: this.pods, namespaces, book: this.book, clock });
@@ -218,6 +222,11 @@ export class IpPools implements AsyncDisposable {
         return this.own.get(allocationName(ip))?.spec.pool;
     }
 
+    /** Isolates the pool interfaces of a Node that is gone for 4 min; to be called every few seconds. */
+    lookAtOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
+        return this.#node.look(wiring, signal);
+    }
+
     /** Brings claims and records in step; `wiring` is always the same. Also ends watches that nobody needs any more. */
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
@@ -268,7 +277,7 @@ export class IpPools implements AsyncDisposable {
         const { allocator, book, own, pods } = this;
         return new ClaimReconciler(
             {
-                ...{ allocator, book, own, pods, wiring, clock: this.#clock, writer: this.#writer },
+                ...{ allocator, book, own, pods, wiring, node: this.#node, clock: this.#clock, writer: this.#writer },
                 ...{ events: this.#events, metrics: this.#metrics, logger: this.#components.logger },
             },
             { nodeName: this.#options.nodeName, confirmMs: this.#options.confirmMs },

@@ -20,6 +20,7 @@ export interface IpamState {
     readonly ownClaims: () => number;
     readonly leakCandidates: () => number;
     readonly poolChanged: () => number;
+    readonly isolated: () => number;
 }
 
 /** The metrics of the agent's pool allocation. */
@@ -46,6 +47,11 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         "leak_candidates",
         "Claims of this Node without an interface that are looked at again before they are freed.",
         state.leakCandidates,
+    );
+    gauge(
+        "isolated_interfaces",
+        "Pod interfaces without traffic, because their address is claimed for another or their Node is gone.",
+        state.isolated,
     );
     gauge(
         "pool_changed_addresses",

@@ -125,6 +125,8 @@ export class ClaimCleaner {
             return false;
         };
         await this.#free([...claims.usedOn(name)], "node-gone", stillGone, signal);
+        // Who claims them again is an agent that runs: it has the same time to hear that its Node is gone.
+        this.#goneSince.set(name, this.#clock.monotonic());
         return { requeueAfterMs: firstLookMs };
     }
 

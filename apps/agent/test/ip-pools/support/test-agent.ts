@@ -1,4 +1,4 @@
-import { createKubeClients, type EventInput, type Node } from "@antrea/kube";
+import { createKubeClients, type ChangeListener, type EventInput, type Node } from "@antrea/kube";
 import { Metrics, type Clock, type Logger } from "@antrea/runtime";
 import { formatIp } from "@antrea/ip";
 import {
@@ -39,6 +39,8 @@ export class TestPoolAgent implements AsyncDisposable {
     readonly nodeName: string;
     readonly pools: IpPools;
     readonly events: EventInput[] = [];
+    /** Those of the options, and its own; unless the options have a source of their own. */
+    readonly nodes: TestNodes;
     readonly metrics = new Metrics({ processMetrics: false });
     readonly #disconnect: () => void;
     readonly #stop = new AbortController();
@@ -46,10 +48,12 @@ export class TestPoolAgent implements AsyncDisposable {
     constructor(options: TestPoolAgentOptions) {
         const { nodeName, api, disconnect, clock, random, nodes = [], logger = silentLogger, ...rest } = options;
         this.nodeName = nodeName;
+        const given = "list" in nodes ? [] : nodes;
+        this.nodes = new TestNodes([{ metadata: { name: nodeName } }, ...given]);
         this.#disconnect = disconnect ?? (() => undefined);
         this.pools = new IpPools(
             {
-                ...{ api, logger, metrics: this.metrics, nodes: "list" in nodes ? nodes : fixedNodes(nodes) },
+                ...{ api, logger, metrics: this.metrics, nodes: "list" in nodes ? nodes : this.nodes },
                 ...(clock === undefined ? {} : { clock }),
                 ...(random === undefined ? {} : { random }),
                 record: (event) => void this.events.push(event),
@@ -116,10 +120,37 @@ export function requestOf(pod: string): ClaimRequest {
     };
 }
 
-function fixedNodes(nodes: readonly Node[]): NodeSource {
-    return {
-        list: () => nodes,
-        onChange: () => ({ [Symbol.dispose]: () => undefined }),
-        synced: () => Promise.resolve(),
-    };
+/** The Nodes of the cluster, told at once. */
+export class TestNodes implements NodeSource {
+    readonly #nodes = new Map<string, Node>();
+    readonly #listeners = new Set<ChangeListener<Node>>();
+
+    constructor(nodes: readonly Node[]) {
+        for (const node of nodes) this.#nodes.set(node.metadata?.name ?? "", node);
+    }
+
+    list(): readonly Node[] {
+        return [...this.#nodes.values()];
+    }
+
+    onChange(listener: ChangeListener<Node>): Disposable {
+        this.#listeners.add(listener);
+        return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    }
+
+    synced(): Promise<void> {
+        return Promise.resolve();
+    }
+
+    add(name: string): void {
+        const node = { metadata: { name } };
+        this.#nodes.set(name, node);
+        for (const listener of this.#listeners) listener("added", name, node, undefined);
+    }
+
+    remove(name: string): void {
+        const node = this.#nodes.get(name);
+        this.#nodes.delete(name);
+        for (const listener of this.#listeners) if (node !== undefined) listener("deleted", name, node, node);
+    }
 }

@@ -1,0 +1,116 @@
+import { messageOf } from "@antrea/errors";
+import { isKubeError, nodes as nodeResource, type ApiClient } from "@antrea/kube";
+import { type Clock, type Logger } from "@antrea/runtime";
+import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
+import { type NodeSource } from "./node-addresses.ts";
+
+export interface OwnNodeComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly nodes: NodeSource;
+    readonly clock: Clock;
+    readonly logger: Logger;
+}
+
+export interface OwnNodeOptions {
+    readonly nodeName: string;
+}
+
+/** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
+const isolateAfterMs = 240_000;
+const askLimitMs = 3_000;
+
+/**
+ * Whether the Node object of this agent is there, and what follows when it is not: the controller will free the claims of
+ * this Node, so nothing is claimed for it meanwhile, and its pool interfaces are isolated before their addresses may be
+ * another's. When the Node is back, the reconcile of claims reconnects those whose addresses are still theirs.
+ *
+ * It goes by what the API server said: while that is away, or refuses the agent's token, a Node that was there counts as
+ * there. A deletion that was heard of counts on.
+ */
+export class OwnNode {
+    readonly #components: OwnNodeComponents;
+    readonly #nodeName: string;
+    #isKnown = false;
+    /** By the monotonic clock, when the deletion was heard of. -Infinity: it was gone when this agent began. */
+    #goneSince: number | undefined;
+    /** Interfaces that were isolated because the Node is gone. */
+    readonly #isolated = new Set<string>();
+
+    constructor(components: OwnNodeComponents, options: OwnNodeOptions) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+        components.nodes.onChange((type, name) => {
+            if (name !== options.nodeName) return;
+            if (type === "deleted") this.#goneSince = components.clock.monotonic();
+            else this.#back();
+        });
+    }
+
+    /** Resolves when it is known whether the Node is there; rejects when the signal ends first. */
+    async known(signal: AbortSignal): Promise<void> {
+        if (this.#isKnown) return;
+        const { nodes, logger } = this.#components;
+        await nodes.synced(signal);
+        if (this.#isKnown) return;
+        this.#isKnown = true;
+        if (nodes.list().some(({ metadata }) => metadata?.name === this.#nodeName)) return;
+        this.#goneSince ??= -Infinity;
+        logger.warn("the Node object of this agent does not exist; its claims will be freed", { node: this.#nodeName });
+    }
+
+    /** Whether the Node was gone by what was heard last. */
+    get isGone(): boolean {
+        return this.#goneSince !== undefined;
+    }
+
+    /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */
+    async look(wiring: Wiring, signal: AbortSignal): Promise<void> {
+        await this.known(signal);
+        const since = this.#goneSince;
+        if (since === undefined || this.#components.clock.monotonic() - since < isolateAfterMs) return;
+        if (!(await this.#isStillGone(since))) return;
+        await Promise.all(wiring.interfaces().map((wired) => this.#isolate(wired, wiring)));
+    }
+
+    /** The deletion was heard of, so while nobody answers it counts; without that an answer is needed. */
+    async #isStillGone(since: number): Promise<boolean> {
+        const { api, logger } = this.#components;
+        try {
+            const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
+            if (found === undefined) return this.isGone;
+            this.#back();
+            return false;
+        } catch (error) {
+            if (!isKubeError(error)) throw error;
+            const heard = Number.isFinite(since);
+            if (!heard) logger.warn("cannot ask whether this Node is gone", { reason: messageOf(error) });
+            return heard && this.isGone;
+        }
+    }
+
+    async #isolate(wired: WiredInterface, wiring: Wiring): Promise<void> {
+        const { logger } = this.#components;
+        const key = `${wired.containerId}/${wired.ifName}`;
+        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, container: wired.containerId };
+        try {
+            await wiring.exclusively(wired.containerId, async () => {
+                // The Node may have come back while the container was worked on.
+                if (this.#isolated.has(key) || !this.isGone) return;
+                await wiring.cutOff(wired);
+                this.#isolated.add(key);
+                logger.error(
+                    "a Pod interface is isolated: this Node is gone, and its addresses will be others'",
+                    fields,
+                );
+            });
+        } catch (error) {
+            logger.warn("a Pod interface could not be isolated yet", { ...fields, reason: messageOf(error) });
+        }
+    }
+
+    #back(): void {
+        this.#isKnown = true;
+        this.#goneSince = undefined;
+        this.#isolated.clear();
+    }
+}

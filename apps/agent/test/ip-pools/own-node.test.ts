@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { KubeError, nodes as nodeResource } from "@antrea/kube";
+import { ManualClock } from "@antrea/runtime/testing";
+import { newClaim } from "../../src/ip-pools/claims.ts";
+import { OwnNode } from "../../src/ip-pools/own-node.ts";
+import { silentLogger } from "../support/logger.ts";
+import { FakeApi } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+import { FakeWiring } from "./support/fake-wiring.ts";
+import { TestNodes, type TestPoolAgent } from "./support/test-agent.ts";
+
+const { signal } = new AbortController();
+const unauthorized = new KubeError("UNAUTHORIZED", "the token is refused");
+
+describe("an agent whose Node is gone", () => {
+    let api: FakeApi;
+    let clock: ManualClock;
+    let nodes: TestNodes;
+    let wiring: FakeWiring;
+    let node: OwnNode;
+
+    /** What the agent does every few seconds, for as long. */
+    async function pass(ms: number): Promise<void> {
+        for (let at = 0; at < ms; at += 5_000) {
+            await clock.advance(Math.min(5_000, ms - at));
+            await node.look(wiring, signal);
+        }
+    }
+
+    function start(): void {
+        node = new OwnNode({ api, nodes, clock, logger: silentLogger }, { nodeName: "a" });
+    }
+
+    beforeEach(() => {
+        [api, clock, wiring, nodes] = [new FakeApi(), new ManualClock(), new FakeWiring(), new TestNodes([])];
+        api.put(nodeResource, { metadata: { name: "a" } });
+        nodes.add("a");
+        const address = { prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0, pool: "pool1" };
+        wiring.wire("p1", [{ ...address, ip: parseIp("10.2.0.9") }]);
+        wiring.wire("p2", [{ ...address, ip: parseIp("10.2.0.10") }]);
+        start();
+    });
+
+    function deleteNode(): void {
+        api.remove(nodeResource, "a");
+        nodes.remove("a");
+    }
+
+    it("isolates its pool interfaces after 4 min, before the controller frees their addresses after 5", async () => {
+        await pass(600_000);
+        expect([...wiring.cut]).toEqual([]);
+        deleteNode();
+        expect(node.isGone).toBe(true);
+        await pass(239_000);
+        expect([...wiring.cut]).toEqual([]);
+        await pass(6_000);
+        expect([...wiring.cut].sort()).toEqual(["c-p1", "c-p2"]);
+    });
+
+    it("does so although its token is refused since", async () => {
+        deleteNode();
+        await pass(30_000);
+        api.accident = () => ({ refuse: unauthorized });
+        await pass(215_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("isolates nothing when its token is refused and nobody said that its Node is gone", async () => {
+        api.accident = () => ({ refuse: unauthorized });
+        await pass(3_600_000);
+        expect(wiring.cut.size).toBe(0);
+        expect(node.isGone).toBe(false);
+    });
+
+    it("counts anew when the Node comes back in time", async () => {
+        deleteNode();
+        await pass(200_000);
+        nodes.add("a");
+        expect(node.isGone).toBe(false);
+        await pass(10_000);
+        deleteNode();
+        await pass(200_000);
+        expect(wiring.cut.size).toBe(0);
+    });
+
+    it("isolates nothing when the API server says at last that the Node is there", async () => {
+        nodes.remove("a");
+        await pass(300_000);
+        expect(wiring.cut.size).toBe(0);
+        expect(node.isGone).toBe(false);
+    });
+
+    it("goes on with an interface that could not be isolated, and isolates each once", async () => {
+        const tries: string[] = [];
+        wiring.before = (what) => {
+            tries.push(what);
+            return tries.length === 1 ? Promise.reject(unauthorized) : Promise.resolve();
+        };
+        deleteNode();
+        await pass(260_000);
+        expect(tries).toHaveLength(3);
+    });
+
+    it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {
+        deleteNode();
+        start();
+        await node.look(wiring, signal);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("at its start waits for an answer", async () => {
+        deleteNode();
+        api.accident = () => ({ refuse: unauthorized });
+        start();
+        await pass(600_000);
+        expect(wiring.cut.size).toBe(0);
+        api.accident = () => undefined;
+        await pass(5_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+});
+
+describe("the claims of a Node that is gone", () => {
+    let cluster: FakeCluster;
+    let agent: TestPoolAgent;
+    let clock: ManualClock;
+    let wiring: FakeWiring;
+    let ips: readonly string[];
+
+    async function reconcile(): Promise<void> {
+        await new Promise((resolve) => setTimeout(resolve, 15));
+        await agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+    }
+
+    beforeEach(async () => {
+        [cluster, clock, wiring] = [new FakeCluster(), new ManualClock(), new FakeWiring()];
+        cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
+        agent = cluster.agent("a", { clock });
+        const claimed = await Promise.all(["p1", "p2"].map((pod) => agent.claimAddresses(pod, { pools: ["pool1"] })));
+        wiring.wire("p1", claimed[0] ?? []);
+        wiring.wire("p2", claimed[1] ?? []);
+        ips = claimed.map(([address]) => formatIp(address?.ip ?? parseIp("::")));
+    });
+    afterEach(() => cluster[Symbol.asyncDispose]());
+
+    it("are not made again while it is gone; when it is back, what is still free is claimed and connected", async () => {
+        agent.nodes.remove("a");
+        await clock.advance(240_000);
+        await agent.pools.lookAtOwnNode(wiring, signal);
+        await reconcile();
+        expect(wiring.cut.size).toBe(2);
+        expect(await agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(2);
+        // The controller frees them, and another Pod gets one of the two.
+        for (const ip of ips) cluster.api.remove(ipAllocations, ip);
+        const pod = { namespace: "default", name: "other", uid: "uid-other" };
+        const holder = { pod, nodeName: "far", containerId: "c", ifName: "eth0" };
+        cluster.api.put(ipAllocations, newClaim(parseIp(ips[0] ?? ""), "pool1", holder) as never);
+        await reconcile();
+        expect(cluster.holders()).toEqual([`${ips[0]} other`]);
+        expect(wiring.cut.size).toBe(2);
+
+        agent.nodes.add("a");
+        await reconcile();
+        expect(cluster.holders()).toEqual([`${ips[0]} other`, `${ips[1]} p2`].sort());
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it("that are there still when it is back are kept, and the interfaces connected", async () => {
+        agent.nodes.remove("a");
+        await clock.advance(240_000);
+        await agent.pools.lookAtOwnNode(wiring, signal);
+        agent.nodes.add("a");
+        await reconcile();
+        expect(wiring.cut.size).toBe(0);
+        expect(cluster.holders()).toEqual([`${ips[0]} p1`, `${ips[1]} p2`].sort());
+    });
+});
