@@ -211,7 +211,7 @@ export class CniCalls {
     }
 
     #asCallError(command: CniCommand, args: CniCmdArgs, error: unknown): CniCallError {
-        const fields = { command, container: args.containerId, error };
+        const fields = { command, ...podOf(args), container: args.containerId, error };
         if (isAborted(error)) this.#components.logger.info("CNI call cancelled by the caller", fields);
         else this.#components.logger.warn("CNI call failed", fields);
         if (error instanceof CniCallError) return error;
@@ -237,6 +237,16 @@ function checkArgs(args: CniCmdArgs): void {
 
 function badArgument(message: string): CniCallError {
     return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", message);
+}
+
+/** Whose call it is, for the log: "namespace/name". A call without a Pod, like GC, or with bad arguments names none. */
+function podOf(args: CniCmdArgs): { readonly pod?: string } {
+    try {
+        const { podNamespace, podName } = parseCniArgs(args.args);
+        return podNamespace === undefined || podName === undefined ? {} : { pod: `${podNamespace}/${podName}` };
+    } catch {
+        return {};
+    }
 }
 
 function attachmentOf(args: CniCmdArgs): Attachment {

@@ -4,6 +4,7 @@ import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { OpenFlowError } from "@antrea/openflow";
 import { OvsdbError } from "@antrea/ovsdb";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
 import { IpPoolError, type IpPoolErrorCode } from "../../src/ip-pools/index.ts";
 import { CheckError, NodeSubnetError, PodNetworkError } from "../../src/pod-network/index.ts";
@@ -212,6 +213,39 @@ it("each call is counted by its outcome", async () => {
     backend.failure = { of: "check", error: new CheckError("ROUTE", "environment", "no default route") };
     await errorOf("check");
     expect(observed).toEqual(["add OK 0", "check CHECK_INTERFACE_FAILURE 0"]);
+});
+
+describe("the log of a call that failed", () => {
+    const logged = async (command: CniCommand, args: CniCmdArgs, error: unknown): Promise<unknown> => {
+        const log = new MemoryLog();
+        const logging = new CniCalls({ backend, logger: log.logger, now: () => 0, observe: () => undefined });
+        backend.failure = { of: command === "add" ? "add" : command === "del" ? "delete" : "check", error };
+        await expect(logging.call(command, args, new AbortController().signal)).rejects.toThrow();
+        return log.records.at(-1);
+    };
+    const full = new NodeSubnetError("EXHAUSTED", "environment", "all 253 are in use");
+
+    it.each<CniCommand>(["add", "check", "del"])("names the Pod of %s, its container and why", async (command) => {
+        expect(await logged(command, argsOf(), full)).toMatchObject({
+            ...{ level: "warn", msg: "CNI call failed", command, pod: "default/web-0", container: "c1" },
+            error: { message: "all 253 are in use" },
+        });
+    });
+
+    it("names it also when the caller went away", async () => {
+        const gone = new PodNetworkError("CANCELLED", "aborted", "cancelled");
+        expect(await logged("add", argsOf(), gone)).toMatchObject({ level: "info", pod: "default/web-0" });
+    });
+
+    it.each([
+        ["has no Pod", ""],
+        ["has no Namespace", "K8S_POD_NAME=web-0"],
+        ["has arguments that are none", "x"],
+    ])("names none when the call %s", async (_, args) => {
+        const record = await logged("del", argsOf({}, { args }), full);
+        expect(record).toMatchObject({ msg: "CNI call failed", container: "c1" });
+        expect(record).not.toHaveProperty("pod");
+    });
 });
 
 describe("errors of the caller", () => {
