@@ -31,6 +31,7 @@ import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wir
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 import { IpPools } from "./ip-pools/index.ts";
+import { LostBandwidth } from "./lost-bandwidth.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade } from "./masquerade/index.ts";
 import { declareMetrics, declareReadiness, observeCalls } from "./metrics.ts";
@@ -52,6 +53,7 @@ import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
 import { openflowProblem, Readiness } from "./readiness.ts";
 import { RefusedToken } from "./refused-token.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
+import { runProgram } from "./run-program.ts";
 import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
@@ -158,6 +160,7 @@ export function compose(context: MainContext): Lifecycle {
             addFirewallJob(base, node, () => built.transport.underlay);
             addBridgingJobs(base, built, ovs);
             addPoolJobs(base, built);
+            addBandwidthJob(base, built);
             jobs.every("conflist", resyncMs, () => conflist.write());
             declareMetrics(base.metrics, built.podNetwork, built.subnet, base.flowTable);
         },
@@ -512,6 +515,21 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     nodeInformer.onChange((type, name) => {
         if (type === "added" && name === environment.nodeName) claims.trigger();
     });
+}
+
+/** Reports limits of Pods that a start of OVS has removed. */
+function addBandwidthJob({ jobs, events, kube, environment, logger, openflow }: Base, { podNetwork }: PodWiring): void {
+    const lost = new LostBandwidth(
+        {
+            ...{ api: kube.api, events, logger: logger.child("cni") },
+            interfaces: () => podNetwork.interfaces().map(({ record }) => record),
+            qdiscs: () => runProgram("tc", ["-j", "qdisc", "show"]),
+        },
+        { nodeName: environment.nodeName },
+    );
+    lost.ovsConnected();
+    jobs.every("lost-bandwidth", resyncMs, (limit) => lost.look(limit));
+    openflow.onReady(() => lost.ovsConnected());
 }
 
 /** The mode, which the rules of the configuration have limited to these. */

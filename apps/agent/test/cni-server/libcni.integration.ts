@@ -125,6 +125,13 @@ describe("libcni 1.1.2", () => {
             expect(answer.interfaces.map(({ name }) => name)).toEqual([pod.hostIfName, "eth0", ifb]);
             expect(await tc("qdisc", "show", "dev", pod.hostIfName)).toMatch(/tbf .*rate 8Mbit.*ingress/s);
             expect(await tc("qdisc", "show", "dev", ifb)).toMatch(/tbf .*rate 4Mbit/);
+            // what the agent looks for after a start of OVS
+            expect(JSON.parse(await tc("-j", "qdisc", "show"))).toEqual(
+                expect.arrayContaining([
+                    expect.objectContaining({ kind: "tbf", dev: pod.hostIfName }),
+                    expect.objectContaining({ kind: "ingress", dev: pod.hostIfName }),
+                ]),
+            );
             expect(await pod.ping(answer.ips[0]?.gateway ?? "")).toBe(1);
             expect(await call("CHECK", pod, undefined, { bandwidth: limits })).toBe("");
             // kubelet repeats an ADD that it did not see end; the runtime deletes before

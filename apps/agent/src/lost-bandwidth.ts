@@ -1,0 +1,105 @@
+import { AntreaError } from "@antrea/errors";
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import type { Logger } from "@antrea/runtime";
+
+export class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
+
+export interface LostBandwidthComponents {
+    readonly api: Pick<ApiClient, "list">;
+    readonly events: Pick<EventRecorder, "record">;
+    /** The wired interfaces of this Node. */
+    readonly interfaces: () => readonly { readonly podUid: string; readonly hostIfName: string }[];
+    /** What `tc -j qdisc show` prints. */
+    readonly qdiscs: () => Promise<string>;
+    readonly logger: Logger;
+}
+
+/** The annotation, and the kind of the queueing discipline by which the plugin bandwidth serves it. */
+const served = [
+    ["kubernetes.io/ingress-bandwidth", "tbf"],
+    ["kubernetes.io/egress-bandwidth", "ingress"],
+] as const;
+
+/** The second look is for what OVS does a moment after it has connected. */
+const looksAfterStart = 2;
+
+/**
+ * OVS removes the queueing disciplines of its ports when it starts, and with them the limits that the plugin bandwidth has
+ * set. Says so once on each Pod that is annotated with a limit and has none any more.
+ */
+export class LostBandwidth {
+    readonly #components: LostBandwidthComponents;
+    readonly #nodeName: string;
+    /** UIDs of the Pods that have their event. */
+    #told: ReadonlySet<string> = new Set();
+    #looks = 0;
+
+    constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+    }
+
+    /** OVS has connected: it may have been started. */
+    ovsConnected(): void {
+        this.#looks = looksAfterStart;
+    }
+
+    /** Reads the Pods of this Node and the queueing disciplines, if OVS may have been started since. */
+    async look(signal: AbortSignal): Promise<void> {
+        if (this.#looks === 0) return;
+        const { api, interfaces, qdiscs } = this.#components;
+        const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
+        const limited = items.filter((pod) => isWired(pod) && annotationsOf(pod).length > 0);
+        const there = limited.length === 0 ? new Set() : kindsByInterface(await qdiscs());
+        const hostIfNames = new Map(interfaces().map(({ podUid, hostIfName }) => [podUid, hostIfName]));
+        for (const pod of limited) {
+            const hostIfName = hostIfNames.get(uidOf(pod));
+            if (hostIfName === undefined || this.#told.has(uidOf(pod))) continue;
+            const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
+            if (lost.length > 0)
+                this.#tell(
+                    pod,
+                    lost.map(([annotation]) => annotation),
+                );
+        }
+        const known = new Set(limited.map(uidOf));
+        this.#told = new Set([...this.#told].filter((uid) => known.has(uid)));
+        this.#looks -= 1;
+    }
+
+    #tell(pod: Pod, annotations: readonly string[]): void {
+        const note =
+            `no limit is in force for ${annotations.join(" and ")}: Open vSwitch was restarted on this Node after the ` +
+            `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); create the Pod again ` +
+            `to limit it`;
+        this.#told = new Set([...this.#told, uidOf(pod)]);
+        const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
+        this.#components.logger.warn("a limit of bandwidth is lost", { pod: name, annotations });
+        const event = { type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth", note } as const;
+        this.#components.events.record({ regarding: referenceTo(pods, pod), ...event });
+    }
+}
+
+function annotationsOf({ metadata }: Pod): readonly (typeof served)[number][] {
+    return served.filter(([annotation]) => (metadata?.annotations?.[annotation] ?? "") !== "");
+}
+
+/** All plugins of the chain have run when the Pod's addresses are known, and until it has ended it has its interface. */
+function isWired({ spec, status }: Pod): boolean {
+    const ended = status?.phase === "Succeeded" || status?.phase === "Failed";
+    return spec?.hostNetwork !== true && !ended && (status?.podIPs ?? []).length > 0;
+}
+
+function uidOf({ metadata }: Pod): string {
+    return metadata?.uid ?? "";
+}
+
+/** "interface kind" of each queueing discipline. */
+function kindsByInterface(text: string): ReadonlySet<string> {
+    try {
+        const list = JSON.parse(text) as readonly { readonly dev?: unknown; readonly kind?: unknown }[];
+        return new Set(list.map(({ dev, kind }) => `${String(dev)} ${String(kind)}`));
+    } catch (cause) {
+        throw new LostBandwidthError("BAD_OUTPUT", "environment", "tc -j qdisc show did not print a list", { cause });
+    }
+}
