@@ -4,6 +4,7 @@ import { checkCommand } from "./check/index.ts";
 import { completionCommand, type DynamicWords, type TypedOptions } from "./completion/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { formatReport, styleFor, type Terminal } from "./output/index.ts";
+import { type Source } from "./input-files.ts";
 import { planCommand } from "./plan/index.ts";
 import {
     createProgram,
@@ -24,8 +25,8 @@ export interface World {
     readonly terminal: Terminal;
     writeOut(text: string): void;
     writeErr(text: string): void;
-    /** Reads a file, or standard input for `-`. Throws BAD_INPUT. */
-    readInput(path: string): string;
+    /** Reads files, folders, or standard input for `-`. Throws BAD_INPUT. */
+    readSources(path: string, recursive: boolean): readonly Source[];
     /** Milliseconds since 1970. */
     now(): number;
     /** Milliseconds. */
@@ -58,7 +59,7 @@ export function compose(name: string, world: World): Composition {
         },
         write: (text) => world.writeOut(text),
         note: (text) => world.writeErr(`${text}\n`),
-        readInput: (path) => world.readInput(path),
+        readSources: (path, recursive) => world.readSources(path, recursive),
         exitWith: (code) => {
             exitCode = code;
         },

@@ -1,10 +1,8 @@
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "@antrea/errors";
-import { CliError } from "./errors.ts";
+import { readSources } from "./input-files.ts";
 import { type run } from "./run.ts";
-import { outputColumns, readInput, writeText } from "./standard-streams.ts";
+import { outputColumns, writeText } from "./standard-streams.ts";
 
 // Bytecode has the form of a CommonJS module, which has no `await` at its top.
 async function main(): Promise<void> {
@@ -17,7 +15,7 @@ async function main(): Promise<void> {
             if (!writeText("output", text)) process.exit(0);
         },
         writeErr: (text) => void writeText("error", text),
-        readInput: readFileOrInput,
+        readSources,
         now: () => Date.now(),
         sleep: async (ms) => sleep(ms),
     });
@@ -34,15 +32,6 @@ async function loadCommands(): Promise<{ readonly run: typeof run }> {
         return await import("./run.ts");
     } finally {
         if (before === undefined) delete process.env.DEBUG_COLORS;
-    }
-}
-
-function readFileOrInput(path: string): string {
-    try {
-        return path === "-" ? readInput() : readFileSync(path, "utf8");
-    } catch (cause) {
-        const next = "name a file that can be read, or - for standard input";
-        throw new CliError("BAD_INPUT", "caller", `cannot read ${path}: ${messageOf(cause)}`, next, { cause });
     }
 }
 

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { configMaps, events, namespaces, nodes, pods, statefulSets, type KubeObject, type Pod } from "@antrea/kube";
@@ -269,6 +269,27 @@ describe("ipam plan", () => {
         await expect(cluster.api.get(ipPools, { name: "a" })).rejects.toMatchObject({ code: "NOT_FOUND" });
     });
 
+    it("judges all files that it is given, and those of a folder", async () => {
+        const folder = cluster.path("plans");
+        await mkdir(folder, { recursive: true });
+        await writeFile(`${folder}/a.yaml`, pool("bad", "{cidr: 10.9.0.0/24, gateway: 10.9.0.1, prefixLength: 40}"));
+        const good = cluster.path("good.yaml");
+        await writeFile(good, pool("good", "{cidr: 10.7.0.0/24, gateway: 10.7.0.1, prefixLength: 24}"));
+        for (const words of [
+            ["-f", folder, "-f", good],
+            ["-f", `${folder}/a.yaml,${good}`],
+        ]) {
+            const { code, report } = await json(["ipam", "plan", ...words]);
+            expect(code).toBe(1);
+            expect(report).toMatchObject({
+                pools: [
+                    { name: "bad", refused: true },
+                    { name: "good", refused: false },
+                ],
+            });
+        }
+    });
+
     it("lets a pool grow, reading standard input", async () => {
         const input = pool("web", `{start: 10.2.0.12, end: 10.2.0.40, ${range}}`);
         const { code, stdout } = await cluster.antctl(["ipam", "plan", "-f", "-"], { input });
@@ -294,7 +315,7 @@ describe("ipam plan", () => {
     it("does without the API server's word where it may not ask", async () => {
         const input = pool("ok", "{cidr: 10.7.0.0/24, gateway: 10.7.0.1, prefixLength: 24}");
         const { code, report } = await json(["ipam", "plan", "-f", "-"], { input, user: "viewer" });
-        expect(code).toBe(0);
+        expect(code).toBe(2);
         expect(report).toMatchObject({
             pools: [{ refused: false, server: { answer: "none", message: "you may not create or change IPPools" } }],
         });

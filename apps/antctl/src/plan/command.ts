@@ -2,7 +2,7 @@ import { newGateways, readPool } from "@antrea/ipam";
 import { Command, Option } from "commander";
 import { type Claim } from "../cluster/index.ts";
 import { PoolSet } from "../pools/index.ts";
-import { exitFailed, type CommandContext, type Session } from "../program/index.ts";
+import { exitFailed, exitIncomplete, type CommandContext, type Session } from "../program/index.ts";
 import { tryOnServer } from "./dry-run.ts";
 import { readManifest, type PlannedPool } from "./manifest.ts";
 import { renderPlan } from "./render.ts";
@@ -14,18 +14,21 @@ export function planCommand(context: CommandContext): Command {
     const command = new Command("plan")
         .summary("tell what a change of IPPools would do")
         .description(
-            "Reads IPPools from a file and tells, without changing anything, what would be refused and why, which other " +
+            "Reads IPPools from files and tells, without changing anything, what would be refused and why, which other " +
                 "pools overlap, whose addresses would fall out, who names the pool, and how its usage would change. " +
-                "Exit code: 0 nothing is refused, 1 something is.",
+                "Exit code: 0 nothing is refused, 1 something is, 2 the API server did not judge all of it.",
         )
         .addOption(
             new Option(
                 "-f, --filename <FILE>",
-                "YAML or JSON with one or more IPPools; - is standard input",
-            ).makeOptionMandatory(),
+                "YAML or JSON with IPPools, a folder of such files, or - for standard input; may be repeated",
+            )
+                .argParser(oneMore)
+                .makeOptionMandatory(),
         )
-        .action(async ({ filename }: { readonly filename: string }) => {
-            const manifest = readManifest(context.readInput(filename), filename);
+        .addOption(new Option("-R, --recursive", "look into the folders of a folder too"))
+        .action(async ({ filename, recursive = false }: PlanOptions) => {
+            const manifest = readManifest(filename.flatMap((path) => context.readSources(path, recursive)));
             using session = context.session(command);
             const [before, users] = await Promise.all([PoolSet.read(session.cluster), readUsers(session.cluster)]);
             let pools = before;
@@ -44,9 +47,20 @@ export function planCommand(context: CommandContext): Command {
                 if (!plan.refused) pools = pools.with(planned.object);
             }
             if (plans.some(({ refused }) => refused)) context.exitWith(exitFailed);
+            else if (plans.some(({ server }) => server.answer === "none")) context.exitWith(exitIncomplete);
             context.print(command, { pools: plans, ignored: manifest.ignored }, renderPlan);
         });
     return command;
+}
+
+interface PlanOptions {
+    readonly filename: readonly string[];
+    readonly recursive?: boolean;
+}
+
+/** As kubectl reads it: repeated, or with commas between. */
+function oneMore(text: string, before: readonly string[] = []): readonly string[] {
+    return [...before, ...text.split(",").filter((path) => path !== "")];
 }
 
 /** All claims of the pool as it is, of the pools that it overlaps or would, and of the gateways that it would have. */

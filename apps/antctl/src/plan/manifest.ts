@@ -1,10 +1,11 @@
 import { ipPools, type IpPool } from "@antrea/crd";
-import { ipPoolSpec } from "@antrea/crd/schema";
+import { ipPoolSpec, ipRange } from "@antrea/crd/schema";
 import { type Refusal } from "@antrea/ipam";
 import { documentValue } from "@antrea/settings";
 import { parseAllDocuments } from "yaml";
 import { CliError } from "../errors.ts";
-import { oneLine } from "../output/index.ts";
+import { type Source } from "../input-files.ts";
+import { oneLine, someOf } from "../output/index.ts";
 
 /** What a file plans. */
 export interface Manifest {
@@ -21,16 +22,12 @@ export interface PlannedPool {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads YAML or JSON of one or several documents; a `kind: List` stands for its items. Throws BAD_INPUT. */
-export function readManifest(text: string, path: string): Manifest {
-    const source = path === "-" ? "standard input" : path;
-    const objects = parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
-        const read = documentValue(document);
-        if (!read.isUsable) {
-            throw new CliError("BAD_INPUT", "caller", `${source} is no YAML: ${oneLine(read.reason)}`, "correct it");
-        }
-        return itemsOf(read.value);
-    });
+/**
+ * Reads files of YAML or JSON, in their order, of one or several documents each; a `kind: List` stands for its items.
+ * Throws BAD_INPUT.
+ */
+export function readManifest(sources: readonly Source[]): Manifest {
+    const objects = sources.flatMap(objectsOf);
     const pools: PlannedPool[] = [];
     const ignored: string[] = [];
     for (const object of objects) {
@@ -41,9 +38,20 @@ export function readManifest(text: string, path: string): Manifest {
     }
     if (pools.length === 0) {
         const next = `give objects of apiVersion ${ipPools.group}/${ipPools.version} and kind ${ipPools.kind}`;
-        throw new CliError("BAD_INPUT", "caller", `${source} has no IPPool`, next);
+        const names = someOf(sources.map(({ name }) => name));
+        throw new CliError("BAD_INPUT", "caller", `${names} ${sources.length === 1 ? "has" : "have"} no IPPool`, next);
     }
     return { pools, ignored };
+}
+
+function objectsOf({ name, text }: Source): readonly Fields[] {
+    return parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
+        const read = documentValue(document);
+        if (!read.isUsable) {
+            throw new CliError("BAD_INPUT", "caller", `${name} is no YAML: ${oneLine(read.reason)}`, "correct it");
+        }
+        return itemsOf(read.value);
+    });
 }
 
 function itemsOf(document: unknown): readonly Fields[] {
@@ -59,6 +67,7 @@ function plannedPool(object: Fields): PlannedPool {
     if (typeof name !== "string" || name === "") {
         refusals.push({ path: "metadata.name", value: "", rule: "must be set" });
     }
+    refusals.push(...unknownFields(object));
     const spec = ipPoolSpec.safeParse(object.spec);
     for (const { path, message } of spec.error?.issues ?? []) {
         const value = valueAt(object.spec, path);
@@ -67,6 +76,38 @@ function plannedPool(object: Fields): PlannedPool {
     }
     // What is refused is shown by its name and no more, so a spec of another shape does no harm.
     return { object: object as unknown as IpPool, refusals };
+}
+
+const fieldsOfObject = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+/** Fields that the API does not have; it refuses them when it is asked to be strict, as kubectl asks. */
+function unknownFields(object: Fields): readonly Refusal[] {
+    const spec = fieldsOf(object.spec);
+    const ranges = Array.isArray(spec.ipRanges) ? spec.ipRanges.map(fieldsOf) : [];
+    return [
+        ...unknownKeys("", object, fieldsOfObject),
+        ...unknownKeys("spec.", spec, Object.keys(ipPoolSpec.shape)),
+        ...ranges.flatMap((range, at) => unknownKeys(`spec.ipRanges[${at}].`, range, Object.keys(ipRange.shape))),
+    ];
+}
+
+function unknownKeys(prefix: string, object: Fields, known: readonly string[]): readonly Refusal[] {
+    return Object.keys(object)
+        .filter((key) => !known.includes(key))
+        .map((key) => {
+            const nearest = known.find((one) => isNear(one.toLowerCase(), key.toLowerCase()));
+            const hint = nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`;
+            return { path: `${prefix}${key}`, value: "", rule: `is no field of an IPPool; ${hint}` };
+        });
+}
+
+/** Whether one letter more or less, or another one, makes one text of the other. */
+function isNear(a: string, b: string): boolean {
+    const [long, short] = a.length >= b.length ? [a, b] : [b, a];
+    let at = 0;
+    while (at < short.length && long[at] === short[at]) at += 1;
+    const [rest, other] = [long.slice(at + 1), short.slice(long.length === short.length ? at + 1 : at)];
+    return rest === other;
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {

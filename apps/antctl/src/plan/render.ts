@@ -1,4 +1,4 @@
-import { refusalText } from "@antrea/ipam";
+import { refusalText, type Refusal } from "@antrea/ipam";
 import { amount, bar, fields, list, percent, someOf, table, type Style } from "../output/index.ts";
 import { type IpPoolUsage } from "@antrea/crd";
 import { type PlanReport, type PoolPlan } from "./report.ts";
@@ -8,9 +8,16 @@ export function renderPlan(report: PlanReport, style: Style): string {
     if (report.ignored.length > 0)
         sections.push(`Not looked at, because they are no IPPools: ${someOf(report.ignored)}`);
     const refused = report.pools.filter((plan) => plan.refused).map(({ name }) => name || "(no name)");
-    sections.push(
-        refused.length === 0 ? style.good("Nothing is refused.") : style.bad(`Refused: ${someOf(refused, 10)}`),
-    );
+    const unjudged = report.pools.filter(({ server }) => server.answer === "none").map(({ name }) => name);
+    if (unjudged.length > 0) {
+        sections.push(
+            style.warn(
+                `The API server did not judge ${someOf(unjudged, 10)}: the rules above are those of antctl alone.`,
+            ),
+        );
+    }
+    if (refused.length > 0) sections.push(style.bad(`Refused: ${someOf(refused, 10)}`));
+    else if (unjudged.length === 0) sections.push(style.good("Nothing is refused."));
     return sections.join("\n\n");
 }
 
@@ -51,10 +58,17 @@ function serverField({ server, errors }: PoolPlan): readonly Field[] {
                 ? [["API server", "would accept it (dry run)"]]
                 : [["API server", "would accept it (dry run): antrea-webhook does not watch over IPPools here"]];
         case "refused":
-            return errors.length === 0 ? [] : [["API server", "refuses it too (dry run)"]];
+            return errors.length === 0
+                ? []
+                : [["API server", `refuses it too (dry run)${ownWords(server.message, errors)}`]];
         case "none":
             return [["API server", `did not judge it: ${server.message}`]];
     }
+}
+
+/** What the API server says beyond what stands above already. */
+function ownWords(message: string, errors: readonly Refusal[]): string {
+    return errors.every((error) => message.includes(refusalText(error))) ? "" : `: ${message}`;
 }
 
 function addressFields(plan: PoolPlan): readonly Field[] {

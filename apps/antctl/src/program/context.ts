@@ -1,3 +1,4 @@
+import { type Source } from "../input-files.ts";
 import { type Command } from "commander";
 import { type Style } from "../output/index.ts";
 import { type Session } from "./session.ts";
@@ -34,8 +35,8 @@ export interface CommandContext {
     write(text: string): void;
     /** Writes a line to standard error: about the work, not its result. */
     note(text: string): void;
-    /** Reads a file, or standard input for `-`. Throws BAD_INPUT. */
-    readInput(path: string): string;
+    /** Reads files, folders, or standard input for `-`. Throws BAD_INPUT. */
+    readSources(path: string, recursive: boolean): readonly Source[];
     /** The exit code from here on, whether the command does its work or fails. Default 0 and 1. */
     exitWith(code: number): void;
     /** How the arguments of a command are completed. */

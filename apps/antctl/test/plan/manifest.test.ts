@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { CliError } from "../../src/errors.ts";
-import { readManifest } from "../../src/plan/manifest.ts";
+import { readManifest as readManifests, type Manifest } from "../../src/plan/manifest.ts";
+
+const readManifest = (text: string, name: string): Manifest => readManifests([{ name, text }]);
 
 const pool = (
     name: string,
@@ -16,6 +18,30 @@ describe("readManifest", () => {
         );
         expect(manifest.pools.map(({ object }) => object.metadata?.name)).toEqual(["a", "b"]);
         expect(manifest.ignored).toEqual(["Secret (none) of v1", "ConfigMap c of v1"]);
+    });
+
+    it("reads several files, of which some may have no IPPool", () => {
+        const sources = [
+            { name: "f", text: pool("a") },
+            { name: "g", text: "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\n" },
+            { name: "h", text: pool("b") },
+        ];
+        const manifest = readManifests(sources);
+        expect(manifest.pools.map(({ object }) => object.metadata?.name)).toEqual(["a", "b"]);
+        expect(manifest.ignored).toEqual(["ConfigMap c of v1"]);
+        expect(() => readManifests([sources[1]!, { name: "i", text: "" }])).toThrow("g, i have no IPPool");
+    });
+
+    it("tells of fields that there are not, and which may be meant", () => {
+        const text = "{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool, metdata: {}, metadata: {name: a}, spec: ";
+        const spec =
+            "{ipVersion: 4, ipRange: [], other: 1, ipRanges: [{cidr: 10.7.0.0/24, gatway: 10.7.0.1, gateway: 10.7.0.1, prefixLength: 24}]}}";
+        expect(readManifest(text + spec, "f").pools[0]?.refusals).toEqual([
+            { path: "metdata", value: "", rule: "is no field of an IPPool; did you mean metadata?" },
+            { path: "spec.ipRange", value: "", rule: "is no field of an IPPool; did you mean ipRanges?" },
+            { path: "spec.other", value: "", rule: "is no field of an IPPool; known are ipVersion, ipRanges" },
+            { path: "spec.ipRanges[0].gatway", value: "", rule: "is no field of an IPPool; did you mean gateway?" },
+        ]);
     });
 
     it("reads JSON", () => {
@@ -75,6 +101,6 @@ describe("readManifest", () => {
     });
 
     it("calls standard input by its name", () => {
-        expect(() => readManifest("", "-")).toThrow("standard input has no IPPool");
+        expect(() => readManifest("", "standard input")).toThrow("standard input has no IPPool");
     });
 });

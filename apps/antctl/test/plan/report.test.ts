@@ -144,8 +144,25 @@ describe("renderPlan", () => {
         expect(text).toMatch(/Usage then: .* 0 used, 0 reserved, 7 free of 7\n/);
         expect(text).toMatch(/Named by: +nobody\n/);
         expect(text).toMatch(/10\.2\.0\.12 +Allocated +Pod shop\/a on Node node1\n/);
-        expect(text).toMatch(/ConfigMap c of v1\n\nRefused: web$/);
+        expect(text).toMatch(/ConfigMap c of v1\n\nThe API server did not judge web: .*\n\nRefused: web$/);
         expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+    });
+
+    it("does not say that nothing is refused when nobody but itself has judged", () => {
+        const server = { answer: "none", message: "failed calling webhook" } as const;
+        const text = renderPlan({ pools: [{ ...plan(tiny), server }], ignored: [] }, plain);
+        expect(text).toMatch(/did not judge tiny: the rules above are those of antctl alone\.$/);
+        expect(text).not.toMatch(/Nothing is refused/);
+    });
+
+    it("prints what the API server says beyond the rules", () => {
+        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), {
+            claims: [claim("10.2.0.12", { pod: "a" })],
+        });
+        const shown = (message: string): string =>
+            renderPlan({ pools: [{ ...planned, server: { answer: "refused", message } }], ignored: [] }, plain);
+        expect(shown("strict decoding error")).toMatch(/refuses it too \(dry run\): strict decoding error\n/);
+        expect(shown(`denied: ${planned.errors.map(refusalText).join("; ")}`)).toMatch(/refuses it too \(dry run\)\n/);
     });
 
     it("shows the API server's word where the rules have none", () => {

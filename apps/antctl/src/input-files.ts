@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { AntreaError, messageOf } from "@antrea/errors";
+import { CliError } from "./errors.ts";
+import { readInput } from "./standard-streams.ts";
+
+/** One file that was read, or standard input. */
+export interface Source {
+    /** For people. */
+    readonly name: string;
+    readonly text: string;
+}
+
+const manifests = /\.(json|ya?ml)$/;
+
+/**
+ * Reads what a `-f` names, as kubectl does: a file, standard input for `-`, or the .json, .yaml and .yml files of a
+ * folder, with those of its folders if `recursive`. Throws BAD_INPUT.
+ */
+export function readSources(path: string, recursive: boolean): readonly Source[] {
+    try {
+        if (path === "-") return [{ name: "standard input", text: readInput() }];
+        if (!statSync(path).isDirectory()) return [{ name: path, text: readFileSync(path, "utf8") }];
+        const files = filesIn(path, recursive);
+        if (files.length === 0) {
+            const next = recursive ? "name another folder" : "name another folder, or give -R to look into its folders";
+            throw new CliError("BAD_INPUT", "caller", `${path} has no .json, .yaml or .yml files`, next);
+        }
+        return files.map((name) => ({ name, text: readFileSync(name, "utf8") }));
+    } catch (cause) {
+        if (cause instanceof AntreaError) throw cause;
+        const next = "name a file or folder that can be read, or - for standard input";
+        throw new CliError("BAD_INPUT", "caller", `cannot read ${path}: ${reasonOf(cause)}`, next, { cause });
+    }
+}
+
+function filesIn(folder: string, recursive: boolean): readonly string[] {
+    const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return entries.flatMap((entry) => {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) return recursive ? filesIn(path, true) : [];
+        return manifests.test(entry.name) ? [path] : [];
+    });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+    ENOENT: "there is no such file or folder",
+    EACCES: "permission denied",
+};
+
+function reasonOf(cause: unknown): string {
+    return reasons[(cause as NodeJS.ErrnoException).code ?? ""] ?? messageOf(cause);
+}
