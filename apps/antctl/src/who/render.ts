@@ -49,6 +49,8 @@ function useText({ kind, text, of }: ClusterUse): string {
             return `Node ${of} has it as an address of its own`;
         case "PodCIDR":
             return `podCIDR ${text} of Node ${of} has it`;
+        case "NodeGateway":
+            return `it is the gateway of the Pods of Node ${of}`;
         case "ServiceCIDR":
             return `Service CIDR ${text} has it${of === undefined ? "" : ` (${of})`}`;
         case "Gateway":

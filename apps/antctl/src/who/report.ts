@@ -1,4 +1,4 @@
-import { formatIp, formatPrefix, prefixContains, sameIp, type IpAddress } from "@antrea/ip";
+import { formatIp, formatPrefix, prefixContains, prefixIndexOf, sameIp, type IpAddress } from "@antrea/ip";
 import { type AllocationOwner, type AllocationPod } from "@antrea/crd";
 import { ownerText, type Claim, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
@@ -30,12 +30,14 @@ export interface WhoReport {
 }
 
 export interface ClusterUse {
-    readonly kind: "NodeAddress" | "PodCIDR" | "ServiceCIDR" | "Gateway";
+    readonly kind: "NodeAddress" | "PodCIDR" | "NodeGateway" | "ServiceCIDR" | "Gateway";
     /** The CIDR, or the address. */
     readonly text: string;
     /** The Node or the pool, or the Service. */
     readonly of?: string;
 }
+
+const gatewayInterface = "antrea-gw0";
 
 /** What else of the cluster has the address: Nodes, podCIDRs, Service CIDRs, gateways of pools. */
 export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[] {
@@ -48,6 +50,11 @@ export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[
             podCidrs
                 .filter((cidr) => prefixContains(cidr, ip))
                 .map((cidr): ClusterUse => ({ kind: "PodCIDR", text: formatPrefix(cidr), of: name })),
+        ),
+        ...pools.nodes.flatMap(({ name, podCidrs }) =>
+            podCidrs
+                .filter((cidr) => prefixContains(cidr, ip) && prefixIndexOf(cidr, ip) === 1n)
+                .map((cidr): ClusterUse => ({ kind: "NodeGateway", text: formatPrefix(cidr), of: name })),
         ),
         ...pools.serviceCidrs
             .filter((cidr) => prefixContains(cidr, ip))
@@ -117,6 +124,10 @@ function summary(
     if (pod !== undefined) {
         const where = cidr === undefined ? "" : `, from podCIDR ${cidr.text} of its Node`;
         return `${address} is used by Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName ?? "?"}${where}.`;
+    }
+    const nodeGateway = uses.find(({ kind }) => kind === "NodeGateway");
+    if (nodeGateway !== undefined) {
+        return `${address} is the gateway of the Pods of Node ${nodeGateway.of} (${gatewayInterface}), the first address of its podCIDR ${nodeGateway.text}.`;
     }
     if (cidr !== undefined) {
         return `${address} lies in podCIDR ${cidr.text} of Node ${cidr.of}; no Pod reports it as its own.`;

@@ -50,6 +50,11 @@ describe("who has an address", () => {
             /is used by Pod shop\/p on Node node2, from podCIDR 10\.10\.2\.0\/24 of its Node\.$/,
         ],
         [
+            "the gateway of a Node's Pods",
+            who("10.10.2.1"),
+            /^10\.10\.2\.1 is the gateway of the Pods of Node node2 \(antrea-gw0\), the first address of its podCIDR 10\.10\.2\.0\/24\.$/,
+        ],
+        [
             "a podCIDR, unused",
             who("10.10.2.7"),
             /lies in podCIDR 10\.10\.2\.0\/24 of Node node2; no Pod reports it as its own\.$/,
