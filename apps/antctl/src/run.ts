@@ -20,7 +20,7 @@ export async function run(calledAs: string, words: readonly string[], world: Wor
     if (calledAs === kubectlCompletion) return answer(program, words);
     if (words[0] === completeWord) return answer(program, words.slice(1));
     try {
-        await program.parseAsync(words, { from: "user" });
+        await program.parseAsync(askedForHelp(words), { from: "user" });
         return exitCode();
     } catch (error) {
         if (error instanceof CommanderError) return exitCodeOf(error);
@@ -33,4 +33,9 @@ export async function run(calledAs: string, words: readonly string[], world: Wor
         world.writeOut(printCompletions(await complete(root, typed, dynamicWords)));
         return exitOk;
     }
+}
+
+/** `help ipam who` is `ipam who --help`. */
+function askedForHelp(words: readonly string[]): readonly string[] {
+    return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }

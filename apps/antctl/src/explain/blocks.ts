@@ -1,7 +1,7 @@
 import { formatIp, type Family } from "@antrea/ip";
 import { checkPod, refusalText, type StatefulSetPlace } from "@antrea/ipam";
 import { holderText, isFinished, type Claim } from "../cluster/index.ts";
-import { claimsOfOrdinal, claimsOfPod, nodeOf, type Facts, type Wish } from "./facts.ts";
+import { claimsOfOrdinal, claimsOfPod, nodeOf, runsOnNodeSubnet, type Facts, type Wish } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
 
 /** Something that keeps the Pod from having its addresses, and what to do about it. */
@@ -13,7 +13,7 @@ export interface Block {
 /** What keeps the Pod now from having what it asks for; nothing if it has it, or needs nothing of pools. */
 export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[]): readonly Block[] {
     const { pod } = facts;
-    if (isFinished(pod) || pod.deleting || facts.gate.state === "off") return [];
+    if (isFinished(pod) || pod.deleting || facts.gate.state === "off" || runsOnNodeSubnet(facts)) return [];
     const missing = missingFamilies(facts, trials);
     if (missing.length === 0 && claimsOfPod(facts).length > 0) return agentBlocks(facts);
     return [
@@ -101,16 +101,25 @@ function sticky(facts: Facts, place: StatefulSetPlace, trials: readonly PoolTria
         const exhausted = trials
             .filter(({ ipVersion }) => ipVersion === family)
             .every(({ outcome }) => outcome === "exhausted");
+        if (!exhausted && facts.controller === "away")
+            return [controllerAway(`no IPv${family} address is reserved for ${ordinal}`)];
         return [
             {
                 what: `no IPv${family} address is reserved for ${ordinal}${exhausted ? ": the pools have no free address" : ""}`,
                 next: exhausted
                     ? "add a range to a pool that the template names: the reservation follows by itself"
-                    : "antrea-controller reserves one at once when it runs: see its log and the events of the StatefulSet",
+                    : "antrea-controller reserves one at once: see its log and the events of the StatefulSet",
             },
         ];
     }
     return claim.pod === undefined ? [] : [heldByEarlier(facts, claim, ordinal)];
+}
+
+function controllerAway(what: string): Block {
+    return {
+        what: `${what}: antrea-controller does not run, nobody renews its lease`,
+        next: "see why: kubectl -n kube-system get pods -l component=antrea-controller; the reservation follows by itself",
+    };
 }
 
 /** The ordinal's address is still in the hands of a Pod of the same name that was there before. */
@@ -118,6 +127,9 @@ function heldByEarlier(facts: Facts, claim: Claim, ordinal: string): Block {
     const { nodeName = "", uid = "" } = claim.pod ?? {};
     const node = nodeOf(facts, nodeName);
     const what = `${claim.address}, kept for ${ordinal}, is still held by the earlier Pod (UID ${uid}) on Node ${nodeName}`;
+    if (facts.controller === "away" && (node === undefined || node.outOfService)) {
+        return controllerAway(`${what}, which is ${node === undefined ? "gone" : "out of service"}`);
+    }
     if (node === undefined) {
         return {
             what: `${what}, which is gone`,

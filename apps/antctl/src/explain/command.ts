@@ -1,5 +1,5 @@
 import { namespaces, pods, type Pod } from "@antrea/kube";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import {
     agentSelector,
     eventsOf,
@@ -12,8 +12,9 @@ import {
 } from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
 import { PoolSet } from "../pools/index.ts";
-import { type CommandContext, type Completion } from "../program/index.ts";
+import { globalOptionsOf, type CommandContext, type Completion } from "../program/index.ts";
 import { wishOf, type Facts, type Wish } from "./facts.ts";
+import { readController } from "./controller.ts";
 import { renderExplain } from "./render.ts";
 import { explain } from "./report.ts";
 
@@ -25,12 +26,12 @@ export function explainCommand(context: CommandContext): Command {
             "Explains which annotation of a Pod or its Namespace counts, which pools are tried in which order and why " +
                 "each serves or not, what the Pod has, and what blocks it now.",
         )
-        .argument("POD", "NAMESPACE/NAME, or NAME with --namespace")
-        .addOption(new Option("-n, --namespace <NAME>", "Namespace of the Pod (default: that of the context)"))
-        .action(async (text: string, options: { readonly namespace?: string }) => {
+        .argument("POD", "NAMESPACE/NAME, or NAME or pod/NAME with --namespace")
+        .action(async (text: string) => {
+            const { namespace } = globalOptionsOf(pod);
             using session = context.session(pod);
-            const ref = readRef(text, options.namespace ?? session.namespace ?? "default");
-            const facts = await gather(session.cluster, ref);
+            const ref = readRef(text, namespace, session.namespace ?? "default");
+            const facts = await gather(session.cluster, ref, context.now());
             context.print(pod, explain(facts), (report, style) => renderExplain(report, style, context.now()));
         });
     context.completeWith(pod, async ({ session, typed, before, options }) =>
@@ -44,17 +45,27 @@ interface PodRef {
     readonly name: string;
 }
 
-function readRef(text: string, namespace: string): PodRef {
+const podKinds = ["pod", "pods", "po"];
+
+/** Reads `NAME`, `NAMESPACE/NAME`, or kubectl's `pod/NAME`. */
+function readRef(text: string, given: string | undefined, usual: string): PodRef {
     const parts = text.split("/");
     const [first = "", second] = parts;
     if (parts.length > 2 || parts.includes("")) {
         const what = `"${text}" names no Pod`;
         throw new CliError("USAGE", "caller", what, "write NAMESPACE/NAME, such as default/web-0");
     }
-    return second === undefined ? { namespace, name: first } : { namespace: first, name: second };
+    const namespace = given ?? usual;
+    if (second === undefined) return { namespace, name: first };
+    if (podKinds.includes(first)) return { namespace, name: second };
+    if (given !== undefined && given !== first) {
+        const what = `"${text}" is in Namespace ${first}, and --namespace says ${given}`;
+        throw new CliError("USAGE", "caller", what, "leave one of them out");
+    }
+    return { namespace: first, name: second };
 }
 
-async function gather(cluster: Cluster, ref: PodRef): Promise<Facts> {
+async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Facts> {
     const [object, namespace, pools] = await Promise.all([
         cluster.find(pods, ref),
         cluster.find(namespaces, { name: ref.namespace }),
@@ -68,8 +79,10 @@ async function gather(cluster: Cluster, ref: PodRef): Promise<Facts> {
     const namespaceAnnotations = ipamAnnotations(namespace?.metadata?.annotations);
     const wish = wishOf(pod, namespaceAnnotations);
     const agents = await cluster.pods({ labelSelector: agentSelector });
-    const [gate, claims, events, setEvents] = await Promise.all([
-        readGate(cluster, agents[0]?.namespace ?? "kube-system"),
+    const antreaNamespace = agents[0]?.namespace ?? "kube-system";
+    const [gate, controller, claims, events, setEvents] = await Promise.all([
+        readGate(cluster, antreaNamespace),
+        wish?.set === undefined ? ("unknown" as const) : readController(cluster, antreaNamespace, nowMs),
         claimsFor(cluster, pools, pod, wish),
         eventsOf(cluster, { kind: "Pod", ...ref }),
         wish?.set === undefined
@@ -81,6 +94,7 @@ async function gather(cluster: Cluster, ref: PodRef): Promise<Facts> {
         unscheduled: unscheduledReason(object),
         namespaceAnnotations,
         gate,
+        controller,
         pools,
         claims,
         agent: agents.find(({ nodeName, deleting }) => nodeName === pod.nodeName && !deleting),

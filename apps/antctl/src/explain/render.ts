@@ -49,7 +49,7 @@ export function renderExplain(report: ExplainReport, style: Style, nowMs: number
     sections.push(blocks(report, style));
     if (report.events.length > 0) {
         const columns = [
-            { title: "LAST SEEN", value: (row: ExplainReport["events"][number]) => age(row.time, nowMs) },
+            { title: "LAST SEEN", value: (row: ExplainReport["events"][number]) => seen(row, nowMs) },
             { title: "TYPE", value: (row: ExplainReport["events"][number]) => row.type },
             { title: "REASON", value: (row: ExplainReport["events"][number]) => row.reason },
             { title: "ABOUT", value: (row: ExplainReport["events"][number]) => row.about },
@@ -64,4 +64,9 @@ function blocks({ verdict, blocks: all }: ExplainReport, style: Style): string {
     if (all.length === 0) return style.good(verdict);
     const texts = all.map(({ what, next }) => `${what}\nnext: ${next}`);
     return `${style.bad(verdict)}\n${list(texts, style)}`;
+}
+
+/** As kubectl shows it: `2m (x5)`. */
+function seen({ time, count }: ExplainReport["events"][number], nowMs: number): string {
+    return count > 1 ? `${age(time, nowMs)} (x${count})` : age(time, nowMs);
 }

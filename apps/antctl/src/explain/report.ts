@@ -1,7 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isFinished, type EventInfo } from "../cluster/index.ts";
 import { blocksOf, type Block } from "./blocks.ts";
-import { claimsOfPod, wishOf, type Facts } from "./facts.ts";
+import { claimsOfPod, runsOnNodeSubnet, wishOf, type Facts, type Wish } from "./facts.ts";
 import { tryPools, type PoolTrial } from "./pool-trials.ts";
 
 /** `ipam explain pod` */
@@ -40,7 +40,8 @@ const mostEvents = 10;
 export function explain(facts: Facts): ExplainReport {
     const { pod, gate } = facts;
     const wish = wishOf(pod, facts.namespaceAnnotations);
-    const trials = wish === undefined || gate.state === "off" ? [] : tryPools(facts, wish);
+    const onSubnet = wish !== undefined && gate.state !== "off" && runsOnNodeSubnet(facts);
+    const trials = wish === undefined || gate.state === "off" || onSubnet ? [] : tryPools(facts, wish);
     const blocks = wish === undefined ? [] : blocksOf(facts, wish, trials);
     const has = claimsOfPod(facts).map(({ address, pool, pod: holder, since }) => ({
         address,
@@ -59,8 +60,12 @@ export function explain(facts: Facts): ExplainReport {
             phase: pod.phase,
             ips: pod.ips,
         },
-        source: pod.hostNetwork ? "HostNetwork" : wish === undefined || gate.state === "off" ? "NodeSubnet" : "Pools",
-        why: why(facts, wish?.named.from),
+        source: pod.hostNetwork
+            ? "HostNetwork"
+            : wish === undefined || gate.state === "off" || onSubnet
+              ? "NodeSubnet"
+              : "Pools",
+        why: why(facts, wish?.named.from) + (onSubnet ? subnetText(facts, wish) : ""),
         annotations: {
             ...(wish === undefined ? {} : { from: wish.named.from }),
             ...(wish === undefined || text === undefined ? {} : { pools: text }),
@@ -71,13 +76,29 @@ export function explain(facts: Facts): ExplainReport {
         has,
         blocks,
         verdict: verdictOf(facts, blocks, has.length > 0 || pod.ips.length > 0),
-        events: [
+        events: folded([
             ...facts.events.map((event) => ({ ...event, about: "Pod" as const })),
             ...facts.setEvents.map((event) => ({ ...event, about: "StatefulSet" as const })),
-        ]
-            .sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))
-            .slice(0, mostEvents),
+        ]).slice(0, mostEvents),
     };
+}
+
+/** What is said again and again is said once, in the latest words; ids of sandboxes in it do not make it another. */
+function folded(events: ExplainReport["events"]): ExplainReport["events"] {
+    const sorted = events.toSorted((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1));
+    const same = ({ about, type, reason, note }: ExplainReport["events"][number]): string =>
+        JSON.stringify([about, type, reason, note.replaceAll(/[0-9a-f]{12,}/g, "")]);
+    return [...Map.groupBy(sorted, same).values()].flatMap(([latest, ...before]) =>
+        latest === undefined
+            ? []
+            : [{ ...latest, count: before.reduce((sum, { count }) => sum + count, latest.count) }],
+    );
+}
+
+function subnetText({ pod }: Facts, { named }: Wish): string {
+    const when = named.from === "Namespace" ? "before its Namespace had the annotation, or" : "";
+    const text = ` But the Pod runs on ${pod.ips.join(", ")} of its Node's subnet, which it got ${when} while its agent did not heed IPPools.`;
+    return `${text.replaceAll(/ +/g, " ")} Delete it, and the next one gets an address of IPPool ${named.names.join(", ")}.`;
 }
 
 function why({ pod, gate, namespaceAnnotations }: Facts, from: "Pod" | "Namespace" | undefined): string {

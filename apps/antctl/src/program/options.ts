@@ -7,6 +7,7 @@ import { type Format } from "../output/index.ts";
 export interface GlobalOptions {
     readonly kubeconfig?: string;
     readonly context?: string;
+    readonly namespace?: string;
     /** Milliseconds. */
     readonly requestTimeout: number;
     readonly output: Format;

@@ -1,6 +1,7 @@
 import { Command, Option, type CommanderError } from "commander";
 import { formats } from "../output/index.ts";
 import { exitOk, exitUsage } from "./failure.ts";
+import { version } from "../version.ts";
 import { readTimeout, type GlobalOptions } from "./options.ts";
 
 export interface ProgramOptions {
@@ -16,8 +17,10 @@ const helpWidth = 100;
 export function createProgram(name: string): Command {
     return new Command(name)
         .description("Shows and explains the state of Antrea in a cluster.")
+        .version(`antctl ${version}`, "--version", "show the version of antctl")
         .addOption(new Option("--kubeconfig <FILE>", "default: KUBECONFIG, ~/.kube/config, the service account"))
         .addOption(new Option("--context <NAME>", "context of the kubeconfig (default: its current one)"))
+        .addOption(new Option("-n, --namespace <NAME>", "Namespace of what is named (default: that of the context)"))
         .addOption(
             new Option("--request-timeout <DURATION>", "limit of each request, such as 30s or 1m; 0 is none")
                 .argParser(readTimeout)

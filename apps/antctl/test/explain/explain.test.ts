@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import { KubeError } from "@antrea/kube";
 import { type Claim, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
 import { type Facts } from "../../src/explain/facts.ts";
 import { gateIn } from "../../src/cluster/index.ts";
+import { readController } from "../../src/explain/controller.ts";
 import { renderExplain } from "../../src/explain/render.ts";
 import { explain } from "../../src/explain/report.ts";
 import {
@@ -28,6 +30,7 @@ function facts(about: PodInfo, o: Partial<Facts> = {}): Facts {
         unscheduled: undefined,
         namespaceAnnotations: {},
         gate: { state: "on" },
+        controller: "runs",
         pools: poolSet(),
         claims: [],
         agent: pod("antrea-agent-node1", { namespace: "kube-system" }),
@@ -337,5 +340,74 @@ describe("renderExplain", () => {
             /\n30s +Warning +ReservationFailed +StatefulSet +ReservationFailed note\n1m +Warning +IPAllocationFailed +Pod /,
         );
         expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
+    });
+});
+
+describe("a Pod that asks for pools and runs on its Node's subnet", () => {
+    const running = pod("a9", { phase: "Running", ips: ["10.10.1.59"] });
+    const inherits = { namespaceAnnotations: { [pools]: "nosuch" } };
+
+    it("is told what is true now: where it got its address, and how it gets another", () => {
+        const report = explain(facts(running, inherits));
+        expect(report).toMatchObject({ source: "NodeSubnet", pools: [], blocks: [] });
+        expect(report.why).toMatch(
+            /of its Namespace counts.* But the Pod runs on 10\.10\.1\.59 of its Node's subnet, which it got before its Namespace had the annotation, or while its agent did not heed IPPools\. Delete it, and the next one gets an address of IPPool nosuch\.$/,
+        );
+        expect(report.verdict).toBe("Nothing blocks: the Pod has its addresses.");
+        const own = explain(facts({ ...running, annotations: { [pools]: "web" } }));
+        expect(own.why).toMatch(/which it got while its agent did not heed IPPools\./);
+    });
+
+    it("is another that waits, or that has an address of a pool without a claim", () => {
+        expect(explain(facts(pending({}), inherits)).blocks).toHaveLength(1);
+        const inPool = pod("a9", { phase: "Running", ips: ["10.2.0.12"] });
+        expect(explain(facts(inPool, { namespaceAnnotations: { [pools]: "web" } })).source).toBe("Pools");
+    });
+});
+
+describe("antrea-controller away", () => {
+    it("is what keeps an ordinal from its reservation", () => {
+        const about = pending({ [pools]: "web" }, { ownerReferences: ofDb });
+        const [away] = explain(facts(about, { controller: "away" })).blocks;
+        expect(away?.what).toMatch(
+            /is reserved for ordinal 0 .*: antrea-controller does not run, nobody renews its lease$/,
+        );
+        const [runs] = explain(facts(about)).blocks;
+        expect(runs?.what).not.toMatch(/does not run/);
+    });
+
+    it.each([
+        ["runs", { holderIdentity: "a", renewTime: "2026-01-01T00:00:00.000000Z", leaseDurationSeconds: 15 }],
+        ["away", { holderIdentity: "a", renewTime: "2025-12-31T23:59:00.000000Z", leaseDurationSeconds: 15 }],
+        ["away", { holderIdentity: "", renewTime: "2026-01-01T00:00:00.000000Z" }],
+        ["away", undefined],
+    ] as const)("is told by the lease: %s %j", async (state, spec) => {
+        const cluster = { find: async () => (spec === undefined ? undefined : { spec }) as never };
+        expect(await readController(cluster, "kube-system", Date.parse("2026-01-01T00:00:05Z"))).toBe(state);
+    });
+
+    it("is not known to who may not read the lease", async () => {
+        const cluster = { find: async () => Promise.reject(new KubeError("FORBIDDEN", "no")) };
+        expect(await readController(cluster, "kube-system", 0)).toBe("unknown");
+    });
+});
+
+describe("events", () => {
+    it("that repeat themselves are one, with the latest words", () => {
+        const event = (minute: number, id: string): EventInfo => ({
+            time: `2026-01-01T00:0${minute}:00Z`,
+            type: "Warning",
+            reason: "FailedCreatePodSandBox",
+            from: "kubelet",
+            note: `failed to set up sandbox "${id.repeat(16)}": no free address`,
+            count: 2,
+        });
+        const events = [event(1, "abcd"), event(3, "0123"), event(2, "beef"), { ...event(0, "a"), reason: "Other" }];
+        const report = explain(facts(pending({ [pools]: "web" }), { events }));
+        expect(report.events.map(({ reason, count }) => [reason, count])).toEqual([
+            ["FailedCreatePodSandBox", 6],
+            ["Other", 2],
+        ]);
+        expect(report.events[0]?.note).toContain("0123");
     });
 });
