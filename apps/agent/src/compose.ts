@@ -26,7 +26,7 @@ import { CniCalls, CniServer } from "./cni-server/index.ts";
 import { Conflist } from "./conflist/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
-import { EarlierFlows, FlowTable } from "./flow-table/index.ts";
+import { EarlierFlows, FlowRestore, FlowTable } from "./flow-table/index.ts";
 import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wiring.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
@@ -349,7 +349,7 @@ async function startFlows(
     signal: AbortSignal,
     replayed: () => void,
 ): Promise<(limit: AbortSignal) => Promise<void>> {
-    const { bridge, bridging, flowTable, ipPools, nodeInformer, openflow, readiness } = base;
+    const { bridge, bridging, flowTable, ipPools, logger, nodeInformer, openflow, readiness } = base;
     flowTable.stage("pipeline", await pipeline(signal));
     if (nodeInformer.hasSynced) peers.stage();
     const rounds = await bridge.beginRound(signal);
@@ -368,9 +368,11 @@ async function startFlows(
         },
         { rounds: rounds.earlier },
     );
+    const release = (limit?: AbortSignal): Promise<void> => bridge.endFlowRestore(limit);
+    const restore = new FlowRestore({ flowTable, release, logger: logger.child("flows") });
     const firstReplay = Promise.withResolvers<void>();
     openflow.onReady(async (link) => {
-        await flowTable.replay(link);
+        await restore.replay(link);
         readiness.met("openflow");
         firstReplay.resolve();
     });
@@ -378,6 +380,7 @@ async function startFlows(
     await firstReplay.promise;
     replayed();
     await reconciler.restoreAll(signal);
+    await restore.allKnown(signal);
     await earlier.deleteOwn();
     return (limit) => earlier.deleteLearned(limit);
 }
@@ -396,6 +399,8 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
         await gateway.ensureDevice(limit);
         await flowTable.set("pipeline", flows, limit);
         await flowTable.repair();
+        // Also where a replay failed, or the database was away after it.
+        await bridge.endFlowRestore(limit);
         await reconciler.reconcile(limit);
     });
     database.onConnect(() => ovs.trigger());

@@ -33,7 +33,7 @@ export interface OvsBridgeOptions {
 
 /** Tables and columns that the agent reads, as the `monitor` option of the session. */
 export const monitoredColumns = {
-    Open_vSwitch: ["bridges", "ovs_version", "iface_types", "next_cfg", "cur_cfg"],
+    Open_vSwitch: ["bridges", "ovs_version", "iface_types", "next_cfg", "cur_cfg", "other_config"],
     Bridge: ["name", "ports", "datapath_id", "datapath_type", "fail_mode", "protocols", "external_ids"],
     Port: ["name", "interfaces", "tag", "external_ids"],
     Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
@@ -63,6 +63,9 @@ export interface OvsPort {
     readonly mac: string | undefined;
     readonly error: string | undefined;
 }
+
+/** Of `other_config` of the row of the switch: OVS leaves the kernel's flows alone and forwards nothing itself. */
+const flowRestoreKey = "flow-restore-wait";
 
 export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING"> {}
 
@@ -147,6 +150,13 @@ export class OvsBridge {
         this.#rounds = rounds;
         await this.setExternalId(roundsKey, formatRounds(rounds), signal);
         return rounds;
+    }
+
+    /** Lets an OVS forward that was started so that it waits for its flows (start-ovs does so). Idempotent. */
+    async endFlowRestore(signal?: AbortSignal): Promise<void> {
+        const [row] = this.#database.rows("Open_vSwitch").values();
+        if (row === undefined || !textMapOf(row, "other_config").has(flowRestoreKey)) return;
+        await this.#transact([mutate("Open_vSwitch", [], [["other_config", "delete", set(flowRestoreKey)]])], signal);
     }
 
     /** One key of the bridge's external_ids. */

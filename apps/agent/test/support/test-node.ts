@@ -10,7 +10,7 @@ import { PrivateOvs } from "@antrea/openflow/testing";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createCniBackend } from "../../src/cni-backend.ts";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
-import { FlowTable } from "../../src/flow-table/index.ts";
+import { FlowRestore, FlowTable } from "../../src/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/gateway/index.ts";
 import { gatewayIpOf } from "../../src/node-config/index.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
@@ -243,13 +243,16 @@ export class TestAgent {
         this.round = rounds.current;
         this.flowTable.useRound(rounds.current);
         const replayed = Promise.withResolvers<void>();
+        const release = (limit?: AbortSignal): Promise<void> => this.bridge.endFlowRestore(limit);
+        const restore = new FlowRestore({ flowTable: this.flowTable, release, logger: silentLogger });
         this.openflow.onReady(async (link) => {
-            await this.flowTable.replay(link);
+            await restore.replay(link);
             replayed.resolve();
         });
         this.openflow.start(signal);
         await replayed.promise;
         await this.reconciler.restoreAll(signal);
+        await restore.allKnown(signal);
         await this.reconciler.holdKnownAddresses(signal);
         this.readiness.met("records");
         await this.flowTable.deleteRounds(rounds.earlier);
@@ -266,6 +269,7 @@ export class TestAgent {
         await this.gateway.ensureDevice(signal);
         await this.flowTable.set("pipeline", this.#pipeline(), signal);
         await this.flowTable.repair();
+        await this.bridge.endFlowRestore(signal);
         await this.reconciler.reconcile(signal);
     }
 
