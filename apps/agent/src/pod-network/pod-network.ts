@@ -418,11 +418,19 @@ export class PodNetwork {
         await this.#adjustLink(record);
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
-        this.#note(record, ofPort, known.addedAt);
-        if (isConnected) {
-            await this.#setFlows(record, ofPort, signal);
-            await this.#components.hostRoutes.add(record);
+        // With the number that its flows have: a reconcile that sees another in OVS does this again.
+        this.#note(record, known.ofPort, known.addedAt);
+        this.ofPorts.note(ofPort);
+        try {
+            if (isConnected) {
+                await this.#setFlows(record, ofPort, signal);
+                await this.#components.hostRoutes.add(record);
+            }
+        } catch (error) {
+            if (ofPort !== known.ofPort) this.ofPorts.release(ofPort);
+            throw error;
         }
+        this.#note(record, ofPort, known.addedAt);
         if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
     }
 

@@ -160,6 +160,39 @@ describe("an ADD to which OVS gives another port number than it was asked for", 
     });
 });
 
+describe("an interface whose port gets another number, and a step of restoring it fails", () => {
+    it.each(nodes)("is whole after the next reconcile: %s", async (_, options) => {
+        const wired = async (): Promise<FakeNode> => {
+            const node = new FakeNode(options);
+            await node.add();
+            node.foreignOfPorts.add(podOfPorts.first);
+            node.steps.clear();
+            return node;
+        };
+        const first = await wired();
+        await first.reconciler.restoreAll(signal);
+        for (const [at, name] of first.steps.asked.entries()) {
+            const node = await wired();
+            node.steps.failure = (step) => (step === at ? "before" : undefined);
+            await node.reconciler.restoreAll(signal).catch(() => undefined);
+            node.steps.clear();
+            // The look of each minute: flows first.
+            await node.flowTable.repair();
+            await node.reconciler.reconcile(signal);
+            const [port] = node.stored.values();
+            const inPorts = new Set(node.ovs.flows.flatMap(({ match }) => match.in_port ?? []));
+            const numbers = [...node.network.ofPorts.used];
+            expect({ at, name, numbers, inPorts }).toEqual({
+                ...{ at, name },
+                numbers: [port?.ofPort],
+                inPorts: new Set([port?.ofPort]),
+            });
+            expect(node.ovs.flows).toHaveLength(node.flowTable.size);
+            await worksAgain(node);
+        }
+    });
+});
+
 describe("a sandbox that ended", () => {
     let node: FakeNode;
 
