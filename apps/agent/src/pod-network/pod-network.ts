@@ -220,6 +220,8 @@ export class PodNetwork {
         // A DEL that could not be carried out is still a DEL when the reconcile goes on with it.
         const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
         this.#leaving.set(keyOf(record), fate);
+        // First: OVS, which gives a link that it closes the flags back that it knows, must know of this before.
+        await this.#releaseLink(record);
         try {
             await this.#components.flowTable.remove(flowOwner(record), limit.signal);
             await this.#components.bridging?.remove(keyOf(record), limit.signal);
@@ -230,20 +232,23 @@ export class PodNetwork {
         }
         try {
             await this.#components.hostRoutes.remove(record);
-            await releasePodLink(this.#components.netlink, record);
         } catch (error) {
-            // ENODEV: the namespace ended between look and change, and the link with it.
-            if (!isNetlinkError(error, "ENODEV")) {
-                this.#logger.warn("the alias of a released link stays", {
-                    link: record.hostIfName,
-                    reason: messageOf(error),
-                });
-            }
+            this.#logger.warn("a route stays for the reconcile", { pod: podOf(record), reason: messageOf(error) });
         }
         this.#forget(known);
         if (fate === "release" && isPoolRecord(record)) await this.#components.pools?.release(record);
         this.#logger.info("Pod interface removed", { pod: podOf(record), container: record.containerId });
         return true;
+    }
+
+    async #releaseLink(record: PodRecord): Promise<void> {
+        try {
+            await releasePodLink(this.#components.netlink, record);
+        } catch (error) {
+            // ENODEV: the namespace ended between look and change, and the link with it.
+            if (isNetlinkError(error, "ENODEV")) return;
+            this.#logger.warn("the link of a Pod stays on", { link: record.hostIfName, reason: messageOf(error) });
+        }
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {

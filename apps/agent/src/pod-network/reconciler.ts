@@ -71,8 +71,8 @@ export class PodReconciler {
         const kept = new Set(rebuilt.kept.map(({ record }) => record.hostIfName));
         for (const { port, why, level } of rebuilt.dropped) {
             this.#logger[level]("a Pod port is dropped", { port: port.name, ...podOfPort(port), why });
-            await ports.deletePort(port.name, signal);
             if (!kept.has(port.name)) await this.#releaseLink(port);
+            await ports.deletePort(port.name, signal);
         }
         for (const { record } of rebuilt.kept) {
             for (const { ip, pool } of record.addresses) {
@@ -228,8 +228,8 @@ export class PodReconciler {
                     ...podOfPort(port),
                     container: containerId,
                 });
-                await ports.deletePort(port.name, AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]));
                 await this.#releaseLink(port);
+                await ports.deletePort(port.name, AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]));
             });
         }
     }
