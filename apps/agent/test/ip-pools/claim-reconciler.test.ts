@@ -3,6 +3,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
+import { ManualClock } from "@antrea/runtime/testing";
 import { type ClaimedAddress } from "../../src/ip-pools/index.ts";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { away } from "./support/fake-api.ts";
@@ -85,6 +86,21 @@ describe("a claim without a record", () => {
         expect(await agent.metric("antrea_agent_ipam_reclaims_total")).toBe(1);
         await reconcile();
         expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
+    });
+
+    it("is freed 10 s after it was first seen so, however often it is looked at meanwhile", async () => {
+        const clock = new ManualClock();
+        agent = cluster.agent("b", { clock });
+        await agent.claim("p9", { pools: ["pool1"] });
+        for (let at = 0; at < 3; at += 1) {
+            await reconcile();
+            await clock.advance(3_000);
+        }
+        await reconcile();
+        expect(cluster.claims()).toHaveLength(1);
+        await clock.advance(1_000);
+        await reconcile();
+        expect(cluster.claims()).toEqual([]);
     });
 
     it("is freed when its Pod has ended, or is another of that name", async () => {

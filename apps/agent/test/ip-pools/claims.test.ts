@@ -4,6 +4,7 @@ import { parseIp } from "@antrea/ip";
 import {
     claimIp,
     holderText,
+    isForOrdinal,
     isForPod,
     isHeldBy,
     mayTake,
@@ -91,6 +92,17 @@ describe("claims", () => {
                 spec: { ...reserved.spec, owner: { kind: "Gateway", name: "10.2.0.1" } },
             } as never),
         ).toBe("IPPool p, whose gateway it is");
+    });
+
+    it.each<[string, string, string, number, boolean]>([
+        ["the ordinal", "team-a", "web", 1, true],
+        ["another Namespace", "team-b", "web", 1, false],
+        ["another set", "team-a", "db", 1, false],
+        ["another ordinal", "team-a", "web", 2, false],
+    ])("of StatefulSets are for %s", (_name, namespace, name, ordinal, expected) => {
+        const owner = { kind: "StatefulSet", namespace: "team-a", name: "web", index: 1 } as const;
+        const reserved = { ...claim, spec: { ...claim.spec, owner } };
+        expect(isForOrdinal(reserved, namespace, { name, ordinal })).toBe(expected);
     });
 
     it("are fenced by container and interface, and matched by UID", () => {
