@@ -10,13 +10,25 @@ export interface PoolNames {
     readonly problems: readonly string[];
 }
 
-/** Reads `ipam.antrea.io/ippools`: names with commas between, trimmed, empty items skipped. */
+// An agent may have to ask for each of them.
+const maxPoolNames = 16;
+// An annotation has room for 100,000 names or addresses, and each problem is a sentence.
+const maxProblems = 10;
+
+/**
+ * Reads `ipam.antrea.io/ippools`: names with commas between, trimmed, empty items skipped, at most 16. `names` has all of
+ * them, also when they are too many.
+ */
 export function readPoolNames(text: string): PoolNames {
     const names = new Set<string>();
     const repeated = new Set<string>();
     // Once through: an annotation has room for 100,000 names.
     for (const name of items(text)) (names.has(name) ? repeated : names).add(name);
-    const problems = [...repeated].map((name) => `IPPool ${quote(name)} is named more than once`);
+    const problems = [...repeated].slice(0, maxProblems).map((name) => `IPPool ${quote(name)} is named more than once`);
+    if (repeated.size > maxProblems) problems.push(`${repeated.size - maxProblems} more are named more than once`);
+    if (names.size > maxPoolNames) {
+        problems.push(`it names ${names.size} IPPools; at most ${maxPoolNames} are allowed`);
+    }
     if (names.size === 0) problems.push("it must name at least one IPPool");
     return { names: [...names], problems };
 }
@@ -26,9 +38,6 @@ export interface PodIps {
     readonly ips: readonly IpAddress[];
     readonly problems: readonly string[];
 }
-
-// An annotation has room for 100,000 of them, and each costs.
-const maxProblems = 10;
 
 /** Reads `ipam.antrea.io/pod-ips`: addresses with commas between, trimmed, empty items skipped; blank asks for none. */
 export function readPodIps(text: string): PodIps {

@@ -3,6 +3,8 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
 import { poolsOf, readPodIps, readPoolNames, statefulSetOf } from "../src/index.ts";
 
+const sixteen = Array.from({ length: 16 }, (_, at) => `pool${at}`);
+
 describe("readPoolNames", () => {
     it.each([
         ["one", "pool1", ["pool1"], []],
@@ -12,6 +14,13 @@ describe("readPoolNames", () => {
         ["empty", "", [], ["it must name at least one IPPool"]],
         ["blank", " , ", [], ["it must name at least one IPPool"]],
         ["repeated", "a,b,a,a", ["a", "b"], ['IPPool "a" is named more than once']],
+        ["as many as are allowed", sixteen.join(), sixteen, []],
+        [
+            "one too many",
+            [...sixteen, "more"].join(),
+            [...sixteen, "more"],
+            ["it names 17 IPPools; at most 16 are allowed"],
+        ],
     ])("%s", (_name, text, names, problems) => {
         expect(readPoolNames(text)).toEqual({ names, problems });
     });
@@ -19,7 +28,10 @@ describe("readPoolNames", () => {
     it("as many as an annotation has room for, within a moment", () => {
         const names = Array.from({ length: 50_000 }, (_, at) => at.toString(36));
         const began = performance.now();
-        expect(readPoolNames([...names, "0", "1"].join()).names).toHaveLength(50_000);
+        const read = readPoolNames([...names, ...names].join());
+        expect(read.names).toHaveLength(50_000);
+        expect(read.problems).toContain("it names 50000 IPPools; at most 16 are allowed");
+        expect(read.problems.length).toBeLessThan(20);
         // Some 20 ms; comparing each with each took seconds.
         expect(performance.now() - began).toBeLessThan(1_000);
     });

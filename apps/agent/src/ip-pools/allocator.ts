@@ -221,15 +221,17 @@ export class PoolAllocator {
     }
 
     async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
-        const found = await Promise.all(names.map((name) => this.#components.book.find(name, signal)));
-        return names.map((name, at) => {
-            const known = found[at];
+        const found: KnownPool[] = [];
+        // One after the other: the annotation may name many that do not exist, and the first ends the claim.
+        for (const name of names) {
+            const known = await this.#components.book.find(name, signal);
             if (known === undefined) throw noPool(name);
             if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
                 throw new IpPoolError("NO_POOL", `IPPool ${name} cannot be used: ${known.pool.problems.join("; ")}`);
             }
-            return known;
-        });
+            found.push(known);
+        }
+        return found;
     }
 
     async #claimOne(wish: FamilyWish, holder: Holder, limit: AbortSignal): Promise<ClaimedAddress> {

@@ -64,15 +64,16 @@ export class PodPools {
                 : undefined;
         const named = poolsOf(own, inherited);
         const { ips, problems } = readPodIps(own?.[podIpsAnnotation] ?? "");
-        if (ips.length > 0 || problems.length > 0) await this.#checkFixed(object, inherited, signal);
-        if (named === undefined) return undefined;
-        if (named.problems.length > 0) {
-            const where = named.from === "Pod" ? "the Pod" : `Namespace ${pod.namespace}`;
+        // First: a list that is too long must not be asked for.
+        if (named !== undefined && named.problems.length > 0) {
+            const where = named.from === "Pod" ? `Pod ${pod.namespace}/${pod.name}` : `Namespace ${pod.namespace}`;
             throw new IpPoolError(
                 "BAD_ANNOTATION",
                 `annotation ${poolsAnnotation} of ${where}: ${named.problems.join("; ")}`,
             );
         }
+        if (ips.length > 0 || problems.length > 0) await this.#checkFixed(object, inherited, signal);
+        if (named === undefined) return undefined;
         const { name = pod.name, ownerReferences = [] } = object.metadata ?? {};
         const set = statefulSetOf({ name, ownerReferences });
         const statefulSet = set && { name: set.name, ordinal: set.ordinal };

@@ -62,6 +62,8 @@ function checkValue(value: string, context: Pick<WorkloadContext, "pool" | "pool
     const pool = (name: string): Pool | undefined => context.pool(name);
     const { names, problems } = readPoolNames(value);
     const errors = problems.map((rule) => ({ path, value, rule }));
+    // Their number may be part of what is wrong: each would be one more sentence.
+    if (problems.length > 0) return { errors, warnings: [] };
     const ofFamily = new Map<Family, string>();
     for (const name of names) {
         const family = pool(name)?.family;
