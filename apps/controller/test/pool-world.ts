@@ -249,8 +249,9 @@ export class PoolWorld implements AsyncDisposable {
         await this.api.update(ipAllocations, { ...rest, spec: { ...kept, state: "Reserved" } });
     }
 
+    /** All claims but those of gateways. */
     async all(): Promise<readonly IpAllocation[]> {
-        return (await this.api.list(ipAllocations)).items;
+        return (await this.api.list(ipAllocations)).items.filter(({ spec }) => spec.owner.kind !== "Gateway");
     }
 
     async find(name: string): Promise<IpAllocation | undefined> {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { ipPools, type IpRangeSpec } from "@antrea/crd";
+import { ipAllocations, ipPools, type IpRangeSpec } from "@antrea/crd";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn } from "../pool-world.ts";
 
@@ -15,7 +15,7 @@ describe("gateways of pools", () => {
         await world.api.create(ipPools, { metadata: { name }, spec: { ipVersion: 4, ipRanges: [range] } });
     }
     async function held(): Promise<readonly string[]> {
-        return (await world.all())
+        return (await world.api.list(ipAllocations)).items
             .filter(({ spec: { owner } }) => owner.kind === "Gateway")
             .map(({ metadata, spec: { owner, state } }) => `${metadata?.name} ${owner.name} ${state}`)
             .sort();
