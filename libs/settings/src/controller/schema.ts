@@ -29,8 +29,10 @@ const nodeIPAM = group({
     nodeCIDRMaskSizeIPv6: wholeNumber(64, 126).default(64),
 });
 
-const objectName = readable("must be a lower-case DNS name of at most 253 characters", (text) =>
-    /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text) ? text : undefined,
+// Another name would never lead: there is no right to it, and two controllers would be two leaders.
+const leaseName = readable(
+    "must be antrea-controller: the controller's Role and the admission policy antrea-own-objects allow no other Lease",
+    (text) => (text === "antrea-controller" ? text : undefined),
 );
 
 /** Of several replicas one works; the Lease says which. */
@@ -41,8 +43,8 @@ const leaderElection = group({
     renewDeadline: duration(1000, "1s").default(10_000),
     /** The pause between tries. */
     retryPeriod: duration(100, "100ms").default(2000),
-    /** The name of the Lease. */
-    resourceName: objectName.default("antrea-controller"),
+    /** The name of the Lease; there is no other. */
+    resourceName: leaseName.default("antrea-controller"),
 });
 
 /** The keys of antrea-controller.conf. */

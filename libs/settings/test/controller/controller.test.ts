@@ -24,7 +24,11 @@ const wrong: readonly WrongRow[] = [
     ["leaderElection.leaseDuration", "0s", rules.poll],
     ["leaderElection.renewDeadline", 10, rules.poll],
     ["leaderElection.retryPeriod", "99ms", "must be a duration of at least 100ms, such as 1m30s"],
-    ["leaderElection.resourceName", "A_B", "must be a lower-case DNS name of at most 253 characters"],
+    [
+        "leaderElection.resourceName",
+        "my-antrea",
+        "must be antrea-controller: the controller's Role and the admission policy antrea-own-objects allow no other Lease",
+    ],
     ["ipsecCSRSigner.selfSignedCA", "x", rules.flag],
     ["ipsecCSRSigner.autoApprove", "x", rules.flag],
     ["multicluster.enableStretchedNetworkPolicy", "x", rules.flag],
