@@ -64,7 +64,7 @@ export class Allocator {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
-        this.#book = new CidrBook(options.settings);
+        this.#book = new CidrBook(options.settings, () => this.#clock.monotonic());
         this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
             { logger: components.logger, clock: this.#clock },

@@ -23,6 +23,8 @@ interface Gone {
     readonly cidrs: readonly Prefix[];
     readonly text: string;
     readonly goneAtMs: number;
+    /** The same by the clock that does not jump. */
+    readonly goneSinceMs: number;
 }
 
 // Beyond their rest, subnets are remembered for Nodes that return, the latest ones first.
@@ -39,6 +41,7 @@ export const defaultCoolingMs = 600_000;
 export class CidrBook {
     readonly #pools: readonly SubnetPool[];
     readonly #coolingMs: number;
+    readonly #monotonic: () => number;
     readonly #held = new Map<string, Held>();
     readonly #owners = new Owners();
     // In the order of going; the key is Node and subnets, since a Node may be gone twice with different ones.
@@ -48,7 +51,9 @@ export class CidrBook {
     readonly #reserved = new Map<string, readonly IpRange[]>();
     #dirty = false;
 
-    constructor(settings: NodeIpamSettings) {
+    /** `monotonic`: milliseconds of a clock that does not jump; without it only wall time counts. */
+    constructor(settings: NodeIpamSettings, monotonic: () => number = () => Infinity) {
+        this.#monotonic = monotonic;
         this.#pools = settings.clusters.map(({ prefix, nodeMaskSize }) => new SubnetPool(prefix, nodeMaskSize));
         this.#coolingMs = settings.coolingMs ?? defaultCoolingMs;
         for (const service of settings.serviceCidrs) this.#holdIn(service);
@@ -86,7 +91,7 @@ export class CidrBook {
         const entries = [...ledger.entries].sort((a, b) => (a.goneAtMs ?? Infinity) - (b.goneAtMs ?? Infinity));
         for (const { node, cidrs, goneAtMs } of entries) {
             // A time in the future is a clock that was set back: the rest begins now.
-            if (goneAtMs !== undefined) this.#rest(node, cidrs, Math.min(goneAtMs, nowMs));
+            if (goneAtMs !== undefined) this.#rest(node, cidrs, Math.min(goneAtMs, nowMs), nowMs);
             else if (!this.#held.has(node)) this.#hold(node, cidrs, { confirmed: false, recorded: true });
         }
         ledger.next.forEach((next) => {
@@ -200,8 +205,9 @@ export class CidrBook {
         let least = Infinity;
         for (const pool of this.#pools) {
             let room = pool.free;
-            for (const { cidrs, goneAtMs } of this.#gone.values()) {
-                if (goneAtMs + this.#coolingMs > nowMs) break;
+            for (const gone of this.#gone.values()) {
+                if (!this.#hasRested(gone, nowMs)) break;
+                const { cidrs } = gone;
                 if (cidrs.some((cidr) => pool.holders(cidr) === 1)) room += 1;
             }
             least = Math.min(least, room);
@@ -212,7 +218,7 @@ export class CidrBook {
     /** Forgets the longest rested subnets beyond the number that is remembered. Returns how many. */
     prune(nowMs: number): number {
         let rested = 0;
-        for (const { goneAtMs } of this.#gone.values()) if (goneAtMs + this.#coolingMs <= nowMs) rested += 1;
+        for (const gone of this.#gone.values()) if (this.#hasRested(gone, nowMs)) rested += 1;
         let pruned = 0;
         for (const key of [...this.#gone.keys()].slice(0, Math.max(0, rested - maxRested))) {
             this.#forget(key);
@@ -247,13 +253,19 @@ export class CidrBook {
 
     // Subnets are wanted: those that rested long enough are given up, the longest gone first.
     #makeRoom(pool: SubnetPool, nowMs: number): boolean {
-        for (const [key, { cidrs, goneAtMs }] of this.#gone) {
-            if (goneAtMs + this.#coolingMs > nowMs) return false;
+        for (const [key, gone] of this.#gone) {
+            if (!this.#hasRested(gone, nowMs)) return false;
+            const { cidrs } = gone;
             if (!cidrs.some((cidr) => pool.holders(cidr) > 0)) continue;
             this.#forget(key);
             if (pool.free > 0) return true;
         }
         return false;
+    }
+
+    // Wall time jumps when a machine was suspended or its clock is set; a rest is over when both clocks say so.
+    #hasRested({ goneAtMs, goneSinceMs }: Gone, nowMs: number): boolean {
+        return goneAtMs + this.#coolingMs <= nowMs && !(goneSinceMs + this.#coolingMs > this.#monotonic());
     }
 
     #nextFreeAt(pools: readonly SubnetPool[]): number | undefined {
@@ -289,14 +301,16 @@ export class CidrBook {
 
     #leave(node: string, held: Held, nowMs: number): void {
         // Rest before drop: the subnets are never free in between.
-        this.#rest(node, held.cidrs, nowMs);
+        this.#rest(node, held.cidrs, nowMs, nowMs);
         this.#drop(node, held);
     }
 
-    #rest(node: string, cidrs: readonly Prefix[], goneAtMs: number): void {
+    #rest(node: string, cidrs: readonly Prefix[], goneAtMs: number, nowMs: number): void {
         const key = goneKey(node, cidrs);
         this.#forget(key);
-        this.#gone.set(key, { node, cidrs, text: textOf(cidrs), goneAtMs });
+        // What rested before this term rested by wall time; from now on neither clock alone ends a rest.
+        const goneSinceMs = this.#monotonic() - Math.max(0, nowMs - goneAtMs);
+        this.#gone.set(key, { node, cidrs, text: textOf(cidrs), goneAtMs, goneSinceMs });
         this.#goneByNode.set(node, key);
         for (const cidr of cidrs) this.#holdIn(cidr);
         this.#dirty = true;

@@ -67,6 +67,47 @@ describe("CidrBook", () => {
         expect(book.room(t0)).toBe(0);
     });
 
+    it("rests a subnet for ten minutes by both clocks: neither a jump of wall time nor a standstill ends it", () => {
+        let monotonic = 5 * minute;
+        const book = new CidrBook(four, () => monotonic);
+        book.load(
+            {
+                entries: [
+                    {
+                        node: "before",
+                        cidrs: [parsePrefix("10.0.3.0/24")],
+                        text: "10.0.3.0/24",
+                        goneAtMs: t0 - 4 * minute,
+                    },
+                ],
+                next: [],
+            },
+            t0,
+        );
+        for (const node of ["a", "b", "c"]) assign(book, node);
+        book.gone("a", t0);
+        // A jump of an hour.
+        expect(assign(book, "d", t0 + 60 * minute)).toBe("exhausted 10.0.0.0/22");
+        expect(book.room(t0 + 60 * minute)).toBe(0);
+        monotonic += 6 * minute;
+        expect(assign(book, "d", t0 + 60 * minute)).toBe("10.0.3.0/24");
+        monotonic += 4 * minute;
+        // Wall time was set back.
+        expect(assign(book, "e", t0)).toBe("exhausted 10.0.0.0/22");
+        expect(assign(book, "e", t0 + 10 * minute)).toBe("10.0.0.0/24");
+    });
+
+    it("calls a promise recorded when the ledger that was written has that very promise", () => {
+        const book = new CidrBook(four);
+        expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.0.0/24")] });
+        const old = book.snapshot();
+        book.gone("a", t0);
+        book.seen("b", ["10.0.0.0/24"], t0);
+        expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.1.0/24")], recorded: false });
+        book.recorded(old);
+        expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.1.0/24")], recorded: false });
+    });
+
     it("takes back a promise, and what a Node had before, where a pool was made since", () => {
         const book = new CidrBook(four);
         expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.0.0/24")] });
