@@ -35,6 +35,19 @@ function addresses(claims: readonly IpAllocation[]): readonly string[] {
 
 const nothing = { create: [], adopt: [], release: [], givenUp: [], missing: undefined, more: false };
 
+describe("planReservations, of an address that its pool does not hand out for a while", () => {
+    it("keeps it for its ordinal as long as it is written in the pool", () => {
+        // It is a Node's, or a gateway, for now.
+        const pool: ListedPool = {
+            ...listed("p", "10.1.0.10-10.1.0.14"),
+            covers: (ip) => setOf("10.1.0.9-10.1.0.14").has(ip),
+        };
+        const claims = [ordinalClaim("10.1.0.9", 0)];
+        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], claims }));
+        expect(plan).toEqual(nothing);
+    });
+});
+
 describe("planReservations creates", () => {
     it.each<readonly [string, Parameters<typeof input>[0], readonly string[]]>([
         ["the lowest addresses for the lowest ordinals", {}, ["0 10.1.0.9 p", "1 10.1.0.10 p", "2 10.1.0.11 p"]],

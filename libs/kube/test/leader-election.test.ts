@@ -9,6 +9,8 @@ class LeaseServer {
     lease: Lease | undefined;
     readonly down = new Set<string>();
     readonly hangs = new Set<string>();
+    /** Writes at once, and answers by `release`. */
+    readonly answersLate = new Map<string, Promise<void>>();
     #version = 0;
 
     api(client: string): LeaderElectionComponents["api"] {
@@ -40,7 +42,9 @@ class LeaseServer {
                 if (object.metadata?.resourceVersion !== this.lease?.metadata?.resourceVersion) {
                     throw new KubeError("CONFLICT", "changed");
                 }
-                return store(object);
+                const stored = store(object);
+                await this.answersLate.get(client);
+                return stored;
             }) as never,
         };
     }
@@ -114,6 +118,21 @@ describe("LeaderElection", () => {
         expect(most()).toBe(1);
         for (const { stop } of candidates) stop.abort();
         await settle();
+    });
+
+    it("counts its deadline from when the last renewal was sent, however late the answer came", async () => {
+        const { clock, server, leading } = make(["a"]);
+        await clock.advance(5_000);
+        const late = Promise.withResolvers<void>();
+        server.answersLate.set("a", late.promise);
+        const version = server.lease?.metadata?.resourceVersion;
+        while (server.lease?.metadata?.resourceVersion === version) await clock.advance(100);
+        const sentAt = clock.monotonic();
+        await clock.advance(4_500);
+        server.down.add("a");
+        late.resolve();
+        while (leading.has("a")) await clock.advance(100);
+        expect(clock.monotonic() - sentAt).toBeLessThanOrEqual(10_100);
     });
 
     it("stops at once when another has the lease", async () => {
