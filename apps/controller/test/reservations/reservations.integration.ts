@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
+import { ipAllocations, ipPools, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import { KubeError, namespaces } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../pool-world.ts";
@@ -292,8 +292,10 @@ describe("reservations of StatefulSets", () => {
         let finds = 0;
         // The answer of the first create is lost, and then that of the look at what became of it; the watch is late.
         const lossyCreate = replacing("create", (target) => async (...args) => {
-            creates += 1;
-            const isFirst = creates === 1;
+            // Gateways are claimed beside them.
+            const { spec } = args[1] as unknown as IpAllocation;
+            if (spec.owner.kind === "StatefulSet") creates += 1;
+            const isFirst = spec.owner.kind === "StatefulSet" && creates === 1;
             const made = await target.create(...args);
             if (isFirst) throw lost;
             return made;
