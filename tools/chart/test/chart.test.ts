@@ -281,6 +281,39 @@ describe("chart antrea", () => {
         expect(JSON.stringify(webhooks)).not.toContain("caBundle");
     });
 
+    it("gives the agents, which are one user, a level of the API server with room for a thousand of them", async () => {
+        const manifests = await render();
+        const level = (
+            name: string,
+        ): { readonly waiting: number; readonly shares: number; readonly accounts: readonly string[] } => {
+            const { limited } = named(manifests, "PriorityLevelConfiguration", name).spec as {
+                readonly limited: {
+                    readonly nominalConcurrencyShares: number;
+                    readonly limitResponse: {
+                        readonly queuing: { readonly handSize: number; readonly queueLengthLimit: number };
+                    };
+                };
+            };
+            const { rules } = named(manifests, "FlowSchema", name).spec as {
+                readonly rules: readonly {
+                    readonly subjects: readonly { readonly serviceAccount: { readonly name: string } }[];
+                }[];
+            };
+            const { handSize, queueLengthLimit } = limited.limitResponse.queuing;
+            return {
+                // one user, one flow: it has the queues of one hand
+                waiting: handSize * queueLengthLimit,
+                shares: limited.nominalConcurrencyShares,
+                accounts: rules.flatMap(({ subjects }) => subjects.map(({ serviceAccount }) => serviceAccount.name)),
+            };
+        };
+        expect(level("antrea-agents")).toEqual({ waiting: 4000, shares: 30, accounts: ["antrea-agent"] });
+        expect(level("antrea")).toEqual({
+            ...{ waiting: 500, shares: 10 },
+            accounts: ["antrea-controller", "antrea-webhook"],
+        });
+    });
+
     // What exactly each program may do is held against its code in tools/security/test/permissions.test.ts.
     it.each([["off", []] as const, ["on", ipam] as const])(
         "grants nothing by a wildcard, with the gate %s",
