@@ -2,11 +2,21 @@
 import { agentRules } from "./agent/rules.ts";
 import { type DeclaredRule } from "./condition.ts";
 import { controllerRules } from "./controller/rules.ts";
+import { agentSchema } from "./agent/schema.ts";
+import { controllerSchema } from "./controller/schema.ts";
 import { type Component } from "./features/specs.ts";
+import { agentUnserved, controllerUnserved, leafKeys, whyUnserved } from "./unserved.ts";
 
 export { type Condition, type DeclaredRule } from "./condition.ts";
 export { testOf, type KeyTest } from "./known-tests.ts";
 export { type ToldTest, type ValueTest } from "./value-tests.ts";
+
+/** Every key of a settings file that has a value of its own, and why nothing reads it; undefined when something does. */
+export function settingsKeys(component: Component): readonly (readonly [key: string, unserved: string | undefined])[] {
+    const [schema, unserved] =
+        component === "agent" ? [agentSchema, agentUnserved] : [controllerSchema, controllerUnserved];
+    return leafKeys(schema).map((key) => [key, whyUnserved(unserved, key)]);
+}
 
 /** The rules over several values that are there as data. */
 export function declaredRules(component: Component): readonly DeclaredRule[] {

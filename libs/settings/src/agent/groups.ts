@@ -53,7 +53,8 @@ export const multicast = group({
 });
 
 export const antreaProxy = group({
-    enable: flag.default(true),
+    /** Antrea's default is true; here it is off, so that who switches it on hears that it has no effect. */
+    enable: flag.default(false),
     proxyAll: flag.default(false),
     proxyLoadBalancerIPs: flag.default(true),
     nodePortAddresses: listOf(cidr()).default([]),

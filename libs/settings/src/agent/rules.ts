@@ -1,6 +1,7 @@
 import { type Condition, declared, type RuleText } from "../condition.ts";
 import { type Notice, type Rule } from "../load.ts";
-import { type AgentConfig } from "./schema.ts";
+import { agentUnserved, unservedNotices } from "../unserved.ts";
+import { type AgentConfig, agentSchema } from "./schema.ts";
 
 const here = "not available in this version";
 const bridging = "with enableBridgingMode";
@@ -81,21 +82,8 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
     },
 ];
 
-/** Switches of features that are not there yet: allowed, for a file may serve a later version too, but said. */
-const withoutEffect: readonly [key: string, isOn: (config: AgentConfig) => boolean][] = [
-    ["flowExporter.enable", ({ flowExporter }) => flowExporter.enable],
-    ["nodePortLocal.enable", ({ nodePortLocal }) => nodePortLocal.enable],
-    ["multicast.enable", ({ multicast }) => multicast.enable],
-    ["antreaProxy.proxyAll", ({ antreaProxy }) => antreaProxy.proxyAll],
-    ["multicluster.enable", ({ multicluster }) => multicluster.enable ?? false],
-    ["multicluster.enableGateway", ({ multicluster }) => multicluster.enableGateway],
-    ["secondaryNetwork.ovsBridges", ({ secondaryNetwork }) => secondaryNetwork.ovsBridges.length > 0],
-];
-
 export const agentNotices: readonly Notice<AgentConfig>[] = [
-    ...withoutEffect.map(([key, isOn]) => ({
-        check: (config: AgentConfig) => (isOn(config) ? `${key} has no effect: the feature is ${here}` : undefined),
-    })),
+    ...unservedNotices<AgentConfig>(agentSchema, agentUnserved),
     {
         check: ({ enableBridgingMode, ovsDatapathType }) =>
             enableBridgingMode && ovsDatapathType === "netdev"

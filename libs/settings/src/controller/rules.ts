@@ -1,7 +1,8 @@
 import { type Family } from "@antrea/ip";
 import { declared } from "../condition.ts";
 import { type Notice, type Rule } from "../load.ts";
-import { type ControllerConfig } from "./schema.ts";
+import { controllerUnserved, unservedNotices } from "../unserved.ts";
+import { type ControllerConfig, controllerSchema } from "./schema.ts";
 
 /** A cluster CIDR gives 2^16 podCIDRs at most: more could not be kept account of. */
 const maxIndexBits = 16;
@@ -74,10 +75,5 @@ export const controllerNotices: readonly Notice<ControllerConfig>[] = [
                 ? "nodeIPAM.enableNodeIPAM has no effect: featureGates.NodeIPAM is off"
                 : undefined,
     },
-    {
-        check: ({ multicluster }) =>
-            multicluster.enableStretchedNetworkPolicy
-                ? "multicluster.enableStretchedNetworkPolicy has no effect: the feature is not available in this version"
-                : undefined,
-    },
+    ...unservedNotices<ControllerConfig>(controllerSchema, controllerUnserved),
 ];

@@ -111,9 +111,9 @@ describe("rules of antrea-agent.conf", () => {
         ["multicluster.enableGateway", true],
         ["secondaryNetwork.ovsBridges", [{ bridgeName: "br-sec", physicalInterfaces: ["eth1"] }]],
     ])("%s on is allowed and said to have no effect", (key, value) => {
-        expect(loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings).toEqual([
-            `${key} has no effect: the feature is ${later}`,
-        ]);
+        const [warning, ...others] = loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings;
+        expect(warning).toMatch(`${key} has no effect: the feature is ${later}`);
+        expect(others).toEqual([]);
     });
 
     it.each([

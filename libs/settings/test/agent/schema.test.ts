@@ -135,7 +135,7 @@ describe("antrea-agent.conf", () => {
         expect(new Set(wrong.map(([key]) => key))).toEqual(new Set(leavesOf(keys)));
     });
 
-    it("has Antrea's defaults", () => {
+    it("has Antrea's defaults, but for antreaProxy, which is not there", () => {
         expect(loadAgentConfig("trafficEncapMode: noEncap").config).toEqual({
             featureGates: {},
             clientConnection: { kubeconfig: "", acceptContentTypes: "", contentType: "", qps: 0, burst: 0 },
@@ -189,7 +189,7 @@ describe("antrea-agent.conf", () => {
                 igmpQueryVersions: [1, 2, 3],
             },
             antreaProxy: {
-                enable: true,
+                enable: false,
                 proxyAll: false,
                 proxyLoadBalancerIPs: true,
                 nodePortAddresses: [],
@@ -252,6 +252,6 @@ describe("antrea-agent.conf", () => {
     ])("reads %s: %j as %j", (key, value, expected) => {
         const { config, warnings } = loadAgentConfig(fileWith(key, value, mode));
         expect((config as Readonly<Record<string, unknown>>)[key]).toEqual(expected);
-        expect(warnings).toEqual([]);
+        expect(warnings.filter((line) => !line.startsWith(`${key} has no effect: `))).toEqual([]);
     });
 });

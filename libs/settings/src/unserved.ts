@@ -1,0 +1,65 @@
+import { isDeepStrictEqual } from "node:util";
+import { type z } from "zod";
+import { knownKeys } from "./known-keys.ts";
+import { type Notice } from "./load.ts";
+import { valueAt } from "./path.ts";
+
+/** Keys of a settings file that nothing reads, themselves or all below them, each with why. */
+export type UnservedKeys = ReadonlyMap<string, string>;
+
+const feature = "the feature is not available in this version";
+const connection = "the client of the API server has limits of its own";
+
+function keysOf(names: string, why: string): (readonly [string, string])[] {
+    return names.split(" ").map((name) => [name, why] as const);
+}
+
+const requests = keysOf(
+    "clientConnection.acceptContentTypes clientConnection.contentType clientConnection.qps clientConnection.burst",
+    connection,
+);
+
+export const agentUnserved: UnservedKeys = new Map([
+    ...requests,
+    ...keysOf("antreaClientConnection", "antrea-agent asks nothing of antrea-controller in this version"),
+    ...keysOf("podCIDRs", "it is for trafficEncapMode networkPolicyOnly, which is not available in this version"),
+    ...keysOf("antreaProxy", `${feature}; Services are served by kube-proxy`),
+    ...keysOf(
+        "wireGuard clusterPort memberlist flowCollectorAddr flowPollInterval activeFlowExportTimeout " +
+            "idleFlowExportTimeout flowExporter nodePortLocal dnsServerOverride fqdnCacheMinTTL multicast egress ipsec " +
+            "multicluster externalNode auditLogging secondaryNetwork packetInRate hostNetworkAcceleration",
+        feature,
+    ),
+    ...keysOf("hostNetworkMode", "the rules of the Node are of nftables in this version, whatever it says"),
+]);
+
+export const controllerUnserved: UnservedKeys = new Map([
+    ...requests,
+    ...keysOf("clientCAFile", "antrea-controller serves no clients with certificates in this version"),
+    ...keysOf("ipsecCSRSigner multicluster", feature),
+]);
+
+/** The dotted keys that have a value of their own; a list is one. */
+export function leafKeys(schema: z.ZodType): readonly string[] {
+    const keys = knownKeys(schema).filter((key) => !key.includes("[]"));
+    return keys.filter((key) => !keys.some((other) => other.startsWith(`${key}.`)));
+}
+
+/** Why nothing reads a key; undefined when something does. */
+export function whyUnserved(keys: UnservedKeys, key: string): string | undefined {
+    return [...keys].find(([name]) => key === name || key.startsWith(`${name}.`))?.[1];
+}
+
+/** Says of each key that nothing reads, when it has another value than its default. */
+export function unservedNotices<Config>(schema: z.ZodType<Config>, keys: UnservedKeys): readonly Notice<Config>[] {
+    const defaults = schema.parse({});
+    return leafKeys(schema).flatMap((key) => {
+        const why = whyUnserved(keys, key);
+        const path = key.split(".");
+        const check = (config: Config): string | undefined =>
+            isDeepStrictEqual(valueAt(config, path), valueAt(defaults, path))
+                ? undefined
+                : `${key} has no effect: ${why}`;
+        return why === undefined ? [] : [{ check }];
+    });
+}

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { loadAgentConfig, loadControllerConfig } from "@antrea/settings";
+import { settingsKeys } from "@antrea/settings/rules";
+
+const root = new URL("../../../", import.meta.url).pathname;
+
+/** The sources of a program. */
+function sourcesOf(component: string): string {
+    const folder = join(root, "apps", component, "src");
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+    return files.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+}
+
+/** Any other value than the default: refused by the rules, so they have an effect. */
+const refused = { nodeType: "externalNode", trafficEncryptionMode: "wireGuard" } as const;
+
+/** A value that is taken and is not the default, for keys of which nothing can be guessed from that. */
+const others: Readonly<Record<string, unknown>> = {
+    podCIDRs: "10.0.0.0/8",
+    dnsServerOverride: "10.0.0.1",
+    hostNetworkMode: "nftables",
+    "nodePortLocal.portRange": "1-2",
+    "antreaProxy.defaultLoadBalancerMode": "dsr",
+    "antreaProxy.nodePortAddresses": ["10.0.0.0/8"],
+    "egress.exceptCIDRs": ["10.0.0.0/8"],
+    "ipsec.authenticationMode": "cert",
+    "multicluster.trafficEncryptionMode": "wireGuard",
+    "externalNode.policyBypassRules": [{ direction: "ingress", protocol: "icmp", cidr: "1.0.0.0/8" }],
+    "secondaryNetwork.ovsBridges": [{ bridgeName: "br-sec", physicalInterfaces: ["eth1"] }],
+};
+
+describe.each(["agent", "controller"] as const)("each key of antrea-%s.conf", (component) => {
+    const keys = settingsKeys(component);
+    const sources = sourcesOf(component);
+    const load = component === "agent" ? loadAgentConfig : loadControllerConfig;
+
+    it.each(keys.filter(([key, unserved]) => unserved === undefined && !(key in refused)).map(([key]) => key))(
+        "is read: %s",
+        (key) => {
+            if (key === "featureGates") return;
+            expect(sources).toMatch(new RegExp(`\\b${key.split(".").at(-1)}\\b`));
+        },
+    );
+
+    it.each(keys.filter(([, unserved]) => unserved !== undefined).map(([key]) => key))(
+        "is warned about when it is not read: %s",
+        (key) => {
+            const candidates =
+                key in others ? [others[key]] : [true, false, "1m5s", 7, 70, "x:1:tcp", "some", ["x"], [1]];
+            const said = candidates.flatMap((value) => {
+                const file = key.split(".").reduceRight<unknown>((inner, step) => ({ [step]: inner }), value);
+                const more = key === "multicluster.enableStretchedNetworkPolicy" ? { enableGateway: true } : {};
+                const { multicluster } = file as { readonly multicluster?: object };
+                try {
+                    return load(
+                        JSON.stringify({
+                            ...(file as object),
+                            ...(multicluster && { multicluster: { ...multicluster, ...more } }),
+                        }),
+                    ).warnings;
+                } catch {
+                    return [];
+                }
+            });
+            expect(said.filter((line) => line.startsWith(`${key} has no effect: `))).not.toEqual([]);
+        },
+    );
+
+    it("says nothing of an empty file", () => {
+        expect(load("").warnings).toEqual([]);
+    });
+});
+
+it.each(Object.entries(refused))("antrea-agent.conf: %s %s is refused", (key, value) => {
+    expect(() => loadAgentConfig(JSON.stringify({ [key]: value }))).toThrow(key);
+});
