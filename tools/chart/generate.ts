@@ -3,6 +3,7 @@
 //   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
+import { antreaValues } from "./antrea-values.ts";
 import { gatesPage } from "./gates-page.ts";
 import { generatedTemplates } from "./templates.ts";
 import { schemaOf, settingsTemplate } from "./validation.ts";
@@ -67,9 +68,21 @@ function valueSchema(
 const root = document.contents;
 if (!isMap(root)) throw new TypeError("values.yaml is not a map");
 const body = groupSchema(root as YAMLMap, [], root.commentBefore ?? document.commentBefore);
+// Values of Antrea's that this chart has not: templates/_validate.tpl says of which values that is so.
+for (const { path } of antreaValues) allow(body, path.split("."));
 // Helm passes `global` to every chart.
 (body["properties"] as Record<string, Schema>)["global"] = { type: "object" };
 const schema = { $schema: "https://json-schema.org/draft-07/schema#", ...body };
+
+/** Lets a schema take any value at a path. */
+function allow(level: Schema, [step = "", ...rest]: readonly string[]): void {
+    const properties = level["properties"] as Record<string, Schema>;
+    if (rest.length === 0 && step in properties)
+        throw new TypeError(`antrea-values.ts: ${step} is a value of the chart`);
+    const group = { type: "object", properties: {}, additionalProperties: false };
+    const next = (properties[step] ??= rest.length === 0 ? {} : group);
+    if (rest.length > 0) allow(next, rest);
+}
 
 function cell(text: string): string {
     return text.replaceAll("|", "\\|");

@@ -1,5 +1,6 @@
 import { gateSpecs } from "@antrea/settings";
 import { declaredRules, testOf, type Condition, type KeyTest, type ValueTest } from "@antrea/settings/rules";
+import { antreaValues } from "./antrea-values.ts";
 import { mappedValues, type MappedValue } from "./settings-keys.ts";
 
 // Writes the rules of the settings as Helm templates: what agent or controller would refuse at their start is refused by
@@ -14,6 +15,26 @@ export function settingsTemplate(): string {
         "{{- /* Generated from libs/settings by make generate. */ -}}",
         '{{- define "antrea.settings" -}}',
         ...lines,
+        "{{- end }}",
+        "",
+        "{{- /* Values of Antrea's chart that are not there, and where they ask for something. */ -}}",
+        '{{- define "antrea.antreaValues" -}}',
+        "{{- $values := .Values | toYaml | fromYaml }}",
+        ...antreaValues.map(
+            ({ path, accepted }) =>
+                `{{- include "antrea.unserved" (dict "key" ${quoted(path)} "values" $values "accepted" ${texts(accepted)}) }}`,
+        ),
+        "{{- end }}",
+        "",
+        "{{- /* Those that are accepted, as Antrea has them by default, and have no effect: for the notes. */ -}}",
+        '{{- define "antrea.withoutEffect" -}}',
+        "{{- $values := .Values | toYaml | fromYaml }}",
+        ...antreaValues
+            .filter(({ noted }) => noted.length > 0)
+            .map(
+                ({ path, noted }) =>
+                    `{{- include "antrea.noted" (dict "key" ${quoted(path)} "values" $values "noted" ${texts(noted)}) }}`,
+            ),
         "{{- end }}",
         "",
         "{{- /* What a switch of a whole stage leaves off, for the notes. */ -}}",
@@ -40,6 +61,11 @@ export function schemaOf(path: string): Readonly<Record<string, unknown>> {
         return { minimum: Math.min(...ends), maximum: Math.max(...ends) };
     }
     return test.kind === "words" ? { enum: test.words } : {};
+}
+
+/** A list of values as JSON. */
+function texts(all: readonly unknown[]): string {
+    return `(list ${all.map((value) => quoted(JSON.stringify(value))).join(" ")})`;
 }
 
 function unique(lines: readonly string[]): readonly string[] {

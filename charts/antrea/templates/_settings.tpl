@@ -35,6 +35,105 @@
 {{- if (and (eq (toString .Values.nodeIPAM.enable) "true") (include "antrea.gateOn" (list .Values.featureGates "NodeIPAM" "Beta")) (empty .Values.nodeIPAM.clusterCIDRs)) }}{{ include "antrea.wrong" (dict "key" "nodeIPAM.clusterCIDRs" "value" .Values.nodeIPAM.clusterCIDRs "rule" "must have at least one CIDR when nodeIPAM.enable is true") }}{{ end }}
 {{- end }}
 
+{{- /* Values of Antrea's chart that are not there, and where they ask for something. */ -}}
+{{- define "antrea.antreaValues" -}}
+{{- $values := .Values | toYaml | fromYaml }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.enable" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.proxyLoadBalancerIPs" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "hostNetworkAcceleration.enable" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "auditLogging.compress" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "egress.uniqueMACForSubInterfaces" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "agent.memberlist.gossipVerifyIncoming" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "agent.memberlist.gossipVerifyOutgoing" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "ipsec.csrSigner.autoApprove" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "ipsec.csrSigner.selfSignedCA" "values" $values "accepted" (list "true" "false")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.proxyAll" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.disableServiceHealthCheckServer" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "nodePortLocal.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "multicast.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.enableGateway" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.enablePodToPodConnectivity" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.enableStretchedNetworkPolicy" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "webhooks.labelsMutator.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "testing.coverage" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "testing.simulator.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "ovs.hwOffload" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaSysctlInit.enable" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "image" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "podCIDRs" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "dnsServerOverride" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "clientCAFile" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "secondaryNetwork.ovsBridges" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.namespace" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.nodePortAddresses" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.skipServices" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.serviceProxyName" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "egress.exceptCIDRs" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "egress.snatFullyRandomPorts" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "multicast.multicastInterfaces" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.protocolFilter" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaOVS.extraArgs" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaAgent.securityContext.capabilities" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.serviceHealthCheckServerBindAddress" "values" $values "accepted" (list "\"\"" "\"0.0.0.0:10256\"")) }}
+{{- include "antrea.unserved" (dict "key" "antreaProxy.defaultLoadBalancerMode" "values" $values "accepted" (list "\"nat\"")) }}
+{{- include "antrea.unserved" (dict "key" "trafficEncryptionMode" "values" $values "accepted" (list "\"none\"")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.trafficEncryptionMode" "values" $values "accepted" (list "\"none\"")) }}
+{{- include "antrea.unserved" (dict "key" "hostNetworkMode" "values" $values "accepted" (list "\"iptables\"" "\"nftables\"")) }}
+{{- include "antrea.unserved" (dict "key" "ipsec.authenticationMode" "values" $values "accepted" (list "\"psk\"")) }}
+{{- include "antrea.unserved" (dict "key" "ipsec.psk" "values" $values "accepted" (list "\"changeme\"" "\"\"")) }}
+{{- include "antrea.unserved" (dict "key" "wireGuard.port" "values" $values "accepted" (list "51820")) }}
+{{- include "antrea.unserved" (dict "key" "multicluster.wireGuard.port" "values" $values "accepted" (list "51821")) }}
+{{- include "antrea.unserved" (dict "key" "packetInRate" "values" $values "accepted" (list "5000")) }}
+{{- include "antrea.unserved" (dict "key" "fqdnCacheMinTTL" "values" $values "accepted" (list "0")) }}
+{{- include "antrea.unserved" (dict "key" "controller.apiNodePort" "values" $values "accepted" (list "0")) }}
+{{- include "antrea.unserved" (dict "key" "egress.maxEgressIPsPerNode" "values" $values "accepted" (list "255")) }}
+{{- include "antrea.unserved" (dict "key" "nodePortLocal.portRange" "values" $values "accepted" (list "\"61000-62000\"")) }}
+{{- include "antrea.unserved" (dict "key" "multicast.igmpQueryInterval" "values" $values "accepted" (list "\"125s\"")) }}
+{{- include "antrea.unserved" (dict "key" "multicast.igmpQueryVersions" "values" $values "accepted" (list "[1,2,3]")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.flowCollectorAddr" "values" $values "accepted" (list "\"flow-aggregator/flow-aggregator:14739:grpc\"" "\"\"")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.flowPollInterval" "values" $values "accepted" (list "\"5s\"")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.activeFlowExportTimeout" "values" $values "accepted" (list "\"5s\"")) }}
+{{- include "antrea.unserved" (dict "key" "flowExporter.idleFlowExportTimeout" "values" $values "accepted" (list "\"15s\"")) }}
+{{- include "antrea.unserved" (dict "key" "auditLogging.maxSize" "values" $values "accepted" (list "500")) }}
+{{- include "antrea.unserved" (dict "key" "auditLogging.maxBackups" "values" $values "accepted" (list "3")) }}
+{{- include "antrea.unserved" (dict "key" "auditLogging.maxAge" "values" $values "accepted" (list "28")) }}
+{{- include "antrea.unserved" (dict "key" "agent.clusterPort" "values" $values "accepted" (list "10351")) }}
+{{- include "antrea.unserved" (dict "key" "agent.kubeletRootDir" "values" $values "accepted" (list "\"/var/lib/kubelet\"")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaSysctlInit.hostSysctlDir" "values" $values "accepted" (list "\"/etc/sysctl.d\"")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaSysctlInit.resources" "values" $values "accepted" (list "{\"requests\":{\"cpu\":\"50m\"}}" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaIPsec.resources" "values" $values "accepted" (list "{\"requests\":{\"cpu\":\"50m\"}}" "{}")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaSysctlInit.securityContext.privileged" "values" $values "accepted" (list "true")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaAgent.securityContext.privileged" "values" $values "accepted" (list "true")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaSysctlInit.securityContext.capabilities" "values" $values "accepted" (list "[]")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaIPsec.securityContext.capabilities" "values" $values "accepted" (list "[\"NET_ADMIN\"]")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaIPsec.securityContext.privileged" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "agent.installCNI.securityContext.privileged" "values" $values "accepted" (list "false")) }}
+{{- include "antrea.unserved" (dict "key" "agent.installCNI.securityContext.capabilities" "values" $values "accepted" (list "[\"SYS_MODULE\"]")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaAgent.logFileMaxNum" "values" $values "accepted" (list "4" "0")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaAgent.logFileMaxSize" "values" $values "accepted" (list "100" "0")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaOVS.logFileMaxNum" "values" $values "accepted" (list "4" "0")) }}
+{{- include "antrea.unserved" (dict "key" "agent.antreaOVS.logFileMaxSize" "values" $values "accepted" (list "100" "0")) }}
+{{- include "antrea.unserved" (dict "key" "controller.antreaController.logFileMaxNum" "values" $values "accepted" (list "4" "0")) }}
+{{- include "antrea.unserved" (dict "key" "controller.antreaController.logFileMaxSize" "values" $values "accepted" (list "100" "0")) }}
+{{- end }}
+
+{{- /* Those that are accepted, as Antrea has them by default, and have no effect: for the notes. */ -}}
+{{- define "antrea.withoutEffect" -}}
+{{- $values := .Values | toYaml | fromYaml }}
+{{- include "antrea.noted" (dict "key" "antreaProxy.enable" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "antreaProxy.proxyLoadBalancerIPs" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "hostNetworkAcceleration.enable" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "auditLogging.compress" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "egress.uniqueMACForSubInterfaces" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "agent.memberlist.gossipVerifyIncoming" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "agent.memberlist.gossipVerifyOutgoing" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "ipsec.csrSigner.autoApprove" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "ipsec.csrSigner.selfSignedCA" "values" $values "noted" (list "true")) }}
+{{- include "antrea.noted" (dict "key" "hostNetworkMode" "values" $values "noted" (list "\"iptables\"")) }}
+{{- end }}
+
 {{- /* What a switch of a whole stage leaves off, for the notes. */ -}}
 {{- define "antrea.leftOff.AllAlpha" -}}
 EndpointSlice, FlowExporter, Egress, Multicast, SecondaryNetwork, PreferSameTrafficDistribution, LoadBalancerModeDSR, TrafficControl, Multicluster, IPsecCertAuth, ExternalNode, SupportBundleCollection, L7NetworkPolicy, L7FlowExporter, AdminNetworkPolicy, ClusterNetworkPolicy, EgressTrafficShaping, NodeNetworkPolicy, BGPPolicy, NodeLatencyMonitor, PacketCapture, NFTablesHostNetworkMode

@@ -4,7 +4,7 @@ settings files come from libs/settings (_settings.tpl); what is only in the char
 once, one line each.
 */ -}}
 {{- define "antrea.validate" -}}
-{{- $wrong := printf "%s%s%s" (include "antrea.settings" .) (include "antrea.nodeIPAM" .) (include "antrea.chartRules" .) | trim }}
+{{- $wrong := printf "%s%s%s%s" (include "antrea.settings" .) (include "antrea.antreaValues" .) (include "antrea.nodeIPAM" .) (include "antrea.chartRules" .) | trim }}
 {{- if $wrong }}
 {{- fail (printf "these values cannot be used:\n%s" $wrong) }}
 {{- end }}
@@ -141,5 +141,28 @@ once, one line each.
 {{- $match := printf "^--((%s)=.+|v=[0-9]{1,3})$" (join "|" .own) }}
 {{- range $index, $argument := .value }}
 {{- include "antrea.text" (dict "key" (printf "%s[%d]" $rule.key $index) "value" $argument "rule" $rule.rule "match" $match "except" "") }}
+{{- end }}
+{{- end }}
+
+{{- /* The value at a dotted path as JSON; nothing where it is not given. */ -}}
+{{- define "antrea.valueAt" -}}
+{{- $value := .values }}
+{{- $there := true }}
+{{- range splitList "." .key }}
+{{- if and $there (kindIs "map" $value) (hasKey $value .) }}{{ $value = get $value . }}{{ else }}{{ $there = false }}{{ end }}
+{{- end }}
+{{- if $there }}{{ toJson $value }}{{ end }}
+{{- end }}
+
+{{- define "antrea.unserved" -}}
+{{- $given := include "antrea.valueAt" . }}
+{{- if and $given (not (has $given .accepted)) }}
+{{ printf "%s: %s: not available in this version; leave it out, or use %s\n" .key $given (first .accepted) }}
+{{- end }}
+{{- end }}
+
+{{- define "antrea.noted" -}}
+{{- if has (include "antrea.valueAt" .) .noted }}
+  {{ .key }}: {{ include "antrea.valueAt" . }}
 {{- end }}
 {{- end }}

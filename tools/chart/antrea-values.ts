@@ -1,0 +1,74 @@
+// The values of Antrea's chart that this chart has not: a values file of Antrea can be used as it is, as long as it asks for
+// nothing that is not there.
+
+/** A value that is accepted at Antrea's default and where it asks for nothing. */
+export interface AntreaValue {
+    readonly path: string;
+    /** What is accepted. */
+    readonly accepted: readonly unknown[];
+    /** Those of them that ask for something, and are said to have no effect. */
+    readonly noted: readonly unknown[];
+}
+
+const off = (paths: string): readonly AntreaValue[] => each(paths, [false]);
+/** On by default in Antrea. */
+const on = (paths: string): readonly AntreaValue[] => each(paths, [true, false], [true]);
+const empty = (paths: string): readonly AntreaValue[] => each(paths, ["", null, [], {}]);
+
+function each(paths: string, accepted: readonly unknown[], noted: readonly unknown[] = []): readonly AntreaValue[] {
+    return paths.split(" ").map((path) => ({ path, accepted, noted }));
+}
+
+export const antreaValues: readonly AntreaValue[] = [
+    ...on("antreaProxy.enable antreaProxy.proxyLoadBalancerIPs hostNetworkAcceleration.enable auditLogging.compress"),
+    ...on(
+        "egress.uniqueMACForSubInterfaces agent.memberlist.gossipVerifyIncoming agent.memberlist.gossipVerifyOutgoing",
+    ),
+    ...on("ipsec.csrSigner.autoApprove ipsec.csrSigner.selfSignedCA"),
+    ...off("antreaProxy.proxyAll antreaProxy.disableServiceHealthCheckServer nodePortLocal.enable multicast.enable"),
+    ...off(
+        "flowExporter.enable multicluster.enable multicluster.enableGateway multicluster.enablePodToPodConnectivity",
+    ),
+    ...off("multicluster.enableStretchedNetworkPolicy webhooks.labelsMutator.enable testing.coverage"),
+    ...off("testing.simulator.enable ovs.hwOffload agent.antreaSysctlInit.enable"),
+    ...empty("image podCIDRs dnsServerOverride clientCAFile secondaryNetwork.ovsBridges multicluster.namespace"),
+    ...empty("antreaProxy.nodePortAddresses antreaProxy.skipServices antreaProxy.serviceProxyName"),
+    ...empty(
+        "egress.exceptCIDRs egress.snatFullyRandomPorts multicast.multicastInterfaces flowExporter.protocolFilter",
+    ),
+    ...empty("agent.antreaOVS.extraArgs agent.antreaAgent.securityContext.capabilities"),
+    ...each("antreaProxy.serviceHealthCheckServerBindAddress", ["", "0.0.0.0:10256"]),
+    ...each("antreaProxy.defaultLoadBalancerMode", ["nat"]),
+    ...each("trafficEncryptionMode multicluster.trafficEncryptionMode", ["none"]),
+    ...each("hostNetworkMode", ["iptables", "nftables"], ["iptables"]),
+    ...each("ipsec.authenticationMode", ["psk"]),
+    ...each("ipsec.psk", ["changeme", ""]),
+    ...each("wireGuard.port", [51_820]),
+    ...each("multicluster.wireGuard.port", [51_821]),
+    ...each("packetInRate", [5000]),
+    ...each("fqdnCacheMinTTL controller.apiNodePort", [0]),
+    ...each("egress.maxEgressIPsPerNode", [255]),
+    ...each("nodePortLocal.portRange", ["61000-62000"]),
+    ...each("multicast.igmpQueryInterval", ["125s"]),
+    ...each("multicast.igmpQueryVersions", [[1, 2, 3]]),
+    ...each("flowExporter.flowCollectorAddr", ["flow-aggregator/flow-aggregator:14739:grpc", ""]),
+    ...each("flowExporter.flowPollInterval flowExporter.activeFlowExportTimeout", ["5s"]),
+    ...each("flowExporter.idleFlowExportTimeout", ["15s"]),
+    ...each("auditLogging.maxSize", [500]),
+    ...each("auditLogging.maxBackups", [3]),
+    ...each("auditLogging.maxAge", [28]),
+    ...each("agent.clusterPort", [10_351]),
+    ...each("agent.kubeletRootDir", ["/var/lib/kubelet"]),
+    ...each("agent.antreaSysctlInit.hostSysctlDir", ["/etc/sysctl.d"]),
+    ...each("agent.antreaSysctlInit.resources agent.antreaIPsec.resources", [{ requests: { cpu: "50m" } }, {}]),
+    ...each("agent.antreaSysctlInit.securityContext.privileged agent.antreaAgent.securityContext.privileged", [true]),
+    ...each("agent.antreaSysctlInit.securityContext.capabilities", [[]]),
+    ...each("agent.antreaIPsec.securityContext.capabilities", [["NET_ADMIN"]]),
+    ...off("agent.antreaIPsec.securityContext.privileged agent.installCNI.securityContext.privileged"),
+    ...each("agent.installCNI.securityContext.capabilities", [["SYS_MODULE"]]),
+    // logs go to standard output, and the container runtime keeps their size
+    ...["agent.antreaAgent", "agent.antreaOVS", "controller.antreaController"].flatMap((path) => [
+        ...each(`${path}.logFileMaxNum`, [4, 0]),
+        ...each(`${path}.logFileMaxSize`, [100, 0]),
+    ]),
+];

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { antreaValues } from "../antrea-values.ts";
+import { named, render } from "./render.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "antrea-values-"));
+
+/** A values file with a value of each. */
+function fileWith(valueOf: (value: (typeof antreaValues)[number]) => unknown): string {
+    const root: Record<string, unknown> = {};
+    for (const one of antreaValues) {
+        const steps = one.path.split(".");
+        const last = steps.pop() ?? "";
+        const level = steps.reduce<Record<string, unknown>>(
+            (inner, step) => (inner[step] ??= {}) as Record<string, unknown>,
+            root,
+        );
+        level[last] = valueOf(one);
+    }
+    const file = join(folder, "values.json");
+    writeFileSync(file, JSON.stringify(root));
+    return file;
+}
+
+describe("values of Antrea's chart", () => {
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    it("are many", () => {
+        expect(antreaValues.length).toBeGreaterThan(70);
+        expect(new Set(antreaValues.map(({ path }) => path)).size).toBe(antreaValues.length);
+    });
+
+    it.each([
+        ["at Antrea's defaults", (accepted: readonly unknown[]) => accepted[0]],
+        ["off", (accepted: readonly unknown[]) => accepted.at(-1)],
+    ])("are accepted %s, and change nothing", async (_name, choose) => {
+        const without = await render();
+        expect(
+            await render(
+                "-f",
+                fileWith(({ accepted }) => choose(accepted)),
+            ),
+        ).toEqual(without);
+    });
+
+    it("are refused by name where they ask for what is not there", async () => {
+        const file = fileWith(() => "something else");
+        const { stderr } = await render("-f", file).then(
+            () => ({ stderr: "" }),
+            (error: unknown) => error as { readonly stderr: string },
+        );
+        const lines = stderr.split("\n").filter((line) => line.includes(": not available in this version"));
+        expect(lines.map((line) => line.split(": ")[0]).sort()).toEqual(antreaValues.map(({ path }) => path).sort());
+    });
+
+    it("are served where that is simple: volumes, DNS, a certificate of one's own", async () => {
+        const manifests = await render(
+            ...["--set", "agent.dnsPolicy=ClusterFirstWithHostNet,controller.selfSignedCert=false"],
+            ...["--set", "agent.extraVolumes[0].name=x,agent.extraVolumes[0].emptyDir.medium=Memory"],
+            ...["--set", "agent.antreaAgent.extraVolumeMounts[0].name=x"],
+            ...["--set", "agent.antreaAgent.extraVolumeMounts[0].mountPath=/x"],
+        );
+        const agent = JSON.stringify(named(manifests, "DaemonSet", "antrea-agent").spec);
+        expect(agent).toContain('"dnsPolicy":"ClusterFirstWithHostNet"');
+        expect(agent).toContain('{"mountPath":"/x","name":"x"}');
+        expect(agent).toContain('{"emptyDir":{"medium":"Memory"},"name":"x"}');
+        const controller = JSON.stringify(named(manifests, "Deployment", "antrea-controller").spec);
+        expect(controller).toContain('"secretName":"antrea-controller-tls"');
+        expect(named(manifests, "ConfigMap", "antrea-config").data?.["antrea-controller.conf"]).toContain(
+            "selfSignedCert: false",
+        );
+    });
+});
