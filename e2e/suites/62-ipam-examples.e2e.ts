@@ -43,7 +43,7 @@ describe("examples of IPAM", () => {
         beforeAll(async () => {
             // first: another Pod could be given the address that this one asks for
             await kubectl(["apply", "-n", "namespace1", "-f", exampleFile("pod-fixed-of-namespace")]);
-            await namespace1.ready(["pod1"]);
+            await namespace1.ready(["pod3"]);
             pods = await namespace1.start(["one", "two"].map((name) => ({ name, node })));
             [subnetPod] = (await other.start([{ name: "subnet", node }])) as [TestPod];
         }, 180_000);
@@ -125,7 +125,7 @@ describe("examples of IPAM", () => {
         });
 
         it("gives a Pod the fixed address that it asks for", async () => {
-            const [pod] = await namespace1.ready(["pod1"]);
+            const [pod] = await namespace1.ready(["pod3"]);
             expect(pod?.ip4).toBe("10.2.0.15");
         });
     });
@@ -135,8 +135,8 @@ describe("examples of IPAM", () => {
 
         it("with a fixed address gets it", async () => {
             await applyExample("statefulset-fixed");
-            await rolledOut(other.name, "statefulset/statefulset1");
-            const [pod] = await other.ready(["statefulset1-0"]);
+            await rolledOut(other.name, "statefulset/statefulset2");
+            const [pod] = await other.ready(["statefulset2-0"]);
             expect(pod?.ip4).toBe("10.2.1.20");
             expect((await claimsOf("sts-ip-pool1")).map(({ spec }) => [spec.address, spec.state, spec.owner])).toEqual([
                 ["10.2.1.20", "Allocated", owner(0)],
@@ -170,14 +170,14 @@ describe("examples of IPAM", () => {
 
         it("with a pool and a fixed address gets that", async () => {
             await applyExample("pod-fixed");
-            const [pod] = await other.ready(["pod1"]);
+            const [pod] = await other.ready(["pod2"]);
             expect(pod?.ip4).toBe("10.2.2.100");
             await deleteExample("pod-fixed");
         });
 
         it("with a pool of each family gets an address of both", async () => {
             await applyExample("pod-dual-stack");
-            const [pod] = await other.ready(["pod1"]);
+            const [pod] = await other.ready(["pod4"]);
             expect(inPrefix(pod?.ip4 ?? "", "10.10.1.0/26")).toBe(true);
             expect(inPrefix(pod?.ip6 ?? "", "3ffe:ffff:1:1ff::/64")).toBe(true);
             const [claim] = await claimsOf("ipv6-pool-1");
@@ -200,8 +200,8 @@ describe("examples of IPAM", () => {
     it("are told by antctl", async () => {
         expect(await antctl(["ipam", "show"])).toContain("pool1");
         expect(await antctl(["ipam", "show", "pool1"])).toContain("10.2.0.12-10.2.0.20");
-        expect(await antctl(["ipam", "who", "10.2.0.15"])).toContain("namespace1/pod1");
-        expect(await antctl(["ipam", "explain", "pod", "namespace1/pod1"])).toContain("pool1");
+        expect(await antctl(["ipam", "who", "10.2.0.15"])).toContain("namespace1/pod3");
+        expect(await antctl(["ipam", "explain", "pod", "namespace1/pod3"])).toContain("pool1");
         expect(await antctl(["ipam", "plan", "-f", exampleFile("pool1")])).toContain("Nothing is refused");
         await antctl(["ipam", "check"]);
         expect(JSON.parse(await antctl(["ipam", "show", "-o", "json"]))).toBeTruthy();

@@ -16,6 +16,7 @@ import {
     type Job,
     type LifecyclePart,
     type MainContext,
+    tellBuild,
 } from "@antrea/runtime";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { changesPodCidrs, changesRoutes, leavesForGood, podUidOf, slimNode } from "./cluster.ts";
@@ -54,6 +55,7 @@ import { openflowProblem, Readiness } from "./readiness.ts";
 import { RefusedToken } from "./refused-token.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { runProgram } from "./run-program.ts";
+import { version } from "./version.ts";
 import { addWaysJobs, tunnelCondition } from "./ways-wiring.ts";
 
 const resyncMs = 60_000;
@@ -224,6 +226,7 @@ function buildBase(context: MainContext) {
         ...(config.clientConnection.kubeconfig === undefined ? {} : { kubeconfig: config.clientConnection.kubeconfig }),
     });
     const metrics = new Metrics();
+    tellBuild(metrics, "antrea-agent", version);
     const database = new OvsdbSession(
         { logger: logger.child("ovsdb") },
         { socketPath: join(config.ovsRunDir, "db.sock"), monitor: monitoredColumns, lock: "antrea_agent" },

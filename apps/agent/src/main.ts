@@ -2,8 +2,7 @@ import { runMain } from "@antrea/runtime";
 import { cleanUpCommand } from "./clean-up-command.ts";
 import { compose } from "./compose.ts";
 import { restoreUplinkCommand } from "./restore-uplink.ts";
-
-declare const ANTREA_VERSION: string | undefined;
+import { version } from "./version.ts";
 
 const [command, ...args] = process.argv.slice(2);
 if (command === "restore-uplink") {
@@ -14,6 +13,6 @@ if (command === "clean-up") {
 }
 await runMain({
     name: "antrea-agent",
-    version: typeof ANTREA_VERSION === "string" ? ANTREA_VERSION : "dev",
+    version,
     compose,
 });

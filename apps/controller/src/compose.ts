@@ -18,6 +18,7 @@ import {
     type Certificate,
     type Logger,
     type MainContext,
+    tellBuild,
 } from "@antrea/runtime";
 import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
@@ -50,6 +51,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
     const { api } = clients;
     const identity = identityFrom(process.env, clients.namespace);
     const metrics = new Metrics();
+    tellBuild(metrics, "antrea-controller", version);
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
     const health = new HealthServer(
         {

@@ -10,6 +10,7 @@ import {
     type Logger,
     type MainContext,
     type OwnFlags,
+    tellBuild,
 } from "@antrea/runtime";
 import { loadControllerConfig } from "@antrea/settings";
 import { CertificateKeeper, type CertificateTimes } from "./certificates/index.ts";
@@ -93,6 +94,7 @@ export function webhook(
     options: WebhookOptions,
 ): { readonly parts: readonly LifecyclePart[]; readonly health: HealthServer } {
     const metrics = new Metrics();
+    tellBuild(metrics, "antrea-webhook", version);
     const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;
     const ipPools = new PoolReviewer({

@@ -51,6 +51,7 @@ export {
     type MetricOptions,
     type MetricsFactory,
     type Sample,
+    tellBuild,
 } from "./metrics.ts";
 export { runMain, type MainContext, type MainOptions, type MainProcess } from "./run-main.ts";
 export { sleep, withTimeout, type TimeoutOptions } from "./sleep.ts";

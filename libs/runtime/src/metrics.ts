@@ -138,3 +138,13 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
     if (typeof samples === "number") return metric.set(samples);
     for (const sample of samples) metric.set({ ...sample.labels }, sample.value);
 }
+
+/** Which program and version this is, as a gauge that is always 1. */
+export function tellBuild(metrics: MetricsFactory, program: string, version: string): void {
+    const gauge = metrics.gauge({
+        name: "antrea_build_info",
+        help: "The program and its version; always 1.",
+        labelNames: ["program", "version", "node_version"],
+    });
+    gauge.set(1, { program, version, node_version: process.version });
+}

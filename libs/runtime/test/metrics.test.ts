@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { Metrics } from "../src/metrics.ts";
+import { Metrics, tellBuild } from "../src/metrics.ts";
 
 const plain = (): Metrics => new Metrics({ processMetrics: false });
 const samples = async (metrics: Metrics): Promise<string[]> =>
@@ -64,5 +64,13 @@ describe("Metrics", () => {
         const metrics = plain();
         metrics.gauge({ name: "x", help: "X." });
         expect(() => metrics.counter({ name: "x", help: "X." })).toThrow("the metric x is declared twice");
+    });
+
+    it("has the version of the program", async () => {
+        const metrics = new Metrics({ processMetrics: false });
+        tellBuild(metrics, "antrea-agent", "1.2.3");
+        expect(await metrics.text()).toContain(
+            `antrea_build_info{program="antrea-agent",version="1.2.3",node_version="${process.version}"} 1`,
+        );
     });
 });

@@ -237,6 +237,15 @@ describe("chart antrea", () => {
         }
     });
 
+    it("has a README that says first what a new user would miss, and where the images come from", () => {
+        const [firstScreen = "", install = ""] = readFileSync(new URL("../../README.md", chart), "utf8").split(
+            "\n## Install",
+        );
+        for (const text of ["own Node only", "`system`", "`ovs.datapathType=netdev`"])
+            expect(firstScreen).toContain(text);
+        for (const text of ["make image", "`agentImage.repository`", "--kube-version"]) expect(install).toContain(text);
+    });
+
     it("names the accounts of the Namespace of the release in the policies", async () => {
         const manifests = await render(...ipam, "--namespace", "antrea-system");
         const { spec } = named(manifests, "ValidatingAdmissionPolicy", "antrea-agent-ipallocations");
