@@ -127,7 +127,7 @@ export const target: Target = {
         if (isRecord(value.ledger))
             decodeLedger({ data: texts(value.ledger.data), binaryData: texts(value.ledger.binaryData) });
         if (typeof value.ports === "string") readPorts(value.ports);
-        if (typeof value.manifest === "string") readManifest(value.manifest, "pools.yaml");
+        if (typeof value.manifest === "string") readManifest([{ name: "pools.yaml", text: value.manifest }]);
     },
     isRefusal: (error) => error instanceof AntreaError && error.fault !== "internal",
 };

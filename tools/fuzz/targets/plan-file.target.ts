@@ -18,6 +18,6 @@ export const target: Target = {
         "kind: &a [*a]\n",
     ],
     tokens: [...yamlTokens, "apiVersion: ", "crd.antrea.io/v1alpha2", "kind: ", "IPPool", "List", "items: "],
-    run: (input) => void readManifest(new TextDecoder().decode(input), "-"),
+    run: (input) => void readManifest([{ name: "-", text: new TextDecoder().decode(input) }]),
     isRefusal: (error) => error instanceof CliError && error.fault === "caller",
 };
