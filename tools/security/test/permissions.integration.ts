@@ -8,6 +8,7 @@ import {
     deployments,
     namespaces,
     nodes,
+    replicaSets,
     secrets,
     statefulSets,
     type ApiClient,
@@ -213,6 +214,7 @@ describe("with the rights that the chart gives them, and no others", () => {
         for (const [plural, resource] of [
             ["deployments", deployments] as const,
             ["statefulsets", statefulSets] as const,
+            ["replicasets", replicaSets] as const,
         ]) {
             const fixed = template({ [poolsAnnotation]: "a", "ipam.antrea.io/pod-ips": "10.4.0.15" });
             const object = { metadata: { namespace: "shop", name: "fixed" }, spec: { replicas: 1, ...fixed } };
