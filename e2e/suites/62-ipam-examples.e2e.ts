@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPrefix } from "../fixture/addresses.ts";
-import { kubectl, nodeObject, workers } from "../fixture/cluster.ts";
+import { getJson, kubectl, nodeObject, workers } from "../fixture/cluster.ts";
 import { antctl, claimsOf, setIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -65,10 +65,13 @@ describe("examples of IPAM", () => {
             const [claim] = (await claimsOf("pool1")).filter(({ spec }) => spec.pod?.name === "one");
             const uid = (await namespace1.pods()).find(({ metadata }) => metadata.name === "one")?.metadata.uid;
             expect(claim?.metadata.name).toBe(pods[0]?.ip4);
+            const pool = await getJson<{ metadata: { uid: string; generation: number } }>(["ippool", "pool1"]);
             expect(claim?.spec).toEqual({
                 address: pods[0]?.ip4,
                 block: "10.2.0.0/24",
                 pool: "pool1",
+                poolUID: pool.metadata.uid,
+                poolGeneration: pool.metadata.generation,
                 state: "Allocated",
                 owner: { kind: "Pod", namespace: "namespace1", name: "one", uid },
                 pod: {

@@ -61,7 +61,7 @@ export class NodeSysctls {
         const text = JSON.stringify({ bootId: this.#bootId, changes: Object.fromEntries(changes) });
         try {
             mkdirSync(dirname(this.#path), { recursive: true });
-            writeFileSync(`${this.#path}.new`, text);
+            writeFileSync(`${this.#path}.new`, text, { mode: 0o600 });
             renameSync(`${this.#path}.new`, this.#path);
         } catch (error) {
             this.#logger.warn("what a sysctl was before cannot be kept; a clean-up will not set it back", {
