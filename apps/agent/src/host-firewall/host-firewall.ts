@@ -3,6 +3,7 @@ import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../run-program.ts";
+import { placeOfAccept, wordsOf } from "./place.ts";
 import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
 
 export interface HostFirewallComponents {
@@ -31,6 +32,9 @@ const lockSeconds = "5";
  * firewalld), Pods would reach no Service, no other network, and no Pod of another Node. An accept in a table of ours
  * would not do: a packet must pass all tables.
  *
+ * They are as late in their chains as they work: what kube-proxy refuses (a Service without endpoints) and what an
+ * administrator drops stays so, and only what drops all that is left over is overruled: the policy, or a last rule.
+ *
  * A Node may use iptables by nftables or by the older "legacy" interface, and packets pass the chains of both. So the
  * rules go where somebody uses the chains, and to nftables when nobody does so far.
  */
@@ -43,7 +47,10 @@ export class HostFirewall {
         this.#components = { legacyTables: legacyTablesHere, ...components };
     }
 
-    /** Puts the rules that are missing first in their chains, and removes those of ours that are not wanted any more. */
+    /**
+     * Puts the rules that are missing, or elsewhere, where they belong in their chains: behind all that others have there but
+     * what drops everything. Removes those of ours that are not wanted any more.
+     */
     async ensure(input: FirewallInput): Promise<void> {
         const wanted = acceptRules(input);
         for (const family of [4, 6] as const) {
@@ -73,27 +80,56 @@ export class HostFirewall {
         }
     }
 
-    /** Gives the comments of the rules that it made or removed. */
+    /** Gives the comments of the rules that it made, moved or removed. */
     async #ensureChains(program: string, chains: readonly Chain[], wanted: readonly AcceptRule[]): Promise<string[]> {
-        const { run } = this.#components;
         const changed: string[] = [];
-        for (const { name, rules } of chains) {
-            const missing = new Set(wanted.filter(({ chain }) => chain === name));
-            for (const words of rules.map(wordsOf)) {
-                const comment = commentOf(words);
-                if (comment === undefined) continue;
-                const rule = [...missing].find((one) => one.comment === comment && words.at(-1) === "ACCEPT");
-                // A second one with the same comment, too, is not wanted.
-                if (rule !== undefined) missing.delete(rule);
-                else changed.push(await deleteRule(run, program, words));
-            }
-            for (const { match, comment } of missing) {
-                const target = ["-m", "comment", "--comment", comment, "-j", "ACCEPT"];
-                await run(program, ["-w", lockSeconds, "-I", name, "1", ...match, ...target]);
-                changed.push(comment);
-            }
+        for (const chain of chains) {
+            const others = chain.rules.filter((rule) => !isOwn(rule));
+            const place = await placeOfAccept(others, (name) => readRules(this.#components.run, program, name));
+            const accepts = wanted.filter((rule) => rule.chain === chain.name);
+            changed.push(...(await this.#ensureChain(program, chain, { accepts, place })));
         }
         return changed;
+    }
+
+    /** Puts the accepts behind as many rules of others as `place` says. */
+    async #ensureChain(
+        program: string,
+        { name, rules }: Chain,
+        { accepts, place }: { readonly accepts: readonly AcceptRule[]; readonly place: number },
+    ): Promise<readonly string[]> {
+        const { run } = this.#components;
+        const changed: string[] = [];
+        // what the chain has, as it is changed below
+        let lines = rules;
+        const remove = async (line: string): Promise<void> => {
+            changed.push(await deleteRule(run, program, wordsOf(line)));
+            // iptables deletes the first that is the same
+            lines = lines.toSpliced(lines.indexOf(line), 1);
+        };
+        for (const line of rules) {
+            const comment = commentOf(wordsOf(line));
+            if (comment !== undefined && !accepts.some((rule) => rule.comment === comment)) await remove(line);
+        }
+        for (const { match, comment } of accepts) {
+            const copies = lines.filter((line) => commentOf(wordsOf(line)) === comment);
+            const [only = ""] = copies;
+            const isOne = copies.length === 1 && wordsOf(only).at(-1) === "ACCEPT";
+            const at = isOne ? othersBefore(lines, lines.indexOf(only)) : -1;
+            if (at === place) continue;
+            // One that is too early works until the other is there. One that is too late does nothing anyway.
+            const isEarly = isOne && at < place;
+            if (!isEarly) for (const line of copies) await remove(line);
+            const index = lines.findIndex((line, i) => !isOwn(line) && othersBefore(lines, i) === place);
+            const where = index === -1 ? ["-A", name] : ["-I", name, String(index + 1)];
+            const target = ["-m", "comment", "--comment", comment, "-j", "ACCEPT"];
+            await run(program, ["-w", lockSeconds, ...where, ...match, ...target]);
+            changed.push(comment);
+            const made = ["-A", name, ...match, "-m", "comment", "--comment", `"${comment}"`, "-j", "ACCEPT"].join(" ");
+            lines = lines.toSpliced(index === -1 ? lines.length : index, 0, made);
+            if (isEarly) await remove(only);
+        }
+        return [...new Set(changed)];
     }
 
     #warn(family: Family, reason: string): void {
@@ -146,10 +182,14 @@ async function readChains(run: RunProgram, program: string): Promise<readonly Ch
         const lines = (await run(program, ["-w", lockSeconds, "-S", name])).split("\n");
         const rules = lines.filter((line) => line.startsWith(`-A ${name} `));
         const accepts = lines.includes(`-P ${name} ACCEPT`);
-        const others = rules.filter((rule) => commentOf(wordsOf(rule)) === undefined);
-        chains.push({ name, rules, isUsed: !accepts || others.length > 0 });
+        chains.push({ name, rules, isUsed: !accepts || !rules.every(isOwn) });
     }
     return chains;
+}
+
+async function readRules(run: RunProgram, program: string, chain: string): Promise<readonly string[]> {
+    const lines = (await run(program, ["-w", lockSeconds, "-S", chain])).split("\n");
+    return lines.filter((line) => line.startsWith(`-A ${chain} `));
 }
 
 /** Deletes the rule of one line of `iptables -S`. Gives its comment. */
@@ -158,9 +198,12 @@ async function deleteRule(run: RunProgram, program: string, [, ...rest]: readonl
     return commentOf(rest) ?? "";
 }
 
-/** The words of a line that iptables(8) prints for a shell; the only quotes are double ones around comments. */
-function wordsOf(line: string): readonly string[] {
-    return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+function othersBefore(lines: readonly string[], index: number): number {
+    return lines.slice(0, index).filter((line) => !isOwn(line)).length;
+}
+
+function isOwn(line: string): boolean {
+    return commentOf(wordsOf(line)) !== undefined;
 }
 
 /** The comment of a rule of ours; undefined of one of others. */

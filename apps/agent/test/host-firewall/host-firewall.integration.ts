@@ -48,6 +48,18 @@ afterEach(() => {
     node[Symbol.dispose]();
 });
 
+/** What curl(1) of the Pod says of a TCP connection: 7 where it is refused, 28 where nothing answers in time. */
+function curlExit(url: string): number {
+    try {
+        pod.run("curl", "-s", "-m", "1", url);
+        return 0;
+    } catch (error) {
+        return (error as { readonly status: number }).status;
+    }
+}
+
+const newFirewall = (): HostFirewall => new HostFirewall({ run: runProgram, logger: silentLogger });
+
 function reaches(address: string): boolean {
     try {
         pod.run("ping", "-c", "1", "-W", "1", address);
@@ -111,4 +123,118 @@ it("a rule of the tunnel goes when the mode or the port is another", async () =>
     await firewall.ensure({ ...input, tunnel: undefined });
     expect(rulesOf("iptables-nft")).not.toContain("INPUT -");
     expect(rulesOf("iptables-nft")).toContain("antrea: from antrea-gw0");
+});
+
+describe.each(["nft", "legacy"] as const)("beside the rules of others in iptables-%s", (backend) => {
+    const program = `iptables-${backend}`;
+    const onlyIpv4 = { ...input, families: [4] } as const;
+    const far = "10.2.0.2";
+    const accepts = ["from", "to"].map((way) => [
+        way === "from" ? "-i" : "-o",
+        ...["antrea-gw0", "-m", "comment", "--comment", `antrea: ${way} antrea-gw0`, "-j", "ACCEPT"],
+    ]);
+
+    const tables = (...args: readonly string[]): Buffer => execFileSync(program, args);
+    /** The rules of a chain in short: comments of ours, and what others have. */
+    const chain = (name: string): readonly string[] =>
+        execFileSync(program, ["-S", name], { encoding: "utf8" })
+            .split("\n")
+            .filter((line) => line.startsWith("-A"))
+            .map((line) => /"(antrea: [^"]+)"/.exec(line)?.[1] ?? line.replace(`-A ${name} `, ""));
+    const ours = ["antrea: from antrea-gw0", "antrea: to antrea-gw0"];
+
+    it("kube-proxy refuses what goes to a Service without endpoints, also by a policy DROP", async () => {
+        tables("-P", "FORWARD", "DROP");
+        // as kube-proxy in iptables mode has it
+        tables("-N", "KUBE-SERVICES");
+        tables("-A", "KUBE-SERVICES", "-d", far, "-p", "tcp", "--dport", "80", "-j", "REJECT");
+        tables("-I", "FORWARD", "1", "-m", "conntrack", "--ctstate", "NEW", "-j", "KUBE-SERVICES");
+        await newFirewall().ensure(onlyIpv4);
+        expect(curlExit(`http://${far}:80/`)).toBe(7);
+        // nobody listens there: the host itself refuses
+        expect(curlExit(`http://${far}:81/`)).toBe(7);
+        tables("-R", "KUBE-SERVICES", "1", "-d", far, "-p", "tcp", "--dport", "80", "-j", "DROP");
+        expect(curlExit(`http://${far}:80/`)).toBe(28);
+        expect(curlExit(`http://${far}:81/`)).toBe(7);
+        expect(chain("FORWARD").slice(-2)).toEqual(ours);
+    });
+
+    it("what an administrator drops is dropped, wherever in front of a catch-all it is", async () => {
+        const drop = ["-d", `${far}/32`, "-i", "antrea-gw0", "-j", "DROP"];
+        tables("-A", "FORWARD", ...drop);
+        tables("-A", "INPUT", "!", "-s", "10.1.0.0/24", "-p", "udp", "--dport", "6081", "-j", "DROP");
+        await newFirewall().ensure(onlyIpv4);
+        expect(reaches(far)).toBe(false);
+        expect(chain("FORWARD")).toEqual([drop.join(" "), ...ours]);
+        expect(chain("INPUT").at(-1)).toBe("antrea: tunnel udp 6081");
+        tables("-F", "FORWARD");
+        await newFirewall().ensure(onlyIpv4);
+        // one that comes later, too
+        tables("-A", "FORWARD", ...drop);
+        await newFirewall().ensure(onlyIpv4);
+        expect(reaches(far)).toBe(false);
+        expect(chain("FORWARD")).toEqual([drop.join(" "), ...ours]);
+    });
+
+    it.each([
+        ["a rule", [["-A", "FORWARD", "-m", "comment", "--comment", "the rest", "-j", "REJECT"]], 0],
+        [
+            "a rule, after one that logs it",
+            [
+                ["-A", "FORWARD", "-m", "limit", "--limit", "3/min", "-j", "LOG"],
+                ["-A", "FORWARD", "-j", "DROP"],
+            ],
+            0,
+        ],
+        [
+            "a chain of its own, as of ufw",
+            [
+                ["-N", "ufw-before-forward"],
+                ["-A", "ufw-before-forward", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP"],
+                ["-A", "FORWARD", "-j", "ufw-before-forward"],
+                ["-N", "ufw-reject-forward"],
+                ["-A", "ufw-reject-forward", "-j", "REJECT"],
+                ["-A", "FORWARD", "-j", "ufw-reject-forward"],
+            ],
+            1,
+        ],
+        [
+            "the policy, behind chains that only return",
+            [
+                ["-P", "FORWARD", "DROP"],
+                ["-N", "DOCKER-USER"],
+                ["-A", "DOCKER-USER", "-j", "RETURN"],
+                ["-A", "DOCKER-USER", "-j", "DROP"],
+                ["-A", "FORWARD", "-j", "DOCKER-USER"],
+            ],
+            1,
+        ],
+    ] as const)("the accept is in front of what drops everything: %s", async (_, others, place) => {
+        await newFirewall().ensure(onlyIpv4);
+        for (const args of others) tables(...args);
+        const firewall = newFirewall();
+        await firewall.ensure(onlyIpv4);
+        expect(chain("FORWARD").slice(place, place + 2)).toEqual(ours);
+        expect(chain("FORWARD").filter((rule) => rule.startsWith("antrea: "))).toEqual(ours);
+        expect(reaches(far)).toBe(true);
+        const before = rulesOf(program);
+        await firewall.ensure(onlyIpv4);
+        expect(rulesOf(program)).toBe(before);
+        // put in front of ours by somebody
+        tables("-I", "FORWARD", "1", "-j", "DROP");
+        expect(reaches(far)).toBe(false);
+        await firewall.ensure(onlyIpv4);
+        expect(chain("FORWARD").slice(0, 2)).toEqual(ours);
+        expect(reaches(far)).toBe(true);
+    });
+
+    it("rules of an earlier version, which were first, move behind those of others", async () => {
+        tables("-A", "FORWARD", "-p", "sctp", "-j", "DROP");
+        for (const rule of accepts) tables("-I", "FORWARD", "1", ...rule);
+        // and one that was made twice
+        tables("-A", "FORWARD", ...(accepts[0] ?? []));
+        await newFirewall().ensure(onlyIpv4);
+        expect(chain("FORWARD")[0]).toBe("-p sctp -j DROP");
+        expect(chain("FORWARD").slice(1).toSorted()).toEqual(ours);
+    });
 });

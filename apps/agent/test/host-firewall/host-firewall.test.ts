@@ -25,7 +25,7 @@ it("without ip6tables the rules of IPv4 are set, and the problem is logged once"
     const firewall = new HostFirewall({ run, logger, legacyTables: () => [] });
     await firewall.ensure(input);
     await firewall.ensure(input);
-    expect(calls.filter((call) => call.includes("-I FORWARD 1 -i antrea-gw0"))).not.toEqual([]);
+    expect(calls.filter((call) => call.includes("-A FORWARD -i antrea-gw0"))).not.toEqual([]);
     expect(warnings).toEqual([expect.stringContaining("no ip6tables-nft")]);
 });
 
@@ -46,7 +46,7 @@ it("what is as it must be takes one look at each chain and no change", async () 
         const [, , , chain] = args;
         if (chain === "INPUT" || program.startsWith("ip6")) return "-P INPUT ACCEPT\n";
         return `-P FORWARD DROP
--A FORWARD -m comment --comment "antrea-looking rule of somebody" -j DROP
+-A FORWARD -s 192.0.2.1/32 -m comment --comment "antrea-looking rule of somebody" -j DROP
 -A FORWARD -o antrea-gw0 -m comment --comment "antrea: to antrea-gw0" -j ACCEPT
 -A FORWARD -i antrea-gw0 -m comment --comment "antrea: from antrea-gw0" -j ACCEPT
 `;
