@@ -50,6 +50,10 @@ function podTemplate({ spec }: Manifest): PodTemplate {
 }
 
 describe("chart antrea", () => {
+    it("takes a values file whose feature gates are null for one without any", async () => {
+        expect(await render("--set", "featureGates=null")).toEqual(await render());
+    });
+
     it("has schema and README as values.yaml tells", async () => {
         const generate = new URL("../generate.ts", import.meta.url).pathname;
         await expect(run("node", [generate, "--check"])).resolves.toBeDefined();
