@@ -22,14 +22,15 @@ no harm. Exit code 0: nothing is left.
   --force      also while an agent runs on this Node
   --host DIR   where the Node's /etc/cni/net.d, /opt/cni/bin, /var/lib/antrea and /var/run/antrea are mounted, by the
                same paths below it; default /host
-  --bridge, --gateway NAME   when no database says how these are called; default br-int, antrea-gw0`;
+  --bridge, --gateway NAME   when no database says how these are called; default br-int and antrea-gw0, where the CNI
+               configuration, /var/lib/antrea or links of Pods show that Antrea was on this Node`;
 
 const options = {
     force: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
     host: { type: "string", default: "/host" },
-    bridge: { type: "string", default: "br-int" },
-    gateway: { type: "string", default: "antrea-gw0" },
+    bridge: { type: "string" },
+    gateway: { type: "string" },
     // where the image has its CNI binaries
     binaries: { type: "string", default: "/usr/local/lib/antrea/cni-bin" },
 } as const;
@@ -74,7 +75,8 @@ export async function cleanUpCommand(
                 conflist: "10-antrea.conflist",
                 cniBinFolder: join(host, "opt/cni/bin"),
                 ownBinFolder: values.binaries,
-                names: { bridge: values.bridge, gateway: values.gateway },
+                names: { bridge: values.bridge ?? "br-int", gateway: values.gateway ?? "antrea-gw0" },
+                isNamed: values.bridge !== undefined || values.gateway !== undefined,
                 routeProtocols: [antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol],
                 nftTables: [`inet ${tableName}`, `inet ${guardTableName}`, `arp ${guardTableName}`],
             },

@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { AntreaError, messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../run-program.ts";
 import { CleanUpDatabase } from "./database.ts";
 import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
-import { removeFolder, isListening, removeBinaries, removeFile } from "./files.ts";
+import { configurations, hasOther, isListening, removeBinaries, removeFile, removeFolder } from "./files.ts";
 
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 
@@ -38,8 +39,10 @@ export interface CleanUpOptions {
     readonly cniBinFolder: string;
     /** The binaries of this image. */
     readonly ownBinFolder: string;
-    /** How bridge and gateway are called when no database says so. */
+    /** How bridge and gateway are called when no database says so, but something else says that Antrea was here. */
     readonly names: DeviceNames;
+    /** A person says that these names are the agent's. */
+    readonly isNamed: boolean;
     /** `rtm_protocol` of the agent's routes. */
     readonly routeProtocols: readonly number[];
     /** Tables of nftables, as "inet antrea". */
@@ -66,6 +69,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
             print(`Cannot remove ${what}: ${messageOf(error)}`);
         }
     };
+    const isAntreaKnown = options.isNamed || (await hasTraces(components, options));
     // First: a container runtime must not take the network for ready any more.
     await step("the CNI configuration", () => removeFile(`${options.cniConfFolder}/${options.conflist}`));
     try {
@@ -75,7 +79,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
         print("Nothing else is removed, because the Node may need it: solve this first.");
         return false;
     }
-    const names = database.names(options.names);
+    const names = database.names(options.names, isAntreaKnown);
     await step("the bridge", () => database.removeBridges());
     await step("ports of the datapath", () =>
         removeDatapathPorts({ run, netlink, isPodLink: components.isPodLink }, names, database),
@@ -84,7 +88,12 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     await step("routes", () => removeRoutes(netlink, options.routeProtocols));
     await step("tables of nftables", () => removeTables(run, options.nftTables));
     await step("rules of the firewall", components.removeFirewallRules);
-    await step("changes of sysctls", async () => components.restoreSysctls().map((key) => `the change of ${key}`));
+    await step("changes of sysctls", async () => {
+        const [other] = await configurations(options.cniConfFolder);
+        if (other === undefined) return components.restoreSysctls().map((key) => `the change of ${key}`);
+        print(`Kept the sysctls as they are: the network of ${other.path} may need them.`);
+        return [];
+    });
     await step("CNI binaries", () => removeBinaries({ ...options, print }));
     await database[Symbol.asyncDispose]();
     const kept = database.isNeeded ? ["openvswitch"] : [];
@@ -96,6 +105,17 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     }
     print(isComplete ? "Nothing of Antrea is left on this Node." : "Something is left on this Node: run it again.");
     return isComplete;
+}
+
+/**
+ * Whether something of the agent but its database is on the Node. Bridge and gateway are no such thing: other plugins have
+ * some of these names.
+ */
+async function hasTraces({ netlink, isPodLink }: CleanUpComponents, options: CleanUpOptions): Promise<boolean> {
+    if (existsSync(`${options.cniConfFolder}/${options.conflist}`)) return true;
+    // The database may be kept for bridges of others.
+    if (await hasOther(options.stateFolder, ["openvswitch"])) return true;
+    return (await netlink.links()).some(isPodLink);
 }
 
 export function agentRunning(cause?: unknown): CleanUpError {

@@ -89,10 +89,15 @@ export class CleanUpDatabase implements AsyncDisposable {
         );
     }
 
-    /** What bridge and gateway are called, by the database where it knows. */
-    names(fallback: DeviceNames): DeviceNames {
+    /**
+     * What bridge and gateway are called, by the database where it knows. Otherwise as given, if it is known from elsewhere
+     * that Antrea was on this Node: other plugins use the same names. Undefined if nothing is known to be the agent's.
+     */
+    names(fallback: DeviceNames, isAntreaKnown: boolean): DeviceNames | undefined {
         const [own] = this.#ownBridges();
-        if (own === undefined) return fallback;
+        if (own === undefined) {
+            return isAntreaKnown && !this.otherBridges().includes(fallback.bridge) ? fallback : undefined;
+        }
         const gateway = own.ports.find(({ type }) => type === "gateway");
         return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
     }

@@ -20,7 +20,8 @@ const linksAtOnce = 16;
 
 /**
  * Takes the agent's ports out of the kernel's datapath, whose internal ports cannot be deleted like links. Without
- * ovs-vswitchd nobody else does. The datapath goes too when nobody else has a port there.
+ * ovs-vswitchd nobody else does. The datapath goes too when nobody else has a port there. Without names only the ports of
+ * Pods are the agent's.
  */
 export async function removeDatapathPorts(
     {
@@ -28,7 +29,7 @@ export async function removeDatapathPorts(
         netlink,
         isPodLink,
     }: { readonly run: RunProgram; readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
-    { bridge, gateway }: DeviceNames,
+    names: DeviceNames | undefined,
     others: OthersOfOvs,
 ): Promise<readonly string[]> {
     const links = await netlink.links();
@@ -36,7 +37,9 @@ export async function removeDatapathPorts(
     const pods = new Set(links.filter(isPodLink).map(({ name }) => name));
     const removed: string[] = [];
     const ports = portsOf(await run("ovs-dpctl", ["show", kernelDatapath]));
-    const own = ports.filter((name) => name === bridge || name === gateway || pods.has(name));
+    const own = ports.filter((name) => name === names?.bridge || name === names?.gateway || pods.has(name));
+    // A datapath without a port of the agent may be one that another OVS is about to use.
+    if (own.length === 0 && names === undefined) return [];
     for (const name of own) {
         await run("ovs-dpctl", ["del-if", kernelDatapath, name]);
         if (!pods.has(name)) removed.push(`port ${name} of datapath ${kernelDatapath}`);
@@ -54,10 +57,10 @@ function portsOf(text: string): readonly string[] {
     return [...text.matchAll(/^\s+port \d+: (\S+)/gm)].map(([, name]) => name ?? "");
 }
 
-/** Deletes the host ends of Pods' links, and the devices that the userspace datapath left. */
+/** Deletes the host ends of Pods' links, and the devices of these names that the userspace datapath left. */
 export async function removeDevices(
     { netlink, isPodLink }: { readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
-    { bridge, gateway }: DeviceNames,
+    names: DeviceNames | undefined,
     others: OthersOfOvs,
 ): Promise<readonly string[]> {
     const links = await netlink.links();
@@ -68,8 +71,9 @@ export async function removeDevices(
         });
     }
     // The device of the datapath itself is shared by all bridges.
-    const names = [bridge, gateway, ...(others.otherBridges().length === 0 ? ["ovs-netdev"] : [])];
-    const devices = links.filter(({ name, kind }) => kind === "tun" && names.includes(name));
+    const shared = others.otherBridges().length === 0 ? ["ovs-netdev"] : [];
+    const ownNames = names === undefined ? [] : [names.bridge, names.gateway, ...shared];
+    const devices = links.filter(({ name, kind }) => kind === "tun" && ownNames.includes(name));
     for (const { index } of devices) await netlink.deleteLink(index);
     return [
         ...(pods.length === 0 ? [] : [`${pods.length} links of Pods`]),

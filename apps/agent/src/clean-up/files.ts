@@ -61,6 +61,11 @@ export async function removeBinaries({
     return removed;
 }
 
+/** Whether a folder is there and has something but these names. */
+export async function hasOther(folder: string, names: readonly string[]): Promise<boolean> {
+    return (await namesIn(folder)).some((name) => !names.includes(name));
+}
+
 /** Whether somebody answers at a unix socket. */
 export function isListening(path: string): Promise<boolean> {
     return new Promise((resolve) => {
@@ -73,7 +78,10 @@ export function isListening(path: string): Promise<boolean> {
     });
 }
 
-async function configurations(folder: string): Promise<readonly { readonly path: string; readonly text: string }[]> {
+/** What is in a Node's folder of CNI configurations. */
+export async function configurations(
+    folder: string,
+): Promise<readonly { readonly path: string; readonly text: string }[]> {
     const paths = (await namesIn(folder))
         .filter((name) => /\.(?:conf|conflist|json)$/.test(name))
         .map((name) => join(folder, name));
