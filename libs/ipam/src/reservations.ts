@@ -24,6 +24,8 @@ export interface ReservationInput {
     readonly claims: readonly IpAllocation[];
     /** Whether there is a claim of the address, whoever has it. */
     isTaken(ip: IpAddress): boolean;
+    /** The address of a claim; by default its text is parsed. */
+    ipOf?(claim: IpAllocation): IpAddress;
     /** About how many claims one plan creates at most; default 1,000. */
     readonly limit?: number;
 }
@@ -34,6 +36,8 @@ export interface LivingSet {
     readonly replicas: number;
     /** `spec.ordinals.start`, 0 when absent. */
     readonly start: number;
+    /** How many ordinals, from `start` on, may be given new addresses; default all. What others have they keep. */
+    readonly reach?: number;
     /** Whether it has a deletionTimestamp. */
     readonly deleting: boolean;
 }
@@ -71,6 +75,8 @@ export interface ReservationPlan {
      */
     readonly givenUp: readonly IpAllocation[];
     readonly missing: MissingReservations | undefined;
+    /** How many ordinals have no address since they are beyond the set's `reach`. */
+    readonly beyond: number;
     /** Whether the plan was cut at its limit: carry it out and plan again. */
     readonly more: boolean;
 }
@@ -87,7 +93,7 @@ export function planReservations(input: ReservationInput): ReservationPlan {
     const { set, claims } = input;
     if (set === undefined || set.deleting) {
         const release = claims.filter(isReserved);
-        return { create: [], adopt: [], release, givenUp: [], missing: undefined, more: false };
+        return { create: [], adopt: [], release, givenUp: [], missing: undefined, beyond: 0, more: false };
     }
     const { kept, spare, givenUp } = sortClaims(input, set);
     const filled = fill(input, set, kept);
@@ -96,7 +102,8 @@ export function planReservations(input: ReservationInput): ReservationPlan {
     const adopt = [...kept.values()]
         .flatMap((families) => [...families.values()])
         .filter((claim) => claim.spec.owner.uid !== set.uid && !released.has(claim));
-    return { create: filled.create, adopt, release, givenUp, missing: filled.missing, more: filled.more };
+    const { create, missing, more } = filled;
+    return { create, adopt, release, givenUp, missing, beyond: beyondReach(input, set, kept), more };
 }
 
 interface Claim {
@@ -118,8 +125,7 @@ function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
     const kept = new Map<number, Map<Family, IpAllocation>>();
     const spare: IpAllocation[] = [];
     const givenUp: IpAllocation[] = [];
-    const claims = input.claims.map((claim): Claim => ({ claim, ip: parseIp(claim.spec.address) }));
-    for (const { claim, ip } of claims.sort(claimOrder)) {
+    for (const { claim, ip } of inOrder(input)) {
         const ordinal = claim.spec.owner.index ?? -1;
         const families = kept.get(ordinal) ?? new Map<Family, IpAllocation>();
         const isWanted =
@@ -133,6 +139,28 @@ function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
         if (isWanted && !canBeHad) givenUp.push(claim);
     }
     return { kept, spare, givenUp };
+}
+
+// Claims of one ordinal only have an order that matters, and mostly there is one: so many claims need no sorting.
+function* inOrder({ claims, ipOf = ({ spec }) => parseIp(spec.address) }: ReservationInput): Generator<Claim> {
+    const read = claims.map((claim): Claim => ({ claim, ip: ipOf(claim) }));
+    for (const ofOrdinal of Map.groupBy(read, ({ claim }) => claim.spec.owner.index).values()) {
+        yield* ofOrdinal.length === 1 ? ofOrdinal : ofOrdinal.sort(claimOrder);
+    }
+}
+
+/** How many ordinals of the set are within its reach. */
+function within({ replicas, reach = replicas }: LivingSet): number {
+    return Math.min(replicas, reach);
+}
+
+function beyondReach(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, unknown>): number {
+    // It takes no address from pools.
+    if (input.pools.length === 0) return 0;
+    const end = set.start + within(set);
+    let known = 0;
+    if (set.replicas > within(set)) for (const ordinal of kept.keys()) if (ordinal >= end) known += 1;
+    return set.replicas - within(set) - known;
 }
 
 function isAskedFor({ claim, ip }: Claim, input: ReservationInput, set: LivingSet): boolean {
@@ -195,14 +223,14 @@ function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number,
     return { create, halves, missing: more ? undefined : missingOf(set, complete, [...exhausted], input), more };
 }
 
-/** All ordinals from the lowest, and, once no address is left for those that have none, those that have some. */
+/** All ordinals within reach from the lowest, and, once no address is left for those that have none, those that have some. */
 function* ordinalsToFill(
-    { start, replicas }: LivingSet,
+    set: LivingSet,
     kept: ReadonlyMap<number, ClaimsByFamily>,
     isBarren: () => boolean,
 ): Generator<number> {
-    let ordinal = start;
-    for (; ordinal < start + replicas && !isBarren(); ordinal += 1) yield ordinal;
+    let ordinal = set.start;
+    for (const end = set.start + within(set); ordinal < end && !isBarren(); ordinal += 1) yield ordinal;
     yield* [...kept.keys()].filter((other) => other >= ordinal).sort((a, b) => a - b);
 }
 
@@ -219,7 +247,9 @@ function missingOf(
     families: readonly Family[],
     { pools, unknownPools = [] }: ReservationInput,
 ): MissingReservations | undefined {
-    const count = set.replicas - complete.size;
+    const end = set.start + within(set);
+    let count = within(set);
+    for (const ordinal of complete) if (ordinal < end) count -= 1;
     if (count <= 0) return undefined;
     const ordinals: number[] = [];
     for (let ordinal = set.start; ordinals.length < Math.min(count, listedOrdinals); ordinal += 1) {

@@ -33,7 +33,50 @@ function addresses(claims: readonly IpAllocation[]): readonly string[] {
     return claims.map(({ spec }) => spec.address);
 }
 
-const nothing = { create: [], adopt: [], release: [], givenUp: [], missing: undefined, more: false };
+const nothing = { create: [], adopt: [], release: [], givenUp: [], missing: undefined, beyond: 0, more: false };
+
+describe("planReservations, of an address that its pool does not hand out for a while", () => {
+    it("keeps it for its ordinal as long as it is written in the pool", () => {
+        // It is a Node's, or a gateway, for now.
+        const pool: ListedPool = {
+            ...listed("p", "10.1.0.10-10.1.0.14"),
+            covers: (ip) => setOf("10.1.0.9-10.1.0.14").has(ip),
+        };
+        const claims = [ordinalClaim("10.1.0.9", 0)];
+        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], claims }));
+        expect(plan).toEqual(nothing);
+    });
+});
+
+describe("planReservations, of a set beyond its reach", () => {
+    const many = { ...living, replicas: 1_000_000, start: 5, reach: 3 };
+    const vast = listed("p", "fd00::/64");
+
+    it("reserves for the ordinals within, and tells how many are beyond", () => {
+        const plan = planReservations(input({ set: many, pools: [vast] }));
+        expect(created(plan).map((text) => text.split(" ")[0])).toEqual(["5", "6", "7"]);
+        expect(plan).toMatchObject({ beyond: 999_997, missing: undefined, more: false });
+    });
+
+    it("keeps what ordinals beyond have, and completes it", () => {
+        const claims = [ordinalClaim("fd00::9", 500)];
+        const plan = planReservations(input({ set: many, pools: [vast], claims }));
+        expect(plan).toMatchObject({ release: [], givenUp: [], beyond: 999_996 });
+        expect(plan.create).toHaveLength(3);
+        const both = planReservations(input({ set: many, pools: [vast, listed("q", "10.1.0.9-10.1.0.14")], claims }));
+        expect(created(both)).toContain("5 10.1.0.9 q");
+    });
+
+    it("counts none beyond when the set names no pool", () => {
+        expect(planReservations(input({ set: many, pools: [] }))).toEqual(nothing);
+    });
+
+    it("says what is missing of the ordinals within only", () => {
+        const plan = planReservations(input({ set: many, pools: [listed("p", "fd00::1")] }));
+        expect(created(plan)).toEqual(["5 fd00::1 p"]);
+        expect(plan.missing).toMatchObject({ count: 2, ordinals: [6, 7] });
+    });
+});
 
 describe("planReservations, of an address that its pool does not hand out for a while", () => {
     it("keeps it for its ordinal as long as it is written in the pool", () => {
@@ -297,8 +340,8 @@ describe("planReservations gives up", () => {
         expect(addresses(plan.givenUp)).toEqual(["10.2.0.9"]);
         expect(created(plan)).toEqual(["0 10.1.0.10 p"]);
         expect(addresses(planReservations(input({ ...small, claims, pools: [] })).givenUp)).toEqual([
-            "10.1.0.9",
             "10.2.0.9",
+            "10.1.0.9",
         ]);
     });
 
@@ -339,7 +382,7 @@ describe("planReservations adopts", () => {
     it("claims of a set that was there before under the name, used or not", () => {
         const claims = [ordinalClaim("10.1.0.13", 0, dead), ordinalClaim("10.1.0.14", 1, { ...dead, used: true })];
         const plan = planReservations(input({ claims }));
-        expect(addresses(plan.adopt)).toEqual(["10.1.0.14", "10.1.0.13"]);
+        expect(addresses(plan.adopt)).toEqual(["10.1.0.13", "10.1.0.14"]);
         expect(created(plan)).toEqual(["2 10.1.0.9 p"]);
         expect(plan.release).toEqual([]);
     });

@@ -11,10 +11,25 @@ export interface Demand {
     readonly replicas: number;
     /** The lowest ordinal. */
     readonly start: number;
+    /** How many ordinals are given new addresses: see `reachOf`. */
+    readonly reach: number;
     readonly deleting: boolean;
     /** Undefined: its Pods take no address from pools. */
     readonly pools: NamedPools | undefined;
     readonly fixed: readonly IpAddress[];
+}
+
+const leastReach = 256;
+
+/**
+ * For how many ordinals of a StatefulSet with so many Pods addresses are reserved: 256, or twice as many as there are
+ * Pods. `spec.replicas` alone costs nobody anything, and each reservation is an object; the Pods are what quotas count.
+ * It changes in steps, so that not each Pod that comes is a reason to plan anew.
+ */
+export function reachOf(pods: number): number {
+    const twice = Math.max(leastReach, 2 * pods);
+    const step = 2 ** (Math.floor(Math.log2(twice)) - 3);
+    return Math.floor(twice / step) * step;
 }
 
 /** Whether the pools of a StatefulSet are those of its Namespace. */
@@ -33,6 +48,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
         // Pods in the Node's own network take no address.
         replicas: set.spec?.template.spec?.hostNetwork === true ? 0 : (set.spec?.replicas ?? 1),
         start: set.spec?.ordinals?.start ?? 0,
+        reach: reachOf(set.status?.replicas ?? 0),
         deleting: deletionTimestamp !== undefined,
         pools: poolsOf(annotations, namespace?.metadata?.annotations),
         fixed: readPodIps(annotations?.[podIpsAnnotation] ?? "").ips,
@@ -43,6 +59,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
 export function slimSet(set: StatefulSet): StatefulSet {
     const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
     const { replicas, ordinals, template } = set.spec ?? {};
+    const pods = set.status?.replicas ?? 0;
     const annotations = only(template?.metadata?.annotations, [poolsAnnotation, podIpsAnnotation]);
     return {
         metadata: {
@@ -61,6 +78,7 @@ export function slimSet(set: StatefulSet): StatefulSet {
                 ...(template?.spec?.hostNetwork === true && { spec: { hostNetwork: true, containers: [] } }),
             },
         },
+        ...(pods > 0 && { status: { replicas: pods } }),
     };
 }
 

@@ -1,9 +1,9 @@
 import { allocationName, type IpAllocation } from "@antrea/crd";
-import { RangeSet, formatIp, prefixRange } from "@antrea/ip";
+import { RangeSet, formatIp, prefixRange, type IpAddress } from "@antrea/ip";
 import { planReservations, type ListedPool, type ReservationPlan } from "@antrea/ipam";
 import { claimedBlocks, type Claim, type ClaimBook, type ClaimedInBlock } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
-import { type Demand } from "./demand.ts";
+import { reachOf, type Demand } from "./demand.ts";
 
 export interface PlanningComponents {
     readonly pools: Pick<PoolBook, "get" | "usable" | "overlaps">;
@@ -29,17 +29,27 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
     const known = [...claims.ofSet(key)];
     const fresh = unseen.filter(({ metadata }) => claims.get(metadata.name)?.metadata.uid !== metadata.uid);
     return planReservations({
-        set: demand,
+        set: demand && { ...demand, reach: Math.max(demand.reach, reachOf(startedPods(known))) },
         pools: names.flatMap((name) => listedPool(name, components)),
         unknownPools: names.filter((name) => pools.get(name) === undefined),
         fixed: demand?.fixed ?? [],
         claims: [...known, ...fresh].map(asAllocation),
+        ipOf: (claim) => (claim as ReadAllocation).ip,
+        limit: batch,
         isTaken: (ip) => {
             const name = allocationName(ip);
             return claims.get(name) !== undefined || taken.has(name);
         },
     });
 }
+
+// Of Pods that are created all at once the status of the StatefulSet counts none before the last.
+function startedPods(claims: readonly Claim[]): number {
+    return new Set(claims.flatMap(({ owner, pod }) => (pod === undefined ? [] : [owner.index]))).size;
+}
+
+/** How many addresses are reserved in one turn of a StatefulSet: others have theirs between two. */
+const batch = 64;
 
 /** How many addresses of a pool are free. */
 export function freeCount(name: string, components: PlanningComponents): bigint {
@@ -77,10 +87,24 @@ function listedPool(name: string, components: PlanningComponents): readonly List
     ];
 }
 
-// As much of the object as a plan is made from.
-function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Claim): IpAllocation {
+/** An IPAllocation whose address needs no parsing. */
+interface ReadAllocation extends IpAllocation {
+    readonly ip: IpAddress;
+}
+
+// As much of the object as a plan is made from. A StatefulSet may have 100,000, and a plan shows the text of few.
+function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Claim): ReadAllocation {
     return {
+        ip,
         metadata: { ...metadata, creationTimestamp: createdAt, generation },
-        spec: { address: formatIp(ip), block, pool, owner, state: pod === undefined ? "Reserved" : "Allocated" },
+        spec: {
+            get address() {
+                return formatIp(ip);
+            },
+            block,
+            pool,
+            owner,
+            state: pod === undefined ? "Reserved" : "Allocated",
+        },
     };
 }

@@ -26,10 +26,20 @@ export function reportGivenUp(
     report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, claim) });
 }
 
+/** Tells on the StatefulSet that addresses are reserved for some of its ordinals only, before there are more Pods. */
+export function reportBeyond(components: Pick<ReportsComponents, "recorder">, demand: Demand, beyond: number): void {
+    const { replicas } = demand;
+    report(components, demand, {
+        type: "Normal",
+        reason: "ReservationsLimited",
+        note: `Addresses are reserved for ${replicas - beyond} of ${replicas} ordinals: for 256, or twice as many as there are Pods. The others get theirs as Pods are created.`,
+    });
+}
+
 function report(
     { recorder }: Pick<ReportsComponents, "recorder">,
     { namespace, name, uid }: Demand,
-    what: { readonly reason: string; readonly note: string },
+    what: { readonly type?: "Normal" | "Warning"; readonly reason: string; readonly note: string },
 ): void {
     recorder.record({
         regarding: { apiVersion: apiVersionOf(statefulSets), kind: statefulSets.kind, namespace, name, uid },

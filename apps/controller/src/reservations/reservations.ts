@@ -1,6 +1,6 @@
 import { allocationName, ipPools, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
-import { readPool, type MissingReservations, type NewReservation } from "@antrea/ipam";
+import { readPool, type NewReservation, type ReservationPlan } from "@antrea/ipam";
 import {
     WorkQueue,
     namespaces,
@@ -16,7 +16,7 @@ import { type PoolBook } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
 import { freeCount, planFor } from "./planning.ts";
-import { reportGivenUp, reportMissing } from "./reports.ts";
+import { reportBeyond, reportGivenUp, reportMissing } from "./reports.ts";
 import { type SetBook } from "./set-book.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -46,7 +46,7 @@ const ordinalsAtOnce = 8;
 const gatherMs = 250;
 /** How soon a StatefulSet that waits is looked at although nothing came free; says again that it waits. */
 const waitingMs = 30_000;
-/** How soon a StatefulSet is looked at of which an address was given up, if no watch tells of it before. */
+/** How soon a StatefulSet is looked at of which addresses were freed or taken, if no watch tells of it before. */
 const givenUpMs = 1_000;
 /** Most StatefulSets that are woken at once for one pool. */
 const wokenAtOnce = 64;
@@ -68,6 +68,10 @@ export class Reservations {
     /** The list of claims that began in this term. */
     #look: Promise<void> | undefined;
     #hasLooked = false;
+    /** Names of addresses that others had when a StatefulSet that is not settled yet was to get them. */
+    readonly #taken = new Map<string, Set<string>>();
+    /** UIDs of the StatefulSets, by key, that have more ordinals than addresses are reserved for, and an event about it. */
+    readonly #limited = new Map<string, string>();
     /** How many claims of a StatefulSet are to be freed. */
     readonly #unwanted = new Map<string, number>();
 
@@ -142,12 +146,13 @@ export class Reservations {
         const { sets, writer } = this.#components;
         // An ordinal whose reservation had no answer would seem to have none, and get a second address.
         await this.#own.settle(key, (name) => writer.read(name, signal));
-        const taken = new Set<string>();
+        const taken = this.#taken.get(key) ?? new Set<string>();
+        this.#taken.set(key, taken);
         for (;;) {
             signal.throwIfAborted();
             const demand = sets.get(key);
             // Its Namespace is not known yet; it is looked at when it is.
-            if (demand === undefined && sets.has(key)) return;
+            if (demand === undefined && sets.has(key)) return void this.#taken.delete(key);
             const plan = this.#plan(key, demand, taken);
             // Another set of the name than the watch told of: it will tell.
             if (demand !== undefined && plan.adopt.length > 0 && !(await this.#adopt(plan.adopt, demand, signal)))
@@ -160,10 +165,16 @@ export class Reservations {
             if (plan.givenUp.length > 0) return { requeueAfterMs: givenUpMs };
             if (demand !== undefined && plan.create.length > 0) {
                 await this.#create(key, demand, plan.create, taken, signal);
-                // What others took, and what the plan left out, is planned anew.
-                continue;
+                // What others took, and what the plan left out, is planned anew, behind all who wait for their turn.
+                return void this.#queue.add(key);
             }
-            return this.#settle(key, demand, plan.missing);
+            // What seemed taken to earlier turns may be what is missing: the watch will tell.
+            if (plan.missing !== undefined && taken.size > 0) {
+                this.#taken.delete(key);
+                this.#waiting.set(key, plan.missing.pools);
+                return { requeueAfterMs: givenUpMs };
+            }
+            return this.#settle(key, demand, plan);
         }
     }
 
@@ -198,15 +209,24 @@ export class Reservations {
     #settle(
         key: string,
         demand: Demand | undefined,
-        missing: MissingReservations | undefined,
+        { missing, beyond }: Pick<ReservationPlan, "missing" | "beyond">,
     ): ReconcileResult | undefined {
+        this.#taken.delete(key);
         this.#waiting.set(key, missing?.pools ?? []);
+        if (missing === undefined) this.#reportLimit(key, demand, beyond);
         if (demand === undefined || missing === undefined) {
             if (demand === undefined) this.#queue.forget(key);
             return undefined;
         }
         reportMissing(this.#components, demand, missing);
         return { requeueAfterMs: waitingMs };
+    }
+
+    #reportLimit(key: string, demand: Demand | undefined, beyond: number): void {
+        if (demand === undefined || beyond === 0) return void this.#limited.delete(key);
+        if (this.#limited.get(key) === demand.uid) return;
+        this.#limited.set(key, demand.uid);
+        reportBeyond(this.#components, demand, beyond);
     }
 
     async #create(

@@ -8,7 +8,7 @@ import {
     type StatefulSet,
 } from "@antrea/kube";
 import { type Clock, type LifecyclePart } from "@antrea/runtime";
-import { asksNamespace, demandOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
+import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
 
 export interface SetBookComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
@@ -31,7 +31,7 @@ export class SetBook {
         this.#sets = new Informer(components, { resource: statefulSets, transform: slimSet });
         this.#namespaces = new Informer(components, { resource: namespaces, transform: slimNamespace });
         this.#sets.onChange((type, key, set, old) => {
-            // Most updates are of the status, which is not kept.
+            // Most updates are of the status, of which little is kept.
             if (type === "updated" && old !== undefined && sameDemand(set, old)) return;
             this.#changed(key);
         });
@@ -111,7 +111,7 @@ function move(index: Map<string, Set<string>>, from: readonly string[], to: read
 }
 
 function sameDemand(a: StatefulSet, b: StatefulSet): boolean {
-    const parts = ({ metadata, spec }: StatefulSet): string =>
-        JSON.stringify([metadata?.uid, metadata?.deletionTimestamp, spec]);
+    const parts = ({ metadata, spec, status }: StatefulSet): string =>
+        JSON.stringify([metadata?.uid, metadata?.deletionTimestamp, spec, reachOf(status?.replicas ?? 0)]);
     return parts(a) === parts(b);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
-import { asksNamespace, demandOf, slimNamespace, slimSet } from "../../src/reservations/demand.ts";
+import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet } from "../../src/reservations/demand.ts";
 
 const set = (annotations: Readonly<Record<string, string>>, spec: object = {}): StatefulSet => ({
     metadata: { namespace: "ns", name: "web", uid: "u", resourceVersion: "1", annotations: { large: "x".repeat(100) } },
@@ -14,6 +14,25 @@ const set = (annotations: Readonly<Record<string, string>>, spec: object = {}): 
     status: { replicas: 3 },
 });
 const namespace: Namespace = { metadata: { name: "ns", annotations: { [poolsAnnotation]: "n", other: "z" } } };
+
+describe("reachOf", () => {
+    it("is 256, or twice the Pods that there are, in steps that leave room for the next Pod", () => {
+        expect([0, 1, 128, 129, 200, 1_000, 50_000].map(reachOf)).toEqual([256, 256, 256, 256, 384, 1_920, 98_304]);
+        let steps = 0;
+        for (let pods = 1; pods < 20_000; pods += 1) {
+            const reach = reachOf(pods);
+            expect(reach).toBeLessThanOrEqual(Math.max(256, 2 * pods));
+            expect(reach).toBeGreaterThanOrEqual(Math.max(256, 1.75 * pods));
+            if (reach !== reachOf(pods - 1)) steps += 1;
+        }
+        expect(steps).toBeLessThan(64);
+    });
+
+    it("is that of the Pods that the StatefulSet says it has", () => {
+        const of = (replicas: number): StatefulSet => ({ ...set({}), status: { replicas } });
+        for (const object of [of(500), slimSet(of(500))]) expect(demandOf(object, namespace).reach).toBe(960);
+    });
+});
 
 describe("demandOf", () => {
     it.each([

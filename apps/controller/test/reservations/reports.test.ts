@@ -12,6 +12,7 @@ const demand: Demand = {
     uid: "u",
     replicas: 4,
     start: 0,
+    reach: 256,
     deleting: false,
     pools: { names: ["a"], problems: [], from: "Pod" },
     fixed: [],

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, poolsAnnotation, type IpAllocation } from "@antrea/crd";
-import { KubeError, namespaces } from "@antrea/kube";
+import { KubeError, namespaces, statefulSets } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../pool-world.ts";
 import { replacing } from "../replacing.ts";
@@ -185,6 +185,42 @@ describe("reservations of StatefulSets", () => {
         await world.changePool("small", "10.2.6.10-10.2.6.20");
         await eventually(async () => (await world.ofSet("wide")).includes("3 10.2.6.13 Reserved"));
         await eventually(async () => (await exhausted()) === "False");
+    });
+
+    it("are made for 256 ordinals of a StatefulSet without Pods, in turns that keep no other waiting", async () => {
+        await world.pool("vast", "fd00:2:7::/64");
+        const huge = Array.from({ length: 9 }, (_, index) => `huge${index}`);
+        for (const name of huge) await world.set(name, { replicas: 1_000_000, start: 5, pools: "vast" });
+        await world.set("small", { pools: "vast" });
+        const [tried, made] = [new Map<string, number>(), new Map<string, number>()];
+        const [addresses, mostBeforeSmall] = [new Set<string>(), new Array<number>()];
+        const count = (map: Map<string, number>, name: string): unknown => map.set(name, (map.get(name) ?? 0) + 1);
+        // So many writes would only test how fast the API server is.
+        const wrap = replacing("create", (target) => async (...args) => {
+            const { metadata, spec } = args[1] as unknown as IpAllocation;
+            if (spec.owner.kind !== "StatefulSet") return target.create(...args);
+            const [{ name = "" }, { name: address = "" }] = [spec.owner, metadata ?? {}];
+            if (name === "small") mostBeforeSmall.push(Math.max(...tried.values()));
+            count(tried, name);
+            if (addresses.has(address)) throw new KubeError("ALREADY_EXISTS", "taken");
+            addresses.add(address);
+            count(made, name);
+            const about = { uid: crypto.randomUUID(), generation: 1, creationTimestamp: new Date().toISOString() };
+            return { ...args[1], metadata: { ...metadata, ...about, resourceVersion: "1" } };
+        });
+        term = world.term({ wrap });
+        await eventually(() => term.notes("ReservationsLimited").length === 9, { timeoutMs: 40_000 });
+        // Eight are served at the same time; each had no more than two turns before the tenth had its first.
+        expect(mostBeforeSmall[0]).toBeLessThanOrEqual(2 * 64);
+        expect(made).toEqual(new Map([...huge.map((name) => [name, 256] as const), ["small", 1]]));
+        expect(term.notes("ReservationsLimited")[0]).toBe(
+            "Addresses are reserved for 256 of 1000000 ordinals: for 256, or twice as many as there are Pods. The others get theirs as Pods are created.",
+        );
+        const status = { type: "merge", body: { status: { replicas: 1_000 } } } as const;
+        await world.api.patch(statefulSets, { namespace: "default", name: "huge3" }, status, { subresource: "status" });
+        await eventually(() => made.get("huge3") === 1_920, { timeoutMs: 20_000 });
+        expect(term.notes("ReservationFailed")).toEqual([]);
+        expect(term.notes("ReservationsLimited")).toHaveLength(9);
     });
 
     it("serve all that wait for one pool in turn as its addresses come free one by one", async () => {
