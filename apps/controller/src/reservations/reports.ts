@@ -1,5 +1,5 @@
 import { allocationName, type IpAllocation } from "@antrea/crd";
-import { formatIp } from "@antrea/ip";
+import { formatIp, type IpAddress } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
 import { apiVersionOf, statefulSets, type EventRecorder } from "@antrea/kube";
 import { describeHolder, setKeyOf, type ClaimBook } from "../claims/index.ts";
@@ -9,12 +9,13 @@ import { type Demand } from "./demand.ts";
 export interface ReportsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
     readonly claims: Pick<ClaimBook, "get">;
-    readonly pools: Pick<PoolBook, "get">;
+    readonly pools: Pick<PoolBook, "get" | "usable">;
 }
 
 /** Tells on the StatefulSet why ordinals have no address reserved. */
 export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
-    report(components, demand, { reason: "ReservationFailed", note: missingText(components, demand, missing) });
+    const note = missingText(components, demand, missing);
+    if (note !== undefined) report(components, demand, { reason: "ReservationFailed", note });
 }
 
 /** Tells on the StatefulSet that an ordinal loses its address. */
@@ -58,11 +59,12 @@ export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } 
     return `Address ${address} is not reserved for ordinal ${owner.index} any more: ${why}.${next}`;
 }
 
+/** Undefined when the reason is gone already: an address that the set asks for came free meanwhile. */
 export function missingText(
     components: Omit<ReportsComponents, "recorder">,
     demand: Demand,
     { count, ordinals, families, pools, unknownPools }: MissingReservations,
-): string {
+): string | undefined {
     const more = count > ordinals.length ? ` and ${count - ordinals.length} more` : "";
     const which = `No address is reserved for ordinal${count > 1 ? "s" : ""} ${ordinals.join(", ")}${more}`;
     if (unknownPools.length > 0) {
@@ -70,9 +72,11 @@ export function missingText(
     }
     const fixed = demand.fixed.filter(({ family }) => families.includes(family));
     if (fixed.length > 0) {
-        const reasons = fixed.map(
-            (ip) => `${formatIp(ip)} of pod-ips ${whyNot(components, demand, allocationName(ip), pools)}`,
-        );
+        const reasons = fixed.flatMap((ip) => {
+            const why = whyNot(components, demand, ip, pools);
+            return why === undefined ? [] : [`${formatIp(ip)} of pod-ips ${why}`];
+        });
+        if (reasons.length === 0) return undefined;
         return `${which}: ${reasons.join("; ")}. Free the address, or change pod-ips; it is tried again.`;
     }
     const searched = families.map((family) => `IPv${family}`).join(" and ");
@@ -81,16 +85,20 @@ export function missingText(
 
 function whyNot(
     { claims, pools }: Omit<ReportsComponents, "recorder">,
-    { namespace, name, replicas }: Demand,
-    address: string,
+    { namespace, name, uid, replicas, start }: Demand,
+    ip: IpAddress,
     names: readonly string[],
-): string {
-    const holder = claims.get(address);
+): string | undefined {
+    const holder = claims.get(allocationName(ip));
     if (holder === undefined) {
         const known = names.filter((pool) => pools.get(pool) !== undefined);
+        if (known.some((pool) => pools.usable(pool).has(ip))) return undefined;
         return `is not handed out by IPPool ${known.join(", ")}`;
     }
-    if (setKeyOf(holder) === `${namespace}/${name}`)
+    if (setKeyOf(holder) !== `${namespace}/${name}`) return `is claimed by ${describeHolder(holder)}`;
+    const { index = -1 } = holder.owner;
+    if (replicas > 1 && holder.owner.uid === uid && index >= start && index < start + replicas) {
         return `is one Pod's, and the StatefulSet has ${replicas} replicas`;
-    return `is claimed by ${describeHolder(holder)}`;
+    }
+    return `is still held by ${describeHolder(holder)}`;
 }

@@ -168,8 +168,8 @@ export class Reservations {
                 // What others took, and what the plan left out, is planned anew, behind all who wait for their turn.
                 return void this.#queue.add(key);
             }
-            // What seemed taken to earlier turns may be what is missing: the watch will tell.
-            if (plan.missing !== undefined && taken.size > 0) {
+            // What was freed just now, or seemed taken to earlier turns, may be what is missing: the watch will tell.
+            if (plan.missing !== undefined && (plan.release.length > 0 || taken.size > 0)) {
                 this.#taken.delete(key);
                 this.#waiting.set(key, plan.missing.pools);
                 return { requeueAfterMs: givenUpMs };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { parseIp } from "@antrea/ip";
+import { parseIp, RangeSet, rangeOf } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
 import { ClaimReader } from "../../src/claims/claim.ts";
 import { type Demand } from "../../src/reservations/demand.ts";
@@ -25,10 +25,17 @@ describe("why ordinals go without", () => {
         [
             allocation("10.0.0.5", "a", { node: "n1" }),
             allocation("10.0.0.6", "a", { owner: ownedBySet("db", 2) }),
-            allocation("10.0.0.7", "a", { owner: ownedBySet("web", 0) }),
+            allocation("10.0.0.7", "a", { owner: ownedBySet("web", 0, "u") }),
+            allocation("10.0.0.8", "a", { owner: ownedBySet("web", 3, "before"), node: "n2" }),
         ].map((object) => [object.metadata?.name ?? "", reader.read(object)]),
     );
-    const components = { claims: { get: (name: string) => claims.get(name) }, pools: { get: () => ({}) as never } };
+    const components = {
+        claims: { get: (name: string) => claims.get(name) },
+        pools: {
+            get: () => ({}) as never,
+            usable: () => RangeSet.of([rangeOf(parseIp("10.0.0.0"), parseIp("10.0.0.9"))]),
+        },
+    };
     const fixed = (address: string): Demand => ({ ...demand, fixed: [parseIp(address)] });
 
     it.each([
@@ -58,9 +65,32 @@ describe("why ordinals go without", () => {
             missing,
             "is one Pod's, and the StatefulSet has 4 replicas",
         ],
+        [
+            "the address of a Pod of the set before",
+            { ...fixed("10.0.0.8"), replicas: 1 },
+            missing,
+            "10.0.0.8 of pod-ips is still held by Pod ns/pod-10.0.0.8 on Node n2",
+        ],
+        [
+            "the address of an ordinal that it has no more",
+            { ...fixed("10.0.0.7"), replicas: 1, start: 1 },
+            missing,
+            "10.0.0.7 of pod-ips is still held by StatefulSet ns/web (ordinal 0)",
+        ],
         ["an address of no pool", fixed("10.9.0.7"), missing, "10.9.0.7 of pod-ips is not handed out by IPPool a, b"],
     ])("%s", (_name, asked, gap, text) => {
         expect(missingText(components, asked, gap)).toContain(text);
+    });
+});
+
+describe("an address of pod-ips that came free meanwhile", () => {
+    it("is no reason to warn", () => {
+        const usable = RangeSet.of([rangeOf(parseIp("10.0.0.9"))]);
+        const components = {
+            claims: { get: () => undefined },
+            pools: { get: () => ({}) as never, usable: () => usable },
+        };
+        expect(missingText(components, { ...demand, fixed: [parseIp("10.0.0.9")] }, missing)).toBeUndefined();
     });
 });
 

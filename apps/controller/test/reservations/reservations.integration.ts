@@ -223,6 +223,20 @@ describe("reservations of StatefulSets", () => {
         expect(term.notes("ReservationsLimited")).toHaveLength(9);
     });
 
+    it("of pod-ips that the set before had are made without a false word of failure", async () => {
+        await world.pool("again", "10.2.22.10-10.2.22.29");
+        term = world.term();
+        await world.set("anew", { replicas: 4, pools: "again" });
+        await eventually(async () => (await world.ofSet("anew")).length === 4);
+        await term.stop();
+        // The controller learns of both at once.
+        await world.deleteSet("anew");
+        await world.set("anew", { replicas: 1, pools: "again", podIps: "10.2.22.13" });
+        term = world.term();
+        await world.eventuallyOfSet("anew", ["0 10.2.22.13 Reserved"]);
+        expect(term.notes("ReservationFailed")).toEqual([]);
+    });
+
     it("serve all that wait for one pool in turn as its addresses come free one by one", async () => {
         await world.pool("small", "10.2.7.10-10.2.7.17");
         for (let last = 10; last < 18; last += 1) await world.claim(`10.2.7.${last}`, "small", podOn("n1", `p${last}`));
