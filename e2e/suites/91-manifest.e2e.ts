@@ -94,7 +94,7 @@ describe("dist/antrea.yml of make manifest", () => {
     it("has IPPools switched on by the ConfigMap: the webhook judges them, and Pods get their addresses", async () => {
         await configure((file, text) =>
             file.endsWith(".conf")
-                ? text.replace(/^featureGates:.*\n( +\{\}\n)?/m, "featureGates:\n  AntreaIPAM: true\n")
+                ? text.replace(/^featureGates:.*\n( +(\{\}|null)\n)?/m, "featureGates:\n  AntreaIPAM: true\n")
                 : text,
         );
         const pool = poolManifest("e2e-manifest", { cidr: "10.22.0.0/24", gateway: "10.22.0.1", prefixLength: 24 });
