@@ -35,7 +35,7 @@ import { IpPools } from "./ip-pools/index.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade } from "./masquerade/index.ts";
-import { declareMetrics, declareReadiness, observeCalls } from "./metrics.ts";
+import { declareMetrics, observeCalls } from "./metrics.ts";
 import {
     awaitOwnNode,
     followOwnNode,
@@ -51,8 +51,7 @@ import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
-import { openflowProblem, Readiness } from "./readiness.ts";
-import { RefusedToken } from "./refused-token.ts";
+import { buildReadiness } from "./readiness-wiring.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { runProgram } from "./run-program.ts";
 import { version } from "./version.ts";
@@ -62,7 +61,6 @@ const resyncMs = 60_000;
 const lockLookMs = 10_000;
 /** Without a new Pod a look costs nothing. */
 const ignoredLookMs = 1_000;
-const tokenLookMs = 5_000;
 const ownNodeLookMs = 5_000;
 const claimsSoonMs = 3_000;
 const eventDelayMs = 500;
@@ -235,18 +233,6 @@ function buildBase(context: MainContext) {
         { logger: logger.child("openflow") },
         { socketPath: join(config.ovsRunDir, `${config.ovsBridge}.mgmt`) },
     );
-    const readiness = new Readiness(
-        {
-            ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
-            node: "the Node's podCIDRs are not known",
-            openflow: "ovs-vswitchd is not connected",
-            records: "the Pod interfaces of this Node are not rebuilt",
-            [datapathCondition]: "the datapath of OVS was not looked at",
-            ...(datapath.copiesFrames && { [guardCondition]: "what Pods send is not kept from the Node's stack yet" }),
-            ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
-        },
-        () => openflowProblem(openflow.state) ?? refusedToken.problem,
-    );
     const health = new HealthServer(
         {
             logger: logger.child("health"),
@@ -261,16 +247,27 @@ function buildBase(context: MainContext) {
             ...(config.tlsMinVersion === undefined ? {} : { minVersion: config.tlsMinVersion }),
         },
     );
-    health.addCheck("network", "ready", () => readiness.missing());
-    declareReadiness(metrics, readiness);
     const { nodeName } = environment;
     const nodeInformer = new Informer(
         { api: kube.api, logger: logger.child("nodes") },
         { resource: nodes, transform: slimNode },
     );
-    const refusedToken = new RefusedToken({
-        ...{ informer: nodeInformer, clock: systemClock, metrics, logger: logger.child("kube") },
-    });
+    const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
+    const readiness = buildReadiness(
+        {
+            ...{ health, informer: nodeInformer, jobs, metrics, openflow },
+            ...{ clock: systemClock, logger: logger.child("kube") },
+        },
+        {
+            ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
+            node: "the Node's podCIDRs are not known",
+            openflow: "ovs-vswitchd is not connected",
+            records: "the Pod interfaces of this Node are not rebuilt",
+            [datapathCondition]: "the datapath of OVS was not looked at",
+            ...(datapath.copiesFrames && { [guardCondition]: "what Pods send is not kept from the Node's stack yet" }),
+            ...(mode !== "noEncap" && { [tunnelCondition]: "the way of tunnels was not looked at" }),
+        },
+    );
     const events = new EventRecorder(
         { api: kube.api, logger: logger.child("events") },
         { reportingController: "antrea-agent", reportingInstance: environment.podName, delayMs: eventDelayMs },
@@ -291,8 +288,6 @@ function buildBase(context: MainContext) {
         : undefined;
     const bridge = new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType });
     const uplink = buildUplink({ bridge, config, database, datapath, environment, kube, logger, netlink, openflow });
-    const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
-    jobs.every("token", tokenLookMs, () => refusedToken.look());
     return {
         ...{ jobs, logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
         ...{ nodeInformer, events, ipPools, datapath, mode, netlink, flowTable, bridge, bridging, uplink },

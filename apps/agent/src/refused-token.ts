@@ -31,7 +31,7 @@ export class RefusedToken {
         });
     }
 
-    /** Why this agent is not ready, if the API server refuses its token. */
+    /** Why /readyz fails, if the API server refuses the token of this agent. */
     get problem(): string | undefined {
         return this.#since === undefined
             ? undefined
