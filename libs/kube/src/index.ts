@@ -77,7 +77,7 @@ export {
     type InformerOptions,
     type InformerState,
 } from "./informer/informer.ts";
-export { type ChangeListener, type ChangeType } from "./informer/store.ts";
+export { type ChangeListener, type ChangeSource, type ChangeType } from "./informer/store.ts";
 export {
     LeaderElection,
     type Lead,

@@ -168,7 +168,10 @@ export class ClaimReconciler {
             return false;
         }
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
-        if (this.#components.node.isGone) return false;
+        if (this.#components.node.isGone) {
+            await this.#isolateFreed(wired, ip);
+            return false;
+        }
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
@@ -207,6 +210,18 @@ export class ClaimReconciler {
             pod: `${wired.podNamespace}/${wired.podName}`,
             address,
             holder,
+        });
+    }
+
+    /** The claim is freed already, whenever the deletion of the Node was heard of: the address may be another's any time. */
+    async #isolateFreed(wired: WiredInterface, ip: IpAddress): Promise<void> {
+        const { wiring } = this.#components;
+        const isNew = !wiring.isCutOff(wired);
+        await wiring.cutOff(wired);
+        if (!isNew) return;
+        this.#logger.error("a Pod interface is isolated: this Node is gone, and its address is free for others", {
+            pod: `${wired.podNamespace}/${wired.podName}`,
+            address: formatIp(ip),
         });
     }
 

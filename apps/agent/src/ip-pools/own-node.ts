@@ -31,7 +31,7 @@ export class OwnNode {
     readonly #components: OwnNodeComponents;
     readonly #nodeName: string;
     #isKnown = false;
-    /** By the monotonic clock, when the deletion was heard of. -Infinity: it was gone when this agent began. */
+    /** By the monotonic clock, when it was deleted at the earliest. -Infinity: it was gone when this agent began. */
     #goneSince: number | undefined;
     /** Interfaces that were isolated because the Node is gone. */
     readonly #isolated = new Set<string>();
@@ -39,9 +39,10 @@ export class OwnNode {
     constructor(components: OwnNodeComponents, options: OwnNodeOptions) {
         this.#components = components;
         this.#nodeName = options.nodeName;
-        components.nodes.onChange((type, name) => {
+        components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
-            if (type === "deleted") this.#goneSince = components.clock.monotonic();
+            // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
+            if (type === "deleted") this.#goneSince = Math.min(after, components.clock.monotonic());
             else this.#back();
         });
     }

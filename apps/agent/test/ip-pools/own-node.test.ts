@@ -59,6 +59,32 @@ describe("an agent whose Node is gone", () => {
         expect([...wiring.cut].sort()).toEqual(["c-p1", "c-p2"]);
     });
 
+    it("counts from when its watch was up to date last: the deletion may be that old", async () => {
+        await pass(600_000);
+        const cut = clock.monotonic();
+        await pass(180_000);
+        api.remove(nodeResource, "a");
+        nodes.remove("a", cut);
+        await pass(55_000);
+        expect(wiring.cut.size).toBe(0);
+        await pass(10_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("isolates at once when it hears of it after 5 min, once the API server says so too", async () => {
+        const cut = clock.monotonic();
+        await pass(300_000);
+        nodes.remove("a", cut);
+        await node.look(wiring, signal);
+        expect(wiring.cut.size).toBe(0);
+        expect(node.isGone).toBe(false);
+        nodes.add("a");
+        api.remove(nodeResource, "a");
+        nodes.remove("a", cut);
+        await node.look(wiring, signal);
+        expect(wiring.cut.size).toBe(2);
+    });
+
     it("does so although its token is refused since", async () => {
         deleteNode();
         await pass(30_000);
@@ -165,6 +191,19 @@ describe("the claims of a Node that is gone", () => {
         await reconcile();
         expect(cluster.holders()).toEqual([`${ips[0]} other`, `${ips[1]} p2`].sort());
         expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it("that are free already: their interfaces are isolated at once, by default times", async () => {
+        agent.nodes.remove("a");
+        // The controller counts from the deletion, of which this agent hears late.
+        cluster.api.remove(ipAllocations, ips[0] ?? "");
+        await reconcile();
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        expect(cluster.holders()).toEqual([`${ips[1]} p2`]);
+        agent.nodes.add("a");
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+        expect(cluster.holders()).toEqual([`${ips[0]} p1`, `${ips[1]} p2`].sort());
     });
 
     it("that are there still when it is back are kept, and the interfaces connected", async () => {

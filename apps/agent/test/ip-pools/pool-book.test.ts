@@ -42,7 +42,8 @@ function addNode(name: string, address: string, heartbeat = ""): void {
         },
     };
     nodes.set(name, node);
-    for (const listener of listeners) listener(old === undefined ? "added" : "updated", name, node, old);
+    const type = old === undefined ? "added" : "updated";
+    for (const listener of listeners) listener(type, name, node, old, { by: "watch", after: Infinity });
 }
 
 async function usable(name: string): Promise<readonly string[] | undefined> {

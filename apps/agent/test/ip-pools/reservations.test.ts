@@ -13,6 +13,8 @@ import { FakeCluster } from "./support/fake-cluster.ts";
 const web2 = { statefulSet: { name: "web", ordinal: 2 } };
 const both = { ...web2, pools: ["pool1", "pool6"] };
 
+const atOnce = { by: "watch", after: Infinity } as const;
+
 /** Nodes that come and go. */
 class FakeNodes implements NodeSource {
     readonly #nodes = new Map<string, Node>();
@@ -25,13 +27,14 @@ class FakeNodes implements NodeSource {
     put(name: string, spec: Node["spec"] = {}): void {
         const [old, node] = [this.#nodes.get(name), { metadata: { name }, spec }];
         this.#nodes.set(name, node);
-        for (const listener of this.#listeners) listener(old === undefined ? "added" : "updated", name, node, old);
+        const type = old === undefined ? "added" : "updated";
+        for (const listener of this.#listeners) listener(type, name, node, old, atOnce);
     }
 
     delete(name: string): void {
         const node = this.#nodes.get(name) ?? {};
         this.#nodes.delete(name);
-        for (const listener of this.#listeners) listener("deleted", name, node, node);
+        for (const listener of this.#listeners) listener("deleted", name, node, node, atOnce);
     }
 
     list(): readonly Node[] {

@@ -5,6 +5,7 @@ import { ClaimCleaner, type ClaimCleanerComponents } from "../../src/claim-clean
 import { type Claim } from "../../src/claims/index.ts";
 
 const minute = 60_000;
+const atOnce = { by: "watch", after: Infinity } as const;
 
 /** What the cleaner sees of a cluster: one Node, and the claims of its Pods. */
 class FakeWorld {
@@ -22,12 +23,12 @@ class FakeWorld {
     deleteNode(): void {
         const node = this.#node;
         this.#node = undefined;
-        for (const listener of this.#listeners) if (node !== undefined) listener("deleted", "n", node, node);
+        for (const listener of this.#listeners) if (node !== undefined) listener("deleted", "n", node, node, atOnce);
     }
 
     addNode(): void {
         this.#node = { metadata: { name: "n" } };
-        for (const listener of this.#listeners) listener("added", "n", this.#node, undefined);
+        for (const listener of this.#listeners) listener("added", "n", this.#node, undefined, atOnce);
     }
 
     get components(): ClaimCleanerComponents {

@@ -5,7 +5,7 @@ import { splitLines } from "../api/lines.ts";
 import { type Resource } from "../api/resources.ts";
 import { keyOf, type KubeObject } from "../api/types.ts";
 import { type KubeLogger } from "../logger.ts";
-import { Store, type ChangeListener } from "./store.ts";
+import { Store, type ChangeListener, type ChangeSource } from "./store.ts";
 import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";
 
 export interface InformerComponents {
@@ -41,6 +41,10 @@ export type InformerState =
     | { readonly kind: "waiting"; readonly lastError: KubeError; readonly sinceMs: number }
     | { readonly kind: "stopped" };
 
+// After so long without a line of a watch, what comes then may be old: the server tells later what it had to tell meanwhile.
+const quietLimitMs = 45_000;
+// Within this time the server has told it all.
+const catchUpMs = 30_000;
 // A connection that lived this long was good: the next failure starts with the shortest delay again.
 const stableMs = 10_000;
 
@@ -64,6 +68,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     #state: InformerState = { kind: "idle" };
     #hasSynced = false;
     #version = "";
+    /** By the monotonic clock, when the last line of a watch came, or the last list began. */
+    #heardAt = -Infinity;
+    /** The last time in which too long nothing was heard. */
+    #quiet = { from: -Infinity, to: -Infinity };
     #run: Promise<void> | undefined;
 
     constructor(components: InformerComponents, options: InformerOptions<T>) {
@@ -207,8 +215,15 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         const refreshing = this.#refreshing;
         this.#refreshing = undefined;
         try {
+            const began = this.#clock.monotonic();
             const result = await this.#components.api.list(resource, query);
-            this.#store.replace(result.items.map((item) => this.#keep(item)));
+            const source: ChangeSource = { by: "list", after: this.#heardAt };
+            this.#store.replace(
+                result.items.map((item) => this.#keep(item)),
+                source,
+            );
+            this.#heardAt = began;
+            this.#quiet = { from: -Infinity, to: -Infinity };
             this.#version = result.resourceVersion;
         } catch (error) {
             this.#askAgain(refreshing);
@@ -249,6 +264,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             touch();
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();
+                this.#heard();
                 if (line.trim() !== "") this.#apply(decodeWatchEvent<T>(line, what));
             }
         } catch (cause) {
@@ -259,14 +275,22 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         }
     }
 
+    #heard(): void {
+        const now = this.#clock.monotonic();
+        if (now - this.#heardAt > quietLimitMs) this.#quiet = { from: this.#heardAt, to: now };
+        this.#heardAt = now;
+    }
+
     #apply(event: WatchEvent<T>): void {
+        const isOld = this.#heardAt - this.#quiet.to < catchUpMs;
+        const source: ChangeSource = { by: "watch", after: isOld ? this.#quiet.from : this.#heardAt };
         switch (event.type) {
             case "ADDED":
             case "MODIFIED":
-                this.#store.set(this.#keep(event.object));
+                this.#store.set(this.#keep(event.object), source);
                 break;
             case "DELETED":
-                this.#store.remove(keyOf(event.object), this.#keep(event.object));
+                this.#store.remove(keyOf(event.object), source, this.#keep(event.object));
                 break;
             case "BOOKMARK":
                 break;

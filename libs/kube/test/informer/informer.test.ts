@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { MemoryLog } from "@antrea/runtime/testing";
+import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
 import { nodes } from "../../src/api/resources.ts";
 import { type Node } from "../../src/api/types.ts";
 import { KubeError } from "../../src/errors.ts";
@@ -116,6 +116,63 @@ describe("Informer", () => {
         await eventually(() => script.watchedFrom.length === 2);
         expect(script.watchedFrom).toEqual(["100", "200"]);
         expect(told.slice(3)).toEqual(["deleted a 1>1", "deleted b 2>2", "added b ->5", "added c ->6"]);
+    });
+
+    it("says since when a change may be: as long as nothing was heard, be it by a list or by a watch that went on", async () => {
+        const clock = new ManualClock();
+        const watches: Readable[] = [];
+        let listed: readonly Node[] = [node("a", "1"), node("b", "2"), node("c", "3")];
+        const api: InformerComponents["api"] = {
+            list: (() => Promise.resolve({ items: listed, resourceVersion: "100" })) as never,
+            watch: (_resource, { signal }) => {
+                const stream = new Readable({ read: () => undefined });
+                signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
+                watches.push(stream);
+                return Promise.resolve(stream as never);
+            },
+        };
+        const informer = new Informer({ api, logger: log.logger, clock }, { resource: nodes });
+        const sources: string[] = [];
+        informer.onChange(
+            (type, key, _object, _old, { by, after }) => void sources.push(`${type} ${key} ${by} ${after}`),
+        );
+        const at = async (ms: number): Promise<void> => clock.advance(ms - clock.monotonic());
+        const say = async (text: string): Promise<void> => {
+            const before = sources.length;
+            watches.at(-1)?.push(text);
+            if (!text.includes("BOOKMARK")) await eventually(() => sources.length > before);
+            await settle();
+        };
+        const bookmark = event("BOOKMARK", { metadata: { resourceVersion: "150" } });
+        await at(1_000);
+        informer.start(stop.signal);
+        await eventually(() => watches.length === 1);
+        await at(20_000);
+        await say(event("MODIFIED", node("a", "101")));
+        // Not heard of for 280 s; then all at once, by a watch that goes on from where it was.
+        watches[0]?.push(null);
+        await settle();
+        await at(300_000);
+        await eventually(() => watches.length === 2);
+        await say(event("MODIFIED", node("a", "102")));
+        await say(event("DELETED", node("b", "103")));
+        for (let ms = 310_000; ms <= 340_000; ms += 10_000) {
+            await at(ms);
+            await say(bookmark);
+        }
+        await at(350_000);
+        await say(event("MODIFIED", node("a", "151")));
+        listed = [node("a", "151")];
+        await at(360_000);
+        await informer.refresh();
+        expect(sources.slice(3)).toEqual([
+            "updated a watch 20000",
+            "updated a watch 20000",
+            "deleted b watch 20000",
+            "updated a watch 350000",
+            "deleted c list 350000",
+        ]);
+        await informer.close();
     });
 
     it.each([

@@ -120,7 +120,7 @@ export function requestOf(pod: string): ClaimRequest {
     };
 }
 
-/** The Nodes of the cluster, told at once. */
+/** The Nodes of the cluster, told at once, unless a test says otherwise. */
 export class TestNodes implements NodeSource {
     readonly #nodes = new Map<string, Node>();
     readonly #listeners = new Set<ChangeListener<Node>>();
@@ -145,12 +145,15 @@ export class TestNodes implements NodeSource {
     add(name: string): void {
         const node = { metadata: { name } };
         this.#nodes.set(name, node);
-        for (const listener of this.#listeners) listener("added", name, node, undefined);
+        for (const listener of this.#listeners)
+            listener("added", name, node, undefined, { by: "watch", after: Infinity });
     }
 
-    remove(name: string): void {
+    /** `after`: as of when the watch was up to date, by the monotonic clock. Default: it is. */
+    remove(name: string, after = Infinity): void {
         const node = this.#nodes.get(name);
         this.#nodes.delete(name);
-        for (const listener of this.#listeners) if (node !== undefined) listener("deleted", name, node, node);
+        if (node === undefined) return;
+        for (const listener of this.#listeners) listener("deleted", name, node, node, { by: "watch", after });
     }
 }
