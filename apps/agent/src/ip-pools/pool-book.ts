@@ -33,6 +33,8 @@ interface Entry {
     readonly spec: IpPoolSpec;
     readonly pool: Pool;
     readonly status: IpPoolStatus | undefined;
+    /** A live look found it; the watch has not told of it yet. */
+    readonly isLive: boolean;
 }
 
 /** The IPPools of the cluster and what of them is never handed out, computed again only when an input changes. */
@@ -58,7 +60,10 @@ export class PoolBook {
             onChange: forget,
         });
         this.#listeners = [
-            this.#pools.onChange((type, name, object) => this.#told(type === "deleted", name, object)),
+            this.#pools.onChange((type, name, object, _old, { by }) => {
+                if (type === "deleted") this.#drop(name);
+                else if (by === "list" || !this.#isLate(object)) this.#keep(object, { isLive: false });
+            }),
             this.#services.onChange(forget),
             this.#nodes,
         ];
@@ -104,7 +109,7 @@ export class PoolBook {
         const known = this.#entries.get(name);
         if (known !== undefined) return this.#known(known);
         const object = await this.#components.api.find(ipPools, { name }, { signal });
-        return object && this.#known(entryOf(object));
+        return object && this.#known(this.#entryOf(slimPool(object), true));
     }
 
     /**
@@ -116,10 +121,17 @@ export class PoolBook {
         name: string,
         o: { readonly signal: AbortSignal; readonly timeoutMs: number },
     ): Promise<KnownPool | undefined> {
-        const object = await this.#components.api.find(ipPools, { name }, o);
-        if (object === undefined) return undefined;
-        this.#told(false, name, slimPool(object));
-        return this.#known(this.#entries.get(name) ?? entryOf(object));
+        const before = this.#entries.get(name);
+        const found = await this.#components.api.find(ipPools, { name }, o);
+        // What the watch told meanwhile may be newer.
+        const isKept = this.#entries.get(name) === before;
+        if (found === undefined) {
+            if (isKept && before?.isLive === true) this.#asWatched(name);
+            return undefined;
+        }
+        const object = slimPool(found);
+        if (isKept && !(before !== undefined && isSameObject(before, object))) this.#keep(object, { isLive: true });
+        return this.#known(this.#entryOf(object, true));
     }
 
     /** An IPPool as the watch told it last. */
@@ -153,28 +165,55 @@ export class PoolBook {
         return { pool, usable: this.#exclusionsFor(pool).usable(pool), status, version };
     }
 
-    #told(deleted: boolean, name: string, object: IpPool): void {
+    /** Whether the watch tells of what was before a live look. By versions, which a list after a restore of etcd ends. */
+    #isLate(object: IpPool): boolean {
+        const before = this.#entries.get(object.metadata?.name ?? "");
+        return (
+            before?.isLive === true &&
+            before.version.uid === object.metadata?.uid &&
+            versionOf(object) < before.resourceVersion
+        );
+    }
+
+    #asWatched(name: string): void {
+        const object = this.#pools.get(name);
+        if (object === undefined) this.#drop(name);
+        else this.#keep(object, { isLive: false });
+    }
+
+    #drop(name: string): void {
+        this.#entries.delete(name);
+        this.#index.delete(name);
+        this.#rangesChanged();
+    }
+
+    #keep(object: IpPool, { isLive }: { readonly isLive: boolean }): void {
+        const name = object.metadata?.name ?? "";
         const before = this.#entries.get(name);
-        // The watch may tell late of what was before a live look.
-        if (before !== undefined && versionOf(object) < before.resourceVersion) return;
-        if (deleted) {
-            this.#entries.delete(name);
-            this.#index.delete(name);
-            return this.#rangesChanged();
-        }
-        // The controller writes the status often; the spec and all that follows from it stay the same.
-        if (before !== undefined && JSON.stringify(before.spec) === JSON.stringify(object.spec)) {
-            this.#entries.set(name, { ...entryOf(object), spec: before.spec, pool: before.pool });
-            return;
-        }
-        const entry = entryOf(object);
+        const entry = this.#entryOf(object, isLive);
         this.#entries.set(name, entry);
+        if (entry.pool === before?.pool) return;
         this.#index.set(
             name,
             entry.pool.subnets.map(({ range }) => range),
             entry.pool,
         );
         this.#rangesChanged();
+    }
+
+    /** The controller writes the status often; the spec and all that follows from it stay the same objects. */
+    #entryOf(object: IpPool, isLive: boolean): Entry {
+        const { name = "", uid = "", generation = 0 } = object.metadata ?? {};
+        const held = this.#entries.get(name);
+        const isSame = held !== undefined && JSON.stringify(held.spec) === JSON.stringify(object.spec);
+        return {
+            version: { uid, generation },
+            resourceVersion: versionOf(object),
+            spec: isSame ? held.spec : object.spec,
+            pool: isSame ? held.pool : readPool(object),
+            status: object.status,
+            isLive,
+        };
     }
 
     #rangesChanged(): void {
@@ -201,15 +240,8 @@ export class PoolBook {
     }
 }
 
-function entryOf(object: IpPool): Entry {
-    const { uid = "", generation = 0 } = object.metadata ?? {};
-    return {
-        version: { uid, generation },
-        resourceVersion: versionOf(object),
-        spec: object.spec,
-        pool: readPool(object),
-        status: object.status,
-    };
+function isSameObject({ resourceVersion, version }: Entry, object: IpPool): boolean {
+    return version.uid === object.metadata?.uid && resourceVersion === versionOf(object);
 }
 
 /** Decimal numbers that grow, of all objects together. */
