@@ -66,6 +66,7 @@ export function planPool({ planned, pools, claims, users }: PlanInput): Omit<Poo
     const gone = before && after ? before.addresses.subtract(after.addresses) : RangeSet.empty;
     const fresh = after?.addresses.subtract(before?.addresses ?? RangeSet.empty) ?? RangeSet.empty;
     const later = readable ? pools.with(object) : undefined;
+    const handedOut = after && later ? later.usable(later.get(name)?.pool ?? after) : RangeSet.empty;
     return {
         name,
         action: existing === undefined ? "create" : sameSpec(existing, object) ? "none" : "change",
@@ -74,16 +75,14 @@ export function planPool({ planned, pools, claims, users }: PlanInput): Omit<Poo
         warnings: verdict.warnings,
         overlaps: after === undefined ? [] : overlapsOf(after, pools),
         removed: formatRangeSet(gone),
-        added: formatRangeSet(fresh),
+        added: formatRangeSet(fresh.intersect(handedOut)),
         fallOut: claims
             .filter((claim) => claim.pool === name && gone.has(claim.ip))
             .map((claim) => ({ address: claim.address, state: claim.state, holder: holderText(claim) })),
         namedBy: named,
         usage: {
             ...(before === undefined ? {} : { before: usageOf(pools.usable(before), claims) }),
-            ...(after === undefined || later === undefined
-                ? {}
-                : { after: usageOf(later.usable(later.get(name)?.pool ?? after), claims) }),
+            ...(after === undefined || later === undefined ? {} : { after: usageOf(handedOut, claims) }),
         },
     };
 }

@@ -108,8 +108,8 @@ describe("planPool", () => {
 
     it("warns of addresses that are never handed out", () => {
         const planned = plan(poolObject("fresh", { cidr: "10.10.1.0/28", gateway: "10.10.1.1", prefixLength: 24 }));
-        expect(planned).toMatchObject({ refused: false, usage: { after: { total: 0 } } });
-        expect(planned.warnings.join()).toMatch(/podCIDRs/);
+        expect(planned).toMatchObject({ refused: false, added: "", usage: { after: { total: 0 } } });
+        expect(planned.warnings.join()).toMatch(/has no address to hand out.*podCIDRs/);
     });
 
     it("takes what the schema refuses as it is", () => {

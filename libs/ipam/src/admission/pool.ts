@@ -50,7 +50,7 @@ interface Checked {
 
 function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const { ranges, refusals } = readSpec(pool);
-    const warnings = [...clusterWarnings(ranges, context), ...emptyWarning(pool, refusals)];
+    const warnings = [...emptyWarning(pool, refusals, context), ...clusterWarnings(ranges, context)];
     return {
         errors: [
             ...refusals,
@@ -172,7 +172,12 @@ function clusterWarnings(ranges: readonly RangeOfPool[], { exclusions }: PoolCon
     );
 }
 
-function emptyWarning(pool: IpPool, refusals: readonly Refusal[]): readonly string[] {
-    if (refusals.length > 0 || !readPool(pool).addresses.isEmpty) return [];
-    return ["spec.ipRanges: the pool has no address to hand out: gateways and edges of a CIDR are all that is in it"];
+function emptyWarning(pool: IpPool, refusals: readonly Refusal[], { exclusions }: PoolContext): readonly string[] {
+    if (refusals.length > 0) return [];
+    const { nodeAddresses, podCidrs, serviceCidrs } = exclusions;
+    const { addresses } = readPool(pool);
+    if (!addresses.subtract(nodeAddresses).subtract(podCidrs).subtract(serviceCidrs).isEmpty) return [];
+    return [
+        "spec.ipRanges: the pool has no address to hand out: gateways, edges of a CIDR and addresses that the cluster uses are all that is in it",
+    ];
 }

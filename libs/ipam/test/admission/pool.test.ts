@@ -237,6 +237,16 @@ describe("a pool that is created", () => {
         expect(warnings).toEqual([expect.stringContaining("no address to hand out")]);
     });
 
+    it("is allowed with a warning where the cluster uses all of it", () => {
+        const cluster = { nodes: [], pods: ["10.1.0.0/24"], services: [] };
+        const { errors, warnings } = checkPoolCreate(ipPool("p", "10.1.0.8-10.1.0.40"), context([], cluster), notInUse);
+        expect(errors).toEqual([]);
+        expect(warnings).toEqual([
+            "spec.ipRanges: the pool has no address to hand out: gateways, edges of a CIDR and addresses that the cluster uses are all that is in it",
+            "spec.ipRanges[0] 10.1.0.8-10.1.0.40 touches podCIDRs of Nodes, which are never handed out: 10.1.0.8-10.1.0.40",
+        ]);
+    });
+
     it("tells each range that shares an address with one before it", () => {
         const ranges = fc.array(fc.tuple(fc.integer({ min: 2, max: 60 }), fc.integer({ min: 0, max: 8 })), {
             minLength: 1,
