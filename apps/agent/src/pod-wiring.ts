@@ -9,7 +9,14 @@ import { Gateway, NodeSysctls } from "./gateway/index.ts";
 import type { NodeConfig } from "./node-config/index.ts";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
 import { antreaRouteProtocol, RouteWatch } from "./peers/index.ts";
-import { HostRoutes, NodeSubnet, PodNetwork, podRouteProtocol, PodReconciler } from "./pod-network/index.ts";
+import {
+    HostRoutes,
+    isRoutedToPod,
+    NodeSubnet,
+    PodNetwork,
+    podRouteProtocol,
+    PodReconciler,
+} from "./pod-network/index.ts";
 import { mtuProblem, podMtu, Transport } from "./transport/index.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
 import { buildPeers } from "./ways-wiring.ts";
@@ -98,7 +105,12 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
     const peers = buildPeers(base, { podPrefixes, transport, gatewayMac: () => gateway.mac });
     const routes = new RouteWatch(
         { netlink },
-        { protocols: [antreaRouteProtocol, podRouteProtocol], linkName: config.hostGateway },
+        {
+            protocols: [antreaRouteProtocol, podRouteProtocol],
+            linkName: config.hostGateway,
+            // Each DEL of a Pod deletes its route, and must not make the agent look at all Pods.
+            isWanted: ({ protocol, dst }) => protocol !== podRouteProtocol || isRoutedToPod(podNetwork, dst),
+        },
     );
     return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
 }

@@ -1,10 +1,12 @@
-import type { Netlink, NetlinkEvent } from "@antrea/netlink";
+import type { Netlink, NetlinkEvent, Route } from "@antrea/netlink";
 
 export interface RouteWatchOptions {
     /** `rtm_protocol` of the routes to watch. */
     readonly protocols: readonly number[];
     /** With this link's going down the kernel takes its routes away without a word. */
     readonly linkName: string;
+    /** Whether a route that was deleted should be there; one that the agent itself deleted should not. */
+    readonly isWanted: (route: Route) => boolean;
 }
 
 /** Notices that routes of the agent may have gone: somebody deleted one, or their link went down. */
@@ -34,10 +36,12 @@ export class RouteWatch implements Disposable {
     }
 
     #concerned(event: NetlinkEvent): readonly number[] {
-        const { protocols, linkName } = this.#options;
+        const { protocols, linkName, isWanted } = this.#options;
         switch (event.type) {
             case "route":
-                return event.deleted ? protocols.filter((one) => one === event.route.protocol) : [];
+                return event.deleted && protocols.includes(event.route.protocol) && isWanted(event.route)
+                    ? [event.route.protocol]
+                    : [];
             case "link":
                 return event.link.name === linkName && this.#isChange(event) ? protocols : [];
             default:

@@ -1,9 +1,26 @@
-import { formatIp, prefixOf, sameIp, type IpAddress } from "@antrea/ip";
+import { formatIp, formatPrefix, prefixOf, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { RouteTable, type Netlink } from "@antrea/netlink";
+import type { PodNetwork } from "./pod-network.ts";
 import { isPoolRecord, type PodRecord } from "./record.ts";
 
 /** Marks the routes to Pods with pool addresses (rtm_protocol): a number that no routing daemon has. */
 export const podRouteProtocol = 179;
+
+/** Whether a route leads to a Pod of this Node that is wired: neither being removed nor isolated. */
+export function isRoutedToPod(
+    network: Pick<PodNetwork, "interfaces" | "isLeaving" | "isCutOff">,
+    dst: Prefix,
+): boolean {
+    const text = formatPrefix(dst);
+    return network
+        .interfaces()
+        .some(
+            (known) =>
+                known.record.addresses.some(({ ip }) => formatPrefix(prefixOf(ip)) === text) &&
+                !network.isLeaving(known) &&
+                !network.isCutOff(known),
+        );
+}
 
 /**
  * The kernel's routes to Pods of this Node whose addresses are of IPPools: no podCIDR leads to them. They make the Node,

@@ -1,5 +1,5 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
-export { HostRoutes, podRouteProtocol } from "./host-routes.ts";
+export { HostRoutes, isRoutedToPod, podRouteProtocol } from "./host-routes.ts";
 export { podLinkGroup, type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";
 export { flowOwner } from "./parts.ts";

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { formatPrefix } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { RouteWatch } from "../../src/peers/index.ts";
 import { eventually } from "../support/eventually.ts";
@@ -8,6 +9,7 @@ import { OwnNamespace } from "../support/namespace.ts";
 let namespace: OwnNamespace;
 let netlink: Netlink;
 let watch: RouteWatch;
+let unwanted: string | undefined;
 
 function ip(...args: readonly string[]): void {
     execFileSync("ip", args);
@@ -29,7 +31,11 @@ beforeEach(() => {
     ] as const) {
         ip("route", "add", prefix, "via", via, "dev", "gw", "proto", proto);
     }
-    watch = new RouteWatch({ netlink }, { protocols: [178, 179], linkName: "gw" });
+    unwanted = undefined;
+    watch = new RouteWatch(
+        { netlink },
+        { protocols: [178, 179], linkName: "gw", isWanted: ({ dst }) => formatPrefix(dst) !== unwanted },
+    );
 });
 
 afterEach(() => {
@@ -59,6 +65,14 @@ it("notices a route of ours that somebody deletes, of either family, and no othe
     ip("-6", "route", "del", "fd00:9::/64");
     expect(await taken()).toEqual([179]);
     expect(await taken()).toEqual([]);
+});
+
+it("takes no notice of a route that the agent itself deletes, as it is not wanted any more", async () => {
+    unwanted = "fd00:9::/64";
+    ip("-6", "route", "del", "fd00:9::/64");
+    expect(await taken()).toEqual([]);
+    ip("route", "del", "10.1.9.0/24");
+    expect(await taken()).toEqual([178]);
 });
 
 it("notices that the gateway goes down, with which the kernel takes routes of IPv4 silently", async () => {
