@@ -154,7 +154,8 @@ describe("the images", () => {
             "koffi",
             "node",
             "@oven/bun-linux-x64-baseline",
-            "github.com/containernetworking/plugins",
+            "github.com/containernetworking/plugins/plugins/meta/portmap",
+            "github.com/containernetworking/plugins/plugins/meta/bandwidth",
         ]) {
             expect(components.map((one) => one.name)).toContain(name);
         }
