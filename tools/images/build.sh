@@ -37,7 +37,7 @@ stage_agent() {
 
 stage_controller() {
     place "$REPO/apps/controller/dist/antrea-controller.mjs" usr/local/lib/antrea/antrea-controller.mjs
-    install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO/apps/controller/image/antrea-controller"
+    install -D -m 0755 -t "$staged/files/usr/local/bin" "$REPO"/apps/controller/image/{antrea-controller,antrea-controller-probe}
 }
 
 stage_webhook() {

@@ -14,7 +14,6 @@ import {
     HealthServer,
     Lifecycle,
     Metrics,
-    probePortFrom,
     type Certificate,
     type Logger,
     type MainContext,
@@ -60,8 +59,10 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
             authorize: authorizer.authorize,
         },
         {
-            ...{ name: "antrea-controller", port: config.apiPort, probePort: probePortFrom(process.env) },
-            waitsForPort: true,
+            ...{ name: "antrea-controller", port: config.apiPort },
+            // During an update the earlier process on this Node has the port, and answers there: it must not answer the
+            // probes of this one, and ends when this one is ready.
+            ...{ waitsForPort: true, probeSocket: process.env["PROBE_SOCKET"] },
             ...tls(config),
         },
     );
@@ -114,6 +115,11 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
     }
     leaders.push(...(pools?.leaders ?? []));
     lifecycle.append(leadership({ election, metrics }, leaders));
+    let started = false;
+    health.addCheck("start", "ready", () =>
+        started ? undefined : "the parts of antrea-controller are still starting",
+    );
+    lifecycle.append({ name: "started", start: () => void (started = true) });
     return lifecycle;
 }
 

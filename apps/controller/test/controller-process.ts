@@ -14,6 +14,8 @@ export interface ControllerOptions {
     readonly config?: Readonly<Record<string, unknown>>;
     /** Default 10349. */
     readonly apiPort?: number;
+    /** Path of the Unix socket for probes. Default: none. */
+    readonly probeSocket?: string;
     /** Default: the admin. */
     readonly user?: string;
 }
@@ -47,7 +49,10 @@ export class ControllerProcess implements AsyncDisposable {
         };
         const path = join(dirname(server.kubeconfig()), `${name}.conf`);
         await writeFile(path, JSON.stringify(config));
-        const env = { PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "default" };
+        const env = {
+            ...{ PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "default" },
+            ...(options.probeSocket !== undefined && { PROBE_SOCKET: options.probeSocket }),
+        };
         const child = spawn(
             "setpriv",
             ["--pdeathsig", "KILL", process.execPath, "--no-warnings", main, "--config", path],

@@ -19,18 +19,12 @@ const paths = leaves(parse(readFileSync(new URL("values.yaml", chart), "utf8")))
 
 const ipam = ["--set", "featureGates.AntreaIPAM=true"];
 
-interface Probe {
-    readonly httpGet: { readonly port: unknown };
-}
-
 interface Container {
     readonly image: string;
     readonly command: readonly string[];
     readonly args?: readonly string[];
     readonly ports?: readonly unknown[];
     readonly volumeMounts: readonly unknown[];
-    readonly livenessProbe?: Probe;
-    readonly readinessProbe?: Probe;
 }
 
 interface PodTemplate {
@@ -178,13 +172,11 @@ describe("chart antrea", () => {
         const pod = (spec?.template as { readonly spec: Readonly<Record<string, readonly Container[]>> }).spec;
         const [check] = pod["initContainers"] ?? [];
         const [main] = pod["containers"] ?? [];
-        expect([check?.image, check?.args, check?.volumeMounts]).toEqual([main?.image, main?.args, main?.volumeMounts]);
+        expect([check?.image, check?.args]).toEqual([main?.image, main?.args]);
+        expect(main?.volumeMounts).toEqual(expect.arrayContaining([...(check?.volumeMounts ?? [])]));
         expect(check?.command).toEqual(["antrea-controller", "--check"]);
         // a port of the Node that is declared keeps a second Pod from it
         expect([check?.ports, main?.ports]).toEqual([undefined, undefined]);
-        for (const probe of [main?.livenessProbe, main?.readinessProbe]) {
-            expect(probe?.httpGet.port).toEqual(expect.any(Number));
-        }
     });
 
     it.each([

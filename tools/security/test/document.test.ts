@@ -64,7 +64,7 @@ describe("docs/security.md", () => {
         expect(ports).toContain(`agent ${chart["agent"]?.apiPort}`);
         expect(ports).toContain(`controller ${chart["controller"]?.apiPort}`);
         expect(ports).toContain(`webhook ${chart["webhook"]?.port}`);
-        const probes = ["agent", "controller", "webhook"].map((app) => `${app} ${chart[app]?.probePort}`).join(", ");
+        const probes = ["agent", "webhook"].map((app) => `${app} ${chart[app]?.probePort}`).join(", ");
         expect(tableUnder("Ports and sockets").flat().join()).toContain(`${probes}, on 127.0.0.1`);
     });
 

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, type Socket } from "node:net";
 import { RuntimeError } from "../errors.ts";
@@ -5,19 +6,20 @@ import { RuntimeError } from "../errors.ts";
 const address = "127.0.0.1";
 
 /**
- * Plain HTTP on 127.0.0.1, for the probes of the kubelet: nobody but the Node itself can use up its connections. What
- * comes from another address is closed, also where the Node routes packets to its loopback addresses.
+ * Plain HTTP on 127.0.0.1 or a Unix socket, for the probes of the kubelet: nobody but the Node itself can use up its
+ * connections. What comes from another address is closed, also where the Node routes packets to its loopback addresses.
  */
 export class ProbeListener {
     readonly #server: Server;
     readonly #sockets = new Set<Socket>();
+    #local = false;
 
     constructor(answer: RequestListener) {
         this.#server = createServer({ maxHeaderSize: 16_384, keepAliveTimeout: 30_000 }, answer);
         this.#server.headersTimeout = 5_000;
         this.#server.requestTimeout = 10_000;
         this.#server.on("connection", (socket: Socket) => {
-            if (!isLoopback(socket.remoteAddress)) return socket.destroy();
+            if (!this.#local && !isLoopback(socket.remoteAddress)) return socket.destroy();
             this.#sockets.add(socket);
             socket.once("close", () => this.#sockets.delete(socket));
             return;
@@ -28,11 +30,17 @@ export class ProbeListener {
         return (this.#server.address() as AddressInfo).port;
     }
 
-    /** Resolves when it listens; 0 takes any free port. Rejects with the error of the platform. */
-    start(port: number): Promise<void> {
-        return new Promise((resolve, reject) => {
+    /**
+     * Resolves when it listens, on a port (0 takes any free one) or at the path of a Unix socket, where it replaces what is
+     * there. Rejects with the error of the platform.
+     */
+    async start(place: number | string): Promise<void> {
+        this.#local = typeof place === "string";
+        // A process that was killed leaves its socket behind.
+        if (typeof place === "string") await rm(place, { force: true });
+        await new Promise<void>((resolve, reject) => {
             this.#server.once("error", reject);
-            this.#server.listen({ port, host: address }, () => {
+            this.#server.listen(typeof place === "string" ? { path: place } : { port: place, host: address }, () => {
                 this.#server.off("error", reject);
                 resolve();
             });

@@ -8,6 +8,7 @@ import { type Logger } from "../logger.ts";
 import { type Metrics } from "../metrics.ts";
 import { sleep } from "../sleep.ts";
 import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
+import { isRead, refuseMethod, send } from "./answers.ts";
 import { type Certificate, createSelfSigned } from "./certificate.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import { ProbeListener } from "./probe-listener.ts";
@@ -32,8 +33,8 @@ export interface HealthOptions {
     /** The address to listen on. Default: every address, both families. */
     readonly host?: string;
     /**
-     * Whether `start` waits for a port that is in use, rather than to fail: during an update the earlier process of this
-     * program may still have it.
+     * Whether a port that is in use is no failure: `start` resolves, and the port is taken as soon as it is free. During
+     * an update the earlier process of this program has it, and ends only when this one is ready.
      */
     readonly waitsForPort?: boolean;
     /** Default: one signed by itself, valid a year, made anew 30 days before its end; see `show`. */
@@ -51,6 +52,11 @@ export interface HealthOptions {
      * comes in on the other port. 0 takes any free one; see `probePort` of the server. Default: they are not.
      */
     readonly probePort?: number | undefined;
+    /**
+     * The same on a Unix socket with this path: no other process answers there, whatever it listens on. What is left there
+     * of an earlier process is replaced. Served before `port` is taken. Excludes `probePort`.
+     */
+    readonly probeSocket?: string | undefined;
     /** How long a connection may be idle, in milliseconds. Default 30,000. */
     readonly keepAliveMs?: number;
 }
@@ -79,6 +85,9 @@ export class HealthServer {
     readonly #sockets = new Set<Socket>();
     #server: Server | undefined;
     #probes: ProbeListener | undefined;
+    // Ends the wait for a port in use, and is done when that has ended.
+    #giveUp = new AbortController();
+    #waiting: Promise<void> | undefined;
     #renewal: Disposable | undefined;
     #certificate: Certificate | undefined;
     // Whether the certificate is one that this server makes for itself.
@@ -119,7 +128,10 @@ export class HealthServer {
         return this.#checks.add(name, kind, check);
     }
 
-    /** Resolves when it listens; rejects with the error of the platform, e.g. of a port in use (see `waitsForPort`). */
+    /**
+     * Resolves when it listens, for probes and on its port (but see `waitsForPort`); rejects with the error of the platform,
+     * e.g. of a port in use.
+     */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#server !== undefined) {
             throw new RuntimeError("WRONG_STATE", "internal", "the health server is started twice");
@@ -146,12 +158,16 @@ export class HealthServer {
             socket.once("close", () => this.#sockets.delete(socket));
         });
         server.on("tlsClientError", (error) => this.#components.logger.debug("TLS handshake failed", { error }));
-        await this.#whenFree(this.#options.port, signal, () => listen(server, this.#options));
-        server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
         this.#server = server;
-        await this.#listenForProbes(signal);
+        this.#giveUp = new AbortController();
+        try {
+            await this.#listenForProbes();
+            await this.#listen(server);
+        } catch (error) {
+            await this.stop();
+            throw error;
+        }
         if (this.#own) this.#renewLater();
-        this.#components.logger.info("health server listens", { port: this.port });
     }
 
     /** Shows this certificate on every connection from now on, before or after the start. */
@@ -184,6 +200,9 @@ export class HealthServer {
         const server = this.#server;
         if (server === undefined) return;
         this.#server = undefined;
+        this.#giveUp.abort();
+        await this.#waiting;
+        this.#waiting = undefined;
         await this.#probes?.stop();
         this.#probes = undefined;
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -191,18 +210,43 @@ export class HealthServer {
         await closed;
     }
 
-    async #whenFree(port: number, signal: AbortSignal | undefined, take: () => Promise<void>): Promise<void> {
+    async #listen(server: Server): Promise<void> {
+        try {
+            await this.#take(server);
+        } catch (error) {
+            if (!this.#options.waitsForPort || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+            this.#waiting = this.#takeLater(server);
+        }
+    }
+
+    async #takeLater(server: Server): Promise<void> {
+        const { logger } = this.#components;
+        const { port } = this.#options;
         for (let tries = 0; ; tries += 1) {
+            if (tries % logEachTry === 0) {
+                logger.warn(
+                    "the port is in use; it is taken when it is free, until then health and metrics are not there",
+                    {
+                        port,
+                    },
+                );
+            }
             try {
-                return await take();
+                await sleep(portPauseMs, this.#giveUp.signal, this.#clock);
+                return await this.#take(server);
             } catch (error) {
-                if (!this.#options.waitsForPort || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-                if (tries % logEachTry === 0) {
-                    this.#components.logger.info("the port is in use; waiting until it is free", { port });
+                if (this.#giveUp.signal.aborted) return;
+                if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") {
+                    logger.error("cannot listen; trying again", { port, error });
                 }
-                await sleep(portPauseMs, signal, this.#clock);
             }
         }
+    }
+
+    async #take(server: Server): Promise<void> {
+        await listen(server, this.#options);
+        server.on("error", (error) => this.#components.logger.error("health server failed", { error }));
+        this.#components.logger.info("health server listens", { port: (server.address() as AddressInfo).port });
     }
 
     #secure(): ServerOptions {
@@ -239,9 +283,10 @@ export class HealthServer {
         this.#renewal = this.#clock.after(dayMs, look);
     }
 
-    async #listenForProbes(signal: AbortSignal | undefined): Promise<void> {
-        const { probePort } = this.#options;
-        if (probePort === undefined) return;
+    async #listenForProbes(): Promise<void> {
+        const { probePort, probeSocket } = this.#options;
+        const place = probeSocket ?? probePort;
+        if (place === undefined) return;
         const probes = new ProbeListener((request, response) => {
             this.#serve(request, response, (url) => {
                 const kind = kindOf(url);
@@ -250,7 +295,7 @@ export class HealthServer {
                 this.#answerHealth(url, kind, response);
             });
         });
-        await this.#whenFree(probePort, signal, () => probes.start(probePort));
+        await probes.start(place);
         this.#probes = probes;
     }
 
@@ -327,27 +372,6 @@ export class HealthServer {
 
 function kindOf({ pathname }: URL): CheckKind | undefined {
     return Object.hasOwn(kinds, pathname) ? kinds[pathname] : undefined;
-}
-
-function isRead({ method }: IncomingMessage): boolean {
-    return method === "GET" || method === "HEAD";
-}
-
-function refuseMethod(response: ServerResponse): void {
-    response.setHeader("allow", "GET, HEAD");
-    send(response, 405, "use GET\n");
-}
-
-function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
-    if (response.destroyed) return;
-    response.writeHead(status, {
-        "content-type": type,
-        "content-length": Buffer.byteLength(body),
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-    });
-    // Node.js leaves the body out of the answer to HEAD.
-    response.end(body);
 }
 
 function listen(server: Server, options: HealthOptions): Promise<void> {

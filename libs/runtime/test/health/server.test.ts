@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { request } from "node:https";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Metrics } from "../../src/metrics.ts";
 import { type HealthComponents, HealthServer } from "../../src/health/server.ts";
 import { probePortFrom } from "../../src/health/probe-listener.ts";
@@ -32,6 +36,7 @@ async function start(
         certificate?: { cert: string; key: string };
         handle?: NonNullable<HealthComponents["handle"]>;
         probePort?: number;
+        probeSocket?: string;
         maxConnections?: number;
         maxConnectionsPerAddress?: number;
         withoutMetrics?: boolean;
@@ -271,22 +276,25 @@ describe("the server", () => {
         await expect(second.start(AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
     });
 
-    it("waits for a port in use where it shall, and gives up when it is no longer wanted", async () => {
+    it("takes a port in use when it is free, where it shall, unless it is stopped before", async () => {
         const { server, log } = await start();
         const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
         const options = { name: "x", host: "127.0.0.1", port: server.port, waitsForPort: true };
-        const stopped = new AbortController();
-        const unwanted = new HealthServer(components, options).start(stopped.signal);
-        stopped.abort();
-        await expect(unwanted).rejects.toMatchObject({ code: "ABORTED" });
+        const unwanted = new HealthServer(components, options);
+        await unwanted.start();
+        await unwanted.stop();
         const next = new HealthServer(components, options);
-        const started = next.start();
+        running.push(next);
+        await next.start();
         await new Promise((resolve) => setTimeout(resolve, 300));
         expect(() => next.port).toThrow("does not listen");
+        expect(log.records.filter(({ msg }) => msg.includes("the port is in use"))).toHaveLength(2);
         await server.stop();
-        await started;
+        const listens = (): number => log.messages("info").filter((text) => text === "health server listens").length;
+        for (let tries = 0; tries < 40 && listens() < 2; tries += 1) {
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
         expect(next.port).toBe(options.port);
-        await next.stop();
     });
 });
 
@@ -319,6 +327,51 @@ describe("the listener for probes", () => {
         expect((await probe(server, "/metrics"))[0]).toBe(404);
         expect((await probe(server, "/validate"))[0]).toBe(404);
         expect((await probe(server, "/livez", "POST"))[0]).toBe(405);
+    });
+
+    describe("at a Unix socket", () => {
+        const folder = mkdtempSync(join(tmpdir(), "antrea-probe-"));
+        const path = join(folder, "probe.sock");
+        const ask = (url: string): Promise<[number, string]> =>
+            new Promise((resolve, reject) => {
+                httpRequest({ socketPath: path, path: url }, (response) => {
+                    let body = "";
+                    response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+                    response.on("end", () => resolve([response.statusCode ?? 0, body]));
+                })
+                    .on("error", reject)
+                    .end();
+            });
+        afterAll(() => rmSync(folder, { recursive: true }));
+
+        it("answers for its own process while another one has the port and is healthy", async () => {
+            const { server, log } = await start();
+            const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
+            const options = { name: "x", host: "127.0.0.1", port: server.port, waitsForPort: true, probeSocket: path };
+            const next = new HealthServer(components, options);
+            let problem: string | undefined = "Nodes are not listed yet";
+            next.addCheck("nodes", "ready", () => problem);
+            await next.start();
+            running.push(next);
+            expect(await ask("/livez")).toEqual([200, "ok\n"]);
+            expect(await ask("/readyz")).toEqual([503, expect.stringContaining(problem)]);
+            problem = undefined;
+            expect(await ask("/readyz")).toEqual([200, "ok\n"]);
+        });
+
+        it("replaces the socket of a process that was killed", async () => {
+            writeFileSync(path, "");
+            await start(undefined, { probeSocket: path });
+            expect(await ask("/livez")).toEqual([200, "ok\n"]);
+        });
+
+        it("is gone when the server did not start", async () => {
+            const { server, log } = await start();
+            const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
+            const options = { name: "x", host: "127.0.0.1", port: server.port, probeSocket: path };
+            await expect(new HealthServer(components, options).start()).rejects.toMatchObject({ code: "EADDRINUSE" });
+            await expect(ask("/livez")).rejects.toMatchObject({ code: "ENOENT" });
+        });
     });
 
     it("ends with the server", async () => {
