@@ -152,18 +152,22 @@ describe("chart antrea", () => {
     it("restarts exactly the programs whose configuration changed", async () => {
         const checksums = async (...options: string[]): Promise<(string | undefined)[]> => {
             const manifests = await render(...options);
-            return (["DaemonSet/antrea-agent", "Deployment/antrea-controller"] as const).map((id) => {
+            return ["DaemonSet/antrea-agent", "Deployment/antrea-controller", "Deployment/antrea-webhook"].map((id) => {
                 const [kind = "", name = ""] = id.split("/");
                 return podTemplate(named(manifests, kind, name)).metadata.annotations?.["checksum/config"];
             });
         };
-        const [agent, controller] = await checksums();
-        expect(await checksums("--set", "noSNAT=true")).toEqual([expect.not.stringMatching(agent ?? ""), controller]);
-        expect(await checksums("--set", "controller.apiPort=10400")).toEqual([
+        const [agent, controller, webhook] = await checksums();
+        const others = (sum: string | undefined): unknown => expect.not.stringMatching(sum ?? "");
+        expect(await checksums("--set", "noSNAT=true")).toEqual([others(agent), controller, webhook]);
+        expect(await checksums("--set", "controller.apiPort=10400")).toEqual([agent, others(controller), webhook]);
+        expect(await checksums("--set", "nodeIPAM.enable=true,nodeIPAM.clusterCIDRs={10.0.0.0/16}")).toEqual([
             agent,
-            expect.not.stringMatching(controller ?? ""),
+            others(controller),
+            others(webhook),
         ]);
-        expect(await checksums("--set", "agentImage.pullPolicy=Always")).toEqual([agent, controller]);
+        expect(await checksums("--set", "agentImage.pullPolicy=Always")).toEqual([agent, controller, webhook]);
+        expect(webhook).toMatch(/^[0-9a-f]{64}$/);
     });
 
     it("takes the earlier controller away when the new one has accepted its configuration, on one Node too", async () => {
