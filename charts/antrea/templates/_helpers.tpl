@@ -28,7 +28,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "antrea.agentConfig" -}}
 antrea-agent.conf: |
 {{ tpl (.Files.Get "conf/antrea-agent.conf") . | trim | indent 2 }}
-antrea-cni.conflist: |
+10-antrea.conflist: |
 {{ tpl (.Files.Get "conf/antrea-cni.conflist") . | trim | indent 2 }}
 {{- end }}
 

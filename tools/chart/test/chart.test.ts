@@ -32,6 +32,10 @@ interface PodTemplate {
     readonly spec: {
         readonly hostNetwork?: boolean;
         readonly terminationGracePeriodSeconds?: number;
+        readonly volumes?: readonly {
+            readonly name: string;
+            readonly configMap?: { readonly items: readonly { readonly key: string; readonly path: string }[] };
+        }[];
         readonly containers: readonly {
             readonly name: string;
             readonly securityContext?: { readonly privileged?: boolean };
@@ -121,7 +125,7 @@ describe("chart antrea", () => {
     describe("the CNI configuration", () => {
         const conflist = async (...options: string[]): Promise<unknown> => {
             const { data = {} } = named(await render(...options), "ConfigMap", "antrea-config");
-            return JSON.parse(data["antrea-cni.conflist"] ?? "") as unknown;
+            return JSON.parse(data["10-antrea.conflist"] ?? "") as unknown;
         };
 
         it("is of a version that every container runtime knows, and the same that the agent has without a chart", async () => {
@@ -140,6 +144,22 @@ describe("chart antrea", () => {
 
         it("is of 1.1.0, with STATUS and GC, when that is asked for", async () => {
             expect(await conflist("--set", "cni.version=1.1.0")).toMatchObject({ cniVersion: "1.1.0" });
+        });
+
+        it("has a key of its own: an agent of the release before finds only plugins that its Node has", async () => {
+            const manifests = await render();
+            const { data = {} } = named(manifests, "ConfigMap", "antrea-config");
+            // as the release before wrote it
+            expect(JSON.parse(data["antrea-cni.conflist"] ?? "")).toEqual({
+                cniVersion: "1.1.0",
+                name: "antrea",
+                plugins: [{ type: "antrea" }, { type: "portmap", capabilities: { portMappings: true } }],
+            });
+            const { volumes } = podTemplate(named(manifests, "DaemonSet", "antrea-agent")).spec;
+            expect(volumes?.find(({ name }) => name === "antrea-config")?.configMap?.items).toContainEqual({
+                key: "10-antrea.conflist",
+                path: "antrea-cni.conflist",
+            });
         });
 
         it.each(["0.4.0", "1.1", "2.0.0"])("is never of %s", async (version) => {
