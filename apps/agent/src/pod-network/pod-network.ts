@@ -67,6 +67,8 @@ export class PodNetwork {
     readonly #adding = new Map<string, number>();
     /** Keys of interfaces whose removal began and could not be ended yet. */
     readonly #leaving = new Map<string, Claims>();
+    /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
+    readonly #unsettledOfPorts = new Map<string, number>();
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -425,18 +427,24 @@ export class PodNetwork {
         const ofPort = await this.#openedPort(record, signal);
         // With the number that its flows have: a reconcile that sees another in OVS does this again.
         this.#note(record, known.ofPort, known.addedAt);
-        this.ofPorts.note(ofPort);
-        try {
-            if (isConnected) {
-                await this.#setFlows(record, ofPort, signal);
-                await this.#components.hostRoutes.add(record);
-            }
-        } catch (error) {
-            if (ofPort !== known.ofPort) this.ofPorts.release(ofPort);
-            throw error;
+        this.#useUnsettled(record, known.ofPort, ofPort);
+        if (isConnected) {
+            await this.#setFlows(record, ofPort, signal);
+            await this.#components.hostRoutes.add(record);
         }
+        this.#unsettledOfPorts.delete(keyOf(record));
         this.#note(record, ofPort, known.addedAt);
         if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
+    }
+
+    /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
+    #useUnsettled(record: PodRecord, knownOfPort: number, ofPort: number): void {
+        const earlier = this.#unsettledOfPorts.get(keyOf(record));
+        if (earlier !== undefined && earlier !== ofPort) this.ofPorts.release(earlier);
+        this.#unsettledOfPorts.delete(keyOf(record));
+        if (ofPort === knownOfPort) return;
+        this.ofPorts.note(ofPort);
+        this.#unsettledOfPorts.set(keyOf(record), ofPort);
     }
 
     /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
@@ -555,6 +563,9 @@ export class PodNetwork {
     #forget(known: PodInterface): void {
         this.#freeAddresses(known.record);
         this.ofPorts.release(known.ofPort);
+        const unsettled = this.#unsettledOfPorts.get(keyOf(known.record));
+        if (unsettled !== undefined) this.ofPorts.release(unsettled);
+        this.#unsettledOfPorts.delete(keyOf(known.record));
         this.#interfaces.delete(keyOf(known.record));
         this.#leaving.delete(keyOf(known.record));
     }

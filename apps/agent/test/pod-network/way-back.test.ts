@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { setImmediate as turn } from "node:timers/promises";
 import { podOfPorts } from "@antrea/flows";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
@@ -190,6 +191,36 @@ describe("an interface whose port gets another number, and a step of restoring i
             expect(node.ovs.flows).toHaveLength(node.flowTable.size);
             await worksAgain(node);
         }
+    });
+});
+
+describe("an interface whose port got another number, and whose flows do not come into OVS in time", () => {
+    let node: FakeNode;
+
+    beforeEach(async () => {
+        node = new FakeNode();
+        await node.add();
+        node.foreignOfPorts.add(podOfPorts.first);
+        node.steps.clear();
+        node.steps.hanging.add("set flows");
+        const restoring = node.reconciler.restoreAll(signal);
+        while (!node.steps.asked.includes("set flows")) await turn();
+        await node.clock.advance(20_000);
+        await restoring;
+        node.steps.clear();
+    });
+
+    it("keeps the number that its port and its desired flows have, and no other Pod is given it", async () => {
+        expect([...node.network.ofPorts.used].toSorted()).toEqual([podOfPorts.first, 7].toSorted());
+        await node.reconciler.restoreAll(signal);
+        expect([...node.network.ofPorts.used]).toEqual([7]);
+        await worksAgain(node);
+    });
+
+    it("gives both numbers back with its DEL", async () => {
+        await node.network.delete(node.request().containerId, "eth0");
+        await reconcile(node);
+        expect(taken(node)).toEqual(nothing);
     });
 });
 
