@@ -1,4 +1,5 @@
 import { ipAllocations, ipPools } from "@antrea/crd";
+import { customResourceDefinitions } from "@antrea/crd/schema";
 import {
     apiVersionOf,
     configMaps,
@@ -35,6 +36,13 @@ function kind(resource: Resource<KubeObject>, parts: Partial<Kind> = {}): Kind {
     return { ...basic, resource, apiVersion: apiVersionOf(resource), ...parts };
 }
 
+/** The fields that the definition of a custom resource names. */
+function selectable({ plural, group }: Resource<KubeObject>): readonly string[] {
+    const definition = customResourceDefinitions().find(({ metadata }) => metadata.name === `${plural}.${group}`);
+    const fields = definition?.spec.versions.flatMap(({ selectableFields = [] }) => selectableFields) ?? [];
+    return fields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
+}
+
 const built = { hasStatus: true, hasGeneration: true };
 
 export const kinds: readonly Kind[] = [
@@ -53,6 +61,6 @@ export const kinds: readonly Kind[] = [
     kind(ipAllocations, {
         custom: true,
         hasGeneration: true,
-        fields: ["spec.pool", "spec.block", "spec.state", "spec.owner.name", "spec.pod.nodeName"],
+        fields: selectable(ipAllocations),
     }),
 ];

@@ -220,7 +220,7 @@ export const apiCases: readonly ApiCase[] = [
                 await listed("spec.pool=chosen,spec.state=Allocated"),
                 await listed("spec.pool=chosen,spec.state=Reserved"),
                 await listed("spec.block=10.0.10.0/24,spec.pool!=chosen"),
-                await codeOf(listed("spec.owner.name=p")),
+                await codeOf(listed("spec.owner.uid=u")),
             ];
         },
         expected: [["10.0.10.1"], [], ["10.0.10.2"], "BAD_REQUEST"],
