@@ -1,8 +1,8 @@
-import { formatIp, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatIp, prefixContains, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 import { gatewayOf } from "./node-subnet.ts";
 import { macOf } from "./names.ts";
-import { fromAlias, fromExternalIds, type PodRecord } from "./record.ts";
+import { fromAlias, fromExternalIds, isPoolRecord, type PodRecord } from "./record.ts";
 
 /** A port of the bridge with its record, as read from OVSDB. */
 export interface StoredPort {
@@ -66,11 +66,25 @@ export function rebuild(input: RebuildInput): Rebuilt {
         void dropped.push({ port, why, level });
     const owners = new Map<string, string>();
     const claim = (record: PodRecord): string | undefined => {
+        // It uses none of its addresses: on this Node, too, another may have them.
+        if (record.isolated === true) return undefined;
         const texts = record.addresses.map((address) => formatIp(address.ip));
         const taken = texts.find((text) => owners.has(text));
         if (taken !== undefined) return `address ${taken} is recorded for container ${owners.get(taken)} too`;
         for (const text of texts) owners.set(text, record.containerId);
         return undefined;
+    };
+    /** Of two live interfaces with one address of a pool the claims decide: until they are read neither has traffic. */
+    const isolateBoth = (record: PodRecord, ofPort: number | undefined): boolean => {
+        const isRival = (other: PodRecord): boolean =>
+            isPoolRecord(other) &&
+            links.has(other.hostIfName) &&
+            other.addresses.some(({ ip }) => record.addresses.some((address) => sameIp(ip, address.ip)));
+        const rivals = kept.filter((one) => isRival(one.record));
+        if (!isPoolRecord(record) || !links.has(record.hostIfName) || rivals.length === 0) return false;
+        for (const rival of rivals) rival.record = { ...rival.record, isolated: true };
+        kept.push({ record: { ...record, isolated: true }, ofPort });
+        return true;
     };
     // A record whose link lives comes first: of two owners the running one is right.
     const links = new Map(input.links.map((link) => [link.name, link]));
@@ -84,14 +98,16 @@ export function rebuild(input: RebuildInput): Rebuilt {
         else {
             const conflict = claim(record);
             if (conflict === undefined) kept.push({ record, ofPort: port.ofPort });
-            else drop(port, conflict);
+            else if (!isolateBoth(record, port.ofPort)) drop(port, conflict);
         }
     }
     const recorded = new Set(kept.map(({ record }) => record.hostIfName));
     for (const link of input.links) {
         if (recorded.has(link.name)) continue;
         const record = fromLink(link, input);
-        if (record !== undefined && claim(record) === undefined) kept.push({ record, ofPort: undefined });
+        if (record === undefined) continue;
+        if (claim(record) === undefined) kept.push({ record, ofPort: undefined });
+        else isolateBoth(record, undefined);
     }
     const held = heldAddresses(input.pods).filter(
         ({ ip }) => !owners.has(formatIp(ip)) && input.podPrefixes.some((prefix) => prefixContains(prefix, ip)),

@@ -127,6 +127,50 @@ describe("addresses of pools", () => {
         expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "" }, ofPort: undefined }]);
     });
 
+    describe("of two live interfaces", () => {
+        const rival: PodRecord = {
+            ...pooled,
+            containerId: "cd34".repeat(16),
+            podUid: "uid-2",
+            hostIfName: "web-2-abcdef",
+        };
+        const links = [linkOf(pooled, toAlias(pooled)), linkOf(rival, toAlias(rival))];
+        const shown = (rebuilt: Rebuilt): unknown =>
+            rebuilt.kept.map(({ record }) => [record.hostIfName, record.isolated === true]).sort();
+
+        it.each([
+            ["first", (isolated: PodRecord) => [isolated, rival]],
+            ["last", (isolated: PodRecord) => [rival, isolated]],
+        ])("one that is isolated takes nothing from the other, when its record comes %s", (_, order) => {
+            const ports = order({ ...pooled, isolated: true }).map((record) => portOf(record));
+            const rebuilt = run({ ports, links });
+            expect(rebuilt.dropped).toEqual([]);
+            expect(shown(rebuilt)).toEqual([
+                [pooled.hostIfName, true],
+                [rival.hostIfName, false],
+            ]);
+        });
+
+        it.each([
+            ["with their records", [portOf(pooled), portOf(rival)]],
+            ["with one record", [portOf(rival)]],
+            ["without records", []],
+        ])("neither is dropped %s: both are isolated until the claims are read", (_, ports) => {
+            const rebuilt = run({ ports, links });
+            expect(rebuilt.dropped).toEqual([]);
+            expect(shown(rebuilt)).toEqual([
+                [pooled.hostIfName, true],
+                [rival.hostIfName, true],
+            ]);
+        });
+
+        it("one whose link is gone is dropped", () => {
+            const rebuilt = run({ ports: [portOf(pooled), portOf(rival)], links: [linkOf(rival, toAlias(rival))] });
+            expect(rebuilt.dropped.map(({ port }) => port.name)).toEqual([pooled.hostIfName]);
+            expect(shown(rebuilt)).toEqual([[rival.hostIfName, false]]);
+        });
+    });
+
     it("stay addresses of a pool when no claim tells which", () => {
         const addresses = [{ ...addressOf("10.2.0.13/24"), gateway, pool: "gone" }];
         const rebuilt = run({ links: [linkOf(pooled, toAlias({ ...pooled, addresses }))] });
