@@ -129,7 +129,7 @@ describe("a pool is allowed", () => {
         [
             "on a Service CIDR, with a warning",
             [{ cidr: "10.96.0.0/29", gateway: "10.96.0.1", prefixLength: 16 }],
-            [/Service CIDRs/],
+            [/no address to hand out/, /Service CIDRs/],
         ],
         [
             "on a Node and its podCIDR, with warnings",

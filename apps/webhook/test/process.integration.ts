@@ -104,11 +104,12 @@ describe("antrea-webhook", () => {
 
     it.each([
         [["--port", "70000"], /--port \\"70000\\": must be a number from 1 to 65535/],
-        [["--config", "x"], /known are --port N, --kubeconfig FILE, --kube-apiserver ADDRESS/],
+        [["--configuration", "x"], /known are --config FILE, --port N, --kubeconfig FILE, --kube-apiserver ADDRESS/],
+        [["--config", "/nowhere"], /cannot read --config \/nowhere/],
     ])("does not start with %j", async (args, text) => {
         await using webhook = new WebhookProcess(
             ...args,
-            ...(args[0] === "--port" ? ["--kubeconfig", kubeconfig] : []),
+            ...(args[0] === "--configuration" ? [] : ["--kubeconfig", kubeconfig]),
         );
         expect(await webhook.ended).toBe(1);
         expect(webhook.output).toMatch(text);
