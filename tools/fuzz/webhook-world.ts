@@ -1,9 +1,9 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
-import { type IpPool } from "@antrea/crd";
+import { ipAllocations, type IpPool } from "@antrea/crd";
 import { readPool, type Pool } from "@antrea/ipam";
-import { RangeIndex } from "@antrea/ip";
+import { parseIp, parsePrefix, RangeIndex } from "@antrea/ip";
 import { type Namespace } from "@antrea/kube";
-import { PoolReviewer } from "../../apps/webhook/src/ip-pools/index.ts";
+import { PoolReviewer, type PoolReviewComponents } from "../../apps/webhook/src/ip-pools/index.ts";
 import { WorkloadReviewer } from "../../apps/webhook/src/workloads/index.ts";
 import { reviewOf } from "../../apps/webhook/test/support/review.ts";
 import { annotated, claimOf, poolOf, podOf, workloadOf } from "../../apps/webhook/test/support/objects.ts";
@@ -31,17 +31,26 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
         overlapping: (range: Parameters<typeof index.overlapping>[0]) => index.overlapping(range),
     };
     const pools = { ...view, changes: 1, live: async () => view, counted: async () => view };
-    const addresses = { current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [] } };
+    const addresses = {
+        current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [], bridgedNodes: [parseIp("10.3.0.9")] },
+    };
     const namespace: Namespace = { metadata: { name: "ns", annotations: annotated("pool-a") } };
-    const ipPools = new PoolReviewer({
+    // As the type wants it, so that what the reviewer asks besides is not left out here.
+    const components: PoolReviewComponents = {
         pools,
         users: { of: () => ["Namespace ns"] },
         addresses,
-        claims: { anyOf: async () => ({ claims }), of: async () => claims },
-    } as never);
+        claims: {
+            anyOf: async () => ({ claims, references: [] }),
+            of: async () => claims,
+            at: async () => claims,
+        },
+        clusterCidrs: [parsePrefix("10.244.0.0/16")],
+    };
+    const ipPools = new PoolReviewer(components);
     const workloads = new WorkloadReviewer({
         api: {
-            find: async () => namespace as never,
+            find: async ({ plural }) => (plural === ipAllocations.plural ? claims[0] : namespace) as never,
             list: async () => ({ items: [ofNamespace] as never, resourceVersion: "1" }),
         },
         pools,
