@@ -134,7 +134,17 @@ export class ClaimReconciler {
         let all = true;
         for (const address of wrong) all = (await this.#claimAgain(current, address, signal)) && all;
         // Its claims will be freed, or are.
-        if (all && !node.isGone) await wiring.reconnect(current);
+        if (!all || node.isGone) return;
+        // What is known here may be late; whoever was isolated once is connected by what the API server says now.
+        if (await this.#areLive(current, signal)) await wiring.reconnect(current);
+    }
+
+    async #areLive(wired: WiredInterface, signal: AbortSignal): Promise<boolean> {
+        const { book, writer } = this.#components;
+        // Nobody hands out, and claims, what is in no pool.
+        const claimed = wired.addresses.filter(({ ip, pool }) => pool !== "" || book.poolOf(ip) !== undefined);
+        const live = await Promise.all(claimed.map(({ ip }) => writer.find(ip, signal)));
+        return live.every((claim) => claim !== undefined && namesContainer(claim, wired));
     }
 
     #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {

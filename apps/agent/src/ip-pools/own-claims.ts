@@ -139,7 +139,7 @@ export class OwnClaims {
         if (!deleted) {
             const ended = this.#ended.get(claim.metadata?.uid ?? "");
             if (ended !== undefined && !isOlder(ended.claim, claim)) return;
-            if (isOlder(claim, known?.claim)) return;
+            if (isOlder(claim, known?.claim) || this.#isBefore(claim, known)) return;
             this.#put(claim, undefined);
             return;
         }
@@ -151,14 +151,25 @@ export class OwnClaims {
         for (const listener of this.#goneListeners) listener(known.claim);
     }
 
+    /** Whether the watch tells late of the object that had the name before the one that we wrote a moment ago. */
+    #isBefore(claim: IpAllocation, known: Known | undefined): boolean {
+        if (known?.writtenAt === undefined || known.claim.metadata?.uid === claim.metadata?.uid) return false;
+        const sinceMs = this.#components.clock.monotonic() - known.writtenAt;
+        return sinceMs <= toldMs && versionOf(claim) < versionOf(known.claim);
+    }
+
     #put(claim: IpAllocation, writtenAt: number | undefined): void {
         const name = claimName(claim);
+        const before = this.get(name);
         this.#drop(name);
         this.#claims.set(name, { claim, writtenAt });
         const uid = claim.spec.pod?.uid ?? "";
         const names = this.#byPod.get(uid);
         if (names === undefined) this.#byPod.set(uid, new Set([name]));
         else names.add(name);
+        // Another object of the name: who had the one before has lost the address, whatever the watch tells, and when.
+        if (before === undefined || before.metadata?.uid === claim.metadata?.uid) return;
+        for (const listener of this.#goneListeners) listener(before);
     }
 
     #drop(name: string): void {

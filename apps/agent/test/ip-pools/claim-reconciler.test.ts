@@ -289,6 +289,16 @@ describe("a record without a claim", () => {
         expect(cluster.holders()).toEqual([`${ip} p1`]);
     });
 
+    it("of an agent that starts again stays isolated while its watch still tells of a claim that is another's by now", async () => {
+        const ip = await added("p1");
+        wiring.cut.add("c-p1");
+        cluster.api.holdEvents();
+        put(ip);
+        await reconcile();
+        expect(agent.pools.own.get(ip)?.spec.pod?.uid).toBe("uid-p1");
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
     it("takes what somebody reserved again for its ordinal", async () => {
         const ip = await added("web-0");
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;

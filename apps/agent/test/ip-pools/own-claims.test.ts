@@ -132,6 +132,25 @@ describe("OwnClaims", () => {
         expect(freed).toEqual(["10.0.0.1"]);
     });
 
+    it("reports at once that a claim is gone when another object of its name is this Node's", async () => {
+        stored("10.0.0.1");
+        await start();
+        const gone: string[] = [];
+        own.onGone(({ spec }) => void gone.push(spec.pod?.uid ?? ""));
+        // deleted by force, and claimed for another Pod here before the watch says so
+        const next = { ...claim("10.0.0.1", { pod: { ...holder.pod, uid: "v" }, containerId: "c2" }) };
+        own.note({ ...next, metadata: { ...next.metadata, uid: "next", resourceVersion: "900" } });
+        expect(gone).toEqual(["u"]);
+        expect(own.ofContainer({ containerId: "c1", ifName: "eth0" })).toEqual([]);
+        // the watch, which is late, tells of a change of the object before
+        const late = stored("10.0.0.1");
+        stored("10.0.0.9");
+        await eventually(() => own.get("10.0.0.9") !== undefined);
+        expect(Number(late.metadata?.resourceVersion)).toBeLessThan(900);
+        expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("v");
+        expect(gone).toEqual(["u"]);
+    });
+
     it("does not take a claim that another Node has by now for its own", async () => {
         await start();
         own.note(stored("10.0.0.1"));
