@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { allNodes, kubectl, nodeObjects, shellOnNode, systemNamespace } from "../fixture/cluster.ts";
 import { eventually, run } from "../fixture/run.ts";
+import { rolledOut } from "../fixture/workloads.ts";
 
 /** What is on a Node that could be of Antrea, as the tools of the system show it. */
 const leftovers = `
@@ -63,5 +64,8 @@ describe("uninstalling", () => {
             { input: values, timeoutMs: 200_000 },
         );
         await kubectl(["wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s"], { timeoutMs: 130_000 });
+        // the clean-up has taken the interfaces of Pods that went on running
+        await kubectl(["-n", systemNamespace, "rollout", "restart", "deployment/coredns"]);
+        await rolledOut(systemNamespace, "deployment/coredns");
     });
 });
