@@ -77,8 +77,10 @@ function groupOf(id: string): string {
     return id.replace(/-.*$/, "");
 }
 
+const rights = "programs with their own tokens, under the chart's RBAC, admission policies and flow control";
+
 function runText({ seconds, loadBefore }: Run): string {
-    return `${Math.round(seconds)} s; load average before it ${loadBefore.toFixed(2)}`;
+    return `${Math.round(seconds)} s; ${rights}; load average before it ${loadBefore.toFixed(2)}`;
 }
 
 function machineSection(text: string): readonly string[] {
