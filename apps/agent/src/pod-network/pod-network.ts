@@ -1,28 +1,16 @@
 import { AntreaError, messageOf } from "@antrea/errors";
-import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
-import { formatIp, parseMac } from "@antrea/ip";
-import { isNetlinkError } from "@antrea/netlink";
+import { formatIp } from "@antrea/ip";
 import { KeyedLock, systemClock, type Clock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
-import {
-    adjustPodLink,
-    adjustPodNeighbours,
-    checkNamespace,
-    completePodLink,
-    configurePodEnd,
-    createPodLink,
-    deletePodLink,
-    preparePodEnd,
-    raisePodLink,
-    releasePodLink,
-    type PodEndOptions,
-} from "./link.ts";
+import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
+import { KnownInterfaces, type Claims } from "./known-interfaces.ts";
+import { checkNamespace, completePodLink, createPodLink } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
-import { OfPortNumbers } from "./of-ports.ts";
-import { bridgedPod, flowOwner, keyOf, podOf, portSpec, recordOf, type PodDraft } from "./parts.ts";
-import { isPoolRecord, recordKey, unfinishedExternalIds, type PodRecord } from "./record.ts";
+import type { OfPortNumbers } from "./of-ports.ts";
+import { keyOf, podOf, recordOf, type PodDraft } from "./parts.ts";
+import { recordKey, type PodRecord } from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
 import {
     PodNetworkError,
@@ -32,19 +20,13 @@ import {
     type PodNetworkOptions,
     type PoolWish,
 } from "./types.ts";
+import { Unwiring } from "./unwiring.ts";
 
-/** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
-const ofPortTimeoutMs = 20_000;
 /**
  * DEL answers although OVS is away: what it could not remove goes with the reconcile. It waits so long for other work on
  * the container, and so long again for OVS.
  */
 const deleteLimitMs = 5_000;
-/** How long other work on a wired interface waits for OVS, and holds the lock of its container meanwhile. */
-const rewireLimitMs = 20_000;
-
-/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
-type Claims = "release" | "keep";
 
 /**
  * Wires Pods to the bridge and unwires them.
@@ -59,17 +41,14 @@ export class PodNetwork {
     readonly #options: PodNetworkOptions;
     readonly #logger: Logger;
     readonly #clock: Clock;
-    readonly #interfaces = new Map<string, PodInterface>();
+    readonly #known: KnownInterfaces;
+    readonly #wiring: InterfaceWiring;
+    readonly #unwiring: Unwiring;
     readonly #locks = new KeyedLock();
     readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
     /** ADDs under way, by container. */
     readonly #adding = new Map<string, number>();
-    /** Keys of interfaces whose removal began and could not be ended yet. */
-    readonly #leaving = new Map<string, Claims>();
-    /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
-    readonly #unsettledOfPorts = new Map<string, number>();
-    readonly ofPorts: OfPortNumbers = new OfPortNumbers();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
         this.#components = components;
@@ -77,20 +56,28 @@ export class PodNetwork {
         this.#logger = components.logger;
         this.#clock = components.clock ?? systemClock;
         this.#tombstones = new Tombstones(options.now);
+        this.#known = new KnownInterfaces(components);
+        const parts = { ...components, known: this.#known };
+        this.#wiring = new InterfaceWiring(parts, options);
+        this.#unwiring = new Unwiring(parts);
+    }
+
+    get ofPorts(): OfPortNumbers {
+        return this.#known.ofPorts;
     }
 
     /** Every interface that is wired. */
     interfaces(): readonly PodInterface[] {
-        return [...this.#interfaces.values()];
+        return this.#known.list();
     }
 
     find(containerId: string, ifName: string): PodInterface | undefined {
-        return this.#interfaces.get(recordKey(containerId, ifName));
+        return this.#known.get(recordKey(containerId, ifName));
     }
 
     /** Interfaces that were to be removed when OVS was away: still known, to be removed again by the reconcile. */
     isLeaving(known: PodInterface): boolean {
-        return this.#leaving.has(keyOf(known.record));
+        return this.#known.isLeaving(known.record);
     }
 
     /** Serial work on one container, as ADD and DEL do it. */
@@ -148,7 +135,7 @@ export class PodNetwork {
     /** An ADD under way, which has the lock, finds the tombstone and takes back what it made. */
     #leaveToReconcile(containerId: string, ifName: string, reason: string): void {
         const found = this.find(containerId, ifName);
-        if (found !== undefined) this.#leaving.set(keyOf(found.record), "release");
+        if (found !== undefined) this.#known.leave(found.record, "release");
         this.#logger.warn("unwiring is left to the reconcile", {
             ...(found === undefined ? {} : { pod: podOf(found.record) }),
             container: containerId,
@@ -158,11 +145,8 @@ export class PodNetwork {
 
     /** Takes over an interface that is wired already, at start. The caller has noted its addresses. */
     adopt(record: PodRecord, ofPort: number): void {
-        this.ofPorts.note(ofPort);
-        this.#interfaces.set(keyOf(record), { record, ofPort, addedAt: 0 });
-        if (record.isolated === true) return;
-        this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
-        if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
+        this.#known.note(record, ofPort, 0);
+        if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
     /**
@@ -170,9 +154,7 @@ export class PodNetwork {
      * does not answer in 20 s: flows stay desired and come with the next replay, the rest with the next reconcile.
      */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
-        if (this.isLeaving(known)) return;
-        using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
-        await this.#restore(known, known.record.isolated !== true, limit.signal);
+        if (!this.isLeaving(known)) await this.#wiring.restoreSoon(known, signal);
     }
 
     /** The MTU that new interfaces get, and running ones with the next `restore`. */
@@ -182,81 +164,34 @@ export class PodNetwork {
 
     /** Whether the interface is cut off, as its record says. */
     isCutOff(known: PodInterface): boolean {
-        return this.#interfaces.get(keyOf(known.record))?.record.isolated === true;
+        return this.#known.get(keyOf(known.record))?.record.isolated === true;
     }
 
     /**
      * Isolates an interface: its address turned out to be another's. Port and record stay until the container ends, and
      * the record says it, for an agent that starts again. Rejects when a part of it failed; to be repeated then.
      */
-    async cutOff(known: PodInterface): Promise<void> {
-        const record = { ...known.record, isolated: true };
-        const key = keyOf(record);
-        this.#interfaces.set(key, { ...known, record });
-        using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
-        await allDone([
-            this.#components.flowTable.remove(flowOwner(record), limit.signal),
-            this.#components.bridging?.remove(key, limit.signal) ?? Promise.resolve(),
-            this.#components.hostRoutes.remove(record),
-            this.#writeRecord(record, known.ofPort, limit.signal),
-        ]);
+    cutOff(known: PodInterface): Promise<void> {
+        return this.#wiring.isolate(known);
     }
 
     /** Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise. */
-    async reconnect(known: PodInterface): Promise<void> {
-        using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
-        await this.#restore(known, true, limit.signal);
-        const current = this.#interfaces.get(keyOf(known.record)) ?? known;
-        const { isolated: _, ...record } = current.record;
-        await this.#writeRecord(record, current.ofPort, limit.signal);
-        this.#interfaces.set(keyOf(record), { ...current, record });
+    reconnect(known: PodInterface): Promise<void> {
+        return this.#wiring.reconnect(known);
     }
 
     /**
      * Removes a wired interface; the caller is inside `exclusively`. False when flows or port cannot be removed in time:
      * the interface stays known then, its address taken, and the next reconcile goes on.
      */
-    async remove(known: PodInterface, claims: Claims): Promise<boolean> {
-        const { record } = known;
-        using limit = new Limit(this.#clock, deleteLimitMs, "unwiring");
-        // A DEL that could not be carried out is still a DEL when the reconcile goes on with it.
-        const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
-        this.#leaving.set(keyOf(record), fate);
-        // First: OVS, which gives a link that it closes the flags back that it knows, must know of this before.
-        await this.#releaseLink(record);
-        try {
-            await this.#components.flowTable.remove(flowOwner(record), limit.signal);
-            await this.#components.bridging?.remove(keyOf(record), limit.signal);
-            await this.#components.ports.deletePort(record.hostIfName, limit.signal);
-        } catch (error) {
-            this.#logger.warn("unwiring is left to the reconcile", { pod: podOf(record), reason: messageOf(error) });
-            return false;
-        }
-        try {
-            await this.#components.hostRoutes.remove(record);
-        } catch (error) {
-            this.#logger.warn("a route stays for the reconcile", { pod: podOf(record), reason: messageOf(error) });
-        }
-        this.#forget(known);
-        if (fate === "release" && isPoolRecord(record)) await this.#components.pools?.release(record);
-        this.#logger.info("Pod interface removed", { pod: podOf(record), container: record.containerId });
-        return true;
-    }
-
-    async #releaseLink(record: PodRecord): Promise<void> {
-        try {
-            await releasePodLink(this.#components.netlink, record);
-        } catch (error) {
-            // ENODEV: the namespace ended between look and change, and the link with it.
-            if (isNetlinkError(error, "ENODEV")) return;
-            this.#logger.warn("the link of a Pod stays on", { link: record.hostIfName, reason: messageOf(error) });
-        }
+    remove(known: PodInterface, claims: Claims): Promise<boolean> {
+        return this.#unwiring.remove(known, claims);
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         this.#refuseIfDeleted(request);
         const key = recordKey(request.containerId, request.ifName);
-        const existing = this.#interfaces.get(key);
+        const existing = this.#known.get(key);
         if (existing !== undefined) {
             const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
@@ -289,14 +224,14 @@ export class PodNetwork {
             await createPodLink(this.#components.netlink, record, this.#options);
         } catch (error) {
             // Nothing was wired: whatever has the name of the link or of the port is somebody else's.
-            this.#forget({ record, ofPort, addedAt: 0 });
+            this.#known.forget({ record, ofPort, addedAt: 0 });
             throw error;
         }
         try {
             this.#checkpoint(request, signal);
-            await this.#wire(record, ofPort, request, signal);
+            await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
         } catch (error) {
-            await this.#rollBack(record, ofPort);
+            await this.#unwiring.rollBack(record, ofPort);
             throw error;
         }
         return record;
@@ -308,47 +243,18 @@ export class PodNetwork {
         const ofPort = this.ofPorts.take();
         let record: PodRecord | undefined;
         try {
-            const [grant] = await allDone([wish.claim(signal), this.#prepare(draft, ofPort, request, signal)]);
+            const progress = this.#progress(request, signal);
+            const [grant] = await allDone([wish.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
             record = recordOf(draft, grant);
             this.#checkpoint(request, signal);
-            await this.#wire(record, ofPort, request, signal);
+            await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
             await completePodLink(this.#components.netlink, record);
         } catch (error) {
-            if (record === undefined) await this.#undoDraft(draft, ofPort);
-            else await this.#rollBack(record, ofPort);
+            if (record === undefined) await this.#unwiring.undoDraft(draft, ofPort);
+            else await this.#unwiring.rollBack(record, ofPort);
             throw error;
         }
         return record;
-    }
-
-    async #prepare(draft: PodDraft, ofPort: number, request: AddRequest, signal: AbortSignal): Promise<void> {
-        await createPodLink(this.#components.netlink, draft, this.#options);
-        this.#checkpoint(request, signal);
-        const externalIds = unfinishedExternalIds(draft);
-        await this.#components.ports.ensurePort(
-            { name: draft.hostIfName, type: "", ofPortRequest: ofPort, externalIds },
-            signal,
-        );
-        preparePodEnd(draft, this.#options);
-    }
-
-    /** Record, Pod end, flows, in this order of what others see. */
-    async #wire(record: PodRecord, ofPort: number, request: AddRequest, signal: AbortSignal): Promise<void> {
-        await allDone([
-            this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
-            configurePodEnd(record, this.#linkOptions),
-        ]);
-        this.#checkpoint(request, signal);
-        const [actual] = await allDone([
-            this.#openedPort(record, signal),
-            this.#wireFlows(record, ofPort, Infinity, signal),
-            this.#components.hostRoutes.add(record),
-        ]);
-        if (actual !== ofPort) {
-            await this.#wireFlows(record, actual, Infinity, signal);
-            this.ofPorts.release(ofPort);
-        }
-        this.#checkpoint(request, signal);
     }
 
     /** Removes what earlier sandboxes of the Pod left of this interface; the claim is for the one that comes. */
@@ -370,22 +276,6 @@ export class PodNetwork {
             };
             await this.exclusively(record.containerId, remove, signal);
         }
-    }
-
-    /** Takes back what an ADD made before it had addresses. What it cannot, port and link, the reconcile removes. */
-    async #undoDraft(draft: PodDraft, ofPort: number): Promise<void> {
-        const { netlink, pools, ports } = this.#components;
-        using limit = new Limit(this.#clock, deleteLimitMs, "unwiring");
-        try {
-            await ports.deletePort(draft.hostIfName, limit.signal);
-            await deletePodLink(netlink, draft);
-        } catch (error) {
-            const reason = messageOf(error);
-            this.#logger.warn("an unfinished port is left to the reconcile", { port: draft.hostIfName, reason });
-        }
-        // Also while the port still has it: nobody is given it again for long, and OVS would give another one then.
-        this.ofPorts.release(ofPort);
-        await pools?.release(draft);
     }
 
     /** The record of an ADD that is repeated; undefined when what was wired is gone and is to be made anew. */
@@ -413,51 +303,16 @@ export class PodNetwork {
     async #mend(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { netns, podNamespace, podName, podUid } = request;
         const record = { ...existing.record, netns, podNamespace, podName, podUid };
-        await configurePodEnd(record, this.#linkOptions);
-        await this.#restore({ ...existing, record, addedAt: Infinity }, record.isolated !== true, signal);
+        await this.#wiring.configurePodEnd(record);
+        await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
         this.#checkpoint(request, signal);
         this.#noteAnswer(record);
         return record;
     }
 
-    async #restore(known: PodInterface, isConnected: boolean, signal: AbortSignal): Promise<void> {
-        const { record } = known;
-        await this.#adjustLink(record);
-        await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
-        const ofPort = await this.#openedPort(record, signal);
-        // With the number that its flows have: a reconcile that sees another in OVS does this again.
-        this.#note(record, known.ofPort, known.addedAt);
-        this.#useUnsettled(record, known.ofPort, ofPort);
-        if (isConnected) {
-            await this.#setFlows(record, ofPort, signal);
-            await this.#components.hostRoutes.add(record);
-        }
-        this.#unsettledOfPorts.delete(keyOf(record));
-        this.#note(record, ofPort, known.addedAt);
-        if (ofPort !== known.ofPort) this.ofPorts.release(known.ofPort);
-    }
-
-    /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
-    #useUnsettled(record: PodRecord, knownOfPort: number, ofPort: number): void {
-        const earlier = this.#unsettledOfPorts.get(keyOf(record));
-        if (earlier !== undefined && earlier !== ofPort) this.ofPorts.release(earlier);
-        this.#unsettledOfPorts.delete(keyOf(record));
-        if (ofPort === knownOfPort) return;
-        this.ofPorts.note(ofPort);
-        this.#unsettledOfPorts.set(keyOf(record), ofPort);
-    }
-
-    /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
-    async #writeRecord(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
-        await allDone([
-            this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
-            completePodLink(this.#components.netlink, record),
-        ]);
-    }
-
     #noteAnswer(record: PodRecord): void {
-        const known = this.#interfaces.get(keyOf(record));
-        if (known !== undefined) this.#interfaces.set(keyOf(record), { ...known, addedAt: this.#options.now() });
+        const known = this.#known.get(keyOf(record));
+        if (known !== undefined) this.#known.put({ ...known, addedAt: this.#options.now() });
     }
 
     #draft(request: AddRequest): PodDraft {
@@ -470,108 +325,18 @@ export class PodNetwork {
         return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId };
     }
 
-    /** A namespace that just ended, or was never known, keeps no interface from being restored. */
-    async #adjustLink(record: PodRecord): Promise<void> {
-        try {
-            await adjustPodLink(this.#components.netlink, record, this.#options);
-            if (isPoolRecord(record)) await adjustPodNeighbours(record, this.#linkOptions);
-        } catch (error) {
-            this.#logger.warn("the link of a Pod stays as it was", { pod: podOf(record), reason: messageOf(error) });
-        }
-    }
-
-    /** The number of the port, once OVS has opened its link. */
-    async #openedPort(record: PodRecord, signal?: AbortSignal): Promise<number> {
-        const ofPort = await this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal);
-        await raisePodLink(this.#components.netlink, record);
-        return ofPort;
-    }
-
-    async #wireFlows(record: PodRecord, ofPort: number, addedAt: number, signal?: AbortSignal): Promise<void> {
-        this.#note(record, ofPort, addedAt);
-        await this.#setFlows(record, ofPort, signal);
-    }
-
-    #note(record: PodRecord, ofPort: number, addedAt: number): void {
-        this.ofPorts.note(ofPort);
-        this.#interfaces.set(keyOf(record), { record, ofPort, addedAt });
-    }
-
-    async #setFlows(record: PodRecord, ofPort: number, signal?: AbortSignal): Promise<void> {
-        await allDone([
-            this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal),
-            this.#bridge(record, ofPort, signal),
-        ]);
-    }
-
-    async #bridge(record: PodRecord, ofPort: number, signal: AbortSignal | undefined): Promise<void> {
-        if (isPoolRecord(record)) await this.#components.bridging?.add(bridgedPod(record, ofPort), signal);
-    }
-
-    get #linkOptions(): PodEndOptions {
-        const { mtu, disableTxChecksumOffload, gatewayMac, namespaces } = this.#options;
-        return {
-            mtu,
-            disableTxChecksumOffload,
-            gatewayMac,
-            namespaces,
-            bridged: this.#components.bridging !== undefined,
-        };
-    }
-
-    #flows(record: PodRecord, ofPort: number): FlowSet {
-        return podFlows({
-            ofPort,
-            mac: parseMac(record.mac),
-            ips: record.addresses.map((address) => address.ip),
-            gatewayMac: this.#options.gatewayMac(),
-            ...this.#poolPart(record),
-        });
-    }
-
-    #poolPart(record: PodRecord): Pick<PodInput, "bridged" | "foreignSubnet"> {
-        if (!isPoolRecord(record)) return {};
-        const { bridging } = this.#components;
-        return bridging === undefined
-            ? { foreignSubnet: true }
-            : { bridged: { vlan: record.vlan, hostMac: bridging.hostMac } };
-    }
-
-    async #rollBack(record: PodRecord, ofPort: number): Promise<void> {
-        const known = this.#interfaces.get(keyOf(record)) ?? { record, ofPort, addedAt: 0 };
-        // Known from here on, so that the reconcile goes on where this cannot.
-        this.#interfaces.set(keyOf(record), known);
-        if (known.ofPort !== ofPort) this.ofPorts.release(ofPort);
-        await this.remove(known, "release");
-        try {
-            await deletePodLink(this.#components.netlink, record);
-        } catch (error) {
-            this.#logger.warn("a veth pair stays for the sweep", { link: record.hostIfName, reason: messageOf(error) });
-        }
-    }
-
     /** The number to ask OVS for; without one the addresses of the record are given back. */
     #takeOfPort(record: PodRecord): number {
         try {
             return this.ofPorts.take();
         } catch (error) {
-            this.#freeAddresses(record);
+            this.#known.freeAddresses(record);
             throw error;
         }
     }
 
-    #forget(known: PodInterface): void {
-        this.#freeAddresses(known.record);
-        this.ofPorts.release(known.ofPort);
-        const unsettled = this.#unsettledOfPorts.get(keyOf(known.record));
-        if (unsettled !== undefined) this.ofPorts.release(unsettled);
-        this.#unsettledOfPorts.delete(keyOf(known.record));
-        this.#interfaces.delete(keyOf(known.record));
-        this.#leaving.delete(keyOf(known.record));
-    }
-
-    #freeAddresses(record: PodRecord): void {
-        for (const { ip } of record.addresses) this.#components.subnet.release(ip, keyOf(record));
+    #progress(request: AddRequest, signal: AbortSignal): Progress {
+        return { signal, checkpoint: () => this.#checkpoint(request, signal) };
     }
 
     #checkpoint(request: AddRequest, signal: AbortSignal): void {

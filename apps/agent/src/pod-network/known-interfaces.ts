@@ -1,0 +1,84 @@
+import type { NodeSubnet } from "./node-subnet.ts";
+import { OfPortNumbers } from "./of-ports.ts";
+import { keyOf } from "./parts.ts";
+import type { PodRecord } from "./record.ts";
+import type { PodInterface } from "./types.ts";
+
+/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
+export type Claims = "release" | "keep";
+
+/** The interfaces of this Node by their keys, with the port numbers and the addresses of its subnet that they hold. */
+export class KnownInterfaces {
+    readonly ofPorts: OfPortNumbers = new OfPortNumbers();
+    readonly #subnet: Pick<NodeSubnet, "release">;
+    readonly #interfaces = new Map<string, PodInterface>();
+    /** Keys of interfaces whose removal began and could not be ended yet. */
+    readonly #leaving = new Map<string, Claims>();
+    /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
+    readonly #unsettledOfPorts = new Map<string, number>();
+
+    constructor(components: { readonly subnet: Pick<NodeSubnet, "release"> }) {
+        this.#subnet = components.subnet;
+    }
+
+    list(): readonly PodInterface[] {
+        return [...this.#interfaces.values()];
+    }
+
+    get(key: string): PodInterface | undefined {
+        return this.#interfaces.get(key);
+    }
+
+    put(known: PodInterface): void {
+        this.#interfaces.set(keyOf(known.record), known);
+    }
+
+    note(record: PodRecord, ofPort: number, addedAt: number): void {
+        this.ofPorts.note(ofPort);
+        this.put({ record, ofPort, addedAt });
+    }
+
+    isLeaving(record: PodRecord): boolean {
+        return this.#leaving.has(keyOf(record));
+    }
+
+    /** Marks an interface as being removed. A DEL that could not be carried out stays a DEL; returns which it is. */
+    leave(record: PodRecord, claims: Claims): Claims {
+        const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
+        this.#leaving.set(keyOf(record), fate);
+        return fate;
+    }
+
+    /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
+    useUnsettled(record: PodRecord, knownOfPort: number, ofPort: number): void {
+        const earlier = this.#unsettledOfPorts.get(keyOf(record));
+        if (earlier !== undefined && earlier !== ofPort) this.ofPorts.release(earlier);
+        this.#unsettledOfPorts.delete(keyOf(record));
+        if (ofPort === knownOfPort) return;
+        this.ofPorts.note(ofPort);
+        this.#unsettledOfPorts.set(keyOf(record), ofPort);
+    }
+
+    /** The flows of an interface have the number of its port. */
+    settle({ record, addedAt, ofPort: knownOfPort }: PodInterface, ofPort: number): void {
+        this.#unsettledOfPorts.delete(keyOf(record));
+        this.note(record, ofPort, addedAt);
+        if (ofPort !== knownOfPort) this.ofPorts.release(knownOfPort);
+    }
+
+    /** Nothing of the interface stands any more: gives back all that it held. */
+    forget(known: PodInterface): void {
+        const key = keyOf(known.record);
+        this.freeAddresses(known.record);
+        this.ofPorts.release(known.ofPort);
+        const unsettled = this.#unsettledOfPorts.get(key);
+        if (unsettled !== undefined) this.ofPorts.release(unsettled);
+        this.#unsettledOfPorts.delete(key);
+        this.#interfaces.delete(key);
+        this.#leaving.delete(key);
+    }
+
+    freeAddresses(record: PodRecord): void {
+        for (const { ip } of record.addresses) this.#subnet.release(ip, keyOf(record));
+    }
+}
