@@ -30,14 +30,10 @@ import {
     scaleDeployment,
     deleteDeployment,
     annotateNamespace,
-    createPool,
-    overlapPool,
-    growPool,
-    shrinkPool,
-    deletePool,
     touchClaim,
     forceDeleteClaim,
 } from "./people.ts";
+import { createPool, deletePool, growPool, overlapPool, redefinePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
@@ -71,6 +67,7 @@ const acts = {
     growPool: [2, growPool],
     shrinkPool: [1.5, shrinkPool],
     deletePool: [1.5, deletePool],
+    redefinePool: [1.5, redefinePool],
     touchClaim: [3, touchClaim],
     forceDeleteClaim: [1.5, forceDeleteClaim],
     crashAgent: [5, crashAgent],

@@ -16,7 +16,15 @@ export const faultCounters: readonly string[] = [
         (name) => `runtime.${name}`,
     ),
     ...["node.reboot", "node.rebootWithoutDisk", "node.lost.deleted", "node.lost.out-of-service", "node.lost.unsaid"],
-    ...["node.joined", "ovs.restart", "ovs.pause", "pool.vlan"],
+    ...[
+        "node.joined",
+        "ovs.restart",
+        "ovs.pause",
+        "pool.vlan",
+        "pool.redefinedUnheard",
+        "cluster.bridged",
+        "cluster.routed",
+    ],
     ...["pod.fixed", "deployment.fixed", "pod.ofNamespace", "deployment.ofNamespace", "set.ofNamespace"],
     ...["review.refused", "review.unanswered", "claim.forced.agentAway"],
 ];

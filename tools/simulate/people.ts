@@ -1,108 +1,32 @@
-import {
-    forceDeleteAnnotation,
-    podIpsAnnotation,
-    poolsAnnotation,
-    type IpAllocation,
-    type IpPool,
-    type IpRangeSpec,
-} from "@antrea/crd";
+import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import { type Deployment, type KubeObject, type Pod, type StatefulSet } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
+import { poolsOf } from "./pools.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
-/** What people do: pools, workloads, annotations. */
+/** What people do with workloads, annotations and claims; pools.ts has what they do with pools. */
 
 const podKind = kindOf("v1", "pods");
 const deploymentKind = kindOf("apps/v1", "deployments");
 const setKind = kindOf("apps/v1", "statefulsets");
-const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** The first names no pools. */
 export const namespaces = ["default", "team-0", "team-1"] as const;
 
-const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
-
 /** A person's request; what comes of it nobody looks at. */
-async function send(world: World, method: "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<void> {
+export async function send(
+    world: World,
+    method: "POST" | "PATCH" | "DELETE",
+    path: string,
+    body?: unknown,
+): Promise<void> {
     await world.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
 async function scale(world: World, workload: KubeObject | undefined, plural: string, replicas: number): Promise<void> {
     if (workload !== undefined) await send(world, "PATCH", pathOf(workload, plural), { spec: { replicas } });
-}
-
-/** Pools are made in few subnets, so that they meet. */
-export async function createPool(world: World, random: Random): Promise<void> {
-    const name = `pool-${random.below(6)}`;
-    const isV6 = random.chance(0.35);
-    const range = rangeOf(random, isV6);
-    if (range.vlan !== undefined) world.counters.count("pool.vlan");
-    const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [range] };
-    const body = {
-        apiVersion: "crd.antrea.io/v1alpha2",
-        kind: "IPPool",
-        metadata: { name },
-        spec,
-    };
-    await send(world, "POST", poolsPath, body);
-}
-
-function rangeOf(random: Random, isV6: boolean): IpRangeSpec {
-    const subnet = random.below(3);
-    const first = 2 + random.below(20);
-    const last = first + random.below(7);
-    const prefix = isV6 ? `fd00:10:${subnet}::` : `10.10.${subnet}.`;
-    const text = (at: number): string => `${prefix}${isV6 ? at.toString(16) : at}`;
-    const vlan = random.chance(0.25) ? { vlan: 1 + random.below(2) } : {};
-    return {
-        start: text(first),
-        end: text(last),
-        gateway: text(1),
-        prefixLength: isV6 ? 64 : 24,
-        ...vlan,
-    };
-}
-
-/** While no webhook is configured a pool is made of addresses that another has. */
-export async function overlapPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
-    const name = `pool-${random.below(6)}`;
-    if (pool === undefined) return;
-    const body = { ...pool, metadata: { name }, status: undefined };
-    world.hasWebhooks = false;
-    await send(world, "POST", poolsPath, body);
-    world.hasWebhooks = true;
-}
-
-export async function growPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
-    if (pool === undefined) return;
-    await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(random, pool.spec.ipVersion === 6)]);
-}
-
-export async function shrinkPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
-    if (pool === undefined) return;
-    const [first, ...rest] = pool.spec.ipRanges;
-    if (first?.start === undefined) return;
-    await changePool(
-        world,
-        pool,
-        random.chance(0.5) && rest.length > 0 ? rest : [{ ...first, end: first.start }, ...rest],
-    );
-}
-
-async function changePool(world: World, { metadata }: IpPool, ipRanges: readonly IpRangeSpec[]): Promise<void> {
-    const path = `${poolsPath}/${metadata?.name}`;
-    await send(world, "PATCH", path, { spec: { ipRanges } });
-}
-
-export async function deletePool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
-    const path = `${poolsPath}/${pool?.metadata?.name}`;
-    if (pool !== undefined) await send(world, "DELETE", path);
 }
 
 /** What Pods and sets ask for: mostly one pool, often one of each family, sometimes several or none. */
@@ -141,10 +65,12 @@ function namespaceOf(random: Random): string {
     return random.pick(namespaces) ?? "";
 }
 
-async function createPod(world: World, random: Random, { namespace, name }: Name): Promise<void> {
+/** `pool`: the one that it names; default whichever. */
+export async function createPod(world: World, random: Random, { namespace, name }: Name, pool?: string): Promise<void> {
     const nodeName = world.workloads.schedule();
     if (nodeName === undefined) return;
-    const annotations = annotationsOf(world, random, namespace, "pod");
+    const annotations =
+        pool === undefined ? annotationsOf(world, random, namespace, "pod") : { [poolsAnnotation]: pool };
     const metadata = { name, namespace, ...(annotations && { annotations }) };
     const body = {
         apiVersion: "v1",
@@ -318,10 +244,6 @@ function restartAgent(
         world.killAgent(station);
         world.time.after(awayMs, () => world.startAgent(station));
     });
-}
-
-function poolsOf({ server }: World): readonly IpPool[] {
-    return [...server.store.all(poolKind)].map(({ object }) => object as IpPool);
 }
 
 function podsOf({ server }: World): readonly Pod[] {

@@ -9,6 +9,7 @@ import { type Change } from "./api/store.ts";
 import { Counters } from "./check/counters.ts";
 import { Sticky } from "./check/sticky.ts";
 import { Truth, type Container } from "./check/truth.ts";
+import { Wirings } from "./check/wiring.ts";
 import { Agent } from "./cluster/agent.ts";
 import { Controller } from "./cluster/controller.ts";
 import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
@@ -78,6 +79,9 @@ export class World {
     readonly server: ApiServer;
     readonly truth: Truth = new Truth({ isClaimed: (name) => !name.startsWith("10.50.") });
     readonly sticky: Sticky;
+    readonly wirings: Wirings;
+    /** All agents are in bridging mode. */
+    readonly isBridged: boolean;
     readonly counters: Counters = new Counters();
     readonly stations: Station[] = [];
     readonly controllers: readonly Replica<Controller>[];
@@ -101,6 +105,9 @@ export class World {
         this.random = new Random(seed, 1);
         this.server = new ApiServer(this.time, new Random(seed, 2));
         this.sticky = new Sticky(this.truth, this.server.store);
+        this.isBridged = new Random(seed, 4).chance(0.4);
+        this.counters.count(this.isBridged ? "cluster.bridged" : "cluster.routed");
+        this.wirings = new Wirings(this.truth, { isBridged: this.isBridged });
         this.workloads = new Workloads({
             ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
             isSchedulable: (node) => this.#isReady(node),
@@ -140,6 +147,7 @@ export class World {
     addStation(name: string, at: number): Station {
         const machine = new Machine(this.truth, {
             ...{ name, address: `192.168.0.${10 + at}` },
+            wired: (container, setUp, vlan) => this.wirings.wired(container, setUp, vlan),
         });
         const kubelet = new Kubelet({
             ...{ machine, store: this.server.store, truth: this.truth, time: this.time, answered: this.#answered },
@@ -168,6 +176,7 @@ export class World {
         station.agent = new Agent({
             ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
             ...{ random: this.#nextRandom(), logger: historyLogger(this.say, name), record: this.#record },
+            isBridged: this.isBridged,
             exit: () => {
                 this.counters.count("agent.exit");
                 this.killAgent(station);
@@ -300,6 +309,7 @@ export class World {
 
     readonly #record = (event: EventInput): void => {
         this.counters.count(`event.${event.reason}`);
+        this.wirings.recorded(event);
         this.say(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
     };
 
@@ -307,6 +317,7 @@ export class World {
         if (change.kind === claimKind) this.truth.changed(change);
         if (change.kind === nodeKind) this.#checkSubnets(change);
         this.sticky.changed(change);
+        this.wirings.changed(change);
         this.workloads.changed(change);
         for (const { kubelet } of this.stations) kubelet.changed(change);
     }

@@ -81,11 +81,11 @@ export class Cluster {
         return new Set(names.flatMap((name) => this.pools.get(name)?.pool.family ?? []));
     }
 
-    /** The VLANs of the pools of a family, without the untagged one. */
+    /** The VLANs of the pools of a family; 0 is the untagged one. */
     vlansOf(names: readonly string[], family: Family): readonly number[] {
         const pools = names.flatMap((name) => this.pools.get(name)?.pool ?? []);
         const subnets = pools.filter((pool) => pool.family === family).flatMap((pool) => pool.subnets);
-        return subnets.flatMap(({ vlan }) => (vlan === 0 ? [] : [vlan]));
+        return subnets.map(({ vlan }) => vlan);
     }
 
     /** Whether none of these pools has a free address of the family. */

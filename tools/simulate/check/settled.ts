@@ -1,5 +1,5 @@
 import { allocationName, podIpsAnnotation, type IpAllocation } from "@antrea/crd";
-import { parseIp } from "@antrea/ip";
+import { parseIp, type Family } from "@antrea/ip";
 import { readPodIps, statefulSetOf } from "@antrea/ipam";
 import { type Node, type Pod } from "@antrea/kube";
 import { subnetCount } from "../cluster/controller.ts";
@@ -19,6 +19,7 @@ export function unsettled(world: World): readonly string[] {
         ...subnets(cluster),
         ...records(world),
         ...traffic(world),
+        ...setUps(world),
     ];
 }
 
@@ -90,7 +91,7 @@ function* reservations({ sticky }: World, cluster: Cluster): Iterable<string> {
 }
 
 /** A Pod waits only when there is a reason. */
-function* waiting({ stations }: World, cluster: Cluster): Iterable<string> {
+function* waiting({ stations, isBridged }: World, cluster: Cluster): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         const node = cluster.nodes.find(({ metadata }) => metadata?.name === machine.name);
         // Its agent waits, and its Pods with it.
@@ -99,22 +100,25 @@ function* waiting({ stations }: World, cluster: Cluster): Iterable<string> {
             const pod = cluster.pods.get(uid);
             if (pod === undefined) continue;
             const why =
-                pod.metadata?.deletionTimestamp === undefined ? noReason(pod, cluster) : "although it is to end";
+                pod.metadata?.deletionTimestamp === undefined
+                    ? noReason(pod, cluster, isBridged)
+                    : "although it is to end";
             if (why !== undefined) yield `Pod ${pod.metadata?.name} waits on ${machine.name} ${why}`;
         }
     }
 }
 
 /** Why the Pod should not wait; undefined if it has to. */
-function noReason(pod: Pod, cluster: Cluster): string | undefined {
+function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | undefined {
     const { annotations, name = "", ownerReferences = [] } = pod.metadata ?? {};
     const names = cluster.poolsOfPod(pod);
     if (names.some((pool) => !cluster.isThere(pool))) return undefined;
     if (readPodIps(annotations?.[podIpsAnnotation] ?? "").ips.length > 0) return undefined;
     const families = [...cluster.families(names)];
     // Of two VLANs an interface can be in one.
-    if (cluster.vlansOf(names, 4).some((one) => cluster.vlansOf(names, 6).some((other) => one !== other)))
-        return undefined;
+    const vlans = (family: Family): readonly number[] =>
+        cluster.vlansOf(names, family).filter((vlan) => isBridged || vlan !== 0);
+    if (vlans(4).some((one) => vlans(6).some((other) => one !== other))) return undefined;
     const place = statefulSetOf({ name, ownerReferences });
     if (place === undefined) {
         const isFull = families.some((family) => cluster.isFull(names, family));
@@ -162,7 +166,8 @@ function* records({ stations }: World): Iterable<string> {
                 yield `port ${name} of ${machine.name} is left of ${container}`;
         }
         for (const owner of machine.flows.keys()) {
-            if (!machine.netns.has(`/run/netns/${owner.split("/")[1]}`))
+            // Those of a VLAN are nobody's.
+            if (owner.startsWith("pod/") && !machine.netns.has(`/run/netns/${owner.split("/")[1]}`))
                 yield `flows of ${owner} are left on ${machine.name}`;
         }
     }
@@ -179,6 +184,18 @@ function* traffic({ stations, truth }: World): Iterable<string> {
                 if (!users.some(({ id }) => id === container))
                     yield `container ${container} on ${machine.name} has ${address} and no flows`;
             }
+        }
+    }
+}
+
+/** Every Pod has what its pool says now, or knows that it has not. */
+function* setUps({ stations, truth, wirings }: World): Iterable<string> {
+    for (const { kubelet, machine } of stations) {
+        for (const running of kubelet.running) {
+            const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
+            const setUp = machine.setUpOf(running.container);
+            if (container !== undefined && setUp !== undefined && !isIsolated(truth, running))
+                yield* wirings.unsettled(container, setUp);
         }
     }
 }

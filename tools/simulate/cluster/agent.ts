@@ -5,6 +5,7 @@ import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Address, type Link, type Netlink } from "@antrea/netlink";
 import { Jobs, type Clock, type Job, type Logger } from "@antrea/runtime";
+import { BridgedPods } from "../../../apps/agent/src/bridged-pods/index.ts";
 import { createCniBackend } from "../../../apps/agent/src/cni-backend.ts";
 import { podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";
 import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/index.ts";
@@ -44,6 +45,8 @@ export interface AgentComponents {
     readonly random: Random;
     readonly logger: Logger;
     readonly record: (event: EventInput) => void;
+    /** Bridging mode. */
+    readonly isBridged: boolean;
     /** The process ends by itself, to be started again. */
     readonly exit: () => void;
 }
@@ -73,7 +76,7 @@ export class Agent {
     #ovsJob: Job | undefined;
 
     constructor(components: AgentComponents) {
-        const { machine, line, time, clock, random, logger, record, exit } = components;
+        const { machine, line, time, clock, random, logger, record, isBridged, exit } = components;
         this.#components = components;
         this.#io = new LocalIo(time, random);
         const io = this.#io;
@@ -84,7 +87,7 @@ export class Agent {
         );
         this.pools = new IpPools(
             { api, nodes, clock, record, metrics: noMetrics, random: random.next, logger: logger.child("ip-pools") },
-            { nodeName: machine.name },
+            { nodeName: machine.name, bridged: isBridged },
         );
         const readiness = this.#readiness;
         let network: PodNetwork | undefined;
@@ -179,7 +182,7 @@ export class Agent {
         readonly flowTable: MachineFlows;
         readonly netlink: Netlink;
     } {
-        const { machine, time, random, logger, line } = this.#components;
+        const { machine, time, random, logger, line, isBridged } = this.#components;
         const { bootId } = machine;
         const netlink = MachineLinks.of(machine, this.#io);
         const ports = new MachinePorts(machine, this.#io);
@@ -189,9 +192,12 @@ export class Agent {
             (size) => BigInt(random.below(Number(size))),
             (ip) => this.pools.isClaimed(ip),
         );
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false });
+        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: isBridged });
+        const announcer = { announce: () => undefined };
+        const bridged = new BridgedPods({ flowTable, announcer, hostMac: () => Uint8Array.of(2, 0, 0, 0, 0, 2) });
+        const bridging = isBridged ? Object.assign(bridged, { announce: () => undefined }) : undefined;
         const network = new PodNetwork(
-            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, bridging: undefined, logger },
+            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, bridging, logger },
             {
                 ...{ mtu: 1450, disableTxChecksumOffload: false, bootId, now: () => time.now },
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),

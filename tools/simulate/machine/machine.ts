@@ -1,7 +1,10 @@
-import { type FlowSet } from "@antrea/flows";
+import { Reg, type FlowSet } from "@antrea/flows";
 import { type IpAddress } from "@antrea/ip";
 import { type Link } from "@antrea/netlink";
+import { type SubField } from "@antrea/openflow";
 import { type Container, type Truth } from "../check/truth.ts";
+import { type SetUp } from "../check/wiring.ts";
+import { setUpOf } from "./set-up.ts";
 
 /** A port of the bridge as ovsdb-server has it. */
 export interface OvsPort {
@@ -22,6 +25,8 @@ export interface Netns {
 export interface MachineOptions {
     readonly name: string;
     readonly address: string;
+    /** Told of each container that gets flows, with how it is set up, and the VLAN that its flows mark. */
+    readonly wired: (container: Container, setUp: SetUp, vlan: number | undefined) => void;
 }
 
 /** A Node: what of it outlives its programs. */
@@ -38,6 +43,7 @@ export class Machine {
     readonly flows = new Map<string, readonly IpAddress[]>();
     readonly netns = new Map<string, Netns>();
     readonly #truth: Truth;
+    readonly #wired: MachineOptions["wired"];
     #index = 10;
     /** Those who wait for OVS, which is away; undefined while it runs. */
     #waiters: Set<() => void> | undefined;
@@ -46,6 +52,7 @@ export class Machine {
         this.#truth = truth;
         this.name = options.name;
         this.address = options.address;
+        this.#wired = options.wired;
     }
 
     get bootId(): string {
@@ -89,6 +96,17 @@ export class Machine {
         const container = this.#living(containerId);
         if (container === undefined) return;
         for (const ip of ips) this.#truth.connected(container, ip);
+        const setUp = this.setUpOf(containerId);
+        if (ips.length > 0 && setUp !== undefined) this.#wired(container, setUp, vlanOf(flows));
+    }
+
+    /** How a container with addresses of pools is set up, by what is recorded of it. */
+    setUpOf(containerId: string): SetUp | undefined {
+        const port = [...this.ports.values()].find(
+            ({ externalIds }) => externalIds.get("container-id") === containerId,
+        );
+        const link = this.links.get(this.netns.get(`/run/netns/${containerId}`)?.hostIfName ?? "");
+        return setUpOf(port?.externalIds, link?.alias);
     }
 
     /** An agent takes them away. */
@@ -172,6 +190,18 @@ export class Machine {
 /** Of `pod/CONTAINER/INTERFACE`. */
 function containerOf(owner: string): string {
     return owner.split("/")[1] ?? "";
+}
+
+/** The VLAN that the frames of a bridged Pod are marked with; undefined for one that is not bridged. */
+function vlanOf({ flows }: FlowSet): number | undefined {
+    const marks = flows.flatMap(({ actions }) => actions ?? []).filter((action) => action.type === "set_field");
+    const written = (part: SubField): readonly number[] =>
+        marks.flatMap(({ field, value, mask }) => {
+            const all = (1 << part.bits) - 1;
+            const isIn = field === part.field && ((Number(mask) >> part.offset) & all) === all;
+            return isIn ? [(Number(value) >> part.offset) & all] : [];
+        });
+    return written(Reg.bridged).includes(1) ? Math.max(0, ...written(Reg.vlan)) : undefined;
 }
 
 /** The addresses that the spoof guard lets a Pod send from. */

@@ -73,6 +73,15 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "claims-have-no-fence": {
+        source: "found in this project (ipam 4)",
+        what: "an agent wires by the pool as its watch told it last, whatever the pool has become since",
+        plant: {
+            agent: ({ pools: { book } }) => {
+                book.live = (name, { signal }) => book.find(name, signal);
+            },
+        },
+    },
     "every-sandbox-claims-anew": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/291",
         what: "what a Pod has already is not looked for, and a claim whose Pod lives is never surplus",

@@ -1,0 +1,139 @@
+import { allocationName, type IpAllocation, type IpPool } from "@antrea/crd";
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { readPool, type Pool, type PoolSubnet } from "@antrea/ipam";
+import { type EventInput } from "@antrea/kube";
+import { kindOf } from "../api/server.ts";
+import { type Change } from "../api/store.ts";
+import { type Container, type Truth } from "./truth.ts";
+
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+
+/** How an interface is set up, by its record on its Node. */
+export interface SetUp {
+    /** Those of pools. */
+    readonly addresses: readonly {
+        readonly ip: IpAddress;
+        readonly prefixLength: number;
+        readonly gateway: IpAddress;
+    }[];
+    readonly vlan: number;
+}
+
+/** A pool as it was from one write of it to the next. */
+interface Definition {
+    /** Undefined: there was none of the name. */
+    readonly pool: Pool | undefined;
+    /** The version of the store at which the next one came. */
+    until: number;
+}
+
+/**
+ * Whether Pods have what their pools say. An interface that gets flows has its VLAN, prefix lengths and gateways by a
+ * definition that the pool of its claim had at some time since the claim names the container: later the pool may change,
+ * earlier ones are what a claim is fenced against. At rest it is by the present definition, or the Pod has been told.
+ */
+export class Wirings {
+    readonly #truth: Truth;
+    readonly #isBridged: boolean;
+    /** By name of the pool, oldest first. */
+    readonly #definitions = new Map<string, Definition[]>();
+    /** By claim and container, the version of the store at which the one named the other first. */
+    readonly #since = new Map<string, number>();
+    /** Events PoolChanged, as `namespace/name address`. */
+    readonly #told = new Set<string>();
+
+    constructor(truth: Truth, options: { readonly isBridged: boolean }) {
+        this.#truth = truth;
+        this.#isBridged = options.isBridged;
+    }
+
+    changed({ kind, key, version, after }: Change): void {
+        if (kind === poolKind) {
+            const known = this.#definitions.get(key) ?? [];
+            const last = known.at(-1);
+            if (last !== undefined) last.until = version;
+            known.push({ pool: after && readPool(after.object as IpPool), until: Infinity });
+            this.#definitions.set(key, known);
+        }
+        if (kind !== claimKind || after === undefined) return;
+        const { pod } = (after.object as IpAllocation).spec;
+        if (pod === undefined) return;
+        for (const who of [pod.containerID, pod.uid]) {
+            const which = `${key} ${who}`;
+            if (!this.#since.has(which)) this.#since.set(which, version);
+        }
+    }
+
+    recorded({ reason, regarding, note }: EventInput): void {
+        const address = /^address (\S+)/.exec(note)?.[1];
+        if (reason === "PoolChanged") this.#told.add(`${regarding.namespace}/${regarding.name} ${address}`);
+    }
+
+    /** The container gets flows with these addresses; `vlan`: the one that its flows mark its frames with, if they do. */
+    wired(container: Container, setUp: SetUp, vlan: number | undefined): void {
+        const which = `container ${container.id} of Pod ${container.podNamespace}/${container.podName} on ${container.node}`;
+        const wrong = (text: string): void => this.#truth.violated("a Pod has what its pool says", `${which}: ${text}`);
+        if (this.#isBridged !== (vlan !== undefined)) wrong(`its flows mark VLAN ${vlan}`);
+        if (vlan !== undefined && vlan !== setUp.vlan) wrong(`its flows mark VLAN ${vlan}, its record ${setUp.vlan}`);
+        const possible = setUp.addresses.map(({ ip }) => this.#definitionsOf(container, ip));
+        for (const [at, address] of setUp.addresses.entries()) {
+            const subnets = possible[at];
+            // What is not claimed is looked at elsewhere.
+            if (subnets === undefined || subnets.some((subnet) => fits(address, subnet))) continue;
+            const said = subnets.map((subnet) => (subnet === undefined ? "nothing" : textOf(subnet))).join(" or ");
+            wrong(`${setUpText(address)}, of which its pool said ${said}`);
+        }
+        if (possible.some((subnets) => subnets === undefined)) return;
+        const vlans = possible.map((subnets = []) => new Set(subnets.flatMap((subnet) => subnet?.vlan ?? [])));
+        if (!this.#isVlanOf(setUp.vlan, vlans))
+            wrong(`its VLAN is ${setUp.vlan}, and its pools said ${vlans.map((set) => [...set].join("|")).join()}`);
+    }
+
+    /** What is not as the pool says now, and not told of. */
+    *unsettled(container: Container, setUp: SetUp): Iterable<string> {
+        const now = setUp.addresses.map(({ ip }) => {
+            const pool = this.#truth.claims.get(allocationName(ip))?.spec.pool ?? "";
+            return this.#definitions.get(pool)?.at(-1)?.pool?.subnetOf(ip);
+        });
+        const vlans = now.map((subnet) => new Set(subnet === undefined ? [] : [subnet.vlan]));
+        const isVlanRight = this.#isVlanOf(setUp.vlan, vlans);
+        const name = `${container.podNamespace}/${container.podName}`;
+        for (const [at, address] of setUp.addresses.entries()) {
+            if (fits(address, now[at]) && isVlanRight) continue;
+            if (this.#told.has(`${name} ${formatIp(address.ip)}`)) continue;
+            const said = now[at] === undefined ? "nothing" : textOf(now[at]);
+            yield `Pod ${name} on ${container.node} has ${setUpText(address)} in VLAN ${setUp.vlan}, its pool says ${said}, and nobody was told`;
+        }
+    }
+
+    /** Without bridging mode no frame is tagged, and of two addresses one may be of the untagged VLAN. */
+    #isVlanOf(vlan: number, ofAddresses: readonly ReadonlySet<number>[]): boolean {
+        const isIn = (wanted: number) => (vlans: ReadonlySet<number>) => vlans.has(wanted);
+        if (ofAddresses.every(isIn(vlan))) return true;
+        if (this.#isBridged) return false;
+        return ofAddresses.some(isIn(vlan)) && ofAddresses.every((vlans) => isIn(vlan)(vlans) || isIn(0)(vlans));
+    }
+
+    /** The subnets that the claim's pool put the address in, one for each of its definitions since; undefined: no claim. */
+    #definitionsOf({ id, podUid }: Container, ip: IpAddress): readonly (PoolSubnet | undefined)[] | undefined {
+        const name = allocationName(ip);
+        const since = this.#since.get(`${name} ${id}`) ?? this.#since.get(`${name} ${podUid}`);
+        const claim = this.#truth.claims.get(name);
+        if (since === undefined || claim?.spec.pod?.uid !== podUid) return undefined;
+        const definitions = this.#definitions.get(claim.spec.pool) ?? [];
+        return definitions.filter(({ until }) => until > since).map(({ pool }) => pool?.subnetOf(ip));
+    }
+}
+
+function fits({ prefixLength, gateway }: SetUp["addresses"][number], subnet: PoolSubnet | undefined): boolean {
+    return subnet !== undefined && subnet.prefix.length === prefixLength && sameIp(subnet.gateway, gateway);
+}
+
+function setUpText({ ip, prefixLength, gateway }: SetUp["addresses"][number]): string {
+    return `${formatIp(ip)}/${prefixLength} with gateway ${formatIp(gateway)}`;
+}
+
+function textOf({ prefix, gateway, vlan }: PoolSubnet): string {
+    return `/${prefix.length} with gateway ${formatIp(gateway)} in VLAN ${vlan}`;
+}

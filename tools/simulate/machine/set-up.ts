@@ -1,0 +1,21 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { fromAlias, fromExternalIds } from "../../../apps/agent/src/pod-network/record.ts";
+import { type SetUp } from "../check/wiring.ts";
+
+/** What the record of an interface says, of its addresses of pools; undefined if it has none. */
+export function setUpOf(
+    externalIds: ReadonlyMap<string, string> | undefined,
+    alias: string | undefined,
+): SetUp | undefined {
+    const record = externalIds && fromExternalIds("", externalIds);
+    if (record !== undefined && record !== "unfinished") {
+        const addresses = record.addresses.filter(({ pool }) => pool !== undefined);
+        return addresses.length === 0 ? undefined : { addresses, vlan: record.vlan };
+    }
+    // The database is lost: the agent rebuilds the record from this.
+    const known = fromAlias(alias);
+    const addresses = (known?.addresses ?? []).flatMap(({ gateway, ...address }) =>
+        gateway === undefined ? [] : [{ ...address, gateway }],
+    );
+    return addresses.length === 0 ? undefined : { addresses, vlan: known?.vlan ?? 0 };
+}
