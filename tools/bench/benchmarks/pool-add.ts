@@ -1,4 +1,5 @@
-import { ipPools, poolsAnnotation, ipAllocations } from "@antrea/crd";
+import { ipPools, poolsAnnotation } from "@antrea/crd";
+import { claimsOfPods } from "../claims-of-pods.ts";
 import { podCall, timed, antreaConfig } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
@@ -134,7 +135,7 @@ async function burstThroughShim(node: NodeUnderTest, namespaces: PodNamespaces):
     await namespaces.clear();
     const subnet = await burst("subnet", 21_000);
     await namespaces.delete(...names);
-    const left = (await node.api.list(ipAllocations)).items.length;
+    const left = (await claimsOfPods(node.api)).length;
     const peer = { what: "the same of Pods of the Node's subnets", value: subnet.seconds };
     return [
         {

@@ -3,6 +3,7 @@ import { ipPools, poolsAnnotation } from "@antrea/crd";
 import { namespaces as namespaceResource, pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { agentKubeconfig, startChartServer } from "../chart-server.ts";
+import { heldGateways } from "../claims-of-pods.ts";
 import { podCall, timed } from "../cni-client.ts";
 import { startController } from "../controller.ts";
 import { BenchError } from "../error.ts";
@@ -90,13 +91,17 @@ export class GrowthServer implements AsyncDisposable {
         await this.server[Symbol.asyncDispose]();
     }
 
-    /** Waits until the controller has told the usage of each pool: what it does first. */
+    /** Waits until the controller has told the usage of each pool and holds its gateway: what it does first. */
     async #told(): Promise<void> {
         const end = performance.now() + toldLimitMs;
         for (;;) {
             const { items } = await this.api.list(ipPools);
-            if (items.every(({ status }) => status?.usage !== undefined)) return;
-            if (performance.now() > end) throw new BenchError("NOT_READY", "internal", "a pool's usage is not told");
+            // No two pools here have a gateway in common.
+            const isTold = items.every(({ status }) => status?.usage !== undefined);
+            if (isTold && (await heldGateways(this.api)) >= items.length) return;
+            if (performance.now() > end) {
+                throw new BenchError("NOT_READY", "internal", "a pool's usage is not told, or its gateway not held");
+            }
             await sleep(pollMs);
         }
     }

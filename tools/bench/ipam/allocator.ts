@@ -1,6 +1,7 @@
-import { ipAllocations, ipPools } from "@antrea/crd";
+import { ipPools } from "@antrea/crd";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { agentKubeconfig } from "../chart-server.ts";
+import { claimsOfPods } from "../claims-of-pods.ts";
 import { Helper } from "../helper.ts";
 import { ApiServerMeter, spent } from "../meter.ts";
 import { shimPath, workPath } from "../paths.ts";
@@ -32,7 +33,7 @@ export async function startAllocator(server: TestApiServer): Promise<IpamSubject
         config: { cniVersion: "1.1.0", name: "antrea", type: "antrea" },
         capacity: capacityOf24,
         netnsOf: (place) => `/run/netns/none-${place}`,
-        taken: async () => (await api.list(ipAllocations)).items.length,
+        taken: async () => (await claimsOfPods(api)).length,
         stored: async (adds) => {
             const before = await meter.read();
             const count = await adds();

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ipAllocations, poolsAnnotation } from "@antrea/crd";
+import { poolsAnnotation } from "@antrea/crd";
 import { nodes, pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
+import { claimsOfPods } from "../claims-of-pods.ts";
 import { antreaConfig, podCall } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { NodeUnderTest } from "../node-under-test.ts";
@@ -90,12 +91,12 @@ function podName(index: number): string {
     return `bench-${index}`;
 }
 
-/** From the start of what is done until no address is claimed. */
+/** From the start of what is done until no address is claimed for a Pod. */
 async function untilFree(api: ApiClient, work: () => Promise<void>): Promise<Freed> {
     const begin = performance.now();
     await work();
     for (;;) {
-        const left = (await api.list(ipAllocations)).items.length;
+        const left = (await claimsOfPods(api)).length;
         const passed = performance.now() - begin;
         if (left === 0 || passed > limitMs) return { seconds: passed / 1000, left };
         await sleep(pollMs);

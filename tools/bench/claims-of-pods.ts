@@ -1,0 +1,22 @@
+import { ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
+import { type ApiClient } from "@antrea/kube";
+
+/**
+ * The claims of Pods and StatefulSets: not those by which the controller holds gateways and addresses of Nodes, which
+ * stay for as long as a pool or Node names them.
+ */
+export async function claimsOfPods(api: Pick<ApiClient, "pages">): Promise<readonly IpAllocation[]> {
+    const found: IpAllocation[] = [];
+    for await (const { items } of api.pages(ipAllocations))
+        found.push(...items.filter(({ spec }) => isOfPods(spec.owner)));
+    return found;
+}
+
+/** How many addresses the controller holds as gateways of pools. */
+export async function heldGateways(api: Pick<ApiClient, "pages">): Promise<number> {
+    let count = 0;
+    for await (const { items } of api.pages(ipAllocations)) {
+        count += items.filter(({ spec }) => spec.owner.kind === "Gateway").length;
+    }
+    return count;
+}
