@@ -94,6 +94,19 @@ hash() {
     done | sha256sum | cut -c1-12
 }
 
+# only_run NAME WHAT: waits until no other run with this cache does the same, and keeps others waiting until this script
+# ends. Not where services are started: they would keep the lock.
+only_run() {
+    local lock=$CACHE/$1.lock
+    # a second file of the same lock would give up the first
+    [ "${ONLY_RUN:-}" != "$1" ] || return 0
+    exec 8>>"$lock"
+    ONLY_RUN=$1
+    flock --nonblock 8 && return
+    say "another run $2 in $CACHE, which is waited for ($lock)"
+    flock 8 || fail "$lock cannot be locked" "see whether $CACHE is on a disk of this machine, or set ANTREA_CACHE to a folder that is"
+}
+
 # need_packages PACKAGE...: installs the Debian packages that are missing.
 need_packages() {
     local package missing=()

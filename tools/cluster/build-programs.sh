@@ -51,8 +51,15 @@ compile() {
     )
 }
 want() { case " $GROUPS_WANTED " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
+# missing OUTPUT: whether it is to be made, by this run alone. Another may have made it while it was waited for; nobody
+# waits who has everything.
+missing() {
+    [ ! -e "$1" ] || return 1
+    only_run programs "builds programs"
+    [ ! -e "$1" ]
+}
 # program OUTPUT MODULE-FOLDER PACKAGE [LDFLAGS] [TAGS]
-program() { [ -x "$1" ] || step "compile $(basename "$1")" compile "$@"; }
+program() { ! missing "$1" || step "compile $(basename "$1")" compile "$@"; }
 # compile_test OUTPUT MODULE-FOLDER PACKAGE [LDFLAGS]
 compile_test() {
     mkdir -p "$(dirname "$1")"
@@ -66,7 +73,7 @@ compile_test() {
 fetch() {
     local label=$1 output=$2
     shift 2
-    [ -x "$output" ] || step "fetch $label" "$@"
+    ! missing "$output" || step "fetch $label" "$@"
 }
 
 if want kubernetes || want tools || want e2e.test; then
@@ -82,13 +89,13 @@ if want kubernetes || want tools || want e2e.test; then
     done
     [ -z "$names" ] || program "$KUBERNETES_BIN/agnhost" "$module" k8s.io/kubernetes/test/images/agnhost
     if want e2e.test; then
-        [ -x "$KUBERNETES_BIN/e2e.test" ] ||
+        ! missing "$KUBERNETES_BIN/e2e.test" ||
             step "compile e2e.test" compile_test "$KUBERNETES_BIN/e2e.test" "$module" k8s.io/kubernetes/test/e2e "$flags"
         # of the version that e2e.test was compiled with
         program "$KUBERNETES_BIN/ginkgo" "$module" github.com/onsi/ginkgo/v2/ginkgo
         # what the images of its tests have: the program of one of them, and the certificate that agnhost serves
         program "$KUBERNETES_BIN/regression-issue-74839" "$module" k8s.io/kubernetes/test/images/regression-issue-74839
-        if [ ! -d "$KUBERNETES_BIN/agnhost-files" ]; then
+        if missing "$KUBERNETES_BIN/agnhost-files"; then
             source=$(cd "$MODULES/$module" && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
             rm -rf "$KUBERNETES_BIN/agnhost-files.part"
             install -m 0644 -D -t "$KUBERNETES_BIN/agnhost-files.part" "$source"/test/images/agnhost/porter/localhost.{crt,key}
@@ -123,7 +130,7 @@ if want kind || want tools; then
     # kind's own static files for a node image come from its module, so the module stays needed
     fetch kind "$KIND_BIN/kind" pin kind "sigs.k8s.io/kind@$KIND_VERSION"
     program "$KIND_BIN/kind" "kind-$KIND_VERSION" sigs.k8s.io/kind
-    if [ ! -d "$KIND_BIN/node-files" ]; then
+    if missing "$KIND_BIN/node-files"; then
         source=$(cd "$MODULES/kind-$KIND_VERSION" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)
         rm -rf "$KIND_BIN/node-files.part"
         cp -r --no-preserve=mode,ownership "$source/images/base/files" "$KIND_BIN/node-files.part"
@@ -136,18 +143,18 @@ if want helm || want tools; then
     program "$HELM_BIN/helm" "helm-$HELM_VERSION" "$module/cmd/helm" "-X $module/internal/version.version=$HELM_VERSION"
 fi
 if want coredns; then
-    if [ ! -x "$COREDNS_BIN/coredns" ]; then
+    if missing "$COREDNS_BIN/coredns"; then
         step "fetch coredns" pin coredns "github.com/coredns/coredns@$COREDNS_VERSION"
         cp "$HERE/programs/coredns/main.go" "$MODULES/coredns-$COREDNS_VERSION/"
     fi
     program "$COREDNS_BIN/coredns" "coredns-$COREDNS_VERSION" .
 fi
-if want e2e.test; then
+if want e2e.test && missing "$COREDNS_BIN/coredns-hosts"; then
     fetch coredns "$COREDNS_BIN/coredns-hosts" pin coredns "github.com/coredns/coredns@$COREDNS_VERSION"
     install -D -t "$MODULES/coredns-$COREDNS_VERSION/hosts" "$TOOLS/kubernetes-e2e/coredns/main.go"
     program "$COREDNS_BIN/coredns-hosts" "coredns-$COREDNS_VERSION" ./hosts
 fi
-if want pause; then
+if want pause && missing "$PAUSE_BIN/pause"; then
     mkdir -p "$MODULES/pause-1"
     cp "$HERE/programs/pause/main.go" "$MODULES/pause-1/"
     printf 'module pin\n\ngo %s\n' "$GO_VERSION" >"$MODULES/pause-1/go.mod"

@@ -84,6 +84,7 @@ install_modules() {
 
 check_machine
 need_packages "${packages[@]}"
+{ node_ready && go_ready && modules_ready; } || only_run setup "sets up Node.js, Go and npm packages"
 if ! node_ready; then
     command -v npm >/dev/null || need_packages npm
     step "Node.js $NODE_VERSION" install_node
