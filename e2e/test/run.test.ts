@@ -1,0 +1,46 @@
+import { describe, expect, it } from "@jest/globals";
+import { CommandError, run } from "../fixture/run.ts";
+
+/** Ends with a code of its own when it is told to end, as kubectl does. */
+const stubborn = "trap 'echo told to end; exit 1' TERM; echo began; while :; do sleep 0.02; done";
+
+describe("run", () => {
+    it("resolves with the standard output, or with both outputs", async () => {
+        const command = ["-c", "echo out; echo err >&2"];
+        expect(await run("bash", command)).toBe("out\n");
+        expect(await run("bash", command, { withErrors: true })).toBe("out\nerr\n");
+    });
+
+    it("rejects with the exit code and the output of a program that failed", async () => {
+        const error = await failure(run("bash", ["-c", "echo no >&2; exit 3"]));
+        expect(error).toMatchObject({ code: 3, output: "no\n" });
+        expect(error.message).toBe("bash -c echo no >&2; exit 3 ended with 3:\nno\n");
+    });
+
+    it("says of a program that its time limit ended that it did, whatever code it ended with", async () => {
+        for (const script of [stubborn, "echo began; exec sleep 60"]) {
+            const error = await failure(run("bash", ["-c", script], { timeoutMs: 500 }));
+            expect(error.message).toContain(`bash -c ${script} was ended after 0.5 s (its time limit):\nbegan\n`);
+        }
+    });
+
+    it("says of a program that somebody else killed by which signal", async () => {
+        const error = await failure(run("bash", ["-c", "kill -9 $$"], { timeoutMs: 20_000 }));
+        expect(error.message).toContain("ended with SIGKILL");
+    });
+
+    it("says of a program with too much output that this ended it", async () => {
+        const error = await failure(run("bash", ["-c", "head -c 70000000 /dev/zero"]));
+        expect(error.message.slice(0, 200)).toContain("ended with ERR_CHILD_PROCESS_STDIO_MAXBUFFER");
+    });
+
+    it("says of a program that is not there why", async () => {
+        expect((await failure(run("/no/such/program", []))).message).toContain("/no/such/program ended with ENOENT");
+    });
+});
+
+async function failure(running: Promise<string>): Promise<CommandError> {
+    const error = await running.catch((failed: unknown) => failed);
+    if (!(error instanceof CommandError)) throw new Error(`no CommandError: ${String(error)}`);
+    return error;
+}
