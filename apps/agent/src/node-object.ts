@@ -11,6 +11,7 @@ import {
     type IpAddress,
     type Prefix,
 } from "@antrea/ip";
+import { podCidrTexts } from "@antrea/ipam";
 
 /** The parts of a Node object that the agent reads (core/v1 Node). */
 export interface NodeObject {
@@ -28,7 +29,7 @@ export class NodeObjectError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR">
 /** The podCIDRs of a Node, checked. Throws NodeObjectError. */
 export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     const name = node.metadata?.name ?? "";
-    const texts = node.spec?.podCIDRs ?? (node.spec?.podCIDR === undefined ? [] : [node.spec.podCIDR]);
+    const texts = podCidrTexts(node);
     if (texts.length === 0) {
         throw new NodeObjectError(
             "NO_POD_CIDR",

@@ -1,3 +1,4 @@
+import { nodeAddressesOf } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
 /** By this taint an administrator says that a Node's machine is shut down and its Pods do not run. */
@@ -8,8 +9,9 @@ export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};
     const { podCIDR, podCIDRs } = node.spec ?? {};
     const taints = (node.spec?.taints ?? []).filter(({ key }) => key === outOfServiceTaint);
+    // Not the names, which no pool has.
     const addresses = (node.status?.addresses ?? []).filter(
-        ({ type }) => type === "InternalIP" || type === "ExternalIP",
+        (one) => nodeAddressesOf({ status: { addresses: [one] } }).length > 0,
     );
     return {
         metadata: {

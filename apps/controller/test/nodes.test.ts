@@ -15,6 +15,8 @@ describe("slimNode", () => {
                 addresses: [
                     { type: "InternalIP", address: "192.168.0.1" },
                     { type: "ExternalIP", address: "203.0.113.1" },
+                    { type: "Hostname", address: "192.168.0.1" },
+                    { type: "InternalDNS", address: "fd00::1" },
                 ],
             },
         };

@@ -11,6 +11,16 @@ export {
     type StatefulSetPlace,
 } from "./annotations.ts";
 
+// The addresses that the cluster itself uses.
+export {
+    nodeAddressesOf,
+    podCidrTexts,
+    podCidrsOf,
+    serviceCidrsOf,
+    type NodeWithAddresses,
+    type ServiceCidrWithRanges,
+} from "./cluster-addresses.ts";
+
 // Pools: what they hand out.
 export { blocksOf, type BlockSet } from "./blocks.ts";
 export { Exclusions, type ClusterAddresses } from "./exclusions.ts";

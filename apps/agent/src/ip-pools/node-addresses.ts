@@ -1,13 +1,5 @@
-import {
-    IpError,
-    parseIp,
-    parsePrefix,
-    prefixRange,
-    rangeOf,
-    type IpAddress,
-    type IpRange,
-    type Prefix,
-} from "@antrea/ip";
+import { prefixRange, rangeOf, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
+import { nodeAddressesOf, podCidrTexts, podCidrsOf } from "@antrea/ipam";
 import { type ChangeListener, type Node } from "@antrea/kube";
 
 /** The Nodes of the cluster, kept true by somebody else; an Informer of Nodes is one. */
@@ -109,25 +101,11 @@ function joined(nodes: Iterable<NodesAddresses>): NodesAddresses {
 function parsed(node: Node): Parsed {
     return {
         text: textOf(node),
-        nodeAddresses: (node.status?.addresses ?? []).flatMap(({ address }) => readable(parseIp, address)),
-        podCidrs: podCidrsOf(node).flatMap((text) => readable(parsePrefix, text)),
+        nodeAddresses: nodeAddressesOf(node),
+        podCidrs: podCidrsOf(node),
     };
 }
 
-function podCidrsOf({ spec }: Node): readonly string[] {
-    return spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR]);
-}
-
 function textOf(node: Node): string {
-    return JSON.stringify([podCidrsOf(node), node.status?.addresses]);
-}
-
-/** Host names and text that is no address keep nothing from being handed out. */
-export function readable<T extends IpAddress | Prefix>(read: (text: string) => T, text: string): readonly T[] {
-    try {
-        return [read(text)];
-    } catch (error) {
-        if (error instanceof IpError) return [];
-        throw error;
-    }
+    return JSON.stringify([podCidrTexts(node), node.status?.addresses]);
 }

@@ -1,6 +1,6 @@
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
-import { parsePrefix, prefixRange, RangeIndex, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
-import { Exclusions, readPool, type Pool } from "@antrea/ipam";
+import { prefixRange, RangeIndex, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
+import { Exclusions, readPool, serviceCidrsOf, type Pool } from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
@@ -9,7 +9,7 @@ import {
     type KubeLogger,
     type ServiceCidr,
 } from "@antrea/kube";
-import { NodeAddresses, readable, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
+import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 import { type PoolVersion } from "./types.ts";
 
 export interface PoolBookComponents {
@@ -234,9 +234,7 @@ export class PoolBook {
     }
 
     #serviceCidrs(): readonly Prefix[] {
-        return this.#services
-            .list()
-            .flatMap(({ spec }) => (spec?.cidrs ?? []).flatMap((text) => readable(parsePrefix, text)));
+        return this.#services.list().flatMap(serviceCidrsOf);
     }
 }
 

@@ -76,6 +76,20 @@ describe("a claim of any free address", () => {
         await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
     });
 
+    it("never gives what lies in a podCIDR or Service CIDR written with host bits, or is the name of a Node", async () => {
+        cluster.addPool("pool1", { start: "10.2.0.0", end: "10.2.0.15", gateway: "10.2.0.1", prefixLength: 24 });
+        cluster.api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.2.0.9/29"] } } as never);
+        const node: Node = {
+            metadata: { name: "n" },
+            spec: { podCIDR: "10.2.0.5/31", podCIDRs: [] },
+            status: { addresses: [{ type: "Hostname", address: "10.2.0.3" }] },
+        };
+        const agent = cluster.agent("a", { nodes: [node] });
+        const given = await Promise.all([1, 2, 3].map((at) => agent.claim(`p${at}`, { pools: ["pool1"] })));
+        expect(given.flat().sort()).toEqual(["10.2.0.2", "10.2.0.6", "10.2.0.7"]);
+        await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
+    });
+
     it("is one create and one look at the pool, and the first does not wait for the claims of the block", async () => {
         cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
         cluster.api.before = (method, _plural, name) =>

@@ -1,5 +1,6 @@
 import { allocationName, ipAllocations, ipPools, type IpPool } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
+import { serviceCidrsOf } from "@antrea/ipam";
 import {
     deployments,
     isKubeError,
@@ -16,7 +17,7 @@ import {
 } from "@antrea/kube";
 import { CliError } from "../errors.ts";
 import { readClaim, type Claim } from "./claim.ts";
-import { readNode, readServiceCidrs, type NodeInfo } from "./node.ts";
+import { readNode, type NodeInfo } from "./node.ts";
 import { ipamAnnotations, readPod, type PodInfo } from "./pod.ts";
 import { readDeployment, readStatefulSet, type WorkloadInfo } from "./workload.ts";
 
@@ -77,7 +78,7 @@ export class Cluster {
     }
 
     async serviceCidrs(): Promise<readonly Prefix[]> {
-        return (await this.list(serviceCidrs, readServiceCidrs)).flat();
+        return (await this.list(serviceCidrs, serviceCidrsOf)).flat();
     }
 
     async statefulSets(): Promise<readonly WorkloadInfo[]> {

@@ -1,5 +1,6 @@
-import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
-import { type Node, type ServiceCidr } from "@antrea/kube";
+import { type IpAddress, type Prefix } from "@antrea/ip";
+import { nodeAddressesOf, podCidrsOf } from "@antrea/ipam";
+import { type Node } from "@antrea/kube";
 
 /** What commands need of a Node. */
 export interface NodeInfo {
@@ -17,32 +18,9 @@ export function readNode(node: Node): NodeInfo {
     const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
     return {
         name: node.metadata?.name ?? "",
-        addresses: readable(
-            (node.status?.addresses ?? []).map(({ address }) => address),
-            parseIp,
-        ),
-        podCidrs: readable(node.spec?.podCIDRs ?? [], masked),
+        addresses: nodeAddressesOf(node),
+        podCidrs: podCidrsOf(node),
         ready: ready?.status === "True",
         outOfService: (node.spec?.taints ?? []).some(({ key }) => key === outOfServiceTaint),
     };
-}
-
-export function readServiceCidrs(object: ServiceCidr): readonly Prefix[] {
-    return readable(object.spec?.cidrs ?? [], masked);
-}
-
-function masked(text: string): Prefix {
-    return parsePrefix(text, { hostBits: "mask" });
-}
-
-// Host names are among a Node's addresses too.
-function readable<T>(texts: readonly string[], parse: (text: string) => T): readonly T[] {
-    return texts.flatMap((text) => {
-        try {
-            return [parse(text)];
-        } catch (error) {
-            if (error instanceof IpError) return [];
-            throw error;
-        }
-    });
 }

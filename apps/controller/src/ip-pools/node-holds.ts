@@ -1,4 +1,5 @@
 import { allocationName } from "@antrea/crd";
+import { nodeAddressesOf } from "@antrea/ipam";
 import { RangeIndex, formatIp, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
 import {
     WorkQueue,
@@ -21,7 +22,7 @@ import {
     type Fate,
     type Reclaims,
 } from "../claims/index.ts";
-import { addressesOf, type PoolBook } from "../pools/index.ts";
+import { type PoolBook } from "../pools/index.ts";
 
 export interface NodeHoldsComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -84,8 +85,8 @@ export class NodeHolds {
     }
 
     #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
-        const addresses = type === "deleted" ? [] : addressesOf(node);
-        const before = old === undefined ? [] : addressesOf(old);
+        const addresses = type === "deleted" ? [] : nodeAddressesOf(node);
+        const before = old === undefined ? [] : nodeAddressesOf(old);
         if (type === "updated" && addresses.map(formatIp).join() === before.map(formatIp).join()) return;
         const ranges = addresses.map((ip) => rangeOf(ip));
         if (ranges.length === 0) this.#addresses.delete(name);
@@ -124,7 +125,7 @@ export class NodeHolds {
             else if (claim.owner.uid !== node?.metadata?.uid) await this.#adopt(claim, node, signal);
         }
         let again = false;
-        for (const ip of node === undefined ? [] : addressesOf(node)) {
+        for (const ip of node === undefined ? [] : nodeAddressesOf(node)) {
             const pool = this.#components.pools.covering(ip)[0];
             if (node !== undefined && pool !== undefined) again = !(await this.#hold(node, ip, pool, signal)) || again;
         }
@@ -132,7 +133,7 @@ export class NodeHolds {
     }
 
     #isWanted(claim: Claim, node: Node | undefined): boolean {
-        if (node === undefined || !addressesOf(node).some((ip) => sameIp(ip, claim.ip))) return false;
+        if (node === undefined || !nodeAddressesOf(node).some((ip) => sameIp(ip, claim.ip))) return false;
         return this.#components.pools.covering(claim.ip).includes(claim.pool);
     }
 

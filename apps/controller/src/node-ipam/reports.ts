@@ -1,7 +1,7 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import { formatPrefix, formatRangeSet, prefixRange, RangeSet, type IpRange, type Prefix } from "@antrea/ip";
 import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
-import { podCidrsOf } from "../pools/index.ts";
+import { podCidrsOf } from "@antrea/ipam";
 import { type PodCidrProblems } from "./types.ts";
 
 const action = "AllocatePodCIDR";

@@ -1,6 +1,6 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import { RangeIndex, RangeSet, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
-import { Exclusions, readPool, type Pool } from "@antrea/ipam";
+import { Exclusions, nodeAddressesOf, podCidrsOf, readPool, serviceCidrsOf, type Pool } from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
@@ -11,7 +11,6 @@ import {
     type ServiceCidr,
 } from "@antrea/kube";
 import { type Clock, type LifecyclePart } from "@antrea/runtime";
-import { addressesOf, cidrsOf, podCidrsOf } from "./cluster.ts";
 
 export interface PoolBookComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
@@ -190,17 +189,17 @@ export class PoolBook {
     #cluster(): ConstructorParameters<typeof Exclusions>[0] {
         const nodes = this.#nodes.list();
         return {
-            nodeAddresses: nodes.flatMap(addressesOf),
+            nodeAddresses: nodes.flatMap(nodeAddressesOf),
             podCidrs: nodes.flatMap(podCidrsOf),
-            serviceCidrs: this.#services.list().flatMap(cidrsOf),
+            serviceCidrs: this.#services.list().flatMap(serviceCidrsOf),
         };
     }
 }
 
 function rangesOfNode(node: Node): readonly IpRange[] {
-    return [...addressesOf(node).map((ip) => rangeOf(ip)), ...podCidrsOf(node).map(prefixRange)];
+    return [...nodeAddressesOf(node).map((ip) => rangeOf(ip)), ...podCidrsOf(node).map(prefixRange)];
 }
 
 function rangesOfServices(object: ServiceCidr): readonly IpRange[] {
-    return cidrsOf(object).map(prefixRange);
+    return serviceCidrsOf(object).map(prefixRange);
 }

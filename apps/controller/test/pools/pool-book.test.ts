@@ -74,6 +74,19 @@ describe("PoolBook", () => {
         expect(usable("p")).toBe("10.0.0.16-10.0.0.100");
     });
 
+    it("takes whole subnets of podCIDRs and Services with host bits, also of a Node with spec.podCIDR alone", async () => {
+        const alone: Node = {
+            metadata: { name: "n", uid: "n", resourceVersion: "1" },
+            spec: { podCIDR: "10.0.0.5/30" },
+        };
+        const { usable } = await start({
+            ippools: [pool("p", "10.0.0.1-10.0.0.15", "10.0.0.1")],
+            nodes: [alone],
+            servicecidrs: [services("10.0.0.9/29")],
+        });
+        expect(usable("p")).toBe("10.0.0.2-10.0.0.3");
+    });
+
     it("finds overlaps and the pools of an address, and tells those that a change of another touches", async () => {
         const { fake, book, told } = await start({
             ippools: [

@@ -1,6 +1,6 @@
 import { macAnnotation } from "@antrea/crd";
-import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
-import { type ClusterAddresses } from "@antrea/ipam";
+import { type IpAddress } from "@antrea/ip";
+import { nodeAddressesOf, podCidrsOf, serviceCidrsOf, type ClusterAddresses } from "@antrea/ipam";
 import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
 import { slimNode } from "./slim.ts";
 import { type BookComponents } from "./types.ts";
@@ -35,10 +35,10 @@ export class AddressBook {
     get current(): KnownAddresses {
         const [ofNodes, ofServices] = this.informers;
         return (this.#current ??= {
-            bridgedNodes: ofNodes.list().filter(isBridged).flatMap(addressesOf),
-            nodeAddresses: ofNodes.list().flatMap(addressesOf),
-            podCidrs: ofNodes.list().flatMap((node) => readable(node.spec?.podCIDRs ?? [], maskedPrefix)),
-            serviceCidrs: ofServices.list().flatMap(({ spec }) => readable(spec?.cidrs ?? [], maskedPrefix)),
+            bridgedNodes: ofNodes.list().filter(isBridged).flatMap(nodeAddressesOf),
+            nodeAddresses: ofNodes.list().flatMap(nodeAddressesOf),
+            podCidrs: ofNodes.list().flatMap(podCidrsOf),
+            serviceCidrs: ofServices.list().flatMap(serviceCidrsOf),
         });
     }
 }
@@ -49,24 +49,4 @@ function addressesText(object: Node | ServiceCidr): unknown {
 
 function isBridged({ metadata }: Node | ServiceCidr): boolean {
     return metadata?.annotations?.[macAnnotation] !== undefined;
-}
-
-function addressesOf(node: Node): readonly IpAddress[] {
-    return readable(node.status?.addresses?.map(({ address }) => address) ?? [], parseIp);
-}
-
-function maskedPrefix(text: string): Prefix {
-    return parsePrefix(text, { hostBits: "mask" });
-}
-
-// A Node's name is among its addresses; what is no address can be in no pool.
-function readable<T>(texts: readonly string[], parse: (text: string) => T): readonly T[] {
-    return texts.flatMap((text) => {
-        try {
-            return [parse(text)];
-        } catch (error) {
-            if (error instanceof IpError) return [];
-            throw error;
-        }
-    });
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipPools, type IpPool } from "@antrea/crd";
-import { parseIp, rangeOf } from "@antrea/ip";
+import { formatPrefix, parseIp, rangeOf } from "@antrea/ip";
 import {
     cronJobs,
     daemonSets,
@@ -212,5 +212,13 @@ describe("the cluster's own addresses", () => {
         fake.remove(nodes, "n");
         await fake.deliver();
         expect(book.addresses.current.nodeAddresses).toEqual([]);
+    });
+
+    it("have the podCIDR of a Node without spec.podCIDRs, and whole subnets of what has host bits", async () => {
+        fake.put(nodes, { metadata: { name: "n" }, spec: { podCIDR: "10.244.1.5/24" } });
+        fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.1/16"] } });
+        await fake.deliver();
+        const { podCidrs, serviceCidrs: ofServices } = book.addresses.current;
+        expect([...podCidrs, ...ofServices].map(formatPrefix)).toEqual(["10.244.1.0/24", "10.96.0.0/16"]);
     });
 });

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "@jest/globals";
+import { formatIp, formatPrefix } from "@antrea/ip";
+import { readNode } from "../../src/cluster/node.ts";
+
+describe("readNode", () => {
+    it("has the addresses that no pool hands out, as the agents and the controller read them", () => {
+        const { addresses, podCidrs } = readNode({
+            metadata: { name: "n" },
+            spec: { podCIDR: "10.244.1.5/24" },
+            status: {
+                addresses: [
+                    { type: "InternalIP", address: "172.18.0.2" },
+                    { type: "Hostname", address: "172.18.0.2" },
+                ],
+            },
+        });
+        expect(addresses.map(formatIp)).toEqual(["172.18.0.2"]);
+        expect(podCidrs.map(formatPrefix)).toEqual(["10.244.1.0/24"]);
+    });
+});
