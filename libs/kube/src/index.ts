@@ -5,6 +5,7 @@ export {
     type CallOptions,
     type DeleteOptions,
     type ListOptions,
+    metadataOnly,
     type ListResult,
     type WatchOptions,
     type WriteOptions,

@@ -11,9 +11,11 @@ import {
     createKubeClients,
     events,
     leases,
+    metadataOnly,
     namespaces,
     nodes,
     onlyIf,
+    pathOf,
     pods,
     referenceTo,
     type ApiClient,
@@ -67,6 +69,22 @@ describe("against etcd and kube-apiserver", () => {
             expect(node.metadata?.annotations).toEqual({ "node.antrea.io/mac-address": "02:00:00:00:00:01" });
             expect(node.status?.addresses).toEqual([{ type: "InternalIP", address: "192.0.2.1" }]);
             expect(node.status?.conditions).toMatchObject(conditions);
+        });
+
+        it("reads the metadata of objects alone", async () => {
+            await server.addNamespace("metadata");
+            for (const name of ["a", "b", "c"]) {
+                await api.create(configMaps, { metadata: { namespace: "metadata", name }, data: { large: "x" } });
+            }
+            const path = `${pathOf(configMaps, { namespace: "metadata" })}?limit=2`;
+            const list = (await api.request({ method: "GET", path, accept: metadataOnly })) as {
+                readonly items: readonly object[];
+            };
+            expect(list).toMatchObject({
+                metadata: { remainingItemCount: 1 },
+                items: [{ metadata: { name: "a", uid: expect.any(String) } }, { metadata: { name: "b" } }],
+            });
+            expect(list.items.every((item) => !("data" in item))).toBe(true);
         });
 
         it("lists in pages as of one moment", async () => {

@@ -80,14 +80,48 @@ describe("the pools", () => {
         await fake.deliver();
         fake.requests.length = 0;
         expect(await book.pools.counted(signal)).toBe(book.pools);
-        expect(fake.requests).toEqual(["count /apis/crd.antrea.io/v1alpha2/ippools?limit=1"]);
+        expect(fake.requests).toEqual(["count /apis/crd.antrea.io/v1alpha2/ippools?limit=100"]);
         put("c", 1, rangeFrom("10.1.0.7"));
         const now = await book.pools.counted(signal);
         expect([keysAt(now, "10.1.0.7"), keysAt(book.pools, "10.1.0.7")]).toEqual([["c"], []]);
         expect(fake.requests.at(-1)).toBe("list ippools");
         await fake.deliver();
+        expect(await book.pools.counted(signal)).toBe(book.pools);
+    });
+
+    it.each([
+        ["deleted while another is made", () => [fake.remove(ipPools, "b"), put("c", 1, rangeFrom("10.1.0.7"))]],
+        ["given other ranges", () => [put("b", 2, rangeFrom("10.1.0.7"))]],
+        [
+            "deleted and made again with other ranges",
+            () => {
+                fake.remove(ipPools, "b");
+                const made = poolOf("b", rangeFrom("10.1.0.7")) as IpPool;
+                fake.put(ipPools, { ...made, metadata: { name: "b", uid: "another", generation: 1 } });
+            },
+        ],
+    ])("are read anew when one was %s, although their number is the same", async (_what, change) => {
+        put("a", 1, rangeFrom("10.1.0.5"));
+        put("b", 1, rangeFrom("10.1.0.6"));
+        await fake.deliver();
+        change();
+        const now = await book.pools.counted(signal);
+        expect([keysAt(now, "10.1.0.7"), keysAt(now, "10.1.0.6")]).toEqual([[expect.any(String)], []]);
+        expect(fake.requests.at(-1)).toBe("list ippools");
+        await fake.deliver();
+        expect(await book.pools.counted(signal)).toBe(book.pools);
+    });
+
+    it("that are many are counted beyond the first hundred", async () => {
+        const names = Array.from({ length: 130 }, (_, index) => `p${index}`);
+        for (const [index, name] of names.entries()) put(name, 1, rangeFrom(`10.1.0.${index + 2}`));
+        await fake.deliver();
+        expect(await book.pools.counted(signal)).toBe(book.pools);
+        put("c", 1, rangeFrom("10.1.0.200"));
+        expect(keysAt(await book.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
+        await fake.deliver();
         fake.countsRest = false;
-        expect(keysAt(await book.pools.counted(signal), "10.1.0.7")).toEqual(["c"]);
+        expect(keysAt(await book.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
         expect(fake.requests.at(-1)).toBe("list ippools");
     });
 

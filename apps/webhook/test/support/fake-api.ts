@@ -52,9 +52,11 @@ export class FakeApi {
         }) as Api["find"],
         request: async ({ path }) => {
             this.requests.push(`count ${path}`);
-            const [first, ...rest] = this.#of("ippools").values();
-            const more = { continue: "more", ...(this.countsRest && { remainingItemCount: rest.length }) };
-            return { items: first === undefined ? [] : [first], metadata: rest.length > 0 ? more : {} };
+            const limit = Number(new URLSearchParams(path.split("?")[1]).get("limit"));
+            const all = [...this.#of("ippools").values()].map(({ metadata }) => ({ metadata }));
+            const rest = all.length - limit;
+            const more = { continue: "more", ...(this.countsRest && { remainingItemCount: rest }) };
+            return { items: all.length === 0 ? null : all.slice(0, limit), metadata: rest > 0 ? more : {} };
         },
         pages: (
             async function* (this: FakeApi, resource: Resource<KubeObject>, o: { readonly fieldSelector?: string }) {

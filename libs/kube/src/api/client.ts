@@ -54,6 +54,9 @@ export interface WatchOptions {
     readonly signal: AbortSignal;
 }
 
+/** `accept` of a list whose items are the objects' metadata alone. */
+export const metadataOnly = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
 export interface ApiClientOptions {
     readonly userAgent: string;
     /** Longest answer that is read, in bytes. Default 128 MiB. */
@@ -194,7 +197,7 @@ export class ApiClient {
      * as long as the call's time allows.
      */
     async request(
-        request: Pick<HttpRequest, "method" | "path" | "body" | "contentType">,
+        request: Pick<HttpRequest, "method" | "path" | "body" | "contentType" | "accept">,
         o: CallOptions = {},
     ): Promise<unknown> {
         const timeoutMs = o.timeoutMs ?? 30_000;
@@ -212,7 +215,7 @@ export class ApiClient {
     }
 
     async #once(
-        request: Pick<HttpRequest, "method" | "path" | "body" | "contentType">,
+        request: Pick<HttpRequest, "method" | "path" | "body" | "contentType" | "accept">,
         timeoutMs: number,
         signal: AbortSignal | undefined,
     ): Promise<unknown> {

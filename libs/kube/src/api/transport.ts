@@ -9,6 +9,8 @@ export interface HttpRequest {
     readonly path: string;
     readonly body?: string | undefined;
     readonly contentType?: string | undefined;
+    /** The form of the answer. Default: JSON, whole objects. */
+    readonly accept?: string | undefined;
     readonly userAgent: string;
     /** Until the headers of the answer are in; milliseconds. */
     readonly timeoutMs: number;
@@ -56,7 +58,7 @@ export async function send(connection: Connection, request: HttpRequest): Promis
         agent: request.stream === true ? connection.streamAgent : connection.agent,
         headers: {
             ...connection.headers,
-            Accept: "application/json",
+            Accept: request.accept ?? "application/json",
             "User-Agent": request.userAgent,
             ...(request.body === undefined
                 ? {}
