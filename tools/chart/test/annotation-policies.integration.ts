@@ -95,7 +95,6 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
             { [poolsAnnotation]: "pool1" },
             'from nothing to "pool1"; delete the object and create it again',
         ],
-        ["no pool any more", { [poolsAnnotation]: "pool1" }, { [poolsAnnotation]: null }, 'from "pool1" to nothing'],
         ["an empty list of pools", { [poolsAnnotation]: "pool1" }, { [poolsAnnotation]: "" }, 'from "pool1" to ""'],
         [
             "another address",
@@ -109,16 +108,20 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
             { [podIpsAnnotation]: "10.2.0.13" },
             'from nothing to "10.2.0.13"',
         ],
-        [
-            "no address any more",
-            { [podIpsAnnotation]: "10.2.0.12" },
-            { [podIpsAnnotation]: null },
-            'from "10.2.0.12" to nothing',
-        ],
     ])("are not changed to %s", async (_name, from, to, message) => {
         const said = await change(from, to);
         expect(said).toContain(message);
         expect(said).toContain(path);
+    });
+
+    it.each<[string, Annotations, string]>([
+        [poolsAnnotation, { [poolsAnnotation]: "pool1" }, 'from "pool1" to nothing'],
+        [podIpsAnnotation, { [podIpsAnnotation]: "10.2.0.12" }, 'from "10.2.0.12" to nothing'],
+        [podIpsAnnotation, { [podIpsAnnotation]: "no address" }, 'from "no address" to nothing'],
+    ])("lose %s on a template only", async (key, from, message) => {
+        const said = await change(from, { [key]: null });
+        if (kind === "Pod") expect(said).toContain(message);
+        else expect(said).toBe("ok");
     });
 
     it.each<[string, Annotations]>([

@@ -103,6 +103,7 @@ export function checkPolicies(write: Write): void {
         checkAnnotations(
             write,
             (object) => (object as WithTemplate | undefined)?.spec?.template?.metadata?.annotations,
+            { mayBeRemoved: true },
         );
     }
 }
@@ -143,9 +144,11 @@ function checkClaimPolicies({ user, operation, name, before, after }: Write): vo
 function checkAnnotations(
     { kind, before, after, name }: Write,
     of: (object: KubeObject | undefined) => Annotations,
+    { mayBeRemoved = false }: { readonly mayBeRemoved?: boolean } = {},
 ): void {
     for (const key of [poolsAnnotation, podIpsAnnotation]) {
-        if (of(before)?.[key] === of(after)?.[key]) continue;
+        const value = of(after)?.[key];
+        if (of(before)?.[key] === value || (mayBeRemoved && value === undefined)) continue;
         throw invalid(kind.resource.kind, name, `annotation ${key} of a Pod or template cannot be changed`);
     }
 }

@@ -3,6 +3,7 @@ import {
     blockText,
     forceDeleteAnnotation,
     ipAllocations,
+    podIpsAnnotation,
     poolsAnnotation,
     type AllocationOwner,
     type IpAllocation,
@@ -126,6 +127,32 @@ export const policyCases: readonly PolicyCase[] = [
             );
         },
         expected: ["INVALID", "OK", "INVALID", "OK", "INVALID", "OK"],
+    },
+    {
+        name: "annotations can be removed from a template, whatever they say, but not from a Pod",
+        run: async ({ admin }) => {
+            const container = { name: "main", image: "none" };
+            const annotations = { [poolsAnnotation]: "no-such-pool", [podIpsAnnotation]: "no address" };
+            const template = { metadata: { labels: { app: "y" }, annotations }, spec: { containers: [container] } };
+            const selector = { matchLabels: { app: "y" } };
+            const metadata = { namespace, name: "stale", annotations };
+            await admin.create(pods, { metadata, spec: { containers: [container] } });
+            await admin.create(deployments, { metadata, spec: { selector, template } });
+            await admin.create(statefulSets, { metadata, spec: { serviceName: "y", selector, template } });
+            const patch = (resource: Resource<KubeObject>, body: Readonly<Record<string, unknown>>) => () =>
+                admin.patch(resource, metadata, { type: "merge", body });
+            const without = (key: string) => ({ metadata: { annotations: { [key]: null } } });
+            const spec = (...parts: readonly object[]) => ({ spec: Object.assign({}, ...parts) as object });
+            return inTurn(
+                patch(pods, without(poolsAnnotation)),
+                patch(deployments, spec({ replicas: 2 })),
+                patch(deployments, spec({ template: without(poolsAnnotation) })),
+                patch(deployments, spec({ template: without(podIpsAnnotation) }, { replicas: 3 })),
+                patch(statefulSets, spec({ template: without(podIpsAnnotation) })),
+                patch(statefulSets, spec({ template: without(poolsAnnotation) })),
+            );
+        },
+        expected: ["INVALID", "OK", "OK", "OK", "OK", "OK"],
     },
 ];
 

@@ -56,12 +56,14 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
     return withBindings({
         "antrea-agent-ipallocations": agentClaims(user("antrea-agent")),
         "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
-        "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", [""], ["pods"]),
+        "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", { apiGroups: [""], resources: ["pods"] }),
+        // The webhook, which knows the gate, refuses the removal too while pools are used. While they are not, a stale or
+        // bad annotation must not stay for good.
         "antrea-template-annotations": fixedAnnotations(
             "Pod template",
             "spec.template.metadata",
-            ["apps"],
-            ["deployments", "statefulsets", "daemonsets", "replicasets"],
+            { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets", "replicasets"] },
+            { mayBeRemoved: true },
         ),
     });
 }
@@ -325,8 +327,8 @@ function claimsInUse(agent: string, controller: string): PolicySpec {
 function fixedAnnotations(
     what: string,
     path: string,
-    apiGroups: readonly string[],
-    resources: readonly string[],
+    { apiGroups, resources }: { readonly apiGroups: readonly string[]; readonly resources: readonly string[] },
+    { mayBeRemoved = false }: { readonly mayBeRemoved?: boolean } = {},
 ): PolicySpec {
     const value = (object: string, key: string): string => `${object}.${path}.?annotations[?${quoted(key)}]`;
     const shown = (object: string, key: string): string =>
@@ -335,7 +337,9 @@ function fixedAnnotations(
         failurePolicy: "Ignore",
         matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ["*"], resources, operations: ["UPDATE"] }] },
         validations: [poolsAnnotation, podIpsAnnotation].map((key) => ({
-            expression: `${value("object", key)} == ${value("oldObject", key)}`,
+            expression:
+                (mayBeRemoved ? `!${value("object", key)}.hasValue() || ` : "") +
+                `${value("object", key)} == ${value("oldObject", key)}`,
             messageExpression:
                 `${quoted(`${path}.annotations[${key}] of a ${what} cannot be changed, from `)} + ${shown("oldObject", key)} + ` +
                 `' to ' + ${shown("object", key)} + '; delete the object and create it again'`,
