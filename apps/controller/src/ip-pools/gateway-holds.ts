@@ -42,8 +42,8 @@ export class GatewayHolds {
     readonly #pools = new Map<string, Set<string>>();
     /** Where gateways are, to find those that a pool touches. */
     readonly #addresses = new RangeIndex<string>();
-    /** Names of claims that are in a gateway's way. */
-    readonly #blocked = new Set<string>();
+    /** By the name of a claim that is in a gateway's way, who has it and the pools that were told of it. */
+    readonly #blocked = new Map<string, { readonly holder: string; readonly told: Set<string> }>();
 
     /** `intervalMs`: how often all gateways are looked at, beside when something changes. */
     constructor(components: GatewayHoldsComponents, options: { readonly intervalMs: number }) {
@@ -148,18 +148,24 @@ export class GatewayHolds {
     /** A Node may be a gateway; whoever else has the address is told of on the pools whose traffic it gets. */
     #report(claim: Claim): void {
         const { name } = claim.metadata;
-        if (claim.owner.kind === "Gateway" || claim.owner.kind === "Node" || this.#blocked.has(name)) return;
-        this.#blocked.add(name);
+        if (claim.owner.kind === "Gateway" || claim.owner.kind === "Node") return;
+        const holder = describeHolder(claim);
+        const known = this.#blocked.get(name);
+        const { told } = known?.holder === holder ? known : { told: new Set<string>() };
+        this.#blocked.set(name, { holder, told });
         const remedy = claim.pod === undefined ? "Delete its owner" : "Delete that Pod";
         for (const pool of [...(this.#pools.get(name) ?? [])].sort()) {
             const object = this.#components.pools.object(pool);
-            if (object === undefined) continue;
+            // A pool that is made anew under its name is another.
+            const key = `${pool} ${object?.metadata?.uid}`;
+            if (object === undefined || told.has(key)) continue;
+            told.add(key);
             this.#components.recorder.record({
                 regarding: referenceTo(ipPools, object),
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "HoldGateway",
-                note: `The gateway ${formatIp(claim.ip)} of the pool is claimed by ${describeHolder(claim)}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
+                note: `The gateway ${formatIp(claim.ip)} of the pool is claimed by ${holder}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
             });
         }
     }

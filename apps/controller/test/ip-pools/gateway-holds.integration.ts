@@ -66,6 +66,11 @@ describe("gateways of pools", () => {
         await eventually(() => term.notes("AddressHeldElsewhere").length === 1);
         expect(term.events.find(({ reason }) => reason === "AddressHeldElsewhere")?.regarding.name).toBe("b");
         expect(term.notes("AddressHeldElsewhere")[0]).toMatch(/gateway 10\.7\.2\.50 .* Pod default\/web on Node n1/);
+        // Each pool that names it is told, however late it comes (found by the simulation).
+        await pool("c", { cidr: "10.7.1.128/25", gateway: "10.7.2.50", prefixLength: 22 });
+        await eventually(() => term.notes("AddressHeldElsewhere").length === 2);
+        const told = term.events.filter(({ reason }) => reason === "AddressHeldElsewhere");
+        expect(told.map(({ regarding }) => regarding.name)).toEqual(["b", "c"]);
         await world.free("10.7.2.50");
         await eventuallyHeld("10.7.2.1 10.7.2.1 Reserved", "10.7.2.50 10.7.2.50 Reserved");
     });
