@@ -140,6 +140,11 @@ export class PoolBook {
         return entry && this.#known(entry);
     }
 
+    /** Whether there is no IPPool of the name, as the watch told last; false while nothing is known. */
+    isMissing(name: string): boolean {
+        return this.#ready && !this.#entries.has(name);
+    }
+
     /** The IPPool that has the address in a range, used or not. */
     poolOf(ip: IpAddress): string | undefined {
         return this.#index.overlapping(rangeOf(ip))[0]?.value.name;

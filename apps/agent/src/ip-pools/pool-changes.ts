@@ -1,3 +1,4 @@
+import { type IpAllocation } from "@antrea/crd";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type Clock, type Logger } from "@antrea/runtime";
@@ -87,7 +88,7 @@ export async function changedSince(
 
 export interface PoolChangesComponents {
     readonly own: OwnClaims;
-    readonly book: Pick<PoolBook, "known">;
+    readonly book: Pick<PoolBook, "isMissing" | "known">;
     readonly events: Pick<PodEvents, "poolChanged">;
     readonly logger: Logger;
 }
@@ -100,6 +101,8 @@ export class PoolChanges {
     readonly #components: PoolChangesComponents;
     /** Addresses that differ, by claim, with the definition that was told. */
     #changed = new Map<string, string>();
+    /** Pools of claims that were not there at the last look: the watch may not have come to them. */
+    #missing: ReadonlySet<string> = new Set();
 
     constructor(components: PoolChangesComponents) {
         this.#components = components;
@@ -114,33 +117,65 @@ export class PoolChanges {
     look(interfaces: readonly WiredInterface[]): void {
         const before = this.#changed;
         this.#changed = new Map();
-        for (const wired of interfaces) this.#lookAt(wired, before);
+        const missing = new Set<string>();
+        for (const wired of interfaces) this.#lookAt(wired, before, missing);
+        this.#missing = missing;
     }
 
-    #lookAt(wired: WiredInterface, before: ReadonlyMap<string, string>): void {
-        const { own, book, events, logger } = this.#components;
+    #lookAt(wired: WiredInterface, before: ReadonlyMap<string, string>, missing: Set<string>): void {
+        const { own, book } = this.#components;
         const claims = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
             const claim = claims.find(({ spec }) => spec.address === formatIp(address.ip));
-            const known = claim && book.known(claim.spec.pool);
-            return claim === undefined || known === undefined ? [] : [{ address, claim, known }];
+            return claim === undefined ? [] : [{ address, claim, known: book.known(claim.spec.pool) }];
         });
         // An interface has one VLAN, and without bridging mode its addresses may have two.
-        const vlans = found.map(({ address, known }) => known.pool.subnetOf(address.ip)?.vlan ?? 0);
-        const isVlanSame = found.length < wired.addresses.length || Math.max(0, ...vlans) === wired.vlan;
+        const vlans = found.flatMap(({ address, known }) =>
+            known ? [known.pool.subnetOf(address.ip)?.vlan ?? 0] : [],
+        );
+        const isVlanSame = vlans.length < wired.addresses.length || Math.max(0, ...vlans) === wired.vlan;
         for (const { address, claim, known } of found) {
+            if (known === undefined) {
+                this.#poolIsMissing(wired, claim, before, missing);
+                continue;
+            }
             if (isOfVersion(claim, known.version)) continue;
             const difference = differenceOf({ ...address, vlan: isVlanSame ? undefined : wired.vlan }, known.pool);
             if (difference === undefined) continue;
-            const key = `${claim.metadata?.uid} ${claimName(claim)}`;
-            const version = `${known.version.uid} ${known.version.generation}`;
-            this.#changed.set(key, version);
-            if (before.get(key) === version) continue;
-            const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
-            events.poolChanged(pod, claim.spec.address, difference);
-            logger.warn("a Pod has an address that its IPPool describes otherwise", {
-                ...{ pod: `${pod.namespace}/${pod.name}`, address: claim.spec.address, difference },
-            });
+            this.#tell(wired, claim, { difference, version: known.version }, before);
         }
+    }
+
+    #poolIsMissing(
+        wired: WiredInterface,
+        claim: IpAllocation,
+        before: ReadonlyMap<string, string>,
+        missing: Set<string>,
+    ): void {
+        const { pool } = claim.spec;
+        if (!this.#components.book.isMissing(pool)) return;
+        missing.add(pool);
+        if (!this.#missing.has(pool)) return;
+        const difference = `IPPool ${pool} does not exist any more`;
+        this.#tell(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
+    }
+
+    /** Once for each definition. */
+    #tell(
+        wired: WiredInterface,
+        claim: IpAllocation,
+        { difference, version }: { readonly difference: string; readonly version: PoolVersion },
+        before: ReadonlyMap<string, string>,
+    ): void {
+        const { events, logger } = this.#components;
+        const key = `${claim.metadata?.uid} ${claimName(claim)}`;
+        const text = `${version.uid} ${version.generation}`;
+        this.#changed.set(key, text);
+        if (before.get(key) === text) return;
+        const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
+        events.poolChanged(pod, claim.spec.address, difference);
+        logger.warn("a Pod has an address that its IPPool describes otherwise", {
+            ...{ pod: `${pod.namespace}/${pod.name}`, address: claim.spec.address, difference },
+        });
     }
 }

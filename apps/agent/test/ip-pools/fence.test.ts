@@ -205,6 +205,20 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
+    it("says so once when its pool is gone for more than a moment (found by the simulation)", async () => {
+        cluster.api.remove(ipPools, "pool1");
+        await reconcile();
+        expect(told()).toEqual([]);
+        await reconcile();
+        await reconcile();
+        expect(told()).toEqual([expect.stringContaining("IPPool pool1 does not exist any more")]);
+        expect(await changed()).toBe(1);
+        expect(wiring.cut.size).toBe(0);
+        cluster.addPool("pool1", wide);
+        await reconcile();
+        expect(await changed()).toBe(0);
+    });
+
     it("is as its pool says when the pool only grows", async () => {
         cluster.addPool("pool1", wide, { ...wide, start: "10.2.0.30", end: "10.2.0.39" });
         await reconcile();
