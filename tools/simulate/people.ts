@@ -15,14 +15,14 @@ const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 /** The first names no pools. */
 export const namespaces = ["default", "team-0", "team-1"] as const;
 
-/** A person's request; what comes of it nobody looks at. */
-export async function send(
+/** A person's request. Undefined: it was refused. */
+export function send(
     world: World,
     method: "POST" | "PATCH" | "DELETE",
     path: string,
     body?: unknown,
-): Promise<void> {
-    await world.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
+): Promise<unknown> {
+    return world.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
 async function scale(world: World, workload: KubeObject | undefined, plural: string, replicas: number): Promise<void> {

@@ -8,38 +8,73 @@ import { type World } from "./world.ts";
 /** What people do with pools. */
 
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+/** Where the addresses of clusterCidr begin. */
+const inCluster = "10.50.";
 const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
 
-/** Pools are made in few subnets, so that they meet. */
+/** Pools are made in few subnets, so that they meet; now and then while no webhook judges them. */
 export async function createPool(world: World, random: Random): Promise<void> {
     const name = `pool-${random.below(6)}`;
     const isV6 = random.chance(0.35);
-    const range = rangeOf(random, isV6);
+    const range = rangeOf(world, random, isV6);
     if (range.vlan !== undefined) world.counters.count("pool.vlan");
-    const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [range] };
-    const body = {
-        apiVersion: "crd.antrea.io/v1alpha2",
-        kind: "IPPool",
-        metadata: { name },
-        spec,
-    };
-    await send(world, "POST", poolsPath, body);
+    const isJudged = random.chance(0.8);
+    world.hasWebhooks = isJudged;
+    const made = await makePool(world, name, isV6, range);
+    world.hasWebhooks = true;
+    if (!made) return;
+    if (!isJudged) world.counters.count("pool.unjudged");
+    if (range.start?.startsWith(inCluster) === true) world.counters.count("pool.inClusterCidr");
 }
 
-function rangeOf(random: Random, isV6: boolean): IpRangeSpec {
+/** Before anything runs: a pool that has some of the addresses that Nodes' subnets are of. */
+export async function poolInCluster(world: World, random: Random): Promise<void> {
+    world.hasWebhooks = false;
+    await makePool(world, "pool-5", false, { ...range(random, `${inCluster}${random.below(4)}.`), prefixLength: 24 });
+    world.hasWebhooks = true;
+}
+
+async function makePool(world: World, name: string, isV6: boolean, ipRange: IpRangeSpec): Promise<boolean> {
+    const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [ipRange] };
+    const body = { apiVersion: "crd.antrea.io/v1alpha2", kind: "IPPool", metadata: { name }, spec };
+    return (await send(world, "POST", poolsPath, body)) !== undefined;
+}
+
+function rangeOf(world: World, random: Random, isV6: boolean): IpRangeSpec {
+    const used = random.chance(0.15) ? usedAddress(world, random, isV6) : undefined;
     const subnet = random.below(3);
-    const first = 2 + random.below(20);
-    const last = first + random.below(7);
-    const prefix = isV6 ? `fd00:10:${subnet}::` : `10.10.${subnet}.`;
-    const text = (at: number): string => `${prefix}${isV6 ? at.toString(16) : at}`;
+    const isInCluster = !isV6 && random.chance(0.2);
+    const any = isV6 ? `fd00:10:${subnet}::` : `${isInCluster ? inCluster : "10.10."}${subnet}.`;
+    const prefix = used?.replace(/[^.:]+$/, "") ?? any;
     const vlan = random.chance(0.25) ? { vlan: 1 + random.below(2) } : {};
-    return {
-        start: text(first),
-        end: text(last),
-        gateway: text(1),
-        prefixLength: isV6 ? 64 : 24,
-        ...vlan,
-    };
+    if (used !== undefined) world.counters.count("pool.gatewayInUse");
+    const gateway = used ?? gatewayOf(world, random, prefix);
+    return { ...range(random, prefix), gateway, prefixLength: isV6 ? 64 : 24, ...vlan };
+}
+
+function usedAddress(world: World, random: Random, isV6: boolean): string | undefined {
+    const used = [...world.truth.claims.values()].filter(({ spec }) => spec.pod !== undefined);
+    return random.pick(used.filter(({ spec }) => spec.address.includes(":") === isV6))?.spec.address;
+}
+
+/** Some addresses after this beginning of them; the gateway is the first of all. */
+function range(
+    random: Random,
+    prefix: string,
+): { readonly start: string; readonly end: string; readonly gateway: string } {
+    const first = 2 + random.below(20);
+    return { start: text(prefix, first), end: text(prefix, first + random.below(7)), gateway: text(prefix, 1) };
+}
+
+/** Mostly the usual one. */
+function gatewayOf(world: World, random: Random, prefix: string): string {
+    if (random.chance(0.8)) return text(prefix, 1);
+    world.counters.count("pool.anyGateway");
+    return text(prefix, 1 + random.below(40));
+}
+
+function text(prefix: string, at: number): string {
+    return `${prefix}${prefix.includes(":") ? at.toString(16) : at}`;
 }
 
 /** While no webhook is configured a pool is made of addresses that another has. */
@@ -56,7 +91,7 @@ export async function overlapPool(world: World, random: Random): Promise<void> {
 export async function growPool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     if (pool === undefined) return;
-    await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(random, pool.spec.ipVersion === 6)]);
+    await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(world, random, pool.spec.ipVersion === 6)]);
 }
 
 export async function shrinkPool(world: World, random: Random): Promise<void> {

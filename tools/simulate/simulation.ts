@@ -5,6 +5,7 @@ import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
 import { noRuntimeFaults } from "./cluster/kubelet.ts";
 import { namespaces } from "./people.ts";
+import { poolInCluster } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { takeOverGlobals } from "./time/virtual-time.ts";
 import { World, type Plant } from "./world.ts";
@@ -95,6 +96,7 @@ async function setUp(world: World): Promise<void> {
     for (const name of ["kube-system", ...namespaces]) await post("/api/v1/namespaces", { metadata: { name } });
     const spec = { cidrs: ["10.96.0.0/16"] };
     await post("/apis/networking.k8s.io/v1/servicecidrs", { metadata: { name: "kubernetes" }, spec });
+    if (world.random.chance(0.1)) await poolInCluster(world, world.random);
     for (let left = 2 + world.random.below(3), at = 0; at < left; at += 1) {
         await world.register(world.addStation(`node-${at}`, at));
     }

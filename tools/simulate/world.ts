@@ -1,4 +1,4 @@
-import { parseIp, parsePrefix, prefixContains } from "@antrea/ip";
+import { formatIp, parsePrefix, type Prefix } from "@antrea/ip";
 import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
 import { Line } from "./api/line.ts";
@@ -7,11 +7,13 @@ import { agentUser, checkPolicies, controllerUser, type User, type Write } from 
 import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
 import { Counters } from "./check/counters.ts";
+import { Gateways } from "./check/gateways.ts";
 import { Sticky } from "./check/sticky.ts";
+import { Subnets } from "./check/subnets.ts";
 import { Truth, type Container } from "./check/truth.ts";
 import { Wirings } from "./check/wiring.ts";
 import { Agent } from "./cluster/agent.ts";
-import { Controller } from "./cluster/controller.ts";
+import { clusterCidr, Controller } from "./cluster/controller.ts";
 import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
 import { historyLogger } from "./cluster/quiet.ts";
 import { Webhook } from "./cluster/webhook.ts";
@@ -40,6 +42,10 @@ export interface Plant {
     readonly withoutCleaner?: boolean;
     /** Subnets of Nodes that are gone never come free. */
     readonly keepsSubnets?: boolean;
+    /** Subnets are given without a look at pools. */
+    readonly subnetsIgnorePools?: boolean;
+    /** Told of each start of the webhook with its way to the API server. */
+    readonly webhook?: (api: ApiClient) => void;
 }
 
 /** One Node with what runs on it. */
@@ -64,6 +70,7 @@ export interface Replica<T> {
     process: T | undefined;
     line: Line | undefined;
     skewMs: number;
+    startedAt: number;
 }
 
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
@@ -77,9 +84,14 @@ export class World {
     readonly time: VirtualTime = new VirtualTime();
     readonly random: Random;
     readonly server: ApiServer;
-    readonly truth: Truth = new Truth({ isClaimed: (name) => !name.startsWith("10.50.") });
+    readonly truth: Truth = new Truth({
+        // Those of a Node's own subnet are not claimed, but a pool may have them too.
+        isClaimed: (name, container) => !name.startsWith("10.50.") || this.#isOfPool(container, name),
+    });
     readonly sticky: Sticky;
     readonly wirings: Wirings;
+    readonly gateways: Gateways;
+    readonly subnets: Subnets;
     /** All agents are in bridging mode. */
     readonly isBridged: boolean;
     readonly counters: Counters = new Counters();
@@ -96,6 +108,8 @@ export class World {
     readonly #seed: number;
     readonly #tell: ((line: string) => void) | undefined;
     readonly #plant: Plant;
+    /** What the webhook is told of the subnets of Nodes. */
+    readonly #clusterCidrs: readonly Prefix[];
     #starts = 0;
 
     constructor({ seed, tell, plant = {} }: WorldOptions) {
@@ -105,9 +119,17 @@ export class World {
         this.random = new Random(seed, 1);
         this.server = new ApiServer(this.time, new Random(seed, 2));
         this.sticky = new Sticky(this.truth, this.server.store);
-        this.isBridged = new Random(seed, 4).chance(0.4);
+        const cluster = new Random(seed, 4);
+        this.isBridged = cluster.chance(0.4);
+        this.#clusterCidrs = cluster.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
         this.counters.count(this.isBridged ? "cluster.bridged" : "cluster.routed");
         this.wirings = new Wirings(this.truth, { isBridged: this.isBridged });
+        this.gateways = new Gateways(this.truth, this.server.store);
+        this.subnets = new Subnets({
+            ...{ truth: this.truth, store: this.server.store, time: this.time },
+            startsOfControllers: () =>
+                this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : [])),
+        });
         this.workloads = new Workloads({
             ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
             isSchedulable: (node) => this.#isReady(node),
@@ -115,7 +137,7 @@ export class World {
         this.server.policies = checkPolicies;
         this.server.admission = (write) => this.#review(write);
         this.server.store.onChange((change) => this.#changed(change));
-        const replica = (name: string) => ({ name, process: undefined, line: undefined, skewMs: 0 });
+        const replica = (name: string) => ({ name, process: undefined, line: undefined, skewMs: 0, startedAt: 0 });
         this.controllers = [replica("controller-0"), replica("controller-1")];
         this.webhooks = [replica("webhook-0")];
         plant.world?.(this);
@@ -195,6 +217,7 @@ export class World {
         this.#starts += 1;
         const line = this.#line(replica.name, { name: controllerUser }, () => replica.skewMs);
         replica.line = line;
+        replica.startedAt = this.time.now;
         this.#plant.controller?.(line.api, this);
         replica.process = new Controller(
             {
@@ -204,6 +227,7 @@ export class World {
             {
                 ...{ identity: `${replica.name}-${this.#starts}`, intervalMs: cleanIntervalMs },
                 withoutCleaner: this.#plant.withoutCleaner,
+                withoutPoolAddresses: this.#plant.subnetsIgnorePools,
                 ...(this.#plant.keepsSubnets === true && { coolingMs: Infinity }),
             },
         );
@@ -213,7 +237,9 @@ export class World {
         if (replica.process !== undefined) return;
         const line = this.#line(replica.name, { name: "webhook" }, () => 0);
         replica.line = line;
-        replica.process = new Webhook({ line, logger: historyLogger(this.say, replica.name) });
+        this.#plant.webhook?.(line.api);
+        const logger = historyLogger(this.say, replica.name);
+        replica.process = new Webhook({ line, logger, clusterCidrs: this.#clusterCidrs });
     }
 
     kill(replica: Replica<{ kill(): void }>): void {
@@ -275,17 +301,14 @@ export class World {
 
     readonly #answered = (container: Container, address: string): void => {
         this.sticky.got(container, address);
-        const ip = parseIp(address);
-        for (const { object } of this.server.store.all(nodeKind)) {
-            const { metadata, spec } = object as Node;
-            if (metadata?.name === container.node) continue;
-            if (!(spec?.podCIDRs ?? []).some((cidr) => prefixContains(parsePrefix(cidr), ip))) continue;
-            this.truth.violated(
-                "a Pod's address is of its own Node's subnet",
-                `${address} of container ${container.id} on ${container.node} is in the subnet of ${metadata?.name}`,
-            );
-        }
+        if (!this.#isOfPool(container, address)) this.subnets.answered(container, address);
     };
+
+    /** Whether the container has the address from a pool, as its record says. */
+    #isOfPool({ id, node }: Container, address: string): boolean {
+        const setUp = this.station(node)?.machine.setUpOf(id);
+        return setUp?.addresses.some(({ ip }) => formatIp(ip) === address) === true;
+    }
 
     get lines(): readonly Line[] {
         const replicas = [...this.controllers, ...this.webhooks].map(({ line }) => line);
@@ -310,27 +333,17 @@ export class World {
     readonly #record = (event: EventInput): void => {
         this.counters.count(`event.${event.reason}`);
         this.wirings.recorded(event);
+        this.gateways.recorded(event);
         this.say(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
     };
 
     #changed(change: Change): void {
         if (change.kind === claimKind) this.truth.changed(change);
-        if (change.kind === nodeKind) this.#checkSubnets(change);
+        this.subnets.changed(change);
         this.sticky.changed(change);
         this.wirings.changed(change);
         this.workloads.changed(change);
         for (const { kubelet } of this.stations) kubelet.changed(change);
-    }
-
-    /** No two Nodes have addresses in common. */
-    #checkSubnets({ key, after }: Change): void {
-        const own = (after?.object as Node | undefined)?.spec?.podCIDRs ?? [];
-        for (const { object } of own.length === 0 ? [] : this.server.store.all(nodeKind)) {
-            const { metadata, spec } = object as Node;
-            const common = metadata?.name === key ? [] : (spec?.podCIDRs ?? []).filter((cidr) => own.includes(cidr));
-            for (const cidr of common)
-                this.truth.violated("a subnet is one Node's", `${cidr} is given to ${key} and to ${metadata?.name}`);
-        }
     }
 
     #review(write: Write): Promise<void> | undefined {
@@ -356,11 +369,13 @@ export class World {
             }),
         );
         late.catch(() => undefined);
+        const allowed = this.gateways.judged(write);
         try {
             if (webhook === undefined) throw new Refusal(500, "failed calling webhook: no endpoints");
             const { refused } = await Promise.race([webhook.review(write, limit), late]);
             this.counters.count(refused === undefined ? "review.allowed" : "review.refused");
             if (refused !== undefined) throw new Denied(refused.reason === "Forbidden" ? 403 : 422, refused.message);
+            allowed?.();
         } catch (error) {
             if (error instanceof Denied) throw error;
             this.counters.count("review.unanswered");

@@ -2,7 +2,7 @@ import { allocationName, podIpsAnnotation, type IpAllocation } from "@antrea/crd
 import { parseIp, type Family } from "@antrea/ip";
 import { readPodIps, statefulSetOf } from "@antrea/ipam";
 import { type Node, type Pod } from "@antrea/kube";
-import { subnetCount } from "../cluster/controller.ts";
+import { nodePrefixes } from "../cluster/controller.ts";
 import { type Kubelet } from "../cluster/kubelet.ts";
 import { type World } from "../world.ts";
 import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
@@ -16,7 +16,8 @@ export function unsettled(world: World): readonly string[] {
         ...reservations(world, cluster),
         ...waiting(world, cluster),
         ...statuses(cluster),
-        ...subnets(cluster),
+        ...subnets(world, cluster),
+        ...world.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(world),
         ...traffic(world),
         ...setUps(world),
@@ -133,9 +134,9 @@ function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | unde
 }
 
 /** Nodes have subnets as long as there are any. */
-function* subnets({ nodes }: Cluster): Iterable<string> {
+function* subnets(world: World, { nodes }: Cluster): Iterable<string> {
     const without = nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name ?? "");
-    if (without.length > 0 && nodes.length - without.length < subnetCount)
+    if (without.length > 0 && nodePrefixes.some((prefix) => world.subnets.isFree(prefix)))
         yield `${without.join()} have no subnet, and there are free ones`;
 }
 

@@ -30,9 +30,9 @@ export class Truth {
     readonly #excused = new Map<string, Set<string>>();
 
     /** Whether addresses of this kind are claimed; those of a Node's own subnet are not. */
-    readonly #isClaimed: (name: string) => boolean;
+    readonly #isClaimed: (name: string, container: Container) => boolean;
 
-    constructor(options: { readonly isClaimed: (name: string) => boolean }) {
+    constructor(options: { readonly isClaimed: (name: string, container: Container) => boolean }) {
         this.#isClaimed = options.isClaimed;
     }
 
@@ -100,17 +100,26 @@ export class Truth {
         const claim = this.#claims.get(name);
         const excused = this.#excused.get(name);
         for (const { id, podUid } of this.usersOf(name)) if (claim?.spec.pod?.uid === podUid) excused?.delete(id);
-        const users = this.usersOf(name).filter(({ id }) => excused?.has(id) !== true);
+        const users = this.usersOf(name).filter(
+            (user) => excused?.has(user.id) !== true && !this.#isOverlooked(name, user),
+        );
         if (users.length === 0) return;
         if (users.length > 1) {
             this.violated("no address has two owners", `${name} is used by ${users.map(textOf).join(" and by ")}`);
         }
-        if (!this.#isClaimed(name)) return;
         for (const user of users) {
-            if (claim?.spec.pod?.uid === user.podUid) continue;
+            if (!this.#isClaimed(name, user) || claim?.spec.pod?.uid === user.podUid) continue;
             const claimed = claim === undefined ? "is free" : `is claimed for ${JSON.stringify(claim.spec)}`;
             this.violated("a running container's address is not free", `${name} of ${textOf(user)} ${claimed}`);
         }
+    }
+
+    /**
+     * A pool may have an address of a Node's subnet, if nobody had heard of the one or of the other: the container that has
+     * it without a claim is to be isolated when its agent hears of the claim.
+     */
+    #isOverlooked(name: string, user: Container): boolean {
+        return this.#claims.has(name) && !this.#isClaimed(name, user);
     }
 }
 

@@ -1,5 +1,5 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
-import { parsePrefix } from "@antrea/ip";
+import { parsePrefix, type Prefix } from "@antrea/ip";
 import { Informer, LeaderElection, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "../../../apps/controller/src/claims/index.ts";
@@ -25,18 +25,21 @@ export interface ControllerOptions {
     /** `ipam.cleanInterval`. */
     readonly intervalMs: number;
     readonly withoutCleaner?: boolean | undefined;
+    readonly withoutPoolAddresses?: boolean | undefined;
     /** How long subnets of Nodes that are gone rest; default 1 min. */
     readonly coolingMs?: number;
 }
 
+export const clusterCidr = "10.50.0.0/22";
+
 /** Few subnets: Nodes come, go and wait for one. */
 const nodeSubnets: NodeIpamSettings = {
-    clusters: [{ prefix: parsePrefix("10.50.0.0/22"), nodeMaskSize: 24 }],
+    clusters: [{ prefix: parsePrefix(clusterCidr), nodeMaskSize: 24 }],
     serviceCidrs: [parsePrefix("10.96.0.0/16")],
 };
 
-/** How many Nodes can have one. */
-export const subnetCount = 4;
+/** The subnets that Nodes can have. */
+export const nodePrefixes: readonly Prefix[] = [0, 1, 2, 3].map((at) => parsePrefix(`10.50.${at}.0/24`));
 
 /** One start of antrea-controller with the gate AntreaIPAM and NodeIPAM, as its compose.ts puts it together. */
 export class Controller {
@@ -46,7 +49,7 @@ export class Controller {
 
     constructor(
         { line, clock, logger, record }: ControllerComponents,
-        { identity, intervalMs, withoutCleaner = false, coolingMs = 60_000 }: ControllerOptions,
+        { identity, intervalMs, withoutCleaner = false, withoutPoolAddresses, coolingMs = 60_000 }: ControllerOptions,
     ) {
         this.#line = line;
         const { api } = line;
@@ -70,8 +73,9 @@ export class Controller {
         );
         const cleaner = (): ClaimCleaner =>
             new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs });
+        const poolAddresses = withoutPoolAddresses === true ? undefined : new PoolAddresses({ pools, claims });
         const nodeIpam = new NodeIpam(
-            { ...common, poolAddresses: new PoolAddresses({ pools, claims }), logger: logger.child("node-ipam") },
+            { ...common, poolAddresses, logger: logger.child("node-ipam") },
             { settings: { ...nodeSubnets, coolingMs }, namespace: "kube-system", identity },
         );
         const part = leadership({ election: this.#election, metrics: noMetrics }, [

@@ -1,4 +1,5 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { type Prefix } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { ClusterBook } from "../../../apps/webhook/src/cluster/index.ts";
 import { ClaimReader, PoolReviewer } from "../../../apps/webhook/src/ip-pools/index.ts";
@@ -8,6 +9,13 @@ import { WorkloadReviewer } from "../../../apps/webhook/src/workloads/index.ts";
 import { type Line } from "../api/line.ts";
 import { type Write } from "../api/rules.ts";
 
+export interface WebhookComponents {
+    readonly line: Line;
+    readonly logger: Logger;
+    /** `nodeIPAM.clusterCIDRs`. */
+    readonly clusterCidrs: readonly Prefix[];
+}
+
 /** One start of antrea-webhook: its reviews, called without HTTP. */
 export class Webhook {
     readonly #line: Line;
@@ -15,7 +23,7 @@ export class Webhook {
     readonly #cluster: ClusterBook;
     readonly #routes: ReturnType<typeof routesOf>;
 
-    constructor({ line, logger }: { readonly line: Line; readonly logger: Logger }) {
+    constructor({ line, logger, clusterCidrs }: WebhookComponents) {
         this.#line = line;
         const { api } = line;
         const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
@@ -26,7 +34,7 @@ export class Webhook {
             users,
             addresses,
             claims: new ClaimReader({ api }),
-            clusterCidrs: [],
+            clusterCidrs,
         });
         const { namespaces, pods, deployments, statefulSets } = users;
         const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });

@@ -127,6 +127,22 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
         what: "the subnet of a Node that is gone is never given to another",
         plant: { keepsSubnets: true },
     },
+    "subnets-ignore-pools": {
+        source: "found in this project (ipam 2)",
+        what: "Nodes get subnets in which pools have addresses",
+        plant: { subnetsIgnorePools: true },
+    },
+    "gateways-are-not-looked-up": {
+        source: "found in this project (ipam 3)",
+        what: "a pool is judged without a look at who has its gateway",
+        plant: {
+            webhook: (api) => {
+                const find = api.find.bind(api);
+                api.find = (resource, ref, o) =>
+                    resource.plural === ipAllocations.plural ? Promise.resolve(undefined) : find(resource, ref, o);
+            },
+        },
+    },
 };
 
 /** The agent frees none of these claims, neither at DEL nor when it looks for leaks. */

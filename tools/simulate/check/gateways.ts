@@ -1,0 +1,81 @@
+import { allocationName, type IpAllocation, type IpPool } from "@antrea/crd";
+import { formatIp, parseIp, sameIp, type IpAddress } from "@antrea/ip";
+import { readPool, type Pool } from "@antrea/ipam";
+import { type EventInput } from "@antrea/kube";
+import { kindOf } from "../api/server.ts";
+import { type Write } from "../api/rules.ts";
+import { type Store } from "../api/store.ts";
+import { type Truth } from "./truth.ts";
+
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+
+/**
+ * A gateway is nobody's but the router's: no pool is accepted whose gateway somebody has, and at rest each is held, or who
+ * has it is told of.
+ */
+export class Gateways {
+    readonly #truth: Truth;
+    readonly #store: Store;
+    /** Events of gateways that are held elsewhere, as `pool address`. */
+    readonly #told = new Set<string>();
+
+    constructor(truth: Truth, store: Store) {
+        this.#truth = truth;
+        this.#store = store;
+    }
+
+    recorded({ reason, regarding, note }: EventInput): void {
+        const address = /^The gateway (\S+)/.exec(note)?.[1];
+        if (reason === "AddressHeldElsewhere" && regarding.kind === "IPPool")
+            this.#told.add(`${regarding.name} ${address}`);
+    }
+
+    /** A pool is to be judged: what is to be looked at when it was allowed. Undefined: nothing. */
+    judged({ kind, before, after }: Write): (() => void) | undefined {
+        if (kind !== poolKind || after === undefined) return undefined;
+        const old = before && readPool(before as IpPool);
+        const pool = readPool(after as IpPool);
+        const fresh = pool.gateways.filter(({ ip, vlan }) => old === undefined || !hasGateway(old, ip, vlan));
+        const users = fresh.flatMap(({ ip, vlan }) => {
+            const claim = this.#userOf(ip, vlan);
+            return claim === undefined ? [] : [{ ip, vlan, claim }];
+        });
+        return () => {
+            for (const { ip, vlan, claim } of users) {
+                // It may have ended while the webhook looked.
+                if (this.#userOf(ip, vlan)?.metadata?.uid !== claim.metadata?.uid) continue;
+                const text = `gateway ${formatIp(ip)} of IPPool ${pool.name} is claimed: ${JSON.stringify(claim.spec)}`;
+                this.#truth.violated("no pool is accepted with a gateway that somebody has", text);
+            }
+        };
+    }
+
+    /** Gateways that are nobody's, and those of Pods of which nobody was told. */
+    *unsettled(isHandedOut: (pool: Pool, ip: IpAddress) => boolean): Iterable<string> {
+        const pools = [...this.#store.all(poolKind)].map(({ object }) => readPool(object as IpPool));
+        for (const pool of pools) {
+            for (const { ip, vlan } of pool.gateways) {
+                const isPods = pools.some((other) => isHandedOut(other, ip));
+                if (!isPods && !this.#truth.claims.has(allocationName(ip)))
+                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is held by nobody`;
+                const user = this.#userOf(ip, vlan);
+                if (user !== undefined && !isPods && !this.#told.has(`${pool.name} ${formatIp(ip)}`))
+                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is somebody's, and nobody was told: ${JSON.stringify(user.spec)}`;
+            }
+        }
+    }
+
+    /** The claim of a Pod or for a StatefulSet; in another VLAN the address is another's. */
+    #userOf(ip: IpAddress, vlan: number): IpAllocation | undefined {
+        const claim = this.#truth.claims.get(allocationName(ip));
+        if (claim === undefined || claim.spec.owner.kind === "Node" || claim.spec.owner.kind === "Gateway")
+            return undefined;
+        const object = this.#store.get(poolKind, claim.spec.pool)?.object as IpPool | undefined;
+        const own = object && readPool(object).subnetOf(parseIp(claim.spec.address))?.vlan;
+        return own === undefined || own === vlan ? claim : undefined;
+    }
+}
+
+function hasGateway({ gateways }: Pool, ip: IpAddress, vlan: number): boolean {
+    return gateways.some((known) => known.vlan === vlan && sameIp(known.ip, ip));
+}
