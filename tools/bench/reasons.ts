@@ -1,3 +1,7 @@
+/** What an agent does for a claim since the figures that were measured as system:masters. */
+const fence =
+    "Figures that were measured as `system:masters` have no GET of the pool yet, which an agent makes after each create.";
+
 interface Explanation {
     readonly reason: string;
     readonly next: string;
@@ -50,7 +54,8 @@ const claimed: Explanation = {
     reason:
         "A claim is a create and what the agent's own watches tell of it, which a bare create is not: 0.2 to 0.6 ms of the " +
         "agent's processor time more (`claims-agent-cpu-…`), while claims keep both cores busy. On a machine at rest 10 " +
-        "agents reached 0.82 to 1.0, 100 agents 0.80 to 1.05 and the steady rate 81 to 151 ms: the rounds are short.",
+        "agents reached 0.82 to 1.0, 100 agents 0.80 to 1.05 and the steady rate 81 to 151 ms: the rounds are short. " +
+        fence,
     next: "Read watch events without building objects of them; longer rounds.",
 };
 
@@ -74,7 +79,8 @@ const watched: Explanation = {
 const poolAdd: Explanation = {
     reason:
         "An ADD of the Node's subnet asks the API server nothing, and a claim is a write in etcd: 4 ms of its own. It runs " +
-        "beside the veth pair and the port; what must wait for it are the record, the Pod's addresses and the flows.",
+        "beside the veth pair and the port; what must wait for it are the record, the Pod's addresses and the flows. " +
+        fence,
     next: "Send the flows together with the record.",
 };
 
@@ -82,7 +88,8 @@ const bridgedAdd: Explanation = {
     reason:
         "An ADD of the Node's subnet asks the API server nothing. A claim is a write in etcd, in an ADD longer than the bare " +
         "create beside it (`bridging-add-claim`), for OVS opens the port meanwhile on the same two cores. What waits for it " +
-        "are the record, the Pod's addresses and the flows, those of the VLAN among them.",
+        "are the record, the Pod's addresses and the flows, those of the VLAN among them. " +
+        fence,
     next:
         "Claim when the Pod is bound to the Node, which the agent can watch, not when its ADD comes; send the flows together " +
         "with the record.",
