@@ -32,7 +32,9 @@ describe("admission policies", () => {
     it("warn of what nothing serves, and never refuse it", () => {
         const unavailable = unavailablePolicies();
         expect(unavailable.map(({ metadata }) => metadata.name)).toEqual(
-            ["antrea-network-policies", "antrea-unavailable-kinds"].flatMap((name) => [name, name]),
+            ["antrea-network-policies", "antrea-unavailable-kinds", "antrea-unavailable-annotations"].flatMap(
+                (name) => [name, name],
+            ),
         );
         for (const { kind, spec } of unavailable) {
             if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Ignore" });

@@ -84,6 +84,44 @@ describe("an object that nothing serves", () => {
         expect(stderr).toMatch(/not available in this version of Antrea|is not enforced/);
     });
 
+    it("is an annotation that a feature of Antrea reads elsewhere: who sets it is warned, and nobody later", async () => {
+        const service = (annotations: object, port = 80): object => ({
+            apiVersion: "v1",
+            kind: "Service",
+            metadata: { namespace: "default", name: "web", annotations },
+            spec: { ports: [{ port }] },
+        });
+        const known = { "example.test/mine": "yes", "ipam.antrea.io/ippools": "pool1" };
+        expect((await applied(service(known))).stderr).toBe("");
+        const asked = {
+            ...known,
+            "nodeportlocal.antrea.io/enabled": "true",
+            "service.antrea.io/external-ip-pool": "pool1",
+        };
+        const { stdout, stderr } = await applied(service(asked));
+        expect(stdout).toContain("configured");
+        const unread = "(nodeportlocal.antrea.io/enabled|service.antrea.io/external-ip-pool)".replaceAll(
+            /[./]/g,
+            "\\$&",
+        );
+        const told = `services\\/default\\/web: annotations ${unread}, ${unread} have no effect: the feature is not available`;
+        expect(stderr).toMatch(new RegExp(`Warning: .*${told}`));
+        expect((await applied(service(asked, 81))).stderr).toBe("");
+        expect((await applied(service({ ...asked, "nodeportlocal.antrea.io/enabled": "false" }))).stderr).toMatch(
+            /services\/default\/web: annotations nodeportlocal\.antrea\.io\/enabled have no effect/,
+        );
+        expect((await applied(service(known))).stderr).toBe("");
+    });
+
+    it.each([
+        ["Namespace", "namespaces", "networkpolicy.antrea.io/enable-logging"],
+        ["Node", "nodes", "node.antrea.io/max-egress-ips"],
+    ])("is an annotation of a %s", async (kind, plural, key) => {
+        const named = { apiVersion: "v1", kind, metadata: { name: "one", annotations: { [key]: "true" } } };
+        const { stderr } = await applied(named);
+        expect(stderr).toContain(`${plural}/one: annotations ${key} have no effect`);
+    });
+
     it("is no IPPool and no claim", async () => {
         const range = { cidr: "10.2.0.0/24", gateway: "10.2.0.1", prefixLength: 24 };
         const pool = {

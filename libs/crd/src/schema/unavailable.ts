@@ -1,10 +1,17 @@
 import { ipAllocations, ipPools } from "../resources.ts";
+import { quoted } from "./cel.ts";
 import { withBindings, type PolicyManifest, type PolicySpec } from "./policies.ts";
+
+/** What Antrea reads, on Services, Namespaces and Nodes, for features that are not here. */
+const annotations = {
+    prefixes: ["nodeportlocal.antrea.io/", "service.antrea.io/"],
+    keys: ["networkpolicy.antrea.io/enable-logging", "node.antrea.io/max-egress-ips", "node.antrea.io/bgp-router-id"],
+} as const;
 
 const operations = ["CREATE", "UPDATE"] as const;
 
 /**
- * Warnings, never refusals, about objects that this version accepts and nothing serves, each policy with its binding.
+ * Warnings, never refusals, about objects and annotations that this version accepts and nothing serves, each policy with its binding.
  * The warning names the kind, as kubectl shows it beside "created".
  */
 export function unavailablePolicies(): readonly PolicyManifest[] {
@@ -40,9 +47,46 @@ export function unavailablePolicies(): readonly PolicyManifest[] {
                     })),
                 ),
             },
+            "antrea-unavailable-annotations": annotationWarning(),
         },
         "Warn",
     );
+}
+
+/** For who sets or changes one: not for each program that writes the object later. */
+function annotationWarning(): PolicySpec {
+    const tests = [
+        ...annotations.prefixes.map((prefix) => `key.startsWith(${quoted(prefix)})`),
+        `key in [${annotations.keys.map(quoted).join(", ")}]`,
+    ];
+    const earlier = "(oldObject == null ? {} : oldObject.metadata.?annotations.orValue({}))";
+    return {
+        failurePolicy: "Ignore",
+        matchConstraints: {
+            resourceRules: [
+                { apiGroups: [""], apiVersions: ["*"], resources: ["services", "namespaces", "nodes"], operations },
+            ],
+        },
+        variables: [
+            { name: "now", expression: "object.metadata.?annotations.orValue({})" },
+            { name: "earlier", expression: earlier },
+            {
+                name: "unread",
+                expression:
+                    `variables.now.filter(key, (${tests.join(" || ")}) && ` +
+                    `!(key in variables.earlier && variables.earlier[key] == variables.now[key]))`,
+            },
+        ],
+        validations: [
+            {
+                expression: "variables.unread.size() == 0",
+                messageExpression:
+                    "request.resource.resource + '/' + " +
+                    "(has(object.metadata.namespace) ? object.metadata.namespace + '/' : '') + object.metadata.?name.orValue('') + ': annotations ' + variables.unread.join(', ') + " +
+                    "' have no effect: the feature is not available in this version of Antrea'",
+            },
+        ],
+    };
 }
 
 /** Ignore: a warning that cannot be given must not keep an object from being written. */
