@@ -13,7 +13,15 @@ import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolBook } from "./pool-book.ts";
 import { type PoolSearch } from "./pool-search.ts";
 import { changedSince, type PoolChange } from "./pool-changes.ts";
-import { heldByOther, noPool, poolChanged, refuseVlansApart, vlanConflict, type PoolsInVlans } from "./refusals.ts";
+import {
+    exhausted,
+    heldByOther,
+    noPool,
+    poolChanged,
+    refuseVlansApart,
+    vlanConflict,
+    type PoolsInVlans,
+} from "./refusals.ts";
 import { isPassing } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
 import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace } from "./types.ts";
@@ -344,11 +352,7 @@ export class PoolAllocator {
                 limit.throwIfAborted();
             }
         }
-        const names = pools.map(({ pool, usable }) => `${pool.name} (${usable.size} addresses)`);
-        throw new IpPoolError(
-            "EXHAUSTED",
-            `no free address in IPPool ${names.join(" or ")}: all are claimed; delete Pods that use it, add a range to it, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=${pools[0]?.pool.name} lists who has them`,
-        );
+        throw exhausted(pools);
     }
 
     /** A claim with what its pool says of the subnet; undefined for a claim of another pool or outside its ranges. */

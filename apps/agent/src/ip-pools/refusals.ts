@@ -19,6 +19,23 @@ export function noPool(name: string): IpPoolError {
     );
 }
 
+/** Of pools of one family, at least one, none of which has an address left. */
+export function exhausted(pools: readonly KnownPool[]): IpPoolError {
+    const texts = pools.map(
+        ({ pool, usable }) => `${pool.name} (${usable.size} ${usable.size === 1n ? "address" : "addresses"})`,
+    );
+    const steps =
+        pools.length === 1
+            ? "delete Pods that use it, add a range to it"
+            : "delete Pods that use one of them, add a range to one";
+    const [first, ...others] = pools.map(({ pool }) => `spec.pool=${pool.name}`);
+    const likewise = others.length === 0 ? "" : `, and so for ${others.join(", ")}`;
+    return new IpPoolError(
+        "EXHAUSTED",
+        `no free address in IPPool ${texts.join(" or ")}: all are claimed; ${steps}, or name a further IPPool. kubectl get ipallocations --field-selector ${first} lists who has them${likewise}`,
+    );
+}
+
 /** Pools whose addresses can never be of one VLAN, the untagged one among them: told before anything is claimed. */
 export function refuseVlansApart(pools: readonly KnownPool[]): void {
     const of = (family: Family): PoolsInVlans => {

@@ -132,6 +132,22 @@ describe("a claim of any free address", () => {
         expect(next[1]).toMatch(/^fd02::[c-f]$/);
     });
 
+    it("of pools that are all full says how to see who has the addresses of each", async () => {
+        cluster.addPool("pool1", { ...ranged, start: "10.2.0.9", end: "10.2.0.9" });
+        cluster.addPool("pool2", { ...ranged, start: "10.2.0.10", end: "10.2.0.10" });
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        await expect(agent.claim("p2", { pools: ["pool1"] })).rejects.toMatchObject({
+            message:
+                "no free address in IPPool pool1 (1 address): all are claimed; delete Pods that use it, add a range to it, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists who has them",
+        });
+        await agent.claim("p2", { pools: ["pool2"] });
+        await expect(agent.claim("p3", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
+            message:
+                "no free address in IPPool pool1 (1 address) or pool2 (1 address): all are claimed; delete Pods that use one of them, add a range to one, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists who has them, and so for spec.pool=pool2",
+        });
+    });
+
     it("of two families is all or nothing", async () => {
         cluster.addPool("pool1", ranged);
         cluster.addPool("pool6", six);
