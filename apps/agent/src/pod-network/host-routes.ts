@@ -47,11 +47,12 @@ export class HostRoutes {
         for (const { ip } of record.addresses) await this.#set(ip, dev);
     }
 
-    async remove(record: PodRecord): Promise<void> {
+    /** Removes the routes of a record, but those to addresses that another interface has, by what is so at that moment. */
+    async remove(record: PodRecord, isConnected: (ip: IpAddress) => boolean): Promise<void> {
         if (!this.#isRouted(record)) return;
         const dev = await this.#gateway();
         if (dev === undefined) return;
-        for (const { ip } of record.addresses) await this.#unset(ip, dev);
+        for (const { ip } of record.addresses) if (!isConnected(ip)) await this.#unset(ip, dev);
     }
 
     /** Makes the routes those of these records; routes without our mark are never touched. */

@@ -109,7 +109,7 @@ export class InterfaceWiring {
         await allDone([
             this.#components.flowTable.remove(flowOwner(record), limit.signal),
             this.#components.bridging?.remove(key, limit.signal) ?? Promise.resolve(),
-            this.#components.hostRoutes.remove(record),
+            this.#components.hostRoutes.remove(record, (ip) => this.#known.isConnected(ip)),
             this.#writeRecord(record, known.ofPort, limit.signal),
         ]);
     }

@@ -1,3 +1,4 @@
+import { sameIp, type IpAddress } from "@antrea/ip";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
 import { keyOf } from "./parts.ts";
@@ -36,6 +37,16 @@ export class KnownInterfaces {
     note(record: PodRecord, ofPort: number, addedAt: number): void {
         this.ofPorts.note(ofPort);
         this.put({ record, ofPort, addedAt });
+    }
+
+    /** Whether an interface has the address that is neither isolated nor being removed. */
+    isConnected(ip: IpAddress): boolean {
+        return this.list().some(
+            ({ record }) =>
+                record.isolated !== true &&
+                !this.isLeaving(record) &&
+                record.addresses.some((address) => sameIp(address.ip, ip)),
+        );
     }
 
     isLeaving(record: PodRecord): boolean {

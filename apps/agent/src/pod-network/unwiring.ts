@@ -47,7 +47,7 @@ export class Unwiring {
             return false;
         }
         try {
-            await hostRoutes.remove(record);
+            await hostRoutes.remove(record, (ip) => this.#known.isConnected(ip));
         } catch (error) {
             logger.warn("a route stays for the reconcile", { pod: podOf(record), reason: messageOf(error) });
         }

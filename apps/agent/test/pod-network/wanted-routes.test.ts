@@ -27,3 +27,26 @@ it("the route to a Pod of a pool is wanted while the Pod is wired, and not while
     await node.network.delete(node.request().containerId, "eth0");
     expect([...seen, isWanted()]).toEqual([false, false]);
 });
+
+it.each(["the DEL", "the isolation"])(
+    "%s of a Pod takes no route away that another Pod of this Node has its address by",
+    async (how) => {
+        const node = new FakeNode({ pools: true });
+        await node.add();
+        // Isolated: the claim of its address has gone to the next one.
+        const [first] = node.network.interfaces();
+        if (first === undefined) throw new Error("nothing is wired");
+        if (how === "the DEL") await node.network.cutOff(first);
+        const other = { containerId: "cd34".repeat(16), podName: "web-1", podUid: "uid-web-1" };
+        await node.add(other);
+        node.steps.clear();
+        expect([...node.routes]).toEqual(["10.20.0.7"]);
+        if (how === "the DEL") await node.network.delete(first.record.containerId, "eth0");
+        else await node.network.cutOff(first);
+        expect([...node.routes]).toEqual(["10.20.0.7"]);
+        expect(node.steps.done).not.toContain("remove route");
+        await node.clock.advance(1);
+        await node.network.delete(other.containerId, "eth0");
+        expect([...node.routes]).toEqual([]);
+    },
+);
