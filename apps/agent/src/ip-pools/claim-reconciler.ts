@@ -134,7 +134,7 @@ export class ClaimReconciler {
         let all = true;
         for (const address of wrong) all = (await this.#claimAgain(current, address, signal)) && all;
         // Its claims will be freed, or are.
-        if (!all || node.isGone) return;
+        if (!all || node.isGone || !wiring.isCutOff(current)) return;
         // What is known here may be late; whoever was isolated once is connected by what the API server says now.
         if (await this.#areLive(current, signal)) await wiring.reconnect(current);
     }
