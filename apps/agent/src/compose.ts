@@ -50,7 +50,7 @@ import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-brid
 import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
-import { claimProblem, poolWiring, subnetInterfaces } from "./pool-wiring.ts";
+import { claimProblem, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
 import { buildReadiness } from "./readiness-wiring.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { runProgram } from "./run-program.ts";
@@ -514,6 +514,9 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const wiring = poolWiring(podNetwork, netlink);
     const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit));
     ipPools.own.onGone(() => claims.trigger());
+    const ofSubnet = subnetWiring(podNetwork, netlink);
+    const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
+    ipPools.onSubnetClaim(() => subnetClaims.trigger());
     jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
     nodeInformer.onChange((type, name) => {
         if (type === "added" && name === environment.nodeName) claims.trigger();

@@ -1,13 +1,12 @@
 import { formatIp } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { SubnetInterface } from "./ignored-annotations.ts";
-import type { IpPools, WiredInterface, Wiring } from "./ip-pools/index.ts";
+import type { Attachment, IpPools, SubnetWired, SubnetWiring, WiredInterface, Wiring } from "./ip-pools/index.ts";
 import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
 
 /** The Pod network as the reconcile of claims sees it. */
 export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
-    const found = ({ containerId, ifName }: WiredInterface): PodInterface | undefined =>
-        network.find(containerId, ifName);
+    const { linkExists, isIsolated, isolate, reconnect } = isolation(network, netlink);
     return {
         interfaces: () =>
             network
@@ -15,20 +14,51 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
                 // Those that are being removed too: their claims are in use until port and flows are gone.
                 .filter((known) => isPoolRecord(known.record))
                 .map(({ record }) => wiredOf(record)),
-        linkExists: async (wired) => {
-            const known = found(wired);
-            return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
-        },
+        linkExists,
         exclusively: (containerId, work) => network.exclusively(containerId, work),
         isWired: (podUid, ifName) =>
             podUid !== "" &&
             network.interfaces().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         isAdding: (containerIdOrPodUid) => network.isAdding(containerIdOrPodUid),
-        isCutOff: (wired) => {
+        isCutOff: isIsolated,
+        cutOff: isolate,
+        reconnect,
+    };
+}
+
+/** The Pod network as the look at claims in this Node's podCIDRs sees it. */
+export function subnetWiring(network: PodNetwork, netlink: Netlink): SubnetWiring {
+    return {
+        interfaces: () =>
+            network
+                .interfaces()
+                .filter((known) => !isPoolRecord(known.record) && !network.isLeaving(known))
+                .map(({ record }) => subnetWiredOf(record)),
+        exclusively: (containerId, work) => network.exclusively(containerId, work),
+        ...isolation(network, netlink),
+    };
+}
+
+function isolation(
+    network: PodNetwork,
+    netlink: Netlink,
+): {
+    readonly isIsolated: (wired: Attachment) => boolean;
+    readonly linkExists: (wired: Attachment) => Promise<boolean>;
+    readonly isolate: (wired: Attachment) => Promise<void>;
+    readonly reconnect: (wired: Attachment) => Promise<void>;
+} {
+    const found = ({ containerId, ifName }: Attachment): PodInterface | undefined => network.find(containerId, ifName);
+    return {
+        linkExists: async (wired) => {
+            const known = found(wired);
+            return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
+        },
+        isIsolated: (wired) => {
             const known = found(wired);
             return known !== undefined && network.isCutOff(known);
         },
-        cutOff: async (wired) => {
+        isolate: async (wired) => {
             const known = found(wired);
             // Also one that is: an earlier try may have failed in part.
             if (known !== undefined) await network.cutOff(known);
@@ -66,6 +96,10 @@ export async function claimProblem(pools: IpPools | undefined, record: PodRecord
     return lost === undefined
         ? undefined
         : `address ${lost} is not claimed for it: no IPAllocation names the container`;
+}
+
+function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, addresses }: PodRecord): SubnetWired {
+    return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
 }
 
 function wiredOf(record: PodRecord): WiredInterface {

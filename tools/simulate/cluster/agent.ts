@@ -25,7 +25,7 @@ import {
     PodNetwork,
     PodReconciler,
 } from "../../../apps/agent/src/pod-network/index.ts";
-import { claimProblem, poolWiring } from "../../../apps/agent/src/pool-wiring.ts";
+import { claimProblem, poolWiring, subnetWiring } from "../../../apps/agent/src/pool-wiring.ts";
 import { Readiness } from "../../../apps/agent/src/readiness.ts";
 import { type Line } from "../api/line.ts";
 import { LocalIo } from "../machine/io.ts";
@@ -129,6 +129,10 @@ export class Agent {
             const wiring = poolWiring(built.network, built.netlink);
             const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit));
             this.pools.own.onGone(() => claims.trigger());
+            const ofSubnet = subnetWiring(built.network, built.netlink);
+            const look = (limit: AbortSignal): Promise<void> => this.pools.lookAtSubnets(ofSubnet, limit);
+            const subnetClaims = jobs.every("subnet-claims", resyncMs, look);
+            this.pools.onSubnetClaim(() => subnetClaims.trigger());
             jobs.every("own-node", ownNodeLookMs, (limit) => this.pools.lookAtOwnNode(wiring, limit));
             nodes.onChange((type, name) => {
                 if (type === "added" && name === machine.name) claims.trigger();

@@ -16,6 +16,11 @@ export interface Holder extends Attachment {
     readonly nodeName: string;
 }
 
+/** What is read of a claim to know which interface of which Pod has it. */
+export interface ClaimUser {
+    readonly spec?: { readonly pod?: Pick<AllocationPod, "uid" | "containerID" | "interface"> | undefined };
+}
+
 export function claimName(claim: IpAllocation): string {
     return claim.metadata?.name ?? "";
 }
@@ -70,14 +75,14 @@ export function reservedAgain(claim: IpAllocation): IpAllocation {
 }
 
 /** Whether the claim is for this interface of this Pod, in whichever of its sandboxes. */
-export function isForPod(claim: IpAllocation, podUid: string, ifName: string): boolean {
-    const { pod } = claim.spec;
+export function isForPod({ spec }: ClaimUser, podUid: string, ifName: string): boolean {
+    const pod = spec?.pod;
     return podUid !== "" && pod?.uid === podUid && pod.interface === ifName;
 }
 
 /** The fence of every change on behalf of a container: the claim names this container and interface. */
-export function namesContainer(claim: IpAllocation, { containerId, ifName }: Attachment): boolean {
-    const { pod } = claim.spec;
+export function namesContainer({ spec }: ClaimUser, { containerId, ifName }: Attachment): boolean {
+    const pod = spec?.pod;
     return pod?.containerID === containerId && pod.interface === ifName;
 }
 

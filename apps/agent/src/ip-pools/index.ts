@@ -10,6 +10,7 @@ export {
 } from "./ip-pools.ts";
 export { PodPools } from "./pod-pools.ts";
 export { type NodeSource } from "./node-addresses.ts";
+export { type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
 export {
     type Attachment,
     type ClaimedAddress,

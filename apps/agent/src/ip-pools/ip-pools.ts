@@ -25,6 +25,7 @@ import { PoolSearch } from "./pool-search.ts";
 import { untilAborted } from "./requests.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
+import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
 import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
 
 export interface IpPoolsComponents {
@@ -93,6 +94,8 @@ export class IpPools implements AsyncDisposable {
     readonly #node: OwnNode;
     #reconciler: ClaimReconciler | undefined;
     #within: ClaimsWithin | undefined;
+    #subnetClaims: SubnetClaims | undefined;
+    readonly #subnetListeners = new Set<() => void>();
 
     constructor(components: IpPoolsComponents, options: IpPoolsOptions) {
         const { api, logger, nodes, record } = components;
@@ -106,7 +109,7 @@ export class IpPools implements AsyncDisposable {
             blockViews: () => this.#blocks.size,
             ownClaims: () => this.own.size,
             leakCandidates: () => this.#reconciler?.suspects ?? 0,
-            isolated: () => this.#reconciler?.isolated ?? 0,
+            isolated: () => (this.#reconciler?.isolated ?? 0) + (this.#subnetClaims?.isolated ?? 0),
             poolChanged: () => this.#reconciler?.changed ?? 0,
         });
         this.#metrics = metrics;
@@ -201,15 +204,24 @@ export class IpPools implements AsyncDisposable {
     }
 
     /**
-     * Watches for claims in these podCIDRs of this Node, made before the Node had them. Resolves when they are known;
-     * rejects when the signal ends first.
+     * Watches for claims in these podCIDRs of this Node, made before the Node had them or by who does not know it. Resolves
+     * when they are known; rejects when the signal ends first, and goes on watching.
      */
     async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
-        const { api, logger } = this.#components;
-        this.#within ??= new ClaimsWithin({ api, logger, book: this.book }, { prefixes });
+        this.#within ??= this.#newWithin(prefixes);
         await this.book.synced(signal);
-        this.#within.refresh();
         await this.#within.synced(signal);
+    }
+
+    /** Called after each change of a claim in the guarded podCIDRs. */
+    onSubnetClaim(listener: () => void): void {
+        this.#subnetListeners.add(listener);
+    }
+
+    /** Isolates and reports what is in use in the guarded podCIDRs and claimed for another; `wiring` is always the same. */
+    async lookAtSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
+        this.#subnetClaims ??= this.#newSubnetClaims(wiring);
+        await this.#subnetClaims.look(signal);
     }
 
     /** Whether an address of the guarded podCIDRs is claimed from a pool, for a Pod of any Node. */
@@ -231,7 +243,6 @@ export class IpPools implements AsyncDisposable {
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
         await this.#reconciler.reconcile(signal);
-        this.#within?.refresh();
         await this.closeIdle();
     }
 
@@ -271,6 +282,23 @@ export class IpPools implements AsyncDisposable {
             }
             throw error;
         }
+    }
+
+    #newWithin(prefixes: readonly Prefix[]): ClaimsWithin {
+        const { api, logger } = this.#components;
+        const within = new ClaimsWithin({ api, logger, book: this.book }, { prefixes });
+        within.onChange(() => {
+            for (const listener of this.#subnetListeners) listener();
+        });
+        return within;
+    }
+
+    #newSubnetClaims(wiring: SubnetWiring): SubnetClaims {
+        const { api, logger } = this.#components;
+        return new SubnetClaims({
+            ...{ api, logger, wiring, events: this.#events, metrics: this.#metrics },
+            claimOf: (ip) => this.#within?.get(ip),
+        });
     }
 
     #newReconciler(wiring: Wiring): ClaimReconciler {

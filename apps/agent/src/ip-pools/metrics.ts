@@ -72,7 +72,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         ),
         heldElsewhere: counter(
             "addresses_held_elsewhere",
-            "Interfaces that were cut off because their address is claimed for another.",
+            "Interfaces that were isolated because their address is claimed for another.",
         ),
     };
 }

@@ -54,6 +54,26 @@ export class PodEvents {
         );
     }
 
+    /** The address is of the Node's podCIDR, which has no claims; a claim of another has the address now. */
+    claimedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): void {
+        this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "Isolate",
+            `address ${address} of this Pod, of the podCIDR of its Node, is claimed from IPPool ${pool} for ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+        );
+    }
+
+    /** Nobody uses the claimed address yet, so the Pod keeps its traffic. */
+    reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): void {
+        this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "CompareClaims",
+            `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod has its traffic until a Pod claims the address. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+        );
+    }
+
     /** @param difference what the pool says now, as a sentence without its end */
     poolChanged(pod: PodIdentity, address: string, difference: string): void {
         this.#warn(

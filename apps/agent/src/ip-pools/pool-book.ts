@@ -46,6 +46,7 @@ export class PoolBook {
     readonly #index = new RangeIndex<Pool>();
     readonly #nodes: NodeAddresses;
     readonly #listeners: Disposable[];
+    readonly #rangeListeners = new Set<() => void>();
     #exclusions: Exclusions | undefined;
     #ready = false;
 
@@ -101,6 +102,12 @@ export class PoolBook {
     /** Called when the ranges of Services may have changed. */
     onServiceCidrs(listener: () => void): Disposable {
         return this.#services.onChange(listener);
+    }
+
+    /** Called when a range of a pool came, went or changed. */
+    onRanges(listener: () => void): Disposable {
+        this.#rangeListeners.add(listener);
+        return { [Symbol.dispose]: () => this.#rangeListeners.delete(listener) };
     }
 
     /** An IPPool by name; one that the cache lacks is asked for. Undefined only if the API server says that there is none. */
@@ -224,6 +231,7 @@ export class PoolBook {
     #rangesChanged(): void {
         this.#nodes.poolsChanged();
         this.#exclusions = undefined;
+        for (const listener of this.#rangeListeners) listener();
     }
 
     #exclusionsFor(pool: Pool): Exclusions {

@@ -72,6 +72,17 @@ export class NodeSubnet {
         });
     }
 
+    /** Throws NodeSubnetError when somebody outside this Node has got one of the addresses since they were allocated. */
+    refuseTaken(addresses: readonly PodAddress[]): void {
+        const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip));
+        if (taken === undefined) return;
+        throw new NodeSubnetError(
+            "TAKEN",
+            "environment",
+            `address ${formatIp(taken.ip)} of this Node's podCIDR was claimed from an IPPool while the Pod was set up; the next try takes another one`,
+        );
+    }
+
     /** Notes that an address is in use. False when another owner has it: a caller must not go on with it then. */
     take(ip: IpAddress, owner: string): boolean {
         const subnet = this.#subnetOf(ip);

@@ -230,6 +230,8 @@ export class PodNetwork {
         try {
             this.#checkpoint(request, signal);
             await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
+            // From here on a look at new claims finds the interface.
+            this.#components.subnet.refuseTaken(addresses);
         } catch (error) {
             await this.#unwiring.rollBack(record, ofPort);
             throw error;

@@ -74,14 +74,16 @@ export function rebuild(input: RebuildInput): Rebuilt {
         for (const text of texts) owners.set(text, record.containerId);
         return undefined;
     };
-    /** Of two live interfaces with one address of a pool the claims decide: until they are read neither has traffic. */
+    /**
+     * Of two live interfaces with one address the claims decide, if a pool has it: until they are read neither has traffic.
+     */
     const isolateBoth = (record: PodRecord, ofPort: number | undefined): boolean => {
         const isRival = (other: PodRecord): boolean =>
-            isPoolRecord(other) &&
+            (isPoolRecord(other) || isPoolRecord(record)) &&
             links.has(other.hostIfName) &&
             other.addresses.some(({ ip }) => record.addresses.some((address) => sameIp(ip, address.ip)));
         const rivals = kept.filter((one) => isRival(one.record));
-        if (!isPoolRecord(record) || !links.has(record.hostIfName) || rivals.length === 0) return false;
+        if (!links.has(record.hostIfName) || rivals.length === 0) return false;
         for (const rival of rivals) rival.record = { ...rival.record, isolated: true };
         kept.push({ record: { ...record, isolated: true }, ofPort });
         return true;

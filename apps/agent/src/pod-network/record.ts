@@ -161,8 +161,11 @@ function isMac(text: string): boolean {
 /** Marks our aliases, and how they are written: 1 has addresses of the Node's subnet, 2 names their gateways too. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
-/** The last word of the alias of an isolated interface; agents that do not know it ignore it. */
+/** The last word of the alias of an isolated interface, always the ninth; agents that do not know it ignore it. */
 const isolatedMark = "iso";
+
+/** Stands in the alias for the gateways of an isolated interface of the Node's subnet, which follow from its addresses. */
+const noGateways = "-";
 
 const maxAliasBytes = 255;
 
@@ -187,11 +190,14 @@ function aliasWith(record: PodRecord, podUid: string, bootLength: number): strin
     const { containerId, ifName, vlan } = record;
     const boot = record.bootId.slice(0, bootLength);
     const addresses = record.addresses.map((one) => `${formatIp(one.ip)}/${one.prefixLength}`).join(separator);
-    if (!isPoolRecord(record)) return [aliasMark.subnet, containerId, ifName, podUid, addresses, boot].join(" ");
+    const identity = [containerId, ifName, podUid, addresses, boot];
+    const end = record.isolated === true ? [String(vlan), isolatedMark] : vlan === 0 ? [] : [String(vlan)];
+    if (!isPoolRecord(record)) {
+        const rest = record.isolated === true ? [noGateways, ...end] : [];
+        return [aliasMark.subnet, ...identity, ...rest].join(" ");
+    }
     const gateways = record.addresses.map((one) => formatIp(one.gateway)).join(separator);
-    const parts = [aliasMark.pool, containerId, ifName, podUid, addresses, boot, gateways];
-    if (record.isolated === true) return [...parts, String(vlan), isolatedMark].join(" ");
-    return (vlan === 0 ? parts : [...parts, String(vlan)]).join(" ");
+    return [aliasMark.pool, ...identity, gateways, ...end].join(" ");
 }
 
 /** The alias of a link whose addresses are not known yet. */

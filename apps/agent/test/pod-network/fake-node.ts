@@ -46,6 +46,8 @@ export class FakeNode {
     readonly claims = new Set<string>();
     readonly vlanPods = new Set<string>();
     readonly namespaces = new Set<string>();
+    /** Addresses that somebody outside this Node has claimed. */
+    readonly claimedElsewhere = new Set<string>();
     /** Numbers that OVS does not give, and gives another for. */
     readonly foreignOfPorts = new Set<number>();
     pods: readonly KnownPod[] = [];
@@ -66,7 +68,11 @@ export class FakeNode {
         const { steps, clock } = this;
         const { podCidrs = ["10.10.1.0/24"], logger = silentLogger } = this.#options;
         const podPrefixes = podCidrs.map((cidr) => parsePrefix(cidr));
-        this.subnet = new NodeSubnet(podPrefixes, () => 0n);
+        this.subnet = new NodeSubnet(
+            podPrefixes,
+            () => 0n,
+            (ip) => this.claimedElsewhere.has(formatIp(ip)),
+        );
         const link: FlowLink = {
             bundle: (mods, { signal } = {}) => {
                 const isRemoval = mods.every(({ command }) => command !== "add");

@@ -38,6 +38,23 @@ describe("what is given out", () => {
         expect(fill(subnet)).toEqual(["10.1.2.11", "10.1.2.13", "10.1.2.14"]);
     });
 
+    it("is refused once another has taken it meanwhile, and is not given again", () => {
+        const taken = new Set<string>();
+        const subnet = new NodeSubnet(
+            [parsePrefix("10.1.2.8/29")],
+            () => 0n,
+            (ip) => taken.has(formatIp(ip)),
+        );
+        const addresses = subnet.allocate("a");
+        subnet.refuseTaken(addresses);
+        taken.add("10.1.2.10");
+        expect(() => subnet.refuseTaken(addresses)).toThrow(
+            expect.objectContaining({ code: "TAKEN", message: expect.stringMatching(/^address 10\.1\.2\.10 .*try/) }),
+        );
+        subnet.release(parseIp("10.1.2.10"), "a");
+        expect(fill(subnet)).toEqual(["10.1.2.11", "10.1.2.12", "10.1.2.13", "10.1.2.14"]);
+    });
+
     it.each([
         ["10.1.2.0/24", "10.1.2.2", "10.1.2.254", 253],
         ["10.1.2.64/26", "10.1.2.66", "10.1.2.126", 61],

@@ -164,6 +164,42 @@ describe("addresses of pools", () => {
             ]);
         });
 
+        describe("with an address of the Node's subnet, which a pool has too,", () => {
+            const { pool: _, ...address } = { ...addressOf("10.10.1.5/24"), pool: "" };
+            const ofSubnet = podRecord({ addresses: [address] });
+            const claimed: PodRecord = { ...rival, addresses: [{ ...address, pool: "wide" }] };
+            const both = [linkOf(ofSubnet, toAlias(ofSubnet)), linkOf(claimed, toAlias(claimed))];
+
+            it.each([
+                ["with their records", [portOf(ofSubnet), portOf(claimed)]],
+                ["with their records, the other way round", [portOf(claimed), portOf(ofSubnet)]],
+                ["without records", []],
+            ])("neither is dropped %s: both are isolated until the claims are read", (__, ports) => {
+                const rebuilt = run({ ports, links: both });
+                expect(rebuilt.dropped).toEqual([]);
+                expect(shown(rebuilt)).toEqual([
+                    [ofSubnet.hostIfName, true],
+                    [claimed.hostIfName, true],
+                ]);
+            });
+
+            it("the one of the subnet stays isolated by its link alone, and takes nothing from the other", () => {
+                const isolated = { ...ofSubnet, isolated: true };
+                const rebuilt = run({ links: [linkOf(isolated, toAlias(isolated)), both[1] as Link] });
+                expect(shown(rebuilt)).toEqual([
+                    [ofSubnet.hostIfName, true],
+                    [claimed.hostIfName, false],
+                ]);
+            });
+
+            it("two of the subnet are not both kept: no claim decides between them", () => {
+                const twin = { ...rival, addresses: [address] };
+                const links = [both[0] as Link, linkOf(twin, toAlias(twin))];
+                const rebuilt = run({ ports: [portOf(ofSubnet), portOf(twin)], links });
+                expect(rebuilt.dropped.map(({ port }) => port.name)).toEqual([twin.hostIfName]);
+            });
+        });
+
         it("one whose link is gone is dropped", () => {
             const rebuilt = run({ ports: [portOf(pooled), portOf(rival)], links: [linkOf(rival, toAlias(rival))] });
             expect(rebuilt.dropped.map(({ port }) => port.name)).toEqual([pooled.hostIfName]);

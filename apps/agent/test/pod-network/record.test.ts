@@ -96,6 +96,7 @@ describe("a record in a link alias", () => {
     it.each([
         ["IPv4", podRecord()],
         ["dual stack", dual],
+        ["of the Node's subnet, isolated", { ...dual, isolated: true }],
         ["of pools", pooled],
         ["of pools, isolated", { ...pooled, isolated: true }],
         ["of pools, isolated and untagged", { ...pooled, vlan: 0, isolated: true }],
@@ -118,7 +119,16 @@ describe("a record in a link alias", () => {
     it("of an earlier version is of an interface that is not isolated", () => {
         const alias = "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7";
         expect(fromAlias(alias)).toMatchObject({ containerId: "abc", vlan: 7, isolated: false });
+        const ofSubnet = fromAlias("antrea1 abc eth0 uid 10.10.1.5/24 0f4a7c1e");
+        expect(ofSubnet).toMatchObject({ containerId: "abc", vlan: 0, isolated: false });
+        expect(ofSubnet?.addresses.map(({ gateway }) => gateway)).toEqual([undefined]);
         expect(fromExternalIds("port", idsOf(pooled))).not.toHaveProperty("isolated");
+    });
+
+    it("of the Node's subnet has the mark where agents look for it that know it of pools only", () => {
+        const words = toAlias({ ...podRecord(), isolated: true }).split(" ");
+        expect(words.slice(0, 6)).toEqual(toAlias(podRecord()).split(" "));
+        expect(words[8]).toBe("iso");
     });
 
     // IFALIASZ: what is longer the kernel refuses, and with it the ADD. Container ids and UIDs as cni-args lets them in.
@@ -146,7 +156,7 @@ describe("a record in a link alias", () => {
             addresses: record.addresses.map((one) => ({ ...one, pool: "p" })),
             vlan: 4094,
         };
-        for (const one of [record, ofPools, { ...ofPools, isolated: true }]) {
+        for (const one of [record, { ...record, isolated: true }, ofPools, { ...ofPools, isolated: true }]) {
             const alias = toAlias(one);
             expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
             expect(fromAlias(alias)).toMatchObject({

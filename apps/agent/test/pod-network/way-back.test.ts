@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { setImmediate as turn } from "node:timers/promises";
 import { podOfPorts } from "@antrea/flows";
+import { formatIp } from "@antrea/ip";
+import type { PodInterface } from "../../src/pod-network/index.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
 
@@ -146,6 +148,86 @@ describe.each(nodes)("an ADD with %s", (_, options) => {
             expect(taken(node)).toEqual(nothing);
             await worksAgain(node);
         });
+    });
+});
+
+describe("an ADD whose address of the Node's subnet is claimed for another meanwhile", () => {
+    it("fails at whichever step that was, leaves nothing, and the next one has another address", async () => {
+        await atEachStep({}, async (node, at) => {
+            node.steps.failure = (step) => {
+                if (step === at) node.claimedElsewhere.add("10.10.1.2");
+                return undefined;
+            };
+            const failed = await node.add().then(
+                () => false,
+                (error: unknown) => expect(error).toMatchObject({ code: "TAKEN" }) === undefined,
+            );
+            const isLast = at === node.steps.asked.length - 1;
+            expect(failed || isLast).toBe(true);
+            node.steps.clear();
+            if (!failed) return;
+            await reconcile(node);
+            expect(taken(node)).toEqual(nothing);
+            await node.clock.advance(1);
+            await node.add();
+            const [known] = node.network.interfaces();
+            expect(known?.record.addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.10.1.3"]);
+        });
+    });
+});
+
+describe("an isolation, or its end, of which a step fails", () => {
+    const work = {
+        isolated: (node: FakeNode, known: PodInterface) => node.network.cutOff(known),
+        reconnected: (node: FakeNode, known: PodInterface) => node.network.reconnect(known),
+    };
+    const only = (node: FakeNode): PodInterface => {
+        const [known] = node.network.interfaces();
+        if (known === undefined) throw new Error("no interface");
+        return known;
+    };
+    /** What OVS, the links and the VLAN have of the interface. */
+    const seen = (node: FakeNode): unknown => {
+        const { flows, routes, vlanPods, links } = node.taken();
+        const records = [...node.stored.values()].map(({ externalIds }) => externalIds.get("isolated"));
+        return { flows, routes, vlanPods, links, records, isCutOff: node.network.isCutOff(only(node)) };
+    };
+    const cases = nodes.flatMap(([name, options]) =>
+        (["isolated", "reconnected"] as const).flatMap((what) =>
+            (["before", "after"] as const).map((failure) => ({ name, options, what, failure })),
+        ),
+    );
+
+    it.each(cases)("$name, $what, $failure: is whole when it is repeated", async ({ options, what, failure }) => {
+        const begun = async (): Promise<FakeNode> => {
+            const node = new FakeNode(options);
+            await node.add();
+            if (what === "reconnected") await node.network.cutOff(only(node));
+            node.steps.clear();
+            return node;
+        };
+        const whole = await begun();
+        await work[what](whole, only(whole));
+        const steps = [...whole.steps.asked];
+        expect(steps.length).toBeGreaterThan(2);
+        expect(seen(whole)).toMatchObject({ isCutOff: what === "isolated" });
+        for (const [at, name] of steps.entries()) {
+            const node = await begun();
+            node.steps.failure = (step) => (step === at ? failure : undefined);
+            const failed = await work[what](node, only(node)).then(
+                () => false,
+                () => true,
+            );
+            // Of what began to be isolated nothing connects it again; what is not connected whole is isolated still.
+            if (failed)
+                expect({ at, name, isCutOff: node.network.isCutOff(only(node)) }).toMatchObject({ isCutOff: true });
+            node.steps.clear();
+            await node.flowTable.repair();
+            await node.reconciler.reconcile(signal);
+            await work[what](node, only(node));
+            expect({ at, name, ...(seen(node) as object) }).toEqual({ at, name, ...(seen(whole) as object) });
+            await worksAgain(node);
+        }
     });
 });
 

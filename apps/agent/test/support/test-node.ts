@@ -40,6 +40,8 @@ export interface TestAgentOptions {
     readonly pods?: () => readonly KnownPod[];
     readonly pools?: PodPools;
     readonly poolOf?: (ip: IpAddress) => string | undefined;
+    /** Addresses of the podCIDRs that somebody outside this Node has claimed. */
+    readonly isClaimed?: (ip: IpAddress) => boolean;
     /** Default "/": the agent of a test runs on its Node itself. */
     readonly hostProcPathPrefix?: string;
 }
@@ -116,7 +118,7 @@ export class TestAgent {
     readonly network: PodNetwork;
     readonly reconciler: PodReconciler;
     readonly calls: CniCalls;
-    readonly #netlink = Netlink.open();
+    readonly netlink = Netlink.open();
     readonly #stop = new AbortController();
     readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
     readonly #options: Required<Omit<TestAgentOptions, "pools">> & { readonly pools: PodPools | undefined };
@@ -129,12 +131,13 @@ export class TestAgent {
             pods: options.pods ?? (() => []),
             pools: options.pools,
             poolOf: options.poolOf ?? (() => undefined),
+            isClaimed: options.isClaimed ?? (() => false),
             hostProcPathPrefix: options.hostProcPathPrefix ?? "/",
         };
         const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
         const logger = silentLogger;
-        const netlink = this.#netlink;
+        const netlink = this.netlink;
         this.database = new OvsdbSession(
             { logger },
             { socketPath: node.ovs.dbSocket, monitor: monitoredColumns, lock: "antrea_agent" },
@@ -159,7 +162,7 @@ export class TestAgent {
                 disableTxChecksumOffload: true,
             },
         );
-        this.subnet = new NodeSubnet(podPrefixes, () => 0n);
+        this.subnet = new NodeSubnet(podPrefixes, () => 0n, this.#options.isClaimed);
         const hostRoutes = new HostRoutes({ netlink }, { gatewayName: node.gateway, bridged: false });
         this.network = new PodNetwork(
             {
@@ -277,7 +280,7 @@ export class TestAgent {
     async stop(): Promise<void> {
         this.#stop.abort();
         await Promise.all([this.openflow.close(), this.database.close()]);
-        this.#netlink[Symbol.dispose]();
+        this.netlink[Symbol.dispose]();
     }
 
     /** One CNI call; the answer as it is, or a CniCallError. */
