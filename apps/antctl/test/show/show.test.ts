@@ -93,6 +93,17 @@ describe("poolReport", () => {
         expect(made.outside).toBe(1);
     });
 
+    it("does not call outside what is held as a gateway or as an address of a Node", () => {
+        const object = poolObject("held", { cidr: "192.168.0.0/29", gateway: "192.168.0.6", prefixLength: 29 });
+        const made = report(object, [
+            claim("192.168.0.2", { pool: "held", owner: { kind: "Node", name: "node2" } }),
+            claim("192.168.0.6", { pool: "held", owner: { kind: "Gateway", name: "192.168.0.6" } }),
+        ]);
+        expect(made).toMatchObject({ outside: 0, usage: { used: 0, reserved: 0 } });
+        expect(made.withheld).toContain("192.168.0.2");
+        expect(renderPool(made, plain, now)).not.toContain("Outside");
+    });
+
     it("counts what an overlapping pool has taken, and names what the cluster uses itself", () => {
         const object = poolObject(
             "a",
