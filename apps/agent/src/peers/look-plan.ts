@@ -6,13 +6,13 @@ import type { Clock } from "@antrea/runtime";
  * changes come with it.
  */
 export class LookPlan {
-    readonly #clock: Pick<Clock, "now">;
+    readonly #clock: Pick<Clock, "monotonic">;
     readonly #everyMs: number;
     #isAskedFor = true;
     #lastMs = -Infinity;
 
     /** @param everyMs a full look is due so long after the last one */
-    constructor(components: { readonly clock: Pick<Clock, "now"> }, options: { readonly everyMs: number }) {
+    constructor(components: { readonly clock: Pick<Clock, "monotonic"> }, options: { readonly everyMs: number }) {
         this.#clock = components.clock;
         this.#everyMs = options.everyMs;
     }
@@ -24,7 +24,7 @@ export class LookPlan {
 
     /** Runs one of the two. A full look that fails is still due. */
     async run(looks: { readonly full: () => Promise<void>; readonly update: () => Promise<void> }): Promise<void> {
-        const startedMs = this.#clock.now();
+        const startedMs = this.#clock.monotonic();
         if (!this.#isAskedFor && startedMs - this.#lastMs < this.#everyMs) return looks.update();
         // What is asked for meanwhile is asked of the run after this one.
         this.#isAskedFor = false;

@@ -1,4 +1,5 @@
 import { expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/runtime/testing";
 import { LookPlan } from "../../src/peers/index.ts";
 
 /** A plan at a time that the test sets, and what it ran, with the second. */
@@ -9,7 +10,7 @@ function planAt(): {
 } {
     let ms = 0;
     const ran: string[] = [];
-    const plan = new LookPlan({ clock: { now: () => ms } }, { everyMs: 60_000 });
+    const plan = new LookPlan({ clock: { monotonic: () => ms } }, { everyMs: 60_000 });
     return {
         plan,
         ran,
@@ -33,6 +34,21 @@ it("looks at all in time, however many Nodes change", async () => {
     expect(ran).toContain("update 30");
 });
 
+it("looks at all in time although somebody sets the clock back", async () => {
+    const clock = new ManualClock();
+    const wall = { backMs: 0 };
+    const ran: string[] = [];
+    const setBack = { now: () => clock.now() - wall.backMs, monotonic: () => clock.monotonic() };
+    const plan = new LookPlan({ clock: setBack }, { everyMs: 60_000 });
+    const run = (): Promise<void> =>
+        plan.run({ full: async () => void ran.push("full"), update: async () => void ran.push("update") });
+    await run();
+    wall.backMs = 3_600_000;
+    await clock.advance(60_000);
+    await run();
+    expect(ran).toEqual(["full", "full"]);
+});
+
 it("looks at all when that was asked for, also if a Node changed before or after", async () => {
     const { plan, ran, run } = planAt();
     await run(0);
@@ -52,7 +68,7 @@ it("a look that failed is still due", async () => {
 });
 
 it("what is asked for during a look is asked of the next one", async () => {
-    const plan = new LookPlan({ clock: { now: () => 0 } }, { everyMs: 60_000 });
+    const plan = new LookPlan({ clock: { monotonic: () => 0 } }, { everyMs: 60_000 });
     const ran: string[] = [];
     const look = (kind: string) => async (): Promise<void> => {
         if (ran.push(kind) === 1) plan.askForFull();

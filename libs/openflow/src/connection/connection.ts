@@ -108,9 +108,9 @@ export class OpenFlowConnection {
         const timeoutMs = options.timeoutMs ?? this.#options.requestTimeoutMs;
         const open = this.#gate.value;
         if (open !== undefined) return use(open, { ...options, timeoutMs });
-        const began = Date.now();
+        const began = performance.now();
         const link = await this.#gate.pass({ ...options, timeoutMs });
-        return use(link, { ...options, timeoutMs: Math.max(1, timeoutMs - (Date.now() - began)) });
+        return use(link, { ...options, timeoutMs: Math.max(1, timeoutMs - (performance.now() - began)) });
     }
 
     async #keepConnected(signal: AbortSignal): Promise<void> {
