@@ -145,6 +145,19 @@ describe("restarts", () => {
         await namespace.delete("beside");
     });
 
+    it("end at once also when they come while the programs still start", async () => {
+        const pods = ["-n", systemNamespace, "delete", "pod"];
+        const began = Date.now();
+        // each Pod is a moment older than the one before it when it is told to end
+        for (let moment = 0; moment < 6; moment++) {
+            await kubectl([...pods, await systemPod("antrea-agent", second)], { timeoutMs: 90_000 });
+            await new Promise((resolve) => setTimeout(resolve, 700 + moment * 150));
+        }
+        // one that heard nothing would be killed after the 60 s that the Pod has
+        expect(Date.now() - began).toBeLessThan(50_000);
+        await waitForAgents();
+    }, 600_000);
+
     it("gives a Node that is deleted and registered again its podCIDRs back", async () => {
         const cidrs = (): Promise<string> => kubectl(["get", "node", second, "-o", "jsonpath={.spec.podCIDRs}"]);
         const before = await cidrs();

@@ -13,6 +13,9 @@ interface PodSpec {
     readonly nodeSelector?: Readonly<Record<string, string>>;
     readonly volumes?: readonly { readonly name: string; readonly emptyDir?: unknown }[];
     readonly containers: readonly {
+        readonly name: string;
+        readonly command?: readonly string[];
+        readonly lifecycle?: { readonly preStop?: { readonly exec?: { readonly command: readonly string[] } } };
         readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
         readonly env?: readonly { readonly name: string; readonly value?: string }[];
         readonly ports?: readonly { readonly containerPort: number }[];
@@ -75,5 +78,16 @@ describe.each(programs)("the Pods of %s %s", (kind, name) => {
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
         });
+    });
+
+    // the kernel drops a signal that the first process of a container has no handler for: told to end while it starts, a
+    // program there would run on until it is killed, a minute later
+    it("have an init before each program, which ends it also while it starts", async () => {
+        const { containers } = await podSpec(kind, name);
+        for (const { name: container, command = [], lifecycle } of containers) {
+            expect([container, ...command.slice(0, 2)]).toEqual([container, "tini", "--"]);
+            // the init needs a moment too, and kubelet may leave it none
+            expect([container, lifecycle?.preStop?.exec?.command]).toEqual([container, ["true"]]);
+        }
     });
 });
