@@ -8,7 +8,8 @@ export interface PacerOptions {
 }
 
 /**
- * Says when keys that change are worth looking at: soon after they came to rest, and now and then while they do not.
+ * Says when keys that change are worth looking at: soon after they came to rest, and now and then while they do not; of
+ * urgent ones at once.
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;
@@ -31,6 +32,12 @@ export class Pacer {
         const pace = this.#waiting.get(key);
         if (pace === undefined) this.#waiting.set(key, { firstAt: now, lastAt: now });
         else pace.lastAt = now;
+    }
+
+    /** The key is due at once, however often it changes. */
+    urgent(key: string): void {
+        this.#waiting.set(key, { firstAt: -Infinity, lastAt: this.#clock.monotonic() });
+        this.#bell.ring();
     }
 
     /** The keys that are due, as soon as there is one; each is given once. None when the signal aborts. */

@@ -62,7 +62,7 @@ export class PoolStatusWriter {
             if (!replaying) this.#claimChanged(before, after);
         });
         replaying = false;
-        using _pools = pools.onChange((name) => this.#pacer.changed(name));
+        using _pools = pools.onChange((name) => this.#poolChanged(name));
         this.#queue.start(signal);
         try {
             while (!signal.aborted) {
@@ -71,6 +71,14 @@ export class PoolStatusWriter {
         } finally {
             await this.#queue.close();
         }
+    }
+
+    /** Whoever makes a pool, or changes its ranges, looks at its counts at once. That is rare, unlike changes of claims. */
+    #poolChanged(name: string): void {
+        const { metadata, status } = this.#components.pools.object(name) ?? {};
+        const isCounted = metadata === undefined || status?.observedGeneration === metadata.generation;
+        if (isCounted) this.#pacer.changed(name);
+        else this.#pacer.urgent(name);
     }
 
     #claimChanged(before: Claim | undefined, after: Claim | undefined): void {

@@ -58,6 +58,20 @@ describe("Pacer", () => {
         expect(found).toEqual(["a 1", "b 1.6"]);
     });
 
+    it("a key that is urgent is due at once, also while others wait, and once", async () => {
+        const pacer = new Pacer({ clock }, { quietMs: 1_000 });
+        const found = follow(pacer);
+        pacer.changed("a");
+        await clock.advance(300);
+        pacer.changed("b");
+        pacer.urgent("b");
+        pacer.urgent("c");
+        await clock.advance(100);
+        expect(found).toEqual(["b 0.3", "c 0.3"]);
+        await clock.advance(5_000);
+        expect(found).toEqual(["b 0.3", "c 0.3", "a 1"]);
+    });
+
     it("sleeps while nothing changes, and ends with its signal", async () => {
         const pacer = new Pacer({ clock });
         const next = pacer.next(stop.signal);
