@@ -17,7 +17,7 @@ import {
     type Completer,
 } from "./program/index.ts";
 import { showCommand } from "./show/index.ts";
-import { versionCommand } from "./version-command.ts";
+import { versionCommand } from "./versions/index.ts";
 import { whoCommand } from "./who/index.ts";
 
 /** What a run has of the machine. */

@@ -72,6 +72,17 @@ async function json(
     return { code, report: JSON.parse(stdout) as never };
 }
 
+describe("version", () => {
+    it("shows that of antctl and what the Pods of the cluster run", async () => {
+        const { code, stdout, stderr } = await cluster.antctl(["version"], { user: "viewer" });
+        expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+        expect(stdout).toMatch(/^antctl \S+\nantrea-agent latest \(2 Pods\)\n$/);
+        const denied = await cluster.antctl(["version"], { user: "stranger" });
+        expect(denied.stdout).toMatch(/^antctl \S+\n$/);
+        expect(denied.stderr).toMatch(/^the versions of the cluster are not known: .*pods/);
+    });
+});
+
 describe("ipam show", () => {
     it("lists pools as the controller wrote them, and one from its claims", async () => {
         const status = { usage: { total: 9, used: 1, reserved: 0, free: 8 } };

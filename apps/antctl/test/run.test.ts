@@ -31,6 +31,15 @@ describe("what people type", () => {
         expect(await antctl("--version")).toEqual({ code: 0, out: `antctl ${version}\n`, err: "" });
     });
 
+    it("version, where there is no cluster to ask", async () => {
+        const { code, out, err } = await antctl("version");
+        expect({ code, out }).toEqual({ code: 0, out: `antctl ${version}\n` });
+        expect(err).toMatch(/^the versions of the cluster are not known: .*nonexistent.*\n$/);
+        expect(await antctl("version", "--client")).toEqual({ code: 0, out: `antctl ${version}\n`, err: "" });
+        const asJson = JSON.parse((await antctl("version", "-o", "json")).out) as unknown;
+        expect(asJson).toEqual({ version, problem: expect.stringContaining("nonexistent") });
+    });
+
     it("help of a command", async () => {
         const asked = await antctl("help", "ipam", "who");
         expect(asked).toEqual(await antctl("ipam", "who", "--help"));

@@ -2,6 +2,8 @@ import { allocationName, ipAllocations, ipPools, type IpPool } from "@antrea/crd
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { serviceCidrsOf } from "@antrea/ipam";
 import {
+    cronJobs,
+    daemonSets,
     deployments,
     isKubeError,
     namespaces,
@@ -19,7 +21,14 @@ import { CliError } from "../errors.ts";
 import { readClaim, type Claim } from "./claim.ts";
 import { readNode, type NodeInfo } from "./node.ts";
 import { ipamAnnotations, readPod, type PodInfo } from "./pod.ts";
-import { readDeployment, readStatefulSet, type WorkloadInfo } from "./workload.ts";
+import {
+    readCronJob,
+    readDaemonSet,
+    readDeployment,
+    readStatefulSet,
+    type TemplateInfo,
+    type WorkloadInfo,
+} from "./workload.ts";
 
 export interface NamespaceInfo {
     readonly name: string;
@@ -85,8 +94,16 @@ export class Cluster {
         return this.list(statefulSets, readStatefulSet);
     }
 
-    async deployments(): Promise<readonly WorkloadInfo[]> {
+    async deployments(): Promise<readonly TemplateInfo[]> {
         return this.list(deployments, readDeployment);
+    }
+
+    async daemonSets(): Promise<readonly TemplateInfo[]> {
+        return this.list(daemonSets, readDaemonSet);
+    }
+
+    async cronJobs(): Promise<readonly TemplateInfo[]> {
+        return this.list(cronJobs, readCronJob);
     }
 
     async namespaces(): Promise<readonly NamespaceInfo[]> {

@@ -4,4 +4,4 @@ export { eventsOf, type EventInfo } from "./event.ts";
 export { agentSelector, gateIn, readGate, type Gate } from "./gate.ts";
 export { type NodeInfo } from "./node.ts";
 export { hasOwnAddress, ipamAnnotations, isFinished, readPod, type OwnerReference, type PodInfo } from "./pod.ts";
-export { type WorkloadInfo } from "./workload.ts";
+export { type TemplateInfo, type WorkloadInfo } from "./workload.ts";

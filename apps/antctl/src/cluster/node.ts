@@ -1,3 +1,4 @@
+import { macAnnotation } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { nodeAddressesOf, podCidrsOf } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
@@ -10,6 +11,8 @@ export interface NodeInfo {
     readonly ready: boolean;
     /** Declared shut down by an administrator: its Pods do not run. */
     readonly outOfService: boolean;
+    /** In bridging mode: it announces the MAC address of its interface. */
+    readonly isBridged: boolean;
 }
 
 const outOfServiceTaint = "node.kubernetes.io/out-of-service";
@@ -22,5 +25,6 @@ export function readNode(node: Node): NodeInfo {
         podCidrs: podCidrsOf(node),
         ready: ready?.status === "True",
         outOfService: (node.spec?.taints ?? []).some(({ key }) => key === outOfServiceTaint),
+        isBridged: node.metadata?.annotations?.[macAnnotation] !== undefined,
     };
 }

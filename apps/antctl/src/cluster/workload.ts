@@ -1,32 +1,46 @@
-import { type Deployment, type StatefulSet } from "@antrea/kube";
+import { templateAnnotations, type WorkloadShape } from "@antrea/ipam";
+import { type CronJob, type DaemonSet, type Deployment, type StatefulSet } from "@antrea/kube";
 import { ipamAnnotations } from "./pod.ts";
 
-/** What commands need of a Deployment or StatefulSet. */
-export interface WorkloadInfo {
-    readonly kind: "Deployment" | "StatefulSet";
+/** What commands need of an object with a template of Pods. */
+export interface TemplateInfo {
+    readonly kind: "Deployment" | "StatefulSet" | "DaemonSet" | "CronJob";
     readonly namespace: string;
     readonly name: string;
-    readonly replicas: number;
-    /** The lowest ordinal of a StatefulSet. */
-    readonly start: number;
-    /** The annotations of IPAM on its template. */
+    /** The annotations of IPAM on its template; none where its Pods are in the network of their Node. */
     readonly annotations: Readonly<Record<string, string>>;
 }
 
-export function readDeployment(object: Deployment): WorkloadInfo {
-    return { ...read("Deployment", object), start: 0 };
+/** What commands need of a StatefulSet. */
+export interface WorkloadInfo extends TemplateInfo {
+    readonly replicas: number;
+    /** The lowest ordinal of a StatefulSet. */
+    readonly start: number;
+}
+
+export function readDeployment(object: Deployment): TemplateInfo {
+    return read("Deployment", object);
+}
+
+export function readDaemonSet(object: DaemonSet): TemplateInfo {
+    return read("DaemonSet", object);
+}
+
+export function readCronJob(object: CronJob): TemplateInfo {
+    return read("CronJob", object);
 }
 
 export function readStatefulSet(object: StatefulSet): WorkloadInfo {
-    return { ...read("StatefulSet", object), start: object.spec?.ordinals?.start ?? 0 };
+    const { replicas = 1, ordinals } = object.spec ?? {};
+    return { ...read("StatefulSet", object), replicas, start: ordinals?.start ?? 0 };
 }
 
-function read(kind: WorkloadInfo["kind"], { metadata, spec }: Deployment | StatefulSet): Omit<WorkloadInfo, "start"> {
-    return {
-        kind,
-        namespace: metadata?.namespace ?? "",
-        name: metadata?.name ?? "",
-        replicas: spec?.replicas ?? 1,
-        annotations: ipamAnnotations(spec?.template.metadata?.annotations),
-    };
+function read(
+    kind: TemplateInfo["kind"],
+    object: WorkloadShape & { readonly metadata?: { readonly namespace?: string; readonly name?: string } },
+): TemplateInfo {
+    const { namespace = "", name = "" } = object.metadata ?? {};
+    const template = (object.spec?.jobTemplate?.spec ?? object.spec)?.template;
+    const annotations = template?.spec?.hostNetwork === true ? {} : ipamAnnotations(templateAnnotations(object));
+    return { kind, namespace, name, annotations };
 }

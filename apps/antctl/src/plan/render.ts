@@ -97,6 +97,8 @@ function userFields({ namedBy }: PoolPlan): readonly Field[] {
         ["Namespaces", namedBy.namespaces],
         ["Deployments", namedBy.deployments],
         ["StatefulSets", namedBy.statefulSets],
+        ["DaemonSets", namedBy.daemonSets],
+        ["CronJobs", namedBy.cronJobs],
         ["Pods", namedBy.pods],
     ] as const;
     const texts = named.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind} ${someOf(names)}`);

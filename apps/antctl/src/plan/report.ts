@@ -103,6 +103,7 @@ function judge(
         // The webhook knows them; its answer is asked for as well.
         clusterCidrs: [],
         exclusions: pools.exclusions,
+        bridgedNodes: pools.nodes.filter(({ isBridged }) => isBridged).flatMap(({ addresses }) => addresses),
     };
     if (existing === undefined) return checkPoolCreate(object, context, { claims: claims.map(toAllocation) });
     // Claims of other pools count only where this one would stop to hand out their addresses, or names them as gateways.

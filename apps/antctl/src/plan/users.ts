@@ -1,25 +1,27 @@
 import { namesPool } from "@antrea/ipam";
-import { isFinished, type Cluster, type NamespaceInfo, type PodInfo, type WorkloadInfo } from "../cluster/index.ts";
+import { isFinished, type Cluster, type NamespaceInfo, type PodInfo, type TemplateInfo } from "../cluster/index.ts";
 
-/** Everything in the cluster that may name a pool. */
+/** Everything in the cluster that may name a pool: what the webhook counts. */
 export interface Users {
     readonly namespaces: readonly NamespaceInfo[];
-    /** Without those that have ended. */
+    /** Without those that have ended, or are in the network of their Node. */
     readonly pods: readonly PodInfo[];
-    readonly workloads: readonly WorkloadInfo[];
+    readonly workloads: readonly TemplateInfo[];
 }
 
 export async function readUsers(cluster: Cluster): Promise<Users> {
-    const [namespaces, pods, deployments, statefulSets] = await Promise.all([
+    const [namespaces, pods, ...workloads] = await Promise.all([
         cluster.namespaces(),
         cluster.pods(),
         cluster.deployments(),
         cluster.statefulSets(),
+        cluster.daemonSets(),
+        cluster.cronJobs(),
     ]);
     return {
         namespaces,
-        pods: pods.filter((pod) => !isFinished(pod)),
-        workloads: [...deployments, ...statefulSets],
+        pods: pods.filter((pod) => !isFinished(pod) && !pod.hostNetwork),
+        workloads: workloads.flat(),
     };
 }
 
@@ -32,17 +34,24 @@ export interface NamedBy {
     readonly deployments: readonly string[];
     /** `namespace/name` */
     readonly statefulSets: readonly string[];
+    /** `namespace/name` */
+    readonly daemonSets: readonly string[];
+    /** `namespace/name` */
+    readonly cronJobs: readonly string[];
 }
 
 export function namedBy({ namespaces, pods, workloads }: Users, pool: string): NamedBy {
     const path = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
         `${namespace}/${name}`;
     const naming = workloads.filter(({ annotations }) => namesPool(annotations, pool));
+    const of = (kind: TemplateInfo["kind"]): readonly string[] => naming.filter((one) => one.kind === kind).map(path);
     return {
         namespaces: namespaces.filter(({ annotations }) => namesPool(annotations, pool)).map(({ name }) => name),
         pods: pods.filter(({ annotations }) => namesPool(annotations, pool)).map(path),
-        deployments: naming.filter(({ kind }) => kind === "Deployment").map(path),
-        statefulSets: naming.filter(({ kind }) => kind === "StatefulSet").map(path),
+        deployments: of("Deployment"),
+        statefulSets: of("StatefulSet"),
+        daemonSets: of("DaemonSet"),
+        cronJobs: of("CronJob"),
     };
 }
 
@@ -52,6 +61,8 @@ export function references(named: NamedBy): readonly string[] {
         ...named.namespaces.map((name) => `Namespace ${name}`),
         ...named.deployments.map((path) => `Deployment ${path}`),
         ...named.statefulSets.map((path) => `StatefulSet ${path}`),
+        ...named.daemonSets.map((path) => `DaemonSet ${path}`),
+        ...named.cronJobs.map((path) => `CronJob ${path}`),
         ...named.pods.map((path) => `Pod ${path}`),
     ];
 }

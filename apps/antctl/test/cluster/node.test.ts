@@ -17,4 +17,10 @@ describe("readNode", () => {
         expect(addresses.map(formatIp)).toEqual(["172.18.0.2"]);
         expect(podCidrs.map(formatPrefix)).toEqual(["10.244.1.0/24"]);
     });
+
+    it("is in bridging mode when it announces a MAC address", () => {
+        const annotations = { "node.antrea.io/mac-address": "02:00:00:00:00:01" };
+        expect(readNode({ metadata: { name: "n", annotations } }).isBridged).toBe(true);
+        expect(readNode({ metadata: { name: "n" } }).isBridged).toBe(false);
+    });
 });

@@ -6,7 +6,21 @@ import { renderPlan } from "../../src/plan/render.ts";
 import { planPool, type PoolPlan } from "../../src/plan/report.ts";
 import { type Users } from "../../src/plan/users.ts";
 import { type PoolSet } from "../../src/pools/index.ts";
-import { claim, ofSet, plain, pod, poolObject, poolSet, set, tiny, web } from "../support/objects.ts";
+import {
+    claim,
+    node,
+    node1,
+    node2,
+    ofSet,
+    plain,
+    pod,
+    poolObject,
+    poolSet,
+    set,
+    tiny,
+    web,
+} from "../support/objects.ts";
+import { parseIp } from "@antrea/ip";
 
 const nobody: Users = { namespaces: [], pods: [], workloads: [] };
 
@@ -69,7 +83,11 @@ describe("planPool", () => {
                 { name: "x", annotations: {} },
             ],
             pods: [pod("p", { annotations: { "ipam.antrea.io/ippools": "web" } }), pod("q")],
-            workloads: [set("db"), set("front", { kind: "Deployment" }), set("other", { annotations: {} })],
+            workloads: [
+                set("db"),
+                ...(["Deployment", "DaemonSet", "CronJob"] as const).map((kind) => set(`a-${kind}`, { kind })),
+                set("other", { annotations: {} }),
+            ],
         };
         const claims = [
             claim("10.2.0.12", { pod: "a" }),
@@ -86,8 +104,10 @@ describe("planPool", () => {
         expect(planned.namedBy).toEqual({
             namespaces: ["shop"],
             pods: ["shop/p"],
-            deployments: ["shop/front"],
+            deployments: ["shop/a-Deployment"],
             statefulSets: ["shop/db"],
+            daemonSets: ["shop/a-DaemonSet"],
+            cronJobs: ["shop/a-CronJob"],
         });
     });
 
@@ -110,6 +130,23 @@ describe("planPool", () => {
         const planned = plan(poolObject("fresh", { cidr: "10.10.1.0/28", gateway: "10.10.1.1", prefixLength: 24 }));
         expect(planned).toMatchObject({ refused: false, added: "", usage: { after: { total: 0 } } });
         expect(planned.warnings.join()).toMatch(/has no address to hand out.*podCIDRs/);
+    });
+
+    it("keeps what a template of a DaemonSet or CronJob names from being taken away", () => {
+        for (const kind of ["DaemonSet", "CronJob"] as const) {
+            const users: Users = { namespaces: [], pods: [], workloads: [set("a", { kind })] };
+            const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { users });
+            expect(planned.errors.map(refusalText).join()).toContain(`${kind} shop/a`);
+        }
+    });
+
+    it("warns of a range without VLAN outside of the subnet of Nodes in bridging mode", () => {
+        const bridged = node("node1", { addresses: [parseIp("192.168.0.1")], isBridged: true });
+        const fresh = poolObject("fresh", { cidr: "10.7.0.0/29", gateway: "10.7.0.1", prefixLength: 24 });
+        const warnings = (nodes: Parameters<typeof poolSet>[1]): string =>
+            plan(fresh, { pools: poolSet([], nodes) }).warnings.join();
+        expect(warnings([bridged, node2])).toMatch(/has no vlan, so with bridging mode/);
+        expect(warnings([node1, node2])).toBe("");
     });
 
     it("takes what the schema refuses as it is", () => {

@@ -44,6 +44,7 @@ export function node(
         podCidrs: (o.podCidrs ?? []).map((cidr) => parsePrefix(cidr)),
         ready: o.ready ?? true,
         outOfService: o.outOfService ?? false,
+        isBridged: o.isBridged ?? false,
     };
 }
 

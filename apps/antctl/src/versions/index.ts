@@ -1,0 +1,1 @@
+export { versionCommand } from "./command.ts";
