@@ -201,7 +201,7 @@ function mountedCertificate(): Certificate {
         throw new ControllerError(
             "CERTIFICATE_UNREADABLE",
             "environment",
-            `selfSignedCert is false, but ${certificateFolder} has no readable tls.crt and tls.key; mount the Secret`,
+            `selfSignedCert is false, but ${certificateFolder} has no readable tls.crt and tls.key: create Secret antrea-controller-tls with both, beside antrea-controller, or set selfSignedCert to true`,
             { cause },
         );
     }

@@ -66,10 +66,32 @@ describe("values of Antrea's chart", () => {
         expect(agent).toContain('"dnsPolicy":"ClusterFirstWithHostNet"');
         expect(agent).toContain('{"mountPath":"/x","name":"x"}');
         expect(agent).toContain('{"emptyDir":{"medium":"Memory"},"name":"x"}');
-        const controller = JSON.stringify(named(manifests, "Deployment", "antrea-controller").spec);
-        expect(controller).toContain('"secretName":"antrea-controller-tls"');
         expect(named(manifests, "ConfigMap", "antrea-config").data?.["antrea-controller.conf"]).toContain(
             "selfSignedCert: false",
         );
+    });
+
+    it("mount the controller's Secret where there is one, as selfSignedCert may be set in the ConfigMap too", async () => {
+        const { template } = named(await render(), "Deployment", "antrea-controller").spec as {
+            readonly template: {
+                readonly spec: Readonly<Record<string, readonly { readonly name: string }[]>>;
+            };
+        };
+        const { volumes, containers, initContainers } = template.spec;
+        expect(volumes).toContainEqual({
+            name: "antrea-controller-tls",
+            secret: { secretName: "antrea-controller-tls", optional: true, defaultMode: 0o444 },
+        });
+        for (const container of [...(containers ?? []), ...(initContainers ?? [])]) {
+            expect(container).toMatchObject({
+                volumeMounts: expect.arrayContaining([
+                    {
+                        name: "antrea-controller-tls",
+                        mountPath: "/var/run/antrea/antrea-controller-tls",
+                        readOnly: true,
+                    },
+                ]),
+            });
+        }
     });
 });
