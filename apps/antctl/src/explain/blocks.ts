@@ -36,12 +36,12 @@ function missingFamilies(facts: Facts, trials: readonly PoolTrial[]): readonly F
 
 function scheduling({ pod, unscheduled }: Facts): readonly Block[] {
     if (pod.nodeName !== undefined) return [];
-    const reason = unscheduled === undefined ? "" : `: ${unscheduled}`;
+    const [reason, step] =
+        unscheduled === undefined
+            ? ["", "see whether kube-scheduler runs if it stays so"]
+            : [`: ${unscheduled}`, "change what the scheduler names, on the Pod or the Nodes"];
     return [
-        {
-            what: `the Pod has no Node yet${reason}`,
-            next: "addresses are claimed once the scheduler has chosen a Node",
-        },
+        { what: `the Pod has no Node yet${reason}`, next: `${step}; an address is claimed when the Pod has a Node` },
     ];
 }
 

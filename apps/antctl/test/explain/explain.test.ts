@@ -194,7 +194,13 @@ describe("what blocks", () => {
             "no Node",
             facts(pending({ [pools]: "web" }, { nodeName: undefined }), { unscheduled: "0/3 nodes fit" }),
             /no Node yet: 0\/3 nodes fit/,
-            /scheduler/,
+            /^change what the scheduler names, .*; an address is claimed when the Pod has a Node$/,
+        ],
+        [
+            "no Node, and nothing of the scheduler",
+            facts(pending({ [pools]: "web" }, { nodeName: undefined })),
+            /no Node yet$/,
+            /^see whether kube-scheduler runs .*; an address is claimed when the Pod has a Node$/,
         ],
         ["an unknown pool", facts(pending({ [pools]: "nope" })), /IPPool nope does not exist/, /create/],
         [
