@@ -36,7 +36,7 @@ describe("an agent whose Node is gone", () => {
     beforeEach(() => {
         [api, clock, wiring, nodes] = [new FakeApi(), new ManualClock(), new FakeWiring(), new TestNodes([])];
         api.put(nodeResource, { metadata: { name: "a" } });
-        nodes.add("a");
+        nodes.put("a");
         const address = { prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0, pool: "pool1" };
         wiring.wire("p1", [{ ...address, ip: parseIp("10.2.0.9") }]);
         wiring.wire("p2", [{ ...address, ip: parseIp("10.2.0.10") }]);
@@ -78,7 +78,7 @@ describe("an agent whose Node is gone", () => {
         await node.look(wiring, signal);
         expect(wiring.cut.size).toBe(0);
         expect(node.isGone).toBe(false);
-        nodes.add("a");
+        nodes.put("a");
         api.remove(nodeResource, "a");
         nodes.remove("a", cut);
         await node.look(wiring, signal);
@@ -103,7 +103,7 @@ describe("an agent whose Node is gone", () => {
     it("counts anew when the Node comes back in time", async () => {
         deleteNode();
         await pass(200_000);
-        nodes.add("a");
+        nodes.put("a");
         expect(node.isGone).toBe(false);
         await pass(10_000);
         deleteNode();
@@ -187,7 +187,7 @@ describe("the claims of a Node that is gone", () => {
         expect(cluster.holders()).toEqual([`${ips[0]} other`]);
         expect(wiring.cut.size).toBe(2);
 
-        agent.nodes.add("a");
+        agent.nodes.put("a");
         await reconcile();
         expect(cluster.holders()).toEqual([`${ips[0]} other`, `${ips[1]} p2`].sort());
         expect([...wiring.cut]).toEqual(["c-p1"]);
@@ -200,7 +200,7 @@ describe("the claims of a Node that is gone", () => {
         await reconcile();
         expect([...wiring.cut]).toEqual(["c-p1"]);
         expect(cluster.holders()).toEqual([`${ips[1]} p2`]);
-        agent.nodes.add("a");
+        agent.nodes.put("a");
         await reconcile();
         expect([...wiring.cut]).toEqual([]);
         expect(cluster.holders()).toEqual([`${ips[0]} p1`, `${ips[1]} p2`].sort());
@@ -210,7 +210,7 @@ describe("the claims of a Node that is gone", () => {
         agent.nodes.remove("a");
         await clock.advance(240_000);
         await agent.pools.lookAtOwnNode(wiring, signal);
-        agent.nodes.add("a");
+        agent.nodes.put("a");
         await reconcile();
         expect(wiring.cut.size).toBe(0);
         expect(cluster.holders()).toEqual([`${ips[0]} p1`, `${ips[1]} p2`].sort());

@@ -1,55 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { allocationName, blockText, ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
-import { type ChangeListener, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { sleep } from "@antrea/runtime";
 import { ManualClock } from "@antrea/runtime/testing";
-import { type NodeSource } from "../../src/ip-pools/index.ts";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
+import { asTimePasses, TestNodes } from "./support/test-agent.ts";
 
 const web2 = { statefulSet: { name: "web", ordinal: 2 } };
 const both = { ...web2, pools: ["pool1", "pool6"] };
-
-const atOnce = { by: "watch", after: Infinity } as const;
-
-/** Nodes that come and go. */
-class FakeNodes implements NodeSource {
-    readonly #nodes = new Map<string, Node>();
-    readonly #listeners = new Set<ChangeListener<Node>>();
-
-    constructor(...names: readonly string[]) {
-        for (const name of names) this.put(name);
-    }
-
-    put(name: string, spec: Node["spec"] = {}): void {
-        const [old, node] = [this.#nodes.get(name), { metadata: { name }, spec }];
-        this.#nodes.set(name, node);
-        const type = old === undefined ? "added" : "updated";
-        for (const listener of this.#listeners) listener(type, name, node, old, atOnce);
-    }
-
-    delete(name: string): void {
-        const node = this.#nodes.get(name) ?? {};
-        this.#nodes.delete(name);
-        for (const listener of this.#listeners) listener("deleted", name, node, node, atOnce);
-    }
-
-    list(): readonly Node[] {
-        return [...this.#nodes.values()];
-    }
-
-    onChange(listener: ChangeListener<Node>): Disposable {
-        this.#listeners.add(listener);
-        return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
-    }
-
-    synced(): Promise<void> {
-        return Promise.resolve();
-    }
-}
 
 let cluster: FakeCluster;
 
@@ -217,7 +178,7 @@ describe("the Pod of an ordinal", () => {
 
     it("is told which Node has its address still, and the ways out", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
-        const agent = cluster.agent("a", { reservationWaitMs: 50, nodes: new FakeNodes("a", "far") });
+        const agent = cluster.agent("a", { reservationWaitMs: 50, nodes: TestNodes.of("a", "far") });
         await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
             code: "HELD_ON_OTHER_NODE",
             message: expect.stringMatching(
@@ -228,32 +189,26 @@ describe("the Pod of an ordinal", () => {
 
     it("is told when the Node that has its address is gone, until when it waits, and of a Node out of service", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
-        const nodes = new FakeNodes("a", "far");
+        const nodes = TestNodes.of("a", "far");
         const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0));
         const agent = cluster.agent("a", { reservationWaitMs: 0, clock, nodes });
         await agent.pools.own.synced(AbortSignal.timeout(5_000));
         const failure = async (one = agent): Promise<string> => {
             const claim = one.claim("web-2", { ...web2, pools: ["pool1"] }).catch(({ message }: Error) => message);
-            let done = false;
-            void claim.then(() => (done = true));
-            await eventually(async () => {
-                await clock.advance(1);
-                return done;
-            });
-            return String(await claim);
+            return String(await asTimePasses(clock, claim));
         };
         nodes.put("far", { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] });
         expect(await failure()).toMatch(
             /on Node far, which is out of service; antrea-controller frees it within seconds/,
         );
-        nodes.delete("far");
+        nodes.remove("far");
         await clock.advance(61_000);
         const gone = await failure();
         expect(gone).toMatch(
             /Node far, which was deleted at 12:00:00 UTC; antrea-controller frees it at about 12:05:00 UTC/,
         );
         expect(gone).not.toContain("delete the Node object");
-        const next = cluster.agent("a", { reservationWaitMs: 0, clock, nodes: new FakeNodes("a") });
+        const next = cluster.agent("a", { reservationWaitMs: 0, clock, nodes: TestNodes.of("a") });
         await next.pools.own.synced(AbortSignal.timeout(5_000));
         expect(await failure(next)).toMatch(/Node far, which does not exist any more; .* gone for 5 minutes/);
     });
@@ -347,11 +302,7 @@ describe("the Pod of an ordinal", () => {
         };
         const fail = async (): Promise<void> => {
             const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
-            const settled = expect(claim).rejects.toMatchObject({ code: "NOT_RESERVED" });
-            await eventually(async () => {
-                await clock.advance(1);
-                return Promise.race([settled.then(() => true), sleep(1).then(() => false)]);
-            });
+            await expect(asTimePasses(clock, claim)).rejects.toMatchObject({ code: "NOT_RESERVED" });
         };
         for (let at = 0; at < 5; at += 1) await fail();
         const asked = (): readonly string[] => cluster.api.requests.filter((one) => one.includes("state=Allocated"));

@@ -1,5 +1,7 @@
 import { createKubeClients, type ChangeListener, type EventInput, type Node } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
 import { Metrics, type Clock, type Logger } from "@antrea/runtime";
+import { type ManualClock } from "@antrea/runtime/testing";
 import { formatIp } from "@antrea/ip";
 import {
     IpPools,
@@ -108,6 +110,18 @@ export class TestPoolAgent implements AsyncDisposable {
     }
 }
 
+/** Lets a clock go on, 1 ms at a time, until the work is over; its outcome. */
+export async function asTimePasses<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    work.then(over, over);
+    await eventually(async () => {
+        await clock.advance(1);
+        return isOver;
+    });
+    return work;
+}
+
 /** Pod, container and interface of that name. */
 export function requestOf(pod: string): ClaimRequest {
     return {
@@ -129,6 +143,10 @@ export class TestNodes implements NodeSource {
         for (const node of nodes) this.#nodes.set(node.metadata?.name ?? "", node);
     }
 
+    static of(...names: readonly string[]): TestNodes {
+        return new TestNodes(names.map((name) => ({ metadata: { name } })));
+    }
+
     list(): readonly Node[] {
         return [...this.#nodes.values()];
     }
@@ -142,11 +160,12 @@ export class TestNodes implements NodeSource {
         return Promise.resolve();
     }
 
-    add(name: string): void {
-        const node = { metadata: { name } };
+    /** Adds a Node, or changes the one of that name. */
+    put(name: string, spec: Node["spec"] = {}): void {
+        const [old, node] = [this.#nodes.get(name), { metadata: { name }, spec }];
         this.#nodes.set(name, node);
-        for (const listener of this.#listeners)
-            listener("added", name, node, undefined, { by: "watch", after: Infinity });
+        const type = old === undefined ? "added" : "updated";
+        for (const listener of this.#listeners) listener(type, name, node, old, { by: "watch", after: Infinity });
     }
 
     /** `after`: as of when the watch was up to date, by the monotonic clock. Default: it is. */
