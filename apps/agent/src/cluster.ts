@@ -1,13 +1,12 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
+import { outOfServiceTaint } from "@antrea/ipam";
 import { daemonSets, isKubeError, pods, type ApiClient, type ChangeType, type Node } from "@antrea/kube";
 import { sleep, type Clock, type Logger } from "@antrea/runtime";
 import type { KnownPod } from "./pod-network/index.ts";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
-
-const outOfServiceTaint = "node.kubernetes.io/out-of-service";
 
 /** A Node without what nobody here reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {

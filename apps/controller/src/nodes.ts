@@ -1,8 +1,5 @@
-import { nodeAddressesOf } from "@antrea/ipam";
+import { nodeAddressesOf, outOfServiceTaint } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
-
-/** By this taint an administrator says that a Node's machine is shut down and its Pods do not run. */
-export const outOfServiceTaint = "node.kubernetes.io/out-of-service";
 
 /** What is kept of a Node: a cluster may have thousands, and most of a Node is images and conditions. */
 export function slimNode(node: Node): Node {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Node } from "@antrea/kube";
-import { outOfServiceTaint, slimNode } from "../src/nodes.ts";
+import { slimNode } from "../src/nodes.ts";
 
 describe("slimNode", () => {
     it("keeps what NodeIPAM and IPPools are about", () => {
@@ -9,7 +9,7 @@ describe("slimNode", () => {
             spec: {
                 podCIDR: "10.0.0.0/24",
                 podCIDRs: ["10.0.0.0/24", "fd00::/64"],
-                taints: [{ key: outOfServiceTaint, effect: "NoExecute" }],
+                taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }],
             },
             status: {
                 addresses: [

@@ -20,6 +20,7 @@ export {
     type NodeWithAddresses,
     type ServiceCidrWithRanges,
 } from "./cluster-addresses.ts";
+export { isOutOfService, outOfServiceTaint } from "./out-of-service.ts";
 
 // Pools: what they hand out.
 export { blocksOf, type BlockSet } from "./blocks.ts";

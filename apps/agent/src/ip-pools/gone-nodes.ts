@@ -1,4 +1,4 @@
-import { type Node } from "@antrea/kube";
+import { isOutOfService } from "@antrea/ipam";
 import { type Clock } from "@antrea/runtime";
 import { type NodeSource } from "./node-addresses.ts";
 
@@ -15,7 +15,6 @@ export type NodeState =
     /** The Node object was deleted at that wall time, in milliseconds; undefined if that was before this agent started. */
     | { readonly kind: "gone"; readonly at: number | undefined };
 
-const outOfServiceTaint = "node.kubernetes.io/out-of-service";
 const maxRemembered = 256;
 
 /** Remembers when Nodes were deleted. */
@@ -44,8 +43,4 @@ export class GoneNodes {
     [Symbol.dispose](): void {
         this.#listener[Symbol.dispose]();
     }
-}
-
-function isOutOfService({ spec }: Node): boolean {
-    return (spec?.taints ?? []).some(({ key }) => key === outOfServiceTaint);
 }

@@ -1,6 +1,6 @@
 import { macAnnotation } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
-import { nodeAddressesOf, podCidrsOf } from "@antrea/ipam";
+import { isOutOfService, nodeAddressesOf, podCidrsOf } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
 /** What commands need of a Node. */
@@ -15,8 +15,6 @@ export interface NodeInfo {
     readonly isBridged: boolean;
 }
 
-const outOfServiceTaint = "node.kubernetes.io/out-of-service";
-
 export function readNode(node: Node): NodeInfo {
     const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
     return {
@@ -24,7 +22,7 @@ export function readNode(node: Node): NodeInfo {
         addresses: nodeAddressesOf(node),
         podCidrs: podCidrsOf(node),
         ready: ready?.status === "True",
-        outOfService: (node.spec?.taints ?? []).some(({ key }) => key === outOfServiceTaint),
+        outOfService: isOutOfService(node),
         isBridged: node.metadata?.annotations?.[macAnnotation] !== undefined,
     };
 }

@@ -1,3 +1,4 @@
+import { isOutOfService } from "@antrea/ipam";
 import {
     WorkQueue,
     nodes as nodeResource,
@@ -11,7 +12,6 @@ import {
 } from "@antrea/kube";
 import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
-import { outOfServiceTaint } from "../nodes.ts";
 
 export interface ClaimCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
@@ -74,7 +74,7 @@ export class ClaimCleaner {
         using _nodes = nodes.onChange((type, name, node, old) => {
             if (type !== "deleted") this.#goneSince.delete(name);
             else this.#goneSince.set(name, this.#clock.monotonic());
-            if (type === "deleted" || (outOfService(node) && (old === undefined || !outOfService(old)))) {
+            if (type === "deleted" || (isOutOfService(node) && (old === undefined || !isOutOfService(old)))) {
                 this.#looks.delete(name);
                 this.#queue.add(name);
             }
@@ -96,12 +96,12 @@ export class ClaimCleaner {
 
     #mayHaveLeft(name: string): boolean {
         const node = this.#components.nodes.get(name);
-        return node === undefined || outOfService(node);
+        return node === undefined || isOutOfService(node);
     }
 
     async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
         const node = this.#components.nodes.get(name);
-        if (this.#components.claims.usedOn(name).size === 0 || (node !== undefined && !outOfService(node))) {
+        if (this.#components.claims.usedOn(name).size === 0 || (node !== undefined && !isOutOfService(node))) {
             this.#goneSince.delete(name);
             this.#looks.delete(name);
             this.#suspects.delete(name);
@@ -145,7 +145,7 @@ export class ClaimCleaner {
             return (
                 (livePod === undefined || !uidsOf(livePod).includes(pod.uid)) &&
                 node !== undefined &&
-                outOfService(node)
+                isOutOfService(node)
             );
         };
         await this.#free(left, "out-of-service", podIsGone, signal);
@@ -187,10 +187,6 @@ export class ClaimCleaner {
         if (count === 0) this.#suspects.delete(name);
         else this.#suspects.set(name, { reason, count });
     }
-}
-
-function outOfService(node: Node): boolean {
-    return node.spec?.taints?.some(({ key }) => key === outOfServiceTaint) ?? false;
 }
 
 // The kubelet knows a static Pod by the hash of its manifest; the object that mirrors it has a UID of its own.
