@@ -2,6 +2,7 @@ import { kubeconfigContexts } from "@antrea/kube";
 import { Command } from "commander";
 import { checkCommand } from "./check/index.ts";
 import { completionCommand, type DynamicWords, type TypedOptions } from "./completion/index.ts";
+import { convertCommand } from "./convert/index.ts";
 import { explainCommand } from "./explain/index.ts";
 import { formatReport, styleFor, type Terminal } from "./output/index.ts";
 import { type Source } from "./input-files.ts";
@@ -76,7 +77,8 @@ export function compose(name: string, world: World): Composition {
         .addCommand(whoCommand(context))
         .addCommand(explainCommand(context))
         .addCommand(planCommand(context))
-        .addCommand(checkCommand(context));
+        .addCommand(checkCommand(context))
+        .addCommand(convertCommand(context));
     const program = createProgram(name)
         .addCommand(ipam)
         .addCommand(versionCommand(context))

@@ -34,6 +34,11 @@ export function readSources(path: string, recursive: boolean): readonly Source[]
     }
 }
 
+/** One more `-f`, as kubectl reads it: repeated, or with commas between. */
+export function oneMore(text: string, before: readonly string[] = []): readonly string[] {
+    return [...before, ...text.split(",").filter((path) => path !== "")];
+}
+
 function filesIn(folder: string, recursive: boolean): readonly string[] {
     const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
     return entries.flatMap((entry) => {

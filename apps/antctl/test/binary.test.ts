@@ -35,6 +35,7 @@ describe("antctl", () => {
             ["ipam", "explain", "pod"],
             ["ipam", "plan"],
             ["ipam", "check"],
+            ["ipam", "convert"],
             ["version"],
             ["completion"],
         ]) {
@@ -215,7 +216,7 @@ describe("completion scripts", () => {
 
     it.each<[string, readonly string[], readonly string[]]>([
         ["antctl i", ["antctl", "i"], ["ipam"]],
-        ["antctl ipam ", ["antctl", "ipam", ""], ["show", "who", "explain", "plan", "check"]],
+        ["antctl ipam ", ["antctl", "ipam", ""], ["show", "who", "explain", "plan", "check", "convert"]],
         ["antctl --output=j", ["antctl", "--output", "=", "j"], ["json"]],
         ["antctl --output=", ["antctl", "--output", "="], ["table", "json", "yaml"]],
         [

@@ -1,6 +1,7 @@
 import { newGateways, readPool } from "@antrea/ipam";
 import { Command, Option } from "commander";
 import { type Claim } from "../cluster/index.ts";
+import { oneMore } from "../input-files.ts";
 import { PoolSet } from "../pools/index.ts";
 import { exitFailed, exitIncomplete, type CommandContext, type Session } from "../program/index.ts";
 import { tryOnServer } from "./dry-run.ts";
@@ -56,11 +57,6 @@ export function planCommand(context: CommandContext): Command {
 interface PlanOptions {
     readonly filename: readonly string[];
     readonly recursive?: boolean;
-}
-
-/** As kubectl reads it: repeated, or with commas between. */
-function oneMore(text: string, before: readonly string[] = []): readonly string[] {
-    return [...before, ...text.split(",").filter((path) => path !== "")];
 }
 
 /** All claims of the pool as it is, of the pools that it overlaps or would, and of the gateways that it would have. */

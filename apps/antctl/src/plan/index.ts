@@ -1,1 +1,3 @@
 export { planCommand } from "./command.ts";
+export { plannedPool } from "./manifest.ts";
+export { planPool } from "./report.ts";

@@ -1,11 +1,10 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import { ipPoolSpec, ipRange } from "@antrea/crd/schema";
 import { type Refusal } from "@antrea/ipam";
-import { documentValue } from "@antrea/settings";
-import { parseAllDocuments } from "yaml";
 import { CliError } from "../errors.ts";
 import { type Source } from "../input-files.ts";
-import { oneLine, someOf } from "../output/index.ts";
+import { fieldsOf, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
+import { someOf } from "../output/index.ts";
 
 /** What a file plans. */
 export interface Manifest {
@@ -19,8 +18,6 @@ export interface PlannedPool {
     /** What the schema of the API refuses; other rules are not asked then. */
     readonly refusals: readonly Refusal[];
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads files of YAML or JSON, in their order, of one or several documents each; a `kind: List` stands for its items.
@@ -37,31 +34,21 @@ export function readManifest(sources: readonly Source[]): Manifest {
         else ignored.push(`${textOf(kind)} ${textOf(fieldsOf(object.metadata).name)} of ${textOf(apiVersion)}`);
     }
     if (pools.length === 0) {
-        const next = `give objects of apiVersion ${ipPools.group}/${ipPools.version} and kind ${ipPools.kind}`;
+        const other = objects.some(({ apiVersion, kind }) => kind === ipPools.kind && isOfGroup(apiVersion));
+        const given = `give objects of apiVersion ${ipPools.group}/${ipPools.version} and kind ${ipPools.kind}`;
+        const next = other ? `${given}; antctl ipam convert makes them of IPPools of other versions` : given;
         const names = someOf(sources.map(({ name }) => name));
         throw new CliError("BAD_INPUT", "caller", `${names} ${sources.length === 1 ? "has" : "have"} no IPPool`, next);
     }
     return { pools, ignored };
 }
 
-function objectsOf({ name, text }: Source): readonly Fields[] {
-    return parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
-        const read = documentValue(document);
-        if (!read.isUsable) {
-            throw new CliError("BAD_INPUT", "caller", `${name} is no YAML: ${oneLine(read.reason)}`, "correct it");
-        }
-        return itemsOf(read.value);
-    });
+function isOfGroup(apiVersion: unknown): boolean {
+    return typeof apiVersion === "string" && apiVersion.startsWith(`${ipPools.group}/`);
 }
 
-function itemsOf(document: unknown): readonly Fields[] {
-    if (document === null || document === undefined) return [];
-    const object = fieldsOf(document);
-    if (object.kind === "List" && Array.isArray(object.items)) return object.items.flatMap(itemsOf);
-    return [object];
-}
-
-function plannedPool(object: Fields): PlannedPool {
+/** Judges one object by the schema of the API. */
+export function plannedPool(object: Fields): PlannedPool {
     const refusals: Refusal[] = [];
     const { name } = fieldsOf(object.metadata);
     if (typeof name !== "string" || name === "") {
@@ -91,25 +78,6 @@ function unknownFields(object: Fields): readonly Refusal[] {
     ];
 }
 
-function unknownKeys(prefix: string, object: Fields, known: readonly string[]): readonly Refusal[] {
-    return Object.keys(object)
-        .filter((key) => !known.includes(key))
-        .map((key) => {
-            const nearest = known.find((one) => isNear(one.toLowerCase(), key.toLowerCase()));
-            const hint = nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`;
-            return { path: `${prefix}${key}`, value: "", rule: `is no field of an IPPool; ${hint}` };
-        });
-}
-
-/** Whether one letter more or less, or another one, makes one text of the other. */
-function isNear(a: string, b: string): boolean {
-    const [long, short] = a.length >= b.length ? [a, b] : [b, a];
-    let at = 0;
-    while (at < short.length && long[at] === short[at]) at += 1;
-    const [rest, other] = [long.slice(at + 1), short.slice(long.length === short.length ? at + 1 : at)];
-    return rest === other;
-}
-
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
     return path.reduce<unknown>(
         (value, key) => (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key],
@@ -122,13 +90,4 @@ function pathText(path: readonly PropertyKey[]): string {
         (text, key) => text + (typeof key === "number" ? `[${key}]` : `.${String(key)}`),
         "spec",
     );
-}
-
-function fieldsOf(value: unknown): Fields {
-    return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function textOf(value: unknown): string {
-    if (typeof value === "string") return value;
-    return value === undefined ? "(none)" : JSON.stringify(value);
 }

@@ -32,6 +32,20 @@ describe("readManifest", () => {
         expect(() => readManifests([sources[1]!, { name: "i", text: "" }])).toThrow("g, i have no IPPool");
     });
 
+    it("says how pools of another version become pools of this one", () => {
+        const beta = pool("b").replace("v1alpha2", "v1beta1");
+        const next = (text: string): string | undefined => {
+            try {
+                readManifest(text, "f");
+            } catch (error) {
+                return error instanceof CliError ? error.next : undefined;
+            }
+            return undefined;
+        };
+        expect(next(beta)).toMatch(/; antctl ipam convert makes them of IPPools of other versions$/);
+        expect(next("")).not.toContain("convert");
+    });
+
     it("tells of fields that there are not, and which may be meant", () => {
         const text = "{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool, metdata: {}, metadata: {name: a}, spec: ";
         const spec =

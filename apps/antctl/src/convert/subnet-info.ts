@@ -1,0 +1,64 @@
+import { ipRange } from "@antrea/crd/schema";
+import { parseIp, type Family } from "@antrea/ip";
+import { type Refusal } from "@antrea/ipam";
+import { fieldsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
+
+const subnetKeys = ["gateway", "prefixLength", "vlan"] as const;
+const rangeKeys = Object.keys(ipRange.shape).filter((key) => !subnetKeys.some((one) => one === key));
+
+/** The spec of an IPPool of crd.antrea.io/v1beta1 as v1alpha2 has it, or why it has none. */
+export interface SubnetInfoResult {
+    readonly spec: Fields;
+    readonly refusals: readonly Refusal[];
+}
+
+/**
+ * Writes the one subnet of a v1beta1 pool, `subnetInfo`, into each of its ranges; the family of its gateway is the pool's
+ * `ipVersion`. What the ranges say is not judged here: v1alpha2 has the same rules for it.
+ */
+export function withoutSubnetInfo(spec: Fields): SubnetInfoResult {
+    const subnet = fieldsOf(spec.subnetInfo);
+    const ranges = Array.isArray(spec.ipRanges) ? spec.ipRanges.map(fieldsOf) : [];
+    const refusals: Refusal[] = [
+        ...unknownKeys("spec.", spec, ["ipRanges", "subnetInfo"]),
+        ...unknownKeys("spec.subnetInfo.", subnet, subnetKeys),
+        ...ranges.flatMap((range, at) => unknownKeys(`spec.ipRanges[${at}].`, range, rangeKeys)),
+    ];
+    if (spec.subnetInfo === undefined) {
+        refusals.push(
+            refusal("spec.subnetInfo", undefined, "must be set; it has gateway and prefixLength of all ranges"),
+        );
+    } else {
+        if (familyOf(subnet.gateway) === undefined) {
+            refusals.push(refusal("spec.subnetInfo.gateway", subnet.gateway, "must be an address such as 10.2.0.1"));
+        }
+        if (!Number.isInteger(subnet.prefixLength)) {
+            refusals.push(refusal("spec.subnetInfo.prefixLength", subnet.prefixLength, "must be a whole number"));
+        }
+    }
+    return {
+        spec: { ipVersion: familyOf(subnet.gateway), ipRanges: ranges.map((range) => ({ ...range, ...subnet })) },
+        refusals,
+    };
+}
+
+/** A refusal of the converted pool, by the field that the pool has as it was given. */
+export function asGiven({ path, value, rule }: Refusal): Refusal {
+    return {
+        path: path.replace(/^spec\.ipRanges\[\d+\]\.(gateway|prefixLength|vlan)$/, "spec.subnetInfo.$1"),
+        value,
+        rule,
+    };
+}
+
+function familyOf(gateway: unknown): Family | undefined {
+    try {
+        return typeof gateway === "string" ? parseIp(gateway).family : undefined;
+    } catch {
+        return undefined;
+    }
+}
+
+function refusal(path: string, value: unknown, rule: string): Refusal {
+    return { path, value: value === undefined ? "" : textOf(value), rule };
+}

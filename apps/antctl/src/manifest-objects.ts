@@ -1,0 +1,58 @@
+import { type Refusal } from "@antrea/ipam";
+import { documentValue } from "@antrea/settings";
+import { parseAllDocuments } from "yaml";
+import { CliError } from "./errors.ts";
+import { type Source } from "./input-files.ts";
+import { oneLine } from "./output/index.ts";
+
+/** An object of JSON or YAML, of which nothing is known. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The objects of a file of YAML or JSON, of one or several documents; a `kind: List` stands for its items. Throws BAD_INPUT. */
+export function objectsOf({ name, text }: Source): readonly Fields[] {
+    return parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
+        const read = documentValue(document);
+        if (!read.isUsable) {
+            throw new CliError("BAD_INPUT", "caller", `${name} is no YAML: ${oneLine(read.reason)}`, "correct it");
+        }
+        return itemsOf(read.value);
+    });
+}
+
+function itemsOf(document: unknown): readonly Fields[] {
+    if (document === null || document === undefined) return [];
+    const object = fieldsOf(document);
+    if (object.kind === "List" && Array.isArray(object.items)) return object.items.flatMap(itemsOf);
+    return [object];
+}
+
+/** The keys that are not known, each with the known one that may be meant. */
+export function unknownKeys(prefix: string, object: Fields, known: readonly string[]): readonly Refusal[] {
+    return Object.keys(object)
+        .filter((key) => !known.includes(key))
+        .map((key) => {
+            const nearest = known.find((one) => isNear(one.toLowerCase(), key.toLowerCase()));
+            const hint = nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`;
+            return { path: `${prefix}${key}`, value: "", rule: `is no field of an IPPool; ${hint}` };
+        });
+}
+
+/** Whether one letter more or less, or another one, makes one text of the other. */
+function isNear(a: string, b: string): boolean {
+    const [long, short] = a.length >= b.length ? [a, b] : [b, a];
+    let at = 0;
+    while (at < short.length && long[at] === short[at]) at += 1;
+    const [rest, other] = [long.slice(at + 1), short.slice(long.length === short.length ? at + 1 : at)];
+    return rest === other;
+}
+
+/** The fields of an object; of anything else none. */
+export function fieldsOf(value: unknown): Fields {
+    return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** A value for people. */
+export function textOf(value: unknown): string {
+    if (typeof value === "string") return value;
+    return value === undefined ? "(none)" : JSON.stringify(value);
+}
