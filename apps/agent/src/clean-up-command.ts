@@ -5,9 +5,9 @@ import { messageOf } from "@antrea/errors";
 import { Netlink } from "@antrea/netlink";
 import { createLogger } from "@antrea/runtime";
 import { serviceRouteProtocol } from "./bridged-pods/index.ts";
-import { cleanUp } from "./clean-up/index.ts";
+import { cleanUp, removeChains } from "./clean-up/index.ts";
 import { NodeSysctls } from "./gateway/index.ts";
-import { removeFirewallRules } from "./host-firewall/index.ts";
+import { legacyTablesHere, removeFirewallRules } from "./host-firewall/index.ts";
 import { guardTableName } from "./host-guard/index.ts";
 import { tableName } from "./masquerade/index.ts";
 import { antreaRouteProtocol } from "./peers/index.ts";
@@ -17,8 +17,8 @@ import { restoreUplink } from "./uplink/index.ts";
 
 const usage = `antrea-agent clean-up [--force] [--host DIR]
 Removes everything of Antrea from this Node after Antrea is uninstalled: CNI configuration and binaries, bridge and
-ports, the links of Pods, routes, rules of nftables and iptables, and the files of agent and OVS. Running it again does
-no harm. Exit code 0: nothing is left.
+ports, the links of Pods, routes, rules of nftables and iptables, and the files of agent and OVS; also of Antrea in Go, but
+for its routes and ipsets. Running it again does no harm. Exit code 0: nothing is left.
   --force      also while an agent runs on this Node
   --host DIR   where the Node's /etc/cni/net.d, /opt/cni/bin, /var/lib/antrea and /var/run/antrea are mounted, by the
                same paths below it; default /host
@@ -66,6 +66,7 @@ export async function cleanUpCommand(
                     if (restored) for (const line of lines) print(line);
                 },
                 removeFirewallRules: () => removeFirewallRules({ run: runProgram }),
+                removeChains: () => removeChains({ run: runProgram, legacyTables: legacyTablesHere }),
                 restoreSysctls: () => new NodeSysctls({ logger }, { folder, bootId }).restore(),
                 isPodLink: ({ kind, alias }) => kind === "veth" && containerOfAlias(alias) !== undefined,
             },
@@ -78,7 +79,11 @@ export async function cleanUpCommand(
                 names: { bridge: values.bridge ?? "br-int", gateway: values.gateway ?? "antrea-gw0" },
                 isNamed: values.bridge !== undefined || values.gateway !== undefined,
                 routeProtocols: [antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol],
-                nftTables: [`inet ${tableName}`, `inet ${guardTableName}`, `arp ${guardTableName}`],
+                nftTables: [
+                    ...["inet", "ip", "ip6"].map((family) => `${family} ${tableName}`),
+                    `inet ${guardTableName}`,
+                    `arp ${guardTableName}`,
+                ],
             },
         );
         return isComplete ? 0 : 1;

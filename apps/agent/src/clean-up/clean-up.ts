@@ -19,6 +19,8 @@ export interface CleanUpComponents {
     readonly restoreUplink: (ovsRunDir: string) => Promise<void>;
     /** Removes the agent's rules from the Node's firewall; gives what was removed. */
     readonly removeFirewallRules: () => Promise<readonly string[]>;
+    /** Removes the chains of Antrea in Go from the Node's firewall; gives what was removed. */
+    readonly removeChains: () => Promise<readonly string[]>;
     /** Sets sysctls of the Node back as far as it is known what they were; gives their names. */
     readonly restoreSysctls: () => readonly string[];
     /** Whether a link is the host end of a Pod's. */
@@ -80,14 +82,17 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
         return false;
     }
     const names = database.names(options.names, isAntreaKnown);
+    // Links of Antrea in Go have no mark of their own.
+    const podLinks = new Set(database.podLinks());
+    const isPodLink = (link: Link): boolean =>
+        components.isPodLink(link) || (link.kind === "veth" && podLinks.has(link.name));
     await step("the bridge", () => database.removeBridges());
-    await step("ports of the datapath", () =>
-        removeDatapathPorts({ run, netlink, isPodLink: components.isPodLink }, names, database),
-    );
-    await step("links", () => removeDevices({ netlink, isPodLink: components.isPodLink }, names, database));
+    await step("ports of the datapath", () => removeDatapathPorts({ run, netlink, isPodLink }, names, database));
+    await step("links", () => removeDevices({ netlink, isPodLink }, names, database));
     await step("routes", () => removeRoutes(netlink, options.routeProtocols));
     await step("tables of nftables", () => removeTables(run, options.nftTables));
     await step("rules of the firewall", components.removeFirewallRules);
+    await step("chains of iptables", components.removeChains);
     await step("changes of sysctls", async () => {
         const [other] = await configurations(options.cniConfFolder);
         if (other === undefined) return components.restoreSysctls().map((key) => `the change of ${key}`);

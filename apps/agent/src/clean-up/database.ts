@@ -51,8 +51,10 @@ export class CleanUpDatabase implements AsyncDisposable {
         const ovsRunDir = join(options.runFolder, "openvswitch");
         const session = await connect(logger, join(ovsRunDir, "db.sock"), options.force);
         if (session !== undefined) return new CleanUpDatabase(components, ovsRunDir, session, undefined);
-        const file = `${options.stateFolder}/openvswitch/conf.db`;
-        if (!existsSync(file)) return new CleanUpDatabase(components, ovsRunDir, undefined, undefined);
+        // Antrea in Go has it beside its sockets.
+        const files = [`${options.stateFolder}/openvswitch/conf.db`, join(ovsRunDir, "conf.db")];
+        const file = files.find((one) => existsSync(one));
+        if (file === undefined) return new CleanUpDatabase(components, ovsRunDir, undefined, undefined);
         const server = await OwnServer.start(file);
         const own = await connect(logger, server.socket, options.force);
         if (own !== undefined) return new CleanUpDatabase(components, ovsRunDir, own, server);
@@ -102,6 +104,11 @@ export class CleanUpDatabase implements AsyncDisposable {
         return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
     }
 
+    /** The names of the Pods' links, as far as the database has them. */
+    podLinks(): readonly string[] {
+        return this.#ownBridges().flatMap(({ ports }) => ports.flatMap(({ name, isPod }) => (isPod ? [name] : [])));
+    }
+
     /** Removes the bridge of the agent with its ports; bridges of others stay. */
     async removeBridges(): Promise<readonly string[]> {
         const session = this.#session;
@@ -132,9 +139,12 @@ export class CleanUpDatabase implements AsyncDisposable {
             const ports = referencesOf(row, "ports").flatMap((port) => {
                 const found = rows?.get(port);
                 if (found === undefined) return [];
-                return [{ name: textOf(found, "name"), type: textMapOf(found, "external_ids").get("antrea-type") }];
+                const ids = textMapOf(found, "external_ids");
+                const isPod = ids.has("container-id");
+                return [{ name: textOf(found, "name"), type: ids.get("antrea-type"), isPod }];
             });
-            const isOwn = ports.some(({ type }) => type !== undefined) || textMapOf(row, "external_ids").has(roundsKey);
+            const isMarked = ports.some(({ type, isPod }) => type !== undefined || isPod);
+            const isOwn = isMarked || textMapOf(row, "external_ids").has(roundsKey);
             return isOwn ? [{ id, name: textOf(row, "name"), ports }] : [];
         });
     }
@@ -143,7 +153,12 @@ export class CleanUpDatabase implements AsyncDisposable {
 interface OwnBridge {
     readonly id: string;
     readonly name: string;
-    readonly ports: readonly { readonly name: string; readonly type: string | undefined }[];
+    readonly ports: readonly {
+        readonly name: string;
+        readonly type: string | undefined;
+        /** It is the host end of a Pod's link. */
+        readonly isPod: boolean;
+    }[];
 }
 
 /** Undefined when nobody serves the database there. */

@@ -166,8 +166,8 @@ function programOf(family: Family, backend: Backend): string {
     return `${family === 4 ? "iptables" : "ip6tables"}-${backend}`;
 }
 
-/** Without iptables-legacy asking for it: that alone would make the kernel load its tables. */
-function legacyTablesHere(family: Family): readonly string[] {
+/** The tables that iptables-legacy has in the kernel, without asking it: that alone would make the kernel load them. */
+export function legacyTablesHere(family: Family): readonly string[] {
     try {
         return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");
     } catch {
