@@ -118,6 +118,12 @@ once, one line each.
 
 {{- /* What only the chart can know: how many programs there are, and their command lines. */ -}}
 {{- define "antrea.chartRules" -}}
+{{- range $key := list "agentImage" "controllerImage" }}
+{{- $repository := get (get $.Values $key) "repository" }}
+{{- if regexMatch "(^|/)antrea-((agent|controller)-)?(ubuntu|ubi)$" $repository }}
+{{- include "antrea.wrong" (dict "key" (printf "%s.repository" $key) "value" $repository "rule" "is an image of Antrea in Go, which this chart cannot run; name the one of this version, see README.md") }}
+{{- end }}
+{{- end }}
 {{- if and .Values.nodeIPAM.enable (eq (int .Values.controller.replicas) 0) }}
 {{- include "antrea.wrong" (dict "key" "controller.replicas" "value" 0 "rule" "must be at least 1 with nodeIPAM.enable: antrea-controller gives Nodes their podCIDRs") }}
 {{- end }}

@@ -55,6 +55,17 @@ describe("values of Antrea's chart", () => {
         expect(lines.map((line) => line.split(": ")[0]).sort()).toEqual(antreaValues.map(({ path }) => path).sort());
     });
 
+    it.each([
+        ["agentImage", "antrea/antrea-agent-ubuntu"],
+        ["controllerImage", "registry.example.org/antrea/antrea-controller-ubi"],
+        ["agentImage", "antrea/antrea-ubuntu"],
+    ])("are refused where %s names %s, which other programs are in", async (key, repository) => {
+        await expect(render("--set", `${key}.repository=${repository}`)).rejects.toThrow(
+            `${key}.repository: "${repository}": is an image of Antrea in Go`,
+        );
+        await render("--set", `${key}.repository=registry.example.org/ubuntu/antrea-agent`);
+    });
+
     it("are served where that is simple: volumes, DNS, a certificate of one's own", async () => {
         const manifests = await render(
             ...["--set", "agent.dnsPolicy=ClusterFirstWithHostNet,controller.selfSignedCert=false"],
