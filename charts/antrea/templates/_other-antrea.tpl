@@ -31,10 +31,14 @@ one. `helm template` asks no cluster and finds nothing. docs/migration.md has th
 {{- end }}
 {{- end }}
 {{- range $name, $served := include "antrea.servedVersions" . | fromYaml }}
-{{- $stored := dig "status" "storedVersions" list (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name) }}
-{{- $others := without $stored $served }}
-{{- range $others }}
-{{ printf "CustomResourceDefinition %s: has objects that are stored as %s (status.storedVersions), and here is %s only: save and convert them with `antctl ipam convert`, then kubectl delete crd %s" $name . $served $name }}
+{{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name }}
+{{- $stored := without (dig "status" "storedVersions" list $definition) $served }}
+{{- if dig "metadata" "deletionTimestamp" "" $definition }}
+{{ printf "CustomResourceDefinition %s: is being deleted; if it stays so, its objects are to be converted by a webhook that is gone: kubectl patch crd %s --type merge --patch '{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'" $name $name }}
+{{- else if $stored }}
+{{ printf "CustomResourceDefinition %s: has objects that are stored as %s (status.storedVersions), and here is %s only: save and convert them with `antctl ipam convert`, then kubectl delete crd %s" $name (join ", " $stored) $served $name }}
+{{- else if and (include "antrea.isOther" $definition) (not (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $definition)) }}
+{{ printf "CustomResourceDefinition %s: is not of this chart: save its objects with `antctl ipam convert`, then kubectl delete crd %s" $name $name }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -6,6 +6,11 @@ import { TestApiServer } from "@antrea/kube/testing";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { parse } from "yaml";
 import { chart, render, required, run } from "./render.ts";
+
+interface Definition {
+    readonly metadata: object;
+    readonly spec: { readonly versions: readonly { readonly name: string }[] };
+}
 
 const fixture = new URL("../../../e2e/fixture/antrea-in-go/", import.meta.url).pathname;
 
@@ -78,6 +83,20 @@ describe("the chart in a cluster that has, or had, Antrea in Go", () => {
             ),
         ).rejects.toThrow(/status\.storedVersions\[0\]: Invalid value: "v1beta1"/);
         await kubectl("delete", "crd", "ippools.crd.antrea.io");
+
+        // as an Antrea that has one version only, which is ours
+        const file = join(cache, "definition.yaml");
+        const definition = parse(readFileSync(join(fixture, "crds/ippools.yaml"), "utf8")) as Definition;
+        const only = definition.spec.versions.filter(({ name }) => name === "v1alpha2");
+        const finalizer = { ...definition.metadata, finalizers: ["example.org/stays"] };
+        const spec = { ...definition.spec, versions: only.map((version) => ({ ...version, storage: true })) };
+        writeFileSync(file, JSON.stringify({ ...definition, metadata: finalizer, spec }));
+        await kubectl("apply", "-f", file);
+        expect(await refusal()).toEqual([expect.stringContaining("is not of this chart: save its objects")]);
+        await kubectl("delete", "--wait=false", "-f", file);
+        expect(await refusal()).toEqual([expect.stringContaining("is being deleted; if it stays so")]);
+        const none = ["--type=merge", "-p", '{"metadata":{"finalizers":null}}'];
+        await kubectl("patch", "crd", "ippools.crd.antrea.io", ...none);
         await install();
         // its own objects are no other's
         await install();
