@@ -21,3 +21,19 @@ describe("docs/ipam.md", () => {
         for (const text of shown) expect(tried).toContain(text);
     });
 });
+
+describe("docs/migration.md", () => {
+    const text = readFileSync(new URL("docs/migration.md", root), "utf8");
+    const tried = readFileSync(new URL("e2e/suites/92-migration.e2e.ts", root), "utf8");
+    const sections = text.split("\n## ").slice(1);
+
+    it.each(sections.filter((section) => section.includes("```bash")).map((section) => section.split("\n")[0] ?? ""))(
+        "has only commands that are tried: %s",
+        (heading) => {
+            const section = sections.find((one) => one.startsWith(heading)) ?? "";
+            expect(section.match(/^```bash/gm)).toHaveLength(1);
+            const runs = [...tried.matchAll(/page\.run\("(.*?)"\)/g)].map(([, begin]) => begin ?? "");
+            expect(runs.some((begin) => heading.startsWith(begin))).toBe(true);
+        },
+    );
+});
