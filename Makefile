@@ -1,10 +1,10 @@
 SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap sbom up down test bench simulate fuzz chaos upgrade generate manifest image cluster
+.PHONY: help bootstrap sbom up down test test-all mutate bench simulate fuzz chaos upgrade generate manifest image cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: ## install what is missing, build, and run antrea and a demo on a kind cluster named antrea (BRIDGING=1: bridging mode)
 	@tools/up.sh
@@ -14,6 +14,14 @@ down: ## remove the clusters of `make up` and `make test`
 
 test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the e2e cluster)
 	@tools/test.sh
+
+test-all: ## `make test` and all that takes long: PARTS="test repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging" (docs/testing.md)
+	@tools/test-all.sh $(PARTS)
+
+mutate: bootstrap ## change code here and there and see whether unit tests notice: files changed since BASE=main, ALL=1, PROJECT=, FILE= (docs/testing.md)
+	@. tools/lib.sh && node tools/mutate/main.ts $(if $(ALL),--all) $(if $(BASE),--base $(BASE)) $(if $(PROJECT),--project "$(PROJECT)") \
+		$(if $(FILE),--file $(FILE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(WRITE),--write)
 
 bench: ## measure, and write docs/benchmarks/
 	@tools/setup/bootstrap.sh && tools/bench/run.sh

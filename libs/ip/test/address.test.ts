@@ -105,5 +105,15 @@ describe("bytes and order", () => {
         expect(shuffled.map(formatIp)).toEqual(sorted);
         expect(sameIp(parseIp("::1"), parseIp("0::1"))).toBe(true);
         expect(sameIp(parseIp("0.0.0.1"), parseIp("::1"))).toBe(false);
+        expect(sameIp(parseIp("0.0.0.1"), parseIp("0.0.0.2"))).toBe(false);
+    });
+
+    it("compares any two addresses by their numbers, in both directions", () => {
+        const bigger = parseIp("10.0.0.10");
+        const smaller = parseIp("10.0.0.2");
+        expect(compareIp(smaller, bigger)).toBeLessThan(0);
+        expect(compareIp(bigger, smaller)).toBeGreaterThan(0);
+        expect(compareIp(bigger, parseIp("10.0.0.10"))).toBe(0);
+        expect(compareIp(parseIp("::1"), smaller)).toBeGreaterThan(0);
     });
 });

@@ -84,6 +84,10 @@ describe("ranges", () => {
             "10.0.0.1-10.0.0.9",
             "fd00::1",
         ]);
+        const [shorter, longer] = [rangeOf(parseIp("10.0.0.1")), rangeOf(parseIp("10.0.0.1"), parseIp("10.0.0.9"))];
+        expect(compareRanges(longer, shorter)).toBeGreaterThan(0);
+        expect(compareRanges(shorter, longer)).toBeLessThan(0);
+        expect(compareRanges(longer, { ...longer })).toBe(0);
     });
 });
 

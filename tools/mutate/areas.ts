@@ -1,0 +1,59 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** A part of the code that has a score of its own. The unit tests of its project judge it. */
+export interface Area {
+    readonly name: string;
+    readonly project: string;
+    readonly folder: string;
+    /** The score in percent below which it is a failure: raise it when the tests reach more. */
+    readonly least: number;
+}
+
+const library = (name: string, least = 85): Area => {
+    return { name: `libs/${name}`, project: `libs/${name}`, folder: `libs/${name}/src`, least };
+};
+const part = (app: string, folder: string, least = 85): Area => {
+    return { name: `${app} ${folder}`, project: `apps/${app}`, folder: `apps/${app}/src/${folder}`, least };
+};
+
+export const areas: readonly Area[] = [
+    library("ip"),
+    library("ipam"),
+    // what talks to the kernel and to the API server is mostly left to integration tests (docs/testing.md)
+    part("agent", "ip-pools", 65),
+    part("agent", "pod-network", 55),
+    library("openflow"),
+    library("ovsdb"),
+    library("netlink"),
+    part("cni", "http2"),
+    library("flows"),
+    library("kube"),
+];
+
+/** The TypeScript files of an area; fakes for tests are none of it. */
+export function sourcesOf({ folder }: Area, root: string): readonly string[] {
+    return filesUnder(folder, root).filter((file) => file.endsWith(".ts") && !file.includes("/testing/"));
+}
+
+export function testsOf(project: string, root: string): readonly string[] {
+    return filesUnder(project, root).filter((file) => file.endsWith(".test.ts"));
+}
+
+function filesUnder(folder: string, root: string): readonly string[] {
+    return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && !/\/(node_modules|dist)(\/|$)/.test(entry.parentPath))
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+        .toSorted();
+}
+
+/** What differs from where this branch left the base, committed or not. Throws what git says of a base that is not there. */
+export function changedSince(base: string, root: string): readonly string[] {
+    const git = (...args: string[]): string[] =>
+        execFileSync("git", args, { cwd: root, encoding: "utf8" })
+            .split("\n")
+            .filter((line) => line !== "");
+    const [since = base] = git("merge-base", base, "HEAD");
+    return [...git("diff", "--name-only", since), ...git("ls-files", "--others", "--exclude-standard")];
+}

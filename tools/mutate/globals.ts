@@ -1,0 +1,21 @@
+// What tests import from @jest/globals when they run here, where no jest is. Matchers and it.each are jest's own.
+import { expect } from "expect";
+import { bind } from "jest-each";
+import { Suite, type Work } from "./suite.ts";
+
+/** Loaded by each test file, so there is one. */
+export const suite = new Suite();
+
+const define = (title: string, work: Work): void => suite.it(title, work);
+const group = (title: string, work: Work): void => suite.describe(title, work);
+
+export { expect };
+export const it = Object.assign(define, { each: bind(define, false) });
+export const test = it;
+export const describe = Object.assign(group, { each: bind(group, false) });
+export const beforeAll = (work: Work): unknown => suite.block.beforeAll.push(work);
+export const afterAll = (work: Work): unknown => suite.block.afterAll.push(work);
+export const beforeEach = (work: Work): unknown => suite.block.beforeEach.push(work);
+export const afterEach = (work: Work): unknown => suite.block.afterEach.push(work);
+/** Tests with fake timers do not run here. */
+export const jest = undefined;
