@@ -1,10 +1,19 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
-import { IpError, parseIp, type IpAddress } from "@antrea/ip";
+import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { outOfServiceTaint } from "@antrea/ipam";
-import { daemonSets, isKubeError, pods, type ApiClient, type ChangeType, type Node } from "@antrea/kube";
+import {
+    daemonSets,
+    isKubeError,
+    pods,
+    referenceTo,
+    type ApiClient,
+    type ChangeType,
+    type EventInput,
+    type Node,
+} from "@antrea/kube";
 import { sleep, type Clock, type Logger } from "@antrea/runtime";
-import type { KnownPod } from "./pod-network/index.ts";
+import type { KnownPod, UnwiredPod } from "./pod-network/index.ts";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
@@ -52,8 +61,23 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
         name: pod.metadata?.name ?? "",
         hostNetwork: pod.spec?.hostNetwork === true,
         ended: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
+        hasSandbox: !(pod.status?.conditions ?? []).some(
+            ({ type, status }) => type === "PodReadyToStartContainers" && status === "False",
+        ),
         podIps: (pod.status?.podIPs ?? []).flatMap(({ ip }) => readableIps(ip ?? "")),
     }));
+}
+
+/** What the Pod is told that runs without an interface. */
+export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
+    const { namespace, name, uid } = pod;
+    return {
+        ...{ type: "Warning", reason: "PodWithoutInterface", action: "WirePod" },
+        regarding: referenceTo(pods, { metadata: { namespace, name, uid } }),
+        note:
+            `has ${ips.map(formatIp).join(" and ")} by its status, and no interface on this Node, so it reaches nobody: it was ` +
+            `started under another network plugin, or its interface was removed; delete it, so that it is made again`,
+    };
 }
 
 /** One Pod with an address that cannot be read must not keep all others waiting. */

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { AntreaError } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
-import { podsOf } from "./cluster.ts";
+import { podsOf, unwiredEvent } from "./cluster.ts";
 import type { Base } from "./compose.ts";
 import { checkTunnelType, refusedTunnelPort } from "./datapath/index.ts";
 import { Gateway, NodeSysctls } from "./gateway/index.ts";
@@ -28,7 +28,7 @@ export type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 
 /** Bridge and gateway, and the Pod network with the records of what is wired already. */
 export async function buildPodNetwork(base: Base, node: NodeConfig, signal: AbortSignal) {
-    const { config, environment, bridge, netlink, flowTable, kube, logger, probe } = base;
+    const { config, environment, bridge, netlink, flowTable, kube, events, logger, probe } = base;
     const { podPrefixes, gatewayIps } = node;
     const disableTxChecksumOffload = config.disableTXChecksumOffload || base.datapath.mustComputeChecksums;
     const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
@@ -88,6 +88,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             ...{ network: podNetwork, netlink, subnet, hostRoutes, ports: bridge, logger: logger.child("reconcile") },
             poolOf: (ip) => base.ipPools?.poolOf(ip),
             pods: (limit) => podsOf(kube.api, nodeName, limit),
+            reportUnwired: (unwired) => events.record(unwiredEvent(unwired)),
         },
         { bootId, podPrefixes },
     );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatIp } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { ManualClock } from "@antrea/runtime/testing";
 import { KubeError, type ApiClient, type Node } from "@antrea/kube";
-import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, slimNode } from "../src/cluster.ts";
+import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, slimNode, unwiredEvent } from "../src/cluster.ts";
 import { silentLogger } from "./support/logger.ts";
 
 const node: Node = {
@@ -53,6 +53,10 @@ describe("Pods", () => {
             { metadata: { uid: "u2" }, spec: { hostNetwork: true } },
             { metadata: { uid: "u3" }, status: { phase: "Succeeded", podIPs: [{ ip: "10.1.0.6" }] } },
             { metadata: { uid: "u4" }, status: { phase: "Failed" } },
+            {
+                metadata: { uid: "u5" },
+                status: { conditions: [{ type: "PodReadyToStartContainers", status: "False" }] },
+            },
         ];
         const api = {
             list: (...args: readonly unknown[]) => {
@@ -70,12 +74,36 @@ describe("Pods", () => {
                 name: "web",
                 hostNetwork: false,
                 ended: false,
+                hasSandbox: true,
                 podIps: ["10.1.0.5", "fd00::5"],
             },
-            { uid: "u2", namespace: "", name: "", hostNetwork: true, ended: false, podIps: [] },
-            { uid: "u3", namespace: "", name: "", hostNetwork: false, ended: true, podIps: ["10.1.0.6"] },
-            { uid: "u4", namespace: "", name: "", hostNetwork: false, ended: true, podIps: [] },
+            { uid: "u2", namespace: "", name: "", hostNetwork: true, ended: false, hasSandbox: true, podIps: [] },
+            {
+                uid: "u3",
+                namespace: "",
+                name: "",
+                hostNetwork: false,
+                ended: true,
+                hasSandbox: true,
+                podIps: ["10.1.0.6"],
+            },
+            { uid: "u4", namespace: "", name: "", hostNetwork: false, ended: true, hasSandbox: true, podIps: [] },
+            { uid: "u5", namespace: "", name: "", hostNetwork: false, ended: false, hasSandbox: false, podIps: [] },
         ]);
+    });
+
+    it("that run without an interface are told why, and what to do", () => {
+        const pod = { uid: "u1", namespace: "ns", name: "web", hostNetwork: false, ended: false, hasSandbox: true };
+        const ips = [parseIp("10.1.0.5"), parseIp("fd00::5")];
+        const event = unwiredEvent({ pod: { ...pod, podIps: ips }, ips });
+        expect(event).toMatchObject({
+            type: "Warning",
+            reason: "PodWithoutInterface",
+            regarding: { kind: "Pod", namespace: "ns", name: "web", uid: "u1" },
+        });
+        expect(event.note).toMatch(
+            /^has 10\.1\.0\.5 and fd00::5 by its status, and no interface .* delete it, so that/,
+        );
     });
 });
 

@@ -17,3 +17,4 @@ export {
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
 export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions } from "./reconciler.ts";
 export { containerOfAlias, isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";
+export { UnwiredPods, type UnwiredPod } from "./unwired.ts";

@@ -19,6 +19,8 @@ export interface KnownPod {
     readonly hostNetwork: boolean;
     /** Phase Succeeded or Failed: its containers are gone, and their addresses with them. */
     readonly ended: boolean;
+    /** Its sandbox is there; after a restart of the Node it is not, until kubelet has made another one. */
+    readonly hasSandbox: boolean;
     readonly podIps: readonly IpAddress[];
 }
 

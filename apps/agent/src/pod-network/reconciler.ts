@@ -9,6 +9,7 @@ import type { PodNetwork } from "./pod-network.ts";
 import type { PodInterface } from "./types.ts";
 import { containerOfAlias, recordKey } from "./record.ts";
 import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type StoredPort } from "./rebuild.ts";
+import { UnwiredPods, type UnwiredPod } from "./unwired.ts";
 
 export interface ReconcilerComponents {
     readonly network: PodNetwork;
@@ -20,6 +21,8 @@ export interface ReconcilerComponents {
     readonly ports: { ports(): readonly StoredPort[]; deletePort(name: string, signal?: AbortSignal): Promise<void> };
     /** The Pods of this Node, read live. */
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;
+    /** Takes each Pod that runs without an interface. */
+    readonly reportUnwired?: (unwired: UnwiredPod) => void;
     readonly logger: Logger;
 }
 
@@ -46,6 +49,7 @@ export class PodReconciler {
     /** Whether the API server has said which Pods this Node has. */
     #podsKnown = false;
     #sweepCandidates = new Set<number>();
+    readonly #unwired = new UnwiredPods();
 
     constructor(components: ReconcilerComponents, options: ReconcilerOptions) {
         this.#components = components;
@@ -273,6 +277,24 @@ export class PodReconciler {
             this.#components.subnet.release(ip, heldOwner(podUid));
             return false;
         });
+        this.#reportUnwired(pods);
+    }
+
+    #reportUnwired(pods: readonly KnownPod[]): void {
+        const { network, reportUnwired } = this.#components;
+        const records = network.interfaces().map(({ record }) => record);
+        // The mirror of a static Pod has another UID than its containers.
+        const wired = new Set(records.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
+        const isWired = ({ namespace, name }: KnownPod): boolean => wired.has(`${namespace}/${name}`);
+        for (const unwired of this.#unwired.look(this.#held, pods, isWired)) {
+            const { namespace, name } = unwired.pod;
+            const addresses = unwired.ips.map(formatIp);
+            this.#logger.warn("a Pod runs without an interface here; delete it, so that it is made again", {
+                pod: `${namespace}/${name}`,
+                addresses,
+            });
+            reportUnwired?.(unwired);
+        }
     }
 
     async #quietly(known: PodInterface, message: string, work: () => Promise<void>): Promise<void> {

@@ -40,6 +40,7 @@ function podOf(record: PodRecord, changes: Partial<KnownPod> = {}): KnownPod {
         name: record.podName,
         hostNetwork: false,
         ended: false,
+        hasSandbox: true,
         podIps: record.addresses.map(({ ip }) => ip),
         ...changes,
     };

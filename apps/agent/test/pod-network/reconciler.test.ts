@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { AntreaError } from "@antrea/errors";
-import { parseIp, parsePrefix } from "@antrea/ip";
+import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
@@ -71,8 +71,10 @@ let pods: KnownPod[];
 let subnet: NodeSubnet;
 let network: PodNetwork;
 let reconciler: PodReconciler;
+let unwired: string[];
 
 beforeEach(() => {
+    unwired = [];
     ports = new FakePorts();
     links = new FakeLinks();
     flows = new Map();
@@ -106,6 +108,7 @@ beforeEach(() => {
         {
             ...{ network, netlink, subnet, hostRoutes, poolOf, ports, logger: silentLogger },
             pods: () => Promise.resolve(pods),
+            reportUnwired: ({ pod, ips }) => void unwired.push(`${pod.name} ${ips.map(formatIp).join()}`),
         },
         { bootId: testBootId, podPrefixes },
     );
@@ -159,7 +162,7 @@ describe("a link of ours without a record", () => {
 describe("an address that only the API server knows", () => {
     const ip = parseIp("10.10.1.77");
     const pod: KnownPod = {
-        ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false },
+        ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false, hasSandbox: true },
         podIps: [ip],
     };
 
@@ -177,6 +180,32 @@ describe("an address that only the API server knows", () => {
         expect(subnet.ownerOf(ip)).toBeUndefined();
     });
 
+    it("is reported once of a Pod that runs without an interface, as another network plugin leaves it", async () => {
+        pods = [pod];
+        await reconciler.rebuild(signal);
+        await reconciler.reconcile(signal);
+        // an ADD may be under way
+        expect(unwired).toEqual([]);
+        await reconciler.reconcile(signal);
+        await reconciler.reconcile(signal);
+        expect(unwired).toEqual(["lost 10.10.1.77"]);
+        pods = [{ ...pod, uid: "uid-78" }];
+        for (let round = 0; round < 3; round += 1) await reconciler.reconcile(signal);
+        expect(unwired).toEqual(["lost 10.10.1.77"]);
+    });
+
+    it.each([
+        // after a restart of the Node kubelet makes another one, and asks for its interface
+        ["has no sandbox", { hasSandbox: false }],
+        ["has an interface by now", { namespace: record.podNamespace, name: record.podName }],
+        ["uses the network of the Node", { hostNetwork: true }],
+    ])("is not reported of a Pod that %s", async (_, change) => {
+        pods = [{ ...pod, ...change }];
+        await reconciler.rebuild(signal);
+        for (let round = 0; round < 3; round += 1) await reconciler.reconcile(signal);
+        expect(unwired).toEqual([]);
+    });
+
     it("of an ended Pod is not held at all", async () => {
         pods = [{ ...pod, ended: true }];
         await reconciler.rebuild(signal);
@@ -187,7 +216,14 @@ describe("an address that only the API server knows", () => {
 describe("an API server that is away at the start", () => {
     it("keeps no wired Pod waiting, and its addresses are held once it answers", async () => {
         const lost: KnownPod = {
-            ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false },
+            ...{
+                uid: "uid-77",
+                namespace: "default",
+                name: "lost",
+                hostNetwork: false,
+                ended: false,
+                hasSandbox: true,
+            },
             podIps: [parseIp("10.10.1.77"), parseIp("10.10.1.5")],
         };
         let answers = 0;

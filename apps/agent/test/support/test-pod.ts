@@ -66,6 +66,7 @@ export class TestPod implements Disposable {
             name: this.name,
             hostNetwork: false,
             ended: false,
+            hasSandbox: true,
             podIps: (answer === undefined ? [] : ipsOf(answer)).map((ip) => parseIp(ip)),
             ...changes,
         };

@@ -1,0 +1,32 @@
+import { type IpAddress } from "@antrea/ip";
+import type { HeldAddress, KnownPod } from "./rebuild.ts";
+
+/** A Pod that runs on an address of this Node and has no interface here. */
+export interface UnwiredPod {
+    readonly pod: KnownPod;
+    readonly ips: readonly IpAddress[];
+}
+
+/**
+ * Finds Pods whose containers run without an interface of ours: another network plugin has started them, or a clean-up of
+ * the Node took their interface. They count as running, and reach nobody. Seen so in two rounds, as an ADD may be under
+ * way; each Pod is given once.
+ */
+export class UnwiredPods {
+    #candidates: ReadonlySet<string> = new Set();
+    #given: ReadonlySet<string> = new Set();
+
+    /** `isWired`: whether the Pod has an interface here. Give it what each round has read. */
+    look(
+        held: readonly HeldAddress[],
+        pods: readonly KnownPod[],
+        isWired: (pod: KnownPod) => boolean,
+    ): readonly UnwiredPod[] {
+        const ipsByPod = Map.groupBy(held, ({ podUid }) => podUid);
+        const unwired = pods.filter((pod) => ipsByPod.has(pod.uid) && pod.hasSandbox && !isWired(pod));
+        const found = unwired.filter(({ uid }) => this.#candidates.has(uid) && !this.#given.has(uid));
+        this.#candidates = new Set(unwired.map(({ uid }) => uid));
+        this.#given = new Set([...this.#given, ...found.map(({ uid }) => uid)].filter((uid) => ipsByPod.has(uid)));
+        return found.map((pod) => ({ pod, ips: (ipsByPod.get(pod.uid) ?? []).map(({ ip }) => ip) }));
+    }
+}
