@@ -44,6 +44,7 @@ export class OwnClaims {
             fieldSelector: `spec.pod.nodeName=${options.nodeName}`,
         });
         this.#informer.onChange((type, _key, claim) => this.#told(type === "deleted", claim));
+        this.#informer.onList((began) => this.#listed(began));
     }
 
     start(signal: AbortSignal): void {
@@ -130,6 +131,16 @@ export class OwnClaims {
             if (writtenAt !== undefined && now - writtenAt > toldMs && this.#informer.get(name) === undefined) {
                 this.#drop(name);
             }
+        }
+    }
+
+    /** What we wrote before the list began, and it does not have, was deleted or taken from this Node while no watch told. */
+    #listed(began: number): void {
+        for (const [name, { claim, writtenAt }] of [...this.#claims]) {
+            if (writtenAt === undefined || writtenAt >= began || this.#informer.get(name) !== undefined) continue;
+            this.#drop(name);
+            this.#components.freed(claimIp(claim));
+            for (const listener of this.#goneListeners) listener(claim);
         }
     }
 

@@ -48,6 +48,9 @@ const catchUpMs = 30_000;
 // A connection that lived this long was good: the next failure starts with the shortest delay again.
 const stableMs = 10_000;
 
+/** @param began of the list, by the monotonic clock of the informer: what was there then and is not known is gone */
+export type ListListener = (began: number) => void;
+
 /**
  * A copy of one kind of objects, kept true by list and watch. It survives everything: lost connections are resumed from
  * the last version; an expired version, garbage or a server that lost its past lead to a new list whose difference is
@@ -72,6 +75,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     #heardAt = -Infinity;
     /** The last time in which too long nothing was heard. */
     #quiet = { from: -Infinity, to: -Infinity };
+    readonly #listListeners = new Set<ListListener>();
     #run: Promise<void> | undefined;
 
     constructor(components: InformerComponents, options: InformerOptions<T>) {
@@ -130,6 +134,12 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     /** Tells all known objects as "added" at once, then each change. Disposal ends it. */
     onChange(listener: ChangeListener<T>): Disposable {
         return this.#store.listen(listener);
+    }
+
+    /** Called after each list, when the changes that it showed are told. Disposal ends it. */
+    onList(listener: ListListener): Disposable {
+        this.#listListeners.add(listener);
+        return { [Symbol.dispose]: () => this.#listListeners.delete(listener) };
     }
 
     /** Ends the background work; the known objects stay readable. */
@@ -225,6 +235,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             this.#heardAt = began;
             this.#quiet = { from: -Infinity, to: -Infinity };
             this.#version = result.resourceVersion;
+            for (const listener of this.#listListeners) listener(began);
         } catch (error) {
             this.#askAgain(refreshing);
             throw error;

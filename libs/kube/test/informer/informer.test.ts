@@ -136,6 +136,8 @@ describe("Informer", () => {
         informer.onChange(
             (type, key, _object, _old, { by, after }) => void sources.push(`${type} ${key} ${by} ${after}`),
         );
+        const lists: string[] = [];
+        informer.onList((began) => void lists.push(`${began} after ${sources.length} changes`));
         const at = async (ms: number): Promise<void> => clock.advance(ms - clock.monotonic());
         const say = async (text: string): Promise<void> => {
             const before = sources.length;
@@ -172,6 +174,7 @@ describe("Informer", () => {
             "updated a watch 350000",
             "deleted c list 350000",
         ]);
+        expect(lists).toEqual(["1000 after 3 changes", "360000 after 8 changes"]);
         await informer.close();
     });
 
