@@ -232,7 +232,7 @@ describe("chart antrea", () => {
             expect(kinds("ValidatingWebhookConfiguration")).toEqual(["antrea"]);
             expect(kinds("Deployment").sort()).toEqual(["antrea-controller", "antrea-webhook"]);
             expect(kinds("Service")).toEqual(["antrea-webhook"]);
-            expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(9);
+            expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(10);
             expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
             for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
                 expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
