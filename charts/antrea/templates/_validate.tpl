@@ -116,7 +116,7 @@ once, one line each.
 {{- end }}
 {{- end }}
 
-{{- /* What only the chart can know: how many programs there are, and their command lines. */ -}}
+{{- /* What only the chart can know: how many programs there are, their command lines, and which ports all of them have. */ -}}
 {{- define "antrea.chartRules" -}}
 {{- range $key := list "agentImage" "controllerImage" }}
 {{- $repository := get (get $.Values $key) "repository" }}
@@ -134,6 +134,14 @@ once, one line each.
 {{- if eq (int .Values.webhook.replicas) 0 }}
 {{- include "antrea.wrong" (dict "key" "webhook.replicas" "value" 0 "rule" "must be at least 1 with featureGates.AntreaIPAM: no IPPool could be written without the webhook") }}
 {{- end }}
+{{- end }}
+{{- $ports := dict "agent.apiPort" .Values.agent.apiPort "agent.probePort" .Values.agent.probePort "controller.apiPort" .Values.controller.apiPort "webhook.port" .Values.webhook.port "webhook.probePort" .Values.webhook.probePort }}
+{{- $owners := dict }}
+{{- range $key, $port := $ports }}
+{{- $number := int $port | toString }}
+{{- if hasKey $owners $number }}
+{{- include "antrea.wrong" (dict "key" $key "value" (int $port) "rule" (printf "must differ from %s: both are of the Node" (get $owners $number))) }}
+{{- else }}{{ $_ := set $owners $number $key }}{{ end }}
 {{- end }}
 {{- $ofFile := dict "own" (list "config") "rule" "the known arguments are --config=FILE and --v=N, with N from 0 to 999" }}
 {{- include "antrea.arguments" (merge (dict "key" "agent.antreaAgent.extraArgs" "value" .Values.agent.antreaAgent.extraArgs) $ofFile) }}

@@ -194,7 +194,15 @@ describe("the chart refuses what agent or controller would refuse", () => {
             const said = (await helmSays(everywhere(schemaSays, number))).join("\n");
             for (const path of schemaSays) expect(said).toContain(`'/${path.replaceAll(".", "/")}'`);
         }
-        await expectSame(everywhere(own, number));
+        // Each program with its port alone: no two may have the same.
+        const other = "controller.apiPort";
+        await expectSame(
+            everywhere(
+                own.filter((path) => path !== other),
+                number,
+            ),
+        );
+        if (own.includes(other)) await expectSame({ [other]: number });
     });
 
     const modes = ["encap", "noEncap", "hybrid", "networkPolicyOnly"];
@@ -266,5 +274,28 @@ describe("the chart refuses what agent or controller would refuse", () => {
     ])("of programs that are needed: %j", async (values, names) => {
         const lines = await helmSays(values);
         expect(lines.map((line) => line.split(": ")[0])).toEqual(names.map((name) => `${name}.replicas`));
+    });
+
+    // All of these listen in the network of the Node, and one that finds its port taken ends.
+    it.each<[Values, readonly string[]]>([
+        [{}, []],
+        [
+            { "agent.probePort": 10_350 },
+            ["agent.probePort: 10350: must differ from agent.apiPort: both are of the Node"],
+        ],
+        [
+            { "agent.apiPort": 10_349 },
+            ["controller.apiPort: 10349: must differ from agent.apiPort: both are of the Node"],
+        ],
+        [
+            { "webhook.port": 10_353, "webhook.probePort": 10_349 },
+            [
+                "webhook.port: 10353: must differ from agent.probePort: both are of the Node",
+                "webhook.probePort: 10349: must differ from controller.apiPort: both are of the Node",
+            ],
+        ],
+        [{ tunnelPort: 10_350 }, []],
+    ])("of ports that two programs would have on a Node: %j", async (values, said) => {
+        expect(await helmSays(values)).toEqual(said);
     });
 });
