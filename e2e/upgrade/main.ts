@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
 import { clusterName, getJson, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
@@ -26,6 +27,14 @@ const modeValues: Readonly<Record<Mode, readonly string[]>> = {
     pools: ["featureGates.AntreaIPAM=true"],
     bridging: ["featureGates.AntreaIPAM=true", "enableBridgingMode=true", "noSNAT=true"],
 };
+
+/** What the page on upgrades tells to do after a rollback, as it stands there. */
+function afterRollback(): string {
+    const page = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+    const [, command] = /remove the claims of gateways:[^`]*```\n([^`]*)```/.exec(page) ?? [];
+    if (command === undefined) throw new Error("docs/operations.md does not say how claims of gateways are removed");
+    return command;
+}
 
 const helmMs = 300_000;
 const [first = "", second = ""] = workers;
@@ -169,7 +178,10 @@ class Trial {
         await stack.disposeAsync();
         await this.#namespace.delete(...this.#names);
         this.#names = [];
-        if (pools !== undefined) await pools[Symbol.asyncDispose]();
+        if (pools === undefined) return;
+        // the release that is back lets no pool go whose gateway is held
+        await run("sh", ["-c", afterRollback()], { timeoutMs: helmMs });
+        await pools[Symbol.asyncDispose]();
     }
 
     async #changed(name: string, mode: Mode, ways: readonly Watched[], change: () => Promise<void>): Promise<void> {
