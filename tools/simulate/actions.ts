@@ -29,12 +29,12 @@ import {
     createDeployment,
     scaleDeployment,
     deleteDeployment,
-    annotateNamespace,
     touchClaim,
     forceDeleteClaim,
 } from "./people.ts";
 import { createPool, deletePool, growPool, overlapPool, redefinePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
+import { annotateNamespace, replaceNamespace } from "./tenants.ts";
 import { type World } from "./world.ts";
 
 /** Something that a person, a machine or bad luck does. */
@@ -58,7 +58,8 @@ const acts = {
     scaleDeployment: [2, scaleDeployment],
     deleteDeployment: [1.5, deleteDeployment],
     annotateNamespace: [2, annotateNamespace],
-    createSet: [5, createSet],
+    replaceNamespace: [1.5, replaceNamespace],
+    createSet: [5, (world, random) => createSet(world, random)],
     scaleSet: [6, scaleSet],
     deleteSet: [2, (world, random) => deleteSet(world, random, "Background")],
     orphanSet: [1.5, (world, random) => deleteSet(world, random, "Orphan")],

@@ -26,7 +26,13 @@ export const faultCounters: readonly string[] = [
         "cluster.routed",
     ],
     ...["pod.fixed", "deployment.fixed", "pod.ofNamespace", "deployment.ofNamespace", "set.ofNamespace"],
-    ...["review.refused", "review.unanswered", "claim.forced.agentAway"],
+    ...[
+        "namespace.replaced",
+        "namespace.replacedInUse",
+        "review.refused",
+        "review.unanswered",
+        "claim.forced.agentAway",
+    ],
 ];
 
 /** Fewer seeds than this need not have seen everything. */

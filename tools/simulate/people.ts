@@ -5,7 +5,7 @@ import { poolsOf } from "./pools.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
-/** What people do with workloads, annotations and claims; pools.ts has what they do with pools. */
+/** What people do with workloads and claims; pools.ts and tenants.ts have what they do with pools and Namespaces. */
 
 const podKind = kindOf("v1", "pods");
 const deploymentKind = kindOf("apps/v1", "deployments");
@@ -30,7 +30,7 @@ async function scale(world: World, workload: KubeObject | undefined, plural: str
 }
 
 /** What Pods and sets ask for: mostly one pool, often one of each family, sometimes several or none. */
-function wishes(world: World, random: Random): Readonly<Record<string, string>> | undefined {
+export function wishes(world: World, random: Random): Readonly<Record<string, string>> | undefined {
     const pools = poolsOf(world);
     if (random.chance(0.08)) return undefined;
     const one = random.pick(pools);
@@ -159,16 +159,12 @@ export async function deleteDeployment(world: World, random: Random): Promise<vo
     if (deployment !== undefined) await send(world, "DELETE", pathOf(deployment, "deployments"));
 }
 
-/** A Namespace names pools, one of each family at most, names others, or none any more. */
-export async function annotateNamespace(world: World, random: Random): Promise<void> {
-    const name = random.pick(namespaces.slice(1)) ?? "";
-    const wish = random.chance(0.2) ? null : (wishes(world, random)?.[poolsAnnotation] ?? null);
-    const body = { metadata: { annotations: { [poolsAnnotation]: wish } } };
-    await send(world, "PATCH", `/api/v1/namespaces/${name}`, body);
-}
-
-export async function createSet(world: World, random: Random): Promise<void> {
-    const [name, namespace] = [`set-${random.below(3)}`, random.chance(0.7) ? "default" : namespaceOf(random)];
+export async function createSet(
+    world: World,
+    random: Random,
+    namespace: string = random.chance(0.7) ? "default" : namespaceOf(random),
+): Promise<void> {
+    const name = `set-${random.below(3)}`;
     const isInherited = namespace !== "default" && random.chance(0.7);
     if (isInherited) world.counters.count("set.ofNamespace");
     const annotations = isInherited ? undefined : wishes(world, random);
@@ -222,7 +218,7 @@ export async function forceDeleteClaim(world: World, random: Random): Promise<vo
         name,
         users.map(({ id }) => id),
     );
-    world.sticky.forced(claim.spec.address);
+    world.checks.sticky.forced(claim.spec.address);
     await send(world, "DELETE", path);
     const nodeName = world.workloads.schedule();
     if (nodeName === undefined || random.chance(0.3)) return;

@@ -6,15 +6,13 @@ import { Refusal } from "./api/answer.ts";
 import { agentUser, checkPolicies, controllerUser, type User, type Write } from "./api/rules.ts";
 import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
+import { Checks } from "./check/checks.ts";
 import { Counters } from "./check/counters.ts";
-import { Gateways } from "./check/gateways.ts";
-import { Sticky } from "./check/sticky.ts";
-import { Subnets } from "./check/subnets.ts";
 import { Truth, type Container } from "./check/truth.ts";
-import { Wirings } from "./check/wiring.ts";
 import { Agent } from "./cluster/agent.ts";
 import { clusterCidr, Controller } from "./cluster/controller.ts";
 import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
+import { NamespaceEnds } from "./cluster/namespaces.ts";
 import { historyLogger } from "./cluster/quiet.ts";
 import { Webhook } from "./cluster/webhook.ts";
 import { Workloads } from "./cluster/workloads.ts";
@@ -88,10 +86,7 @@ export class World {
         // Those of a Node's own subnet are not claimed, but a pool may have them too.
         isClaimed: (name, container) => !name.startsWith("10.50.") || this.#isOfPool(container, name),
     });
-    readonly sticky: Sticky;
-    readonly wirings: Wirings;
-    readonly gateways: Gateways;
-    readonly subnets: Subnets;
+    readonly checks: Checks;
     /** All agents are in bridging mode. */
     readonly isBridged: boolean;
     readonly counters: Counters = new Counters();
@@ -108,6 +103,7 @@ export class World {
     readonly #seed: number;
     readonly #tell: ((line: string) => void) | undefined;
     readonly #plant: Plant;
+    readonly #namespaceEnds: NamespaceEnds;
     /** What the webhook is told of the subnets of Nodes. */
     readonly #clusterCidrs: readonly Prefix[];
     #starts = 0;
@@ -118,22 +114,21 @@ export class World {
         this.#plant = plant;
         this.random = new Random(seed, 1);
         this.server = new ApiServer(this.time, new Random(seed, 2));
-        this.sticky = new Sticky(this.truth, this.server.store);
         const cluster = new Random(seed, 4);
         this.isBridged = cluster.chance(0.4);
         this.#clusterCidrs = cluster.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
         this.counters.count(this.isBridged ? "cluster.bridged" : "cluster.routed");
-        this.wirings = new Wirings(this.truth, { isBridged: this.isBridged });
-        this.gateways = new Gateways(this.truth, this.server.store);
-        this.subnets = new Subnets({
-            ...{ truth: this.truth, store: this.server.store, time: this.time },
-            startsOfControllers: () =>
-                this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : [])),
-        });
+        const startsOfControllers = (): readonly number[] =>
+            this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : []));
+        this.checks = new Checks(
+            { truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
+            { isBridged: this.isBridged },
+        );
         this.workloads = new Workloads({
             ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
             isSchedulable: (node) => this.#isReady(node),
         });
+        this.#namespaceEnds = new NamespaceEnds({ server: this.server, time: this.time, random: new Random(seed, 5) });
         this.server.policies = checkPolicies;
         this.server.admission = (write) => this.#review(write);
         this.server.store.onChange((change) => this.#changed(change));
@@ -169,7 +164,7 @@ export class World {
     addStation(name: string, at: number): Station {
         const machine = new Machine(this.truth, {
             ...{ name, address: `192.168.0.${10 + at}` },
-            wired: (container, setUp, vlan) => this.wirings.wired(container, setUp, vlan),
+            wired: (container, setUp, vlan) => this.checks.wirings.wired(container, setUp, vlan),
         });
         const kubelet = new Kubelet({
             ...{ machine, store: this.server.store, truth: this.truth, time: this.time, answered: this.#answered },
@@ -300,8 +295,7 @@ export class World {
     }
 
     readonly #answered = (container: Container, address: string): void => {
-        this.sticky.got(container, address);
-        if (!this.#isOfPool(container, address)) this.subnets.answered(container, address);
+        this.checks.answered(container, address, this.#isOfPool(container, address));
     };
 
     /** Whether the container has the address from a pool, as its record says. */
@@ -332,17 +326,15 @@ export class World {
 
     readonly #record = (event: EventInput): void => {
         this.counters.count(`event.${event.reason}`);
-        this.wirings.recorded(event);
-        this.gateways.recorded(event);
+        this.checks.recorded(event);
         this.say(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
     };
 
     #changed(change: Change): void {
         if (change.kind === claimKind) this.truth.changed(change);
-        this.subnets.changed(change);
-        this.sticky.changed(change);
-        this.wirings.changed(change);
+        this.checks.changed(change);
         this.workloads.changed(change);
+        this.#namespaceEnds.changed(change);
         for (const { kubelet } of this.stations) kubelet.changed(change);
     }
 
@@ -369,7 +361,7 @@ export class World {
             }),
         );
         late.catch(() => undefined);
-        const allowed = this.gateways.judged(write);
+        const allowed = this.checks.gateways.judged(write);
         try {
             if (webhook === undefined) throw new Refusal(500, "failed calling webhook: no endpoints");
             const { refused } = await Promise.race([webhook.review(write, limit), late]);

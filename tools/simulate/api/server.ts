@@ -4,6 +4,15 @@ import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { Refusal, type Answer } from "./answer.ts";
 import { kinds, type Kind } from "./kinds.ts";
+import {
+    checkDeletable,
+    checkOpen,
+    isNamespace,
+    isOver as isEmptied,
+    newNamespace,
+    prepared,
+    terminating,
+} from "./namespaces.ts";
 import { merged } from "./patch.ts";
 import { checkSchema, type User, type Write } from "./rules.ts";
 import { matcher, type Matches } from "./selectors.ts";
@@ -165,16 +174,17 @@ export class ApiServer {
         };
         const { status: _, ...rest } = given as KubeObject & { readonly status?: unknown };
         const status = defaultStatus(kind);
-        const object = {
+        const made = {
             ...(kind.hasStatus ? rest : given),
             metadata,
             ...(status === undefined ? {} : { status }),
         } as KubeObject;
+        const object = isNamespace(kind) ? newNamespace(made) : made;
         const write: Write = {
             ...{ kind, namespace, name, user, subresource: "", operation: "CREATE" },
             ...{ before: undefined, after: object },
         };
-        if (kind.resource.namespaced) this.#checkNamespace(namespace);
+        if (kind.resource.namespaced) this.#checkNamespace(namespace, kind);
         await this.#judge(write);
         if (this.store.get(kind, keyFor(namespace, name)) !== undefined) {
             throw new Refusal(409, `${kind.resource.plural} "${name}" already exists`, "AlreadyExists");
@@ -208,7 +218,8 @@ export class ApiServer {
                 // Of a custom resource's status nothing of the metadata is looked at but the version.
                 if (!kind.custom || subresource === "") throw new Refusal(422, "metadata.uid: field is immutable");
             }
-            const after = this.#prepared(kind, before, given, subresource);
+            const plain = this.#prepared(kind, before, given, subresource);
+            const after = isNamespace(kind) ? prepared(before, given, plain, subresource) : plain;
             if (isDeepStrictEqual(after, before)) return stored.text;
             await this.#judge({ kind, namespace, name, user, subresource, operation: "UPDATE", before, after });
             const key = keyFor(namespace, name);
@@ -218,7 +229,7 @@ export class ApiServer {
                 continue;
             }
             const kept = this.store.put(kind, after);
-            if (isOver(after, before)) this.store.delete(kind, key);
+            if (isNamespace(kind) ? isEmptied(after) : isOver(after, before)) this.store.delete(kind, key);
             return kept.text;
         }
     }
@@ -263,10 +274,15 @@ export class ApiServer {
             ) {
                 throw new Refusal(409, `Precondition failed on ${kind.resource.plural} "${name}"`);
             }
+            if (isNamespace(kind)) checkDeletable(name);
             const write = { kind, namespace, name, user, subresource: "", operation: "DELETE" } as const;
             await this.#judge({ ...write, before, after: undefined });
             const key = keyFor(namespace, name);
             if (this.store.get(kind, key) !== stored) continue;
+            if (isNamespace(kind)) {
+                const ending = terminating(before, this.#timestamp());
+                return ending === before ? stored.text : this.store.put(kind, ending).text;
+            }
             const finalizers = finalizersOf(metadata, options);
             const grace = graceOf(kind, before, options);
             if (finalizers.length === 0 && grace === 0) {
@@ -292,10 +308,9 @@ export class ApiServer {
         return this.admission(write);
     }
 
-    #checkNamespace(name: string): void {
+    #checkNamespace(name: string, { resource }: Kind): void {
         const namespaces = kindsByPath.get("v1/namespaces");
-        if (namespaces !== undefined && this.store.get(namespaces, name) !== undefined) return;
-        throw new Refusal(404, `namespaces "${name}" not found`);
+        checkOpen(name, namespaces && this.store.get(namespaces, name)?.object, resource.plural);
     }
 
     #timestamp(afterSeconds = 0): string {
@@ -319,7 +334,8 @@ function target(path: string): Target {
     const isCore = parts[1] === "api";
     const rest = parts.slice(isCore ? 3 : 4);
     const apiVersion = isCore ? (parts[2] ?? "") : `${parts[2]}/${parts[3]}`;
-    const inNamespace = rest[0] === "namespaces" && rest.length > 2;
+    const isOfNamespace = rest.length === 3 && ["finalize", "status"].includes(rest[2] ?? "");
+    const inNamespace = rest[0] === "namespaces" && rest.length > 2 && !isOfNamespace;
     const [plural = "", name = "", subresource = ""] = inNamespace ? rest.slice(2) : rest;
     const namespace = inNamespace ? (rest[1] ?? "") : "";
     return { kind: kindOf(apiVersion, plural), namespace, name, subresource, query: new URLSearchParams(search) };

@@ -17,7 +17,7 @@ export function unsettled(world: World): readonly string[] {
         ...waiting(world, cluster),
         ...statuses(cluster),
         ...subnets(world, cluster),
-        ...world.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
+        ...world.checks.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(world),
         ...traffic(world),
         ...setUps(world),
@@ -67,7 +67,7 @@ function isWanted(claim: IpAllocation, cluster: Cluster): boolean {
 }
 
 /** Every ordinal has an address of each family, or there is none left. */
-function* reservations({ sticky }: World, cluster: Cluster): Iterable<string> {
+function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterable<string> {
     for (const set of cluster.sets) {
         const names = cluster.poolsOfSet(set);
         const { name, deletionTimestamp } = set.metadata ?? {};
@@ -136,7 +136,7 @@ function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | unde
 /** Nodes have subnets as long as there are any. */
 function* subnets(world: World, { nodes }: Cluster): Iterable<string> {
     const without = nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name ?? "");
-    if (without.length > 0 && nodePrefixes.some((prefix) => world.subnets.isFree(prefix)))
+    if (without.length > 0 && nodePrefixes.some((prefix) => world.checks.subnets.isFree(prefix)))
         yield `${without.join()} have no subnet, and there are free ones`;
 }
 
@@ -190,7 +190,7 @@ function* traffic({ stations, truth }: World): Iterable<string> {
 }
 
 /** Every Pod has what its pool says now, or knows that it has not. */
-function* setUps({ stations, truth, wirings }: World): Iterable<string> {
+function* setUps({ stations, truth, checks: { wirings } }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;

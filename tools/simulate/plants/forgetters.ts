@@ -1,5 +1,15 @@
 import { podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
-import { nodes, pods, type ApiClient, type Pod } from "@antrea/kube";
+import {
+    namespaces,
+    nodes,
+    pods,
+    type ApiClient,
+    type CallOptions,
+    type KubeObject,
+    type ObjectRef,
+    type Pod,
+    type Resource,
+} from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type PlantedBug } from "./index.ts";
@@ -126,6 +136,24 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
         source: "https://github.com/cilium/cilium/issues/40350",
         what: "the subnet of a Node that is gone is never given to another",
         plant: { keepsSubnets: true },
+    },
+    "namespaces-are-known-by-name": {
+        source: "found in this project (ipam 11)",
+        what: "an agent remembers what a Namespace of the name said, also of one that is gone",
+        plant: {
+            agent: (_agent, _world, { agentLine }) => {
+                const api = agentLine?.api;
+                if (api === undefined) return;
+                const known = new Map<string, unknown>();
+                const find = api.find.bind(api);
+                api.find = async <T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, o?: CallOptions) => {
+                    if (resource.plural !== namespaces.plural) return find(resource, ref, o);
+                    const found = (known.get(ref.name) as T | undefined) ?? (await find(resource, ref, o));
+                    known.set(ref.name, found);
+                    return found;
+                };
+            },
+        },
     },
     "subnets-ignore-pools": {
         source: "found in this project (ipam 2)",

@@ -327,7 +327,7 @@ function pool(name: string, end: string): IpPool {
     return { metadata: { name }, spec: { ipVersion: 4, ipRanges: [range(end)] } };
 }
 
-function pod(name: string, options: { readonly namespace?: string; readonly nodeName?: string } = {}): Pod {
+export function pod(name: string, options: { readonly namespace?: string; readonly nodeName?: string } = {}): Pod {
     const spec = {
         containers: [{ name: "main", image: "none" }],
         ...(options.nodeName && { nodeName: options.nodeName }),
@@ -343,7 +343,7 @@ function set(name: string): StatefulSet {
     };
 }
 
-async function codeOf(request: Promise<unknown>): Promise<string> {
+export async function codeOf(request: Promise<unknown>): Promise<string> {
     try {
         await request;
         return "OK";

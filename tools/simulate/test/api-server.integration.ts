@@ -3,6 +3,7 @@ import { admissionPolicies, customResourceDefinitions } from "@antrea/crd/schema
 import { createKubeClients, pods, type ApiClient, type KubeClients, type KubeObject } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { apiCases } from "./api-cases.ts";
+import { namespaceCases } from "./namespace-cases.ts";
 import { policyCases, type Roles } from "./policy-cases.ts";
 
 const namespace = "kube-system";
@@ -22,7 +23,7 @@ afterAll(async () => {
 });
 
 describe("kube-apiserver, of which the simulated one says the same", () => {
-    it.each(apiCases)("$name", async ({ run, expected }) => {
+    it.each([...apiCases, ...namespaceCases])("$name", async ({ run, expected }) => {
         expect(await run(api)).toEqual(expected);
     });
 });

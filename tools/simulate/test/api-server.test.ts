@@ -8,6 +8,7 @@ import { Counters } from "../check/counters.ts";
 import { Random } from "../time/random.ts";
 import { VirtualTime } from "../time/virtual-time.ts";
 import { apiCases } from "./api-cases.ts";
+import { namespaceCases } from "./namespace-cases.ts";
 import { policyCases, type Roles } from "./policy-cases.ts";
 
 const time = new VirtualTime();
@@ -38,7 +39,7 @@ beforeAll(async () => {
 });
 
 describe("the simulated API server", () => {
-    it.each(apiCases)("$name", async ({ run, expected }) => {
+    it.each([...apiCases, ...namespaceCases])("$name", async ({ run, expected }) => {
         expect(await inVirtualTime(run(api))).toEqual(expected);
     });
 });

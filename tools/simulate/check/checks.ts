@@ -1,0 +1,51 @@
+import { type EventInput } from "@antrea/kube";
+import { type Change, type Store } from "../api/store.ts";
+import { type VirtualTime } from "../time/virtual-time.ts";
+import { Gateways } from "./gateways.ts";
+import { Sticky } from "./sticky.ts";
+import { Subnets } from "./subnets.ts";
+import { type Container, type Truth } from "./truth.ts";
+import { Wirings } from "./wiring.ts";
+import { Wishes } from "./wishes.ts";
+
+export interface ChecksComponents {
+    readonly truth: Truth;
+    readonly store: Store;
+    readonly time: VirtualTime;
+    /** When the controllers that run now were started. */
+    readonly startsOfControllers: () => readonly number[];
+}
+
+/** What is checked beside who has which address. */
+export class Checks {
+    readonly sticky: Sticky;
+    readonly wirings: Wirings;
+    readonly gateways: Gateways;
+    readonly subnets: Subnets;
+    readonly wishes: Wishes;
+
+    constructor(components: ChecksComponents, options: { readonly isBridged: boolean }) {
+        const { truth, store } = components;
+        this.sticky = new Sticky(truth, store);
+        this.wirings = new Wirings(truth, options);
+        this.gateways = new Gateways(truth, store);
+        this.subnets = new Subnets(components);
+        this.wishes = new Wishes(truth);
+    }
+
+    changed(change: Change): void {
+        for (const one of [this.subnets, this.wishes, this.sticky, this.wirings]) one.changed(change);
+    }
+
+    recorded(event: EventInput): void {
+        this.wirings.recorded(event);
+        this.gateways.recorded(event);
+    }
+
+    /** A container was answered this address. */
+    answered(container: Container, address: string, isOfPool: boolean): void {
+        this.sticky.got(container, address);
+        this.wishes.answered(container, address, isOfPool);
+        if (!isOfPool) this.subnets.answered(container, address);
+    }
+}
