@@ -227,7 +227,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         try {
             const began = this.#clock.monotonic();
             const result = await this.#components.api.list(resource, query);
-            const source: ChangeSource = { by: "list", after: this.#heardAt };
+            const source: ChangeSource = { by: "list", after: this.#upToDateAt };
             this.#store.replace(
                 result.items.map((item) => this.#keep(item)),
                 source,
@@ -275,8 +275,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             touch();
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();
+                // An answer that the version is forgotten says nothing of what there is.
+                const event = line.trim() === "" ? undefined : decodeWatchEvent<T>(line, what);
                 this.#heard();
-                if (line.trim() !== "") this.#apply(decodeWatchEvent<T>(line, what));
+                if (event !== undefined) this.#apply(event);
             }
         } catch (cause) {
             if (!idle.signal.aborted || signal.aborted) throw cause;
@@ -292,9 +294,13 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#heardAt = now;
     }
 
+    /** Since when what comes may be: what comes right after a silence may be as old as that. */
+    get #upToDateAt(): number {
+        return this.#heardAt - this.#quiet.to < catchUpMs ? this.#quiet.from : this.#heardAt;
+    }
+
     #apply(event: WatchEvent<T>): void {
-        const isOld = this.#heardAt - this.#quiet.to < catchUpMs;
-        const source: ChangeSource = { by: "watch", after: isOld ? this.#quiet.from : this.#heardAt };
+        const source: ChangeSource = { by: "watch", after: this.#upToDateAt };
         switch (event.type) {
             case "ADDED":
             case "MODIFIED":

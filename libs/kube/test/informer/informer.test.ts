@@ -179,6 +179,50 @@ describe("Informer", () => {
     });
 
     it.each([
+        ["at once", ""],
+        ["after a line that was held up", event("BOOKMARK", { metadata: { resourceVersion: "150" } })],
+    ])(
+        "takes no answer that the version is forgotten, %s, for being up to date: what a list then shows may be as old as the silence (found by the simulation)",
+        async (_name, before) => {
+            const clock = new ManualClock();
+            const watches: Readable[] = [];
+            let listed: readonly Node[] = [node("a", "1"), node("b", "2")];
+            const api: InformerComponents["api"] = {
+                list: (() => Promise.resolve({ items: listed, resourceVersion: "100" })) as never,
+                watch: (_resource, { signal }) => {
+                    const stream = new Readable({ read: () => undefined });
+                    signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
+                    watches.push(stream);
+                    return Promise.resolve(stream as never);
+                },
+            };
+            const informer = new Informer({ api, logger: log.logger, clock }, { resource: nodes });
+            const sources: string[] = [];
+            informer.onChange((type, key, _object, _old, { by, after }) => {
+                sources.push(`${type} ${key} ${by} ${after}`);
+            });
+            informer.start(stop.signal);
+            await eventually(() => watches.length === 1);
+            await clock.advance(20_000);
+            watches[0]?.push(event("MODIFIED", node("a", "101")));
+            await eventually(() => sources.length === 3);
+            watches[0]?.push(null);
+            await settle();
+            await clock.advance(280_000);
+            await eventually(() => watches.length === 2);
+            listed = [node("a", "101")];
+            watches[1]?.push(before);
+            await settle();
+            watches[1]?.push(event("ERROR", expired));
+            await settle();
+            await clock.advance(1_000);
+            await eventually(() => sources.length === 4);
+            expect(sources.at(-1)).toBe("deleted b list 20000");
+            await informer.close();
+        },
+    );
+
+    it.each([
         ["a refused connection", new KubeError("CONNECTION_FAILED", "refused")],
         ["an overloaded server", new KubeError("TOO_MANY_REQUESTS", "later")],
     ])("after %s it goes on from the last version", async (_name, error) => {
