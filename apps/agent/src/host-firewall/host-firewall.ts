@@ -13,8 +13,6 @@ export interface HostFirewallComponents {
     readonly legacyTables?: (family: Family) => readonly string[];
 }
 
-type Backend = "nft" | "legacy";
-
 /** What iptables(8) says of one chain, in its own words. */
 interface Chain {
     readonly name: AcceptRule["chain"];
@@ -22,6 +20,12 @@ interface Chain {
     readonly rules: readonly string[];
     /** Somebody else has a rule there, or a policy that does not accept. */
     readonly isUsed: boolean;
+}
+
+interface BackendChains {
+    /** Reads and writes them: `iptables-nft` and so on. */
+    readonly program: string;
+    readonly chains: readonly Chain[];
 }
 
 const chainNames = ["FORWARD", "INPUT"] as const;
@@ -67,12 +71,8 @@ export class HostFirewall {
 
     async #ensureFamily(family: Family, wanted: readonly AcceptRule[]): Promise<void> {
         const { run, legacyTables, logger } = this.#components;
-        const backends: readonly Backend[] = legacyTables(family).includes("filter") ? ["nft", "legacy"] : ["nft"];
-        const found: { readonly program: string; readonly chains: readonly Chain[] }[] = [];
-        for (const backend of backends) {
-            const program = programOf(family, backend);
-            found.push({ program, chains: await readChains(run, program) });
-        }
+        const found: BackendChains[] = [];
+        for await (const one of readBackends(run, family, legacyTables(family))) found.push(one);
         const used = found.filter(({ chains }) => chains.some(({ isUsed }) => isUsed));
         for (const { program, chains } of used.length === 0 ? found.slice(0, 1) : used) {
             const changed = await this.#ensureChains(program, chains, wanted);
@@ -149,9 +149,8 @@ export async function removeFirewallRules({
 }: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
     const removed: string[] = [];
     for (const family of [4, 6] as const) {
-        const backends: readonly Backend[] = legacyTables(family).includes("filter") ? ["nft", "legacy"] : ["nft"];
-        for (const program of backends.map((backend) => programOf(family, backend))) {
-            for (const { name, rules } of await readChains(run, program)) {
+        for await (const { program, chains } of readBackends(run, family, legacyTables(family))) {
+            for (const { name, rules } of chains) {
                 for (const words of rules.map(wordsOf)) {
                     if (commentOf(words) === undefined) continue;
                     removed.push(`${program} ${name} "${await deleteRule(run, program, words)}"`);
@@ -162,8 +161,16 @@ export async function removeFirewallRules({
     return removed;
 }
 
-function programOf(family: Family, backend: Backend): string {
-    return `${family === 4 ? "iptables" : "ip6tables"}-${backend}`;
+/** The chains of each backend that the family may be filtered by, with the program that reads and writes them. */
+async function* readBackends(
+    run: RunProgram,
+    family: Family,
+    legacyTables: readonly string[],
+): AsyncGenerator<BackendChains> {
+    for (const backend of legacyTables.includes("filter") ? ["nft", "legacy"] : ["nft"]) {
+        const program = `${family === 4 ? "iptables" : "ip6tables"}-${backend}`;
+        yield { program, chains: await readChains(run, program) };
+    }
 }
 
 /** The tables that iptables-legacy has in the kernel, without asking it: that alone would make the kernel load them. */
