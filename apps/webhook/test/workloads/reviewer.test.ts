@@ -106,6 +106,16 @@ describe("an address that is taken", () => {
             ...workloadOf(kind, "web", annotated("a", "10.1.0.5"), { strategy: { type: "Recreate" } }),
         }) as Deployment;
 
+    it("is a warning too when it is not the first one asked for", async () => {
+        const six = readPool(poolOf("six", { cidr: "fd00::/120", gateway: "fd00::1:1", prefixLength: 64 }) as IpPool);
+        known.pools = known.storedPools = [pool("a", "10.1.0.0/28"), six];
+        known.fake.put(ipAllocations, claimOf("six", "fd00::5"));
+        const object = podOf("p", annotated("a,six", "10.1.0.5,fd00::5")) as Pod;
+        const { warnings } = await known.reviewer().pod({ namespace: "ns", old: undefined, object }, signal);
+        expect(warnings).toEqual([expect.stringContaining("the address is taken: fd00::5 reserved for")]);
+        expect(known.fake.requests).toEqual(["get ipallocations 10.1.0.5", "get ipallocations fd00-0-0-0-0-0-0-5"]);
+    });
+
     it("is a warning for who asks for it, and not for whom it is kept", async () => {
         known.pools = known.storedPools = [pool("a", "10.1.0.0/28")];
         const pod = async (metadata: object = {}): Promise<readonly string[]> => {

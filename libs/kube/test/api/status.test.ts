@@ -31,6 +31,41 @@ describe("statusError", () => {
         expect(error.message).toContain("PATCH /x");
     });
 
+    it.each([
+        ["BadRequest", "BAD_REQUEST"],
+        ["Unauthorized", "UNAUTHORIZED"],
+        ["Forbidden", "FORBIDDEN"],
+        ["NotFound", "NOT_FOUND"],
+        ["AlreadyExists", "ALREADY_EXISTS"],
+        ["Conflict", "CONFLICT"],
+        ["Expired", "EXPIRED"],
+        ["Gone", "EXPIRED"],
+        ["Invalid", "INVALID"],
+        ["TooManyRequests", "TOO_MANY_REQUESTS"],
+        ["ServerTimeout", "SERVER_TIMEOUT"],
+        ["Timeout", "SERVER_TIMEOUT"],
+        ["ServiceUnavailable", "UNAVAILABLE"],
+    ])("goes by the reason %s, whatever the HTTP status", (reason, code) => {
+        expect(statusError("GET /x", 418, { kind: "Status", reason })).toMatchObject({ code, details: { reason } });
+    });
+
+    it.each([
+        [400, "BAD_REQUEST"],
+        [401, "UNAUTHORIZED"],
+        [403, "FORBIDDEN"],
+        [404, "NOT_FOUND"],
+        [409, "CONFLICT"],
+        [410, "EXPIRED"],
+        [418, "BAD_REQUEST"],
+        [422, "INVALID"],
+        [429, "TOO_MANY_REQUESTS"],
+        [500, "SERVER_ERROR"],
+        [503, "UNAVAILABLE"],
+        [504, "SERVER_TIMEOUT"],
+    ])("goes by the HTTP status %i when there is no reason", (status, code) => {
+        expect(statusError("GET /x", status, undefined)).toMatchObject({ code, outcomeUnknown: false });
+    });
+
     it("takes the delay of the Status object where there is no header", () => {
         const body = { kind: "Status", reason: "ServerTimeout", details: { retryAfterSeconds: 3 } };
         expect(statusError("GET /x", 500, body)).toMatchObject({ code: "SERVER_TIMEOUT", retryAfterMs: 3_000 });
