@@ -20,6 +20,18 @@ const bridging = {
     serviceCidrs: [],
 };
 
+describe("input that is accepted", () => {
+    it("is up to the highest VLAN", () => {
+        expect(() => vlanFlows(exampleVlan(4094))).not.toThrow();
+        expect(() => podFlows({ ...bridged, bridged: { vlan: 4094, hostMac } })).not.toThrow();
+    });
+
+    it("is up to the highest port number of a port", () => {
+        expect(() => podFlows({ ...pod, ofPort: 0xfeff })).not.toThrow();
+        expect(() => podFlows({ ...pod, ofPort: 0xff00 })).toThrow("it must be a whole number from 1 to 65279");
+    });
+});
+
 describe("input that is refused", () => {
     it.each([
         ["no family", () => pipelineFlows({ ...node, families: [] }), "families"],

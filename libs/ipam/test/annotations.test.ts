@@ -122,6 +122,8 @@ describe("statefulSetOf", () => {
         ["a set of another group", "web-0", [{ ...owner, apiVersion: "apps.kruise.io/v1" }]],
         ["another kind", "web-0", [{ ...owner, kind: "ReplicaSet" }]],
         ["a name of another set", "db-0", [owner]],
+        ["a name of another set that is as long", "wob-0", [owner]],
+        ["a name that only begins like the set's", "web00", [owner]],
         ["no ordinal", "web-", [owner]],
         ["no dash", "web0", [owner]],
         ["a leading zero", "web-00", [owner]],

@@ -92,6 +92,7 @@ describe("a Namespace", () => {
 
 describe("changesNamespacePools", () => {
     it.each([
+        ["p,q", "p,r", true],
         [undefined, undefined, false],
         [undefined, "p", false],
         ["", "p", false],
