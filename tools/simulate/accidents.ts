@@ -1,4 +1,8 @@
+import { allocationName } from "@antrea/crd";
 import { noFaults, noWatchFaults, requestFaults } from "./api/faults.ts";
+import { kindOf } from "./api/server.ts";
+import { type SetUp } from "./check/wiring.ts";
+import { askFor } from "./people.ts";
 import { noRuntimeFaults } from "./cluster/kubelet.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
@@ -11,6 +15,9 @@ const outOfService = {
     effect: "NoExecute",
 };
 const maxStations = 6;
+/** By then an agent has asked several times, however it waits between two requests. */
+const refusedSaidMs = 120_000;
+const nodeKind = kindOf("v1", "nodes");
 
 export function crashAgent(world: World, random: Random): void {
     const station = stationOf(world, random);
@@ -63,6 +70,78 @@ export async function forgetNode(world: World, random: Random): Promise<void> {
     world.time.after(random.between(1_000, 200_000), () => void remember(world, station));
 }
 
+/**
+ * Somebody deletes the Node of a machine that is cut off, while its containers run. Its agent can hear of it again before
+ * the controller frees its addresses or after, its kubelet then or later; others are made to ask for the addresses.
+ */
+export function forgetCutNode(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten || station.isLost) return;
+    const { name } = station.machine;
+    const uncutMs = random.chance(0.4) ? random.between(20_000, 280_000) : random.between(290_000, 400_000);
+    const kubeletMs = random.chance(0.5) ? uncutMs : random.between(uncutMs, 420_000);
+    const backMs = kubeletMs + random.between(0, 60_000);
+    const { now } = world.time;
+    Object.assign(station, { isForgotten: true, isKubeletCut: true, heldUntil: now + backMs });
+    world.cut(station, true);
+    world.time.after(random.between(0, 5_000), () => {
+        world.counters.count("node.forgottenUnheard");
+        void world.request({ method: "DELETE", path: `/api/v1/nodes/${name}` });
+        const claims = [...world.truth.claims.values()].filter(({ spec }) => spec.pod?.nodeName === name);
+        world.time.after(random.between(296_000, 320_000), () => void askFor(world, random, claims));
+    });
+    world.time.after(uncutMs, () => world.cut(station, false));
+    world.time.after(kubeletMs, () => {
+        station.isKubeletCut = false;
+        world.cut(station, station.isCut);
+    });
+    world.time.after(backMs, () => void remember(world, station));
+}
+
+/** The API server refuses the token of an agent for long, maybe also after it started anew. */
+export function refuseToken(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined || station.isRefused || station.isForgotten) return;
+    const ms = random.chance(0.5) ? random.latency(2_000, 60_000) : random.between(60_000, 400_000);
+    const set = (isRefused: boolean): void => {
+        station.isRefused = isRefused;
+        station.agentLine?.refuse(isRefused);
+    };
+    set(true);
+    station.heldUntil = Math.max(station.heldUntil, world.time.now + ms);
+    station.agentLine?.breakWatches();
+    const { agent } = station;
+    const isIsolated = (id: string): boolean => station.machine.isIsolated(id);
+    const before = new Set([...station.machine.netns.values()].map(({ container }) => container.id).filter(isIsolated));
+    world.time.after(ms, () => {
+        judgeRefused(world, station, { agent, ms, isNew: (id) => isIsolated(id) && !before.has(id) });
+        set(false);
+    });
+}
+
+/** Who was refused for long says so, and isolates nobody for it. */
+function judgeRefused(
+    world: World,
+    station: Station,
+    o: { readonly agent: Station["agent"]; readonly ms: number; readonly isNew: (containerId: string) => boolean },
+): void {
+    const { machine, isCut, isForgotten } = station;
+    const { name } = machine;
+    const isSame = o.agent !== undefined && o.agent === station.agent && !o.agent.isKilled;
+    if (isSame && !isCut && o.ms >= refusedSaidMs && o.agent.tokenProblem === undefined)
+        world.truth.violated("a refused token is told", `the agent of ${name} was refused for ${o.ms} ms`);
+    if (isForgotten || world.server.store.get(nodeKind, name) === undefined) return;
+    for (const { container } of machine.netns.values()) {
+        if (!o.isNew(container.id) || !isClaimed(world, machine.setUpOf(container.id), container.podUid)) continue;
+        world.truth.violated("a refused token isolates nobody", `container ${container.id} on ${name}`);
+    }
+}
+
+function isClaimed({ truth }: World, setUp: SetUp | undefined, podUid: string): boolean {
+    const claims = (setUp?.addresses ?? []).map(({ ip }) => truth.claims.get(allocationName(ip)));
+    return claims.length > 0 && claims.every((claim) => claim?.spec.pod?.uid === podUid);
+}
+
 export async function remember(world: World, station: Station): Promise<void> {
     station.isForgotten = false;
     if (station.machine.isOn) await world.register(station);
@@ -82,7 +161,7 @@ export async function back(world: World, station: Station, diskLost: boolean): P
 
 export function partitionNode(world: World, random: Random): void {
     const station = stationOf(world, random);
-    if (station === undefined || station.isCut || station.isForgotten) return;
+    if (station === undefined || station.isCut || station.isForgotten || station.isRefused) return;
     world.cut(station, true);
     world.time.after(random.latency(500, 200_000), () => world.cut(station, false));
 }

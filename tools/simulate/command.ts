@@ -11,7 +11,14 @@ import type { Delivery, Order } from "./worker.ts";
 export const faultCounters: readonly string[] = [
     ...actionNames.map((name) => `action.${name}`),
     ...requestFaults.map((name) => `request.${name}`),
-    ...["request.partitioned", "watch.broken", "watch.stalled", "watch.expired"],
+    ...[
+        "request.partitioned",
+        "request.unauthorized",
+        "node.forgottenUnheard",
+        "watch.broken",
+        "watch.stalled",
+        "watch.expired",
+    ],
     ...["cancelAdd", "repeatAdd", "repeatDel", "lateDel", "noDel", "earlyEnd", "delOvertakes"].map(
         (name) => `runtime.${name}`,
     ),

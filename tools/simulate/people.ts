@@ -220,15 +220,21 @@ export async function forceDeleteClaim(world: World, random: Random): Promise<vo
     );
     world.checks.sticky.forced(claim.spec.address);
     await send(world, "DELETE", path);
-    const nodeName = world.workloads.schedule();
-    if (nodeName === undefined || random.chance(0.3)) return;
-    const { pool, address } = claim.spec;
-    const metadata = {
-        ...{ name: `web-${random.below(12)}`, namespace: "default" },
-        annotations: { [poolsAnnotation]: pool, [podIpsAnnotation]: address },
-    };
-    const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [] } };
-    await send(world, "POST", "/api/v1/namespaces/default/pods", body);
+    if (random.chance(0.7)) await askFor(world, random, [claim]);
+}
+
+/** Pods want these addresses. */
+export async function askFor(world: World, random: Random, claims: readonly IpAllocation[]): Promise<void> {
+    for (const { spec } of claims) {
+        const nodeName = world.workloads.schedule();
+        if (nodeName === undefined) return;
+        const metadata = {
+            ...{ name: `web-${random.below(12)}`, namespace: "default" },
+            annotations: { [poolsAnnotation]: spec.pool, [podIpsAnnotation]: spec.address },
+        };
+        const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [] } };
+        await send(world, "POST", "/api/v1/namespaces/default/pods", body);
+    }
 }
 
 function restartAgent(

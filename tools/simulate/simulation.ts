@@ -8,7 +8,7 @@ import { namespaces } from "./people.ts";
 import { poolInCluster } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { takeOverGlobals } from "./time/virtual-time.ts";
-import { World, type Plant } from "./world.ts";
+import { World, type Plant, type Station } from "./world.ts";
 
 export interface RunOptions {
     readonly seed: number;
@@ -124,20 +124,19 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
         world.requests = noFaults;
         world.watches = noWatchFaults;
         world.runtime = noRuntimeFaults;
-        for (const line of world.lines) line.cut(false);
+        for (const { line } of [...world.controllers, ...world.webhooks]) line?.cut(false);
         for (const replica of world.webhooks) world.startWebhook(replica);
         for (const replica of world.controllers) world.startController(replica);
         for (const station of world.stations) {
-            if (station.isCut) world.cut(station, false);
-            await remember(world, station);
-            if (!station.isLost) await back(world, station, false);
             startOvs(station, false);
-            world.startAgent(station);
-            if (station.machine.isOn) station.kubelet.resync();
+            if (station.heldUntil <= world.time.now) await bringBack(world, station);
+            else world.time.after(station.heldUntil - world.time.now + 1, () => void bringBack(world, station));
         }
         await world.workloads.resync();
     };
-    const until = world.time.now + restMs;
+    // Some things last longer, and only show if they do.
+    const heldUntil = Math.max(world.time.now, ...world.stations.map((station) => station.heldUntil));
+    const until = heldUntil + restMs;
     let problems: readonly string[] = ["it was not looked yet"];
     let atRest = false;
     const look = (): void => {
@@ -147,7 +146,17 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
         else world.time.after(lookMs, look);
     };
     void heal();
-    world.time.after(firstLookMs, look);
+    world.time.after(heldUntil - world.time.now + firstLookMs, look);
     await world.time.run(() => failed() || atRest || world.time.now > until);
     if (!failed() && !atRest) for (const problem of problems) world.truth.violated("all comes to rest", problem);
+}
+
+async function bringBack(world: World, station: Station): Promise<void> {
+    station.isKubeletCut = false;
+    world.cut(station, false);
+    await remember(world, station);
+    if (!station.isLost) await back(world, station, false);
+    startOvs(station, false);
+    world.startAgent(station);
+    if (station.machine.isOn) station.kubelet.resync();
 }

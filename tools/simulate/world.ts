@@ -19,6 +19,9 @@ import { Workloads } from "./cluster/workloads.ts";
 import { Machine } from "./machine/machine.ts";
 import { Random } from "./time/random.ts";
 import { VirtualTime } from "./time/virtual-time.ts";
+import { type Replica, type Station } from "./station.ts";
+
+export type { Replica, Station } from "./station.ts";
 
 export interface WorldOptions {
     readonly seed: number;
@@ -46,31 +49,6 @@ export interface Plant {
     readonly webhook?: (api: ApiClient) => void;
 }
 
-/** One Node with what runs on it. */
-export interface Station {
-    readonly machine: Machine;
-    readonly kubelet: Kubelet;
-    agent: Agent | undefined;
-    agentLine: Line | undefined;
-    kubeletLine: Line;
-    isCut: boolean;
-    /** How far its wall clock is off. */
-    skewMs: number;
-    /** It will not come back. */
-    isLost: boolean;
-    /** Somebody deleted its Node while the machine runs. */
-    isForgotten: boolean;
-}
-
-/** One replica of a program of the cluster. */
-export interface Replica<T> {
-    readonly name: string;
-    process: T | undefined;
-    line: Line | undefined;
-    skewMs: number;
-    startedAt: number;
-}
-
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 const reviewMs = { ippools: 5_000, others: 2_000 } as const;
@@ -85,6 +63,7 @@ export class World {
     readonly truth: Truth = new Truth({
         // Those of a Node's own subnet are not claimed, but a pool may have them too.
         isClaimed: (name, container) => !name.startsWith("10.50.") || this.#isOfPool(container, name),
+        isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
     });
     readonly checks: Checks;
     /** All agents are in bridging mode. */
@@ -121,7 +100,14 @@ export class World {
         const startsOfControllers = (): readonly number[] =>
             this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : []));
         this.checks = new Checks(
-            { truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
+            {
+                ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
+                hearing: (node) => this.#hearing(node),
+                containersOf: (node, uid) =>
+                    [...(this.station(node)?.machine.netns.values() ?? [])].flatMap(({ container }) =>
+                        container.podUid === uid ? [container.id] : [],
+                    ),
+            },
             { isBridged: this.isBridged },
         );
         this.workloads = new Workloads({
@@ -172,12 +158,13 @@ export class World {
             line: () => station.kubeletLine,
             agent: () => (station.agent?.isKilled === true ? undefined : station.agent),
             faults: () => this.runtime,
-            isCut: () => station.isCut,
+            isCut: () => station.isCut || station.isKubeletCut,
         });
         const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
         const station: Station = {
             ...{ machine, kubelet, kubeletLine, agent: undefined, agentLine: undefined },
             ...{ isCut: false, skewMs: 0, isLost: false, isForgotten: false },
+            ...{ isRefused: false, isKubeletCut: false, heldUntil: 0 },
         };
         this.stations.push(station);
         return station;
@@ -189,6 +176,7 @@ export class World {
         const name = `agent-${machine.name}`;
         const line = this.#line(name, { name: agentUser, node: machine.name }, () => station.skewMs);
         line.cut(station.isCut);
+        line.refuse(station.isRefused);
         station.agentLine = line;
         station.agent = new Agent({
             ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
@@ -245,7 +233,7 @@ export class World {
     cut(station: Station, isCut: boolean): void {
         station.isCut = isCut;
         station.agentLine?.cut(isCut);
-        station.kubeletLine.cut(isCut);
+        station.kubeletLine.cut(isCut || station.isKubeletCut);
         if (!isCut && station.machine.isOn) station.kubelet.resync();
     }
 
@@ -298,6 +286,15 @@ export class World {
         this.checks.answered(container, address, this.#isOfPool(container, address));
     };
 
+    /** The agent, if nothing goes wrong on its way. */
+    #hearing(node: string): object | undefined {
+        const station = this.station(node);
+        const { machine, agent, agentLine, isCut } = station ?? {};
+        const isAway = isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
+        const hasFaults = this.requests !== noFaults || this.watches !== noWatchFaults;
+        return isAway || hasFaults || agentLine?.isRefused === true ? undefined : agent;
+    }
+
     /** Whether the container has the address from a pool, as its record says. */
     #isOfPool({ id, node }: Container, address: string): boolean {
         const setUp = this.station(node)?.machine.setUpOf(id);
@@ -331,6 +328,7 @@ export class World {
     };
 
     #changed(change: Change): void {
+        this.checks.goneNodes.changed(change);
         if (change.kind === claimKind) this.truth.changed(change);
         this.checks.changed(change);
         this.workloads.changed(change);

@@ -8,6 +8,7 @@ export interface Answer {
 
 const reasons: Readonly<Record<number, string>> = {
     400: "BadRequest",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     409: "Conflict",

@@ -31,6 +31,9 @@ const encoder = new TextEncoder();
 const bookmarkMs = 60_000;
 const stallMs = 40_000;
 const lateMs = 20_000;
+/** Requests that a server under load answers at last, long after whoever asked gave up. */
+const veryLateMs = { from: 60_000, to: 240_000 } as const;
+const veryLateShare = 0.3;
 
 /** The network between one process and the API server, with its accidents. */
 export class Line {
@@ -40,6 +43,7 @@ export class Line {
     readonly #watches = new Set<Watch>();
     #isDead = false;
     #isCut = false;
+    #isRefused = false;
 
     constructor(components: LineComponents, options: LineOptions) {
         this.#components = components;
@@ -65,6 +69,15 @@ export class Line {
     cut(isCut: boolean): void {
         this.#isCut = isCut;
         for (const watch of [...this.#watches]) watch.pause(isCut);
+    }
+
+    /** The token of the process is good for nothing: 401 to all that it asks from here on; or it is good again. */
+    refuse(isRefused: boolean): void {
+        this.#isRefused = isRefused;
+    }
+
+    get isRefused(): boolean {
+        return this.#isRefused;
     }
 
     /** All watches break. */
@@ -119,7 +132,9 @@ export class Line {
         if (fault === "lostRequest") return void time.after(there + back, () => fail(false));
         const serves = async (): Promise<void> => {
             const busy = fault === "throttled" || (fault === "serverError" && random.chance(0.5));
-            const given = busy ? refused(fault, random) : await server.handle(request, user);
+            if (this.#isRefused) counters.count("request.unauthorized");
+            const unserved = this.#isRefused ? unauthorized : busy ? refused(fault, random) : undefined;
+            const given = unserved ?? (await server.handle(request, user));
             const said = fault === "serverError" && !busy ? refused(fault, random) : given;
             this.#components.step(
                 () =>
@@ -133,7 +148,14 @@ export class Line {
                 else answer(responseOf(said, fault === "cutBody"));
             });
         };
-        time.after(fault === "lateEffect" ? random.between(0, lateMs) : there, () => void serves());
+        time.after(fault === "lateEffect" ? this.#lateness() : there, () => void serves());
+    }
+
+    #lateness(): number {
+        const { random, counters } = this.#components;
+        if (!random.chance(veryLateShare)) return random.between(0, lateMs);
+        counters.count("request.lateByMinutes");
+        return random.between(veryLateMs.from, veryLateMs.to);
     }
 
     #open(request: HttpRequest, answer: (response: HttpResponse) => void, fail: (known: boolean) => void): void {
@@ -142,6 +164,7 @@ export class Line {
         time.after(random.latency(0.5, 40), () => {
             if (this.#isDead || request.signal?.aborted === true) return;
             if (this.#isCut) return fail(false);
+            if (this.#isRefused) return answer(responseOf(unauthorized, false));
             try {
                 answer(this.#watch(request));
             } catch (error) {
@@ -343,6 +366,8 @@ function responseOf({ status, body, retryAfterSeconds }: Answer, isCut: boolean)
     };
     return response;
 }
+
+const unauthorized: Answer = { status: 401, body: new Refusal(401, "Unauthorized").body };
 
 function refused(fault: "throttled" | "serverError", random: Random): Answer {
     const status = fault === "throttled" ? 429 : (random.pick([500, 503, 504]) ?? 500);

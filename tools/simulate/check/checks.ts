@@ -2,13 +2,14 @@ import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { Gateways } from "./gateways.ts";
+import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
 import { Sticky } from "./sticky.ts";
 import { Subnets } from "./subnets.ts";
 import { type Container, type Truth } from "./truth.ts";
 import { Wirings } from "./wiring.ts";
 import { Wishes } from "./wishes.ts";
 
-export interface ChecksComponents {
+export interface ChecksComponents extends GoneNodesComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
@@ -23,6 +24,7 @@ export class Checks {
     readonly gateways: Gateways;
     readonly subnets: Subnets;
     readonly wishes: Wishes;
+    readonly goneNodes: GoneNodes;
 
     constructor(components: ChecksComponents, options: { readonly isBridged: boolean }) {
         const { truth, store } = components;
@@ -31,6 +33,7 @@ export class Checks {
         this.gateways = new Gateways(truth, store);
         this.subnets = new Subnets(components);
         this.wishes = new Wishes(truth);
+        this.goneNodes = new GoneNodes(components);
     }
 
     changed(change: Change): void {

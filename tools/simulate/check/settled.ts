@@ -21,6 +21,7 @@ export function unsettled(world: World): readonly string[] {
         ...records(world),
         ...traffic(world),
         ...setUps(world),
+        ...tokens(world),
     ];
 }
 
@@ -187,6 +188,13 @@ function* traffic({ stations, truth }: World): Iterable<string> {
             }
         }
     }
+}
+
+/** Whose token is good says so. */
+function* tokens({ stations }: World): Iterable<string> {
+    for (const { machine, agent } of stations)
+        if (agent?.isKilled === false && agent.tokenProblem !== undefined)
+            yield `the agent of ${machine.name} says that ${agent.tokenProblem}`;
 }
 
 /** Every Pod has what its pool says now, or knows that it has not. */

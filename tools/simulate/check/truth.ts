@@ -17,6 +17,13 @@ export interface Violation {
     readonly text: string;
 }
 
+export interface TruthOptions {
+    /** Whether the container's address is claimed; those of a Node's own subnet are not. */
+    readonly isClaimed: (name: string, container: Container) => boolean;
+    /** The Node was deleted, and its agent cannot hear of it. */
+    readonly isUnheard: (node: string) => boolean;
+}
+
 /**
  * Who really has which address: containers that live and whose flows with that address are in their Node's OVS. Told of
  * each change there and of each write of a claim, it looks at the address that the change is about and at no other.
@@ -29,11 +36,12 @@ export class Truth {
     /** Containers whose claim a person deleted by force, by its name: nobody can isolate them before hearing of it. */
     readonly #excused = new Map<string, Set<string>>();
 
-    /** Whether addresses of this kind are claimed; those of a Node's own subnet are not. */
-    readonly #isClaimed: (name: string, container: Container) => boolean;
+    readonly #isClaimed: TruthOptions["isClaimed"];
+    readonly #isUnheard: TruthOptions["isUnheard"];
 
-    constructor(options: { readonly isClaimed: (name: string, container: Container) => boolean }) {
+    constructor(options: TruthOptions) {
         this.#isClaimed = options.isClaimed;
+        this.#isUnheard = options.isUnheard;
     }
 
     /** The container can be reached at this address from now on. */
@@ -63,6 +71,11 @@ export class Truth {
     /** The agent took the container off this address. */
     isolated(containerId: string, ip: IpAddress): void {
         this.#excused.get(allocationName(ip))?.delete(containerId);
+    }
+
+    /** It had the time to hear of it. */
+    endExcuse(name: string, containerId: string): void {
+        if (this.#excused.get(name)?.delete(containerId) === true) this.#check(name);
     }
 
     /** All had the time to hear of everything. */
@@ -116,10 +129,11 @@ export class Truth {
 
     /**
      * A pool may have an address of a Node's subnet, if nobody had heard of the one or of the other: the container that has
-     * it without a claim is to be isolated when its agent hears of the claim.
+     * it without a claim is to be isolated when its agent hears of the claim. A Node that was deleted unheard keeps its
+     * subnet, when nobody sends to it any more.
      */
     #isOverlooked(name: string, user: Container): boolean {
-        return this.#claims.has(name) && !this.#isClaimed(name, user);
+        return !this.#isClaimed(name, user) && (this.#claims.has(name) || this.#isUnheard(user.node));
     }
 }
 

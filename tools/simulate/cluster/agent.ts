@@ -27,6 +27,7 @@ import {
 } from "../../../apps/agent/src/pod-network/index.ts";
 import { claimProblem, poolWiring, subnetWiring } from "../../../apps/agent/src/pool-wiring.ts";
 import { Readiness } from "../../../apps/agent/src/readiness.ts";
+import { RefusedToken } from "../../../apps/agent/src/refused-token.ts";
 import { type Line } from "../api/line.ts";
 import { LocalIo } from "../machine/io.ts";
 import { type Machine } from "../machine/machine.ts";
@@ -53,6 +54,7 @@ export interface AgentComponents {
 
 const resyncMs = 60_000;
 const ownNodeLookMs = 5_000;
+const tokenLookMs = 5_000;
 const callLimitMs = 60_000;
 const claimsSoonMs = 3_000;
 
@@ -63,6 +65,7 @@ export class Agent {
     readonly #io: LocalIo;
     readonly #stop = new AbortController();
     readonly #calls: CniCalls;
+    readonly #token: RefusedToken;
     readonly #readiness: Readiness = new Readiness({
         node: "the Node's podCIDRs are not known",
         records: "the Pod interfaces of this Node are not rebuilt",
@@ -89,6 +92,9 @@ export class Agent {
             { api, nodes, clock, record, metrics: noMetrics, random: random.next, logger: logger.child("ip-pools") },
             { nodeName: machine.name, bridged: isBridged },
         );
+        const token = new RefusedToken({ informer: nodes, clock, logger: logger.child("kube"), metrics: noMetrics });
+        this.#token = token;
+        this.#lookAtToken();
         const readiness = this.#readiness;
         let network: PodNetwork | undefined;
         const backend = createCniBackend({
@@ -229,6 +235,19 @@ export class Agent {
     /** What it answers a CNI STATUS. */
     get isReady(): boolean {
         return !this.#isKilled && this.#readiness.missing() === undefined;
+    }
+
+    /** Why /readyz fails because of its token. */
+    get tokenProblem(): string | undefined {
+        return this.#token.problem;
+    }
+
+    #lookAtToken(): void {
+        this.#components.time.after(tokenLookMs, () => {
+            if (this.#isKilled) return;
+            this.#token.look();
+            this.#lookAtToken();
+        });
     }
 
     get isKilled(): boolean {

@@ -100,6 +100,14 @@ export class Machine {
         if (ips.length > 0 && setUp !== undefined) this.#wired(container, setUp, vlanOf(flows));
     }
 
+    /** Whether its agent has isolated the container, as the record says. */
+    isIsolated(containerId: string): boolean {
+        return [...this.ports.values()].some(
+            ({ externalIds }) =>
+                externalIds.get("container-id") === containerId && externalIds.get("isolated") === "true",
+        );
+    }
+
     /** How a container with addresses of pools is set up, by what is recorded of it. */
     setUpOf(containerId: string): SetUp | undefined {
         const port = [...this.ports.values()].find(

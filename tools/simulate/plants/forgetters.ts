@@ -58,6 +58,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "a-gone-node-goes-on": {
+        source: "found in this project (ipam 5)",
+        what: "an agent that hears that its Node is gone does not isolate what will be others'",
+        plant: {
+            agent: (agent) => {
+                agent.pools.lookAtOwnNode = () => Promise.resolve();
+            },
+        },
+    },
     "records-of-replaced-pods-stay": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5688",
         what: "what a Pod of a Deployment had is kept when another Pod takes its place",

@@ -1,0 +1,104 @@
+import { type IpAllocation } from "@antrea/crd";
+import { kindOf } from "../api/server.ts";
+import { type Change } from "../api/store.ts";
+import { type VirtualTime } from "../time/virtual-time.ts";
+import { type Truth } from "./truth.ts";
+
+const nodeKind = kindOf("v1", "nodes");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+/** The controller frees what a Node has that is gone for five minutes; it may have heard a moment before the last write. */
+const freedMs = 295_000;
+/** An agent that can hear has heard by then, and has had the time to isolate. */
+const heardMs = 60_000;
+const lookMs = 1_000;
+
+export interface GoneNodesComponents {
+    readonly truth: Truth;
+    readonly time: VirtualTime;
+    /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
+    readonly hearing: (node: string) => object | undefined;
+    /** Containers of the Pod that live on the Node. */
+    readonly containersOf: (node: string, podUid: string) => readonly string[];
+}
+
+interface Gone {
+    readonly since: number;
+    /** The start of the agent that hears, and for how long it does. */
+    agent: object | undefined;
+    hearingMs: number;
+    /** Who may go on beside a new owner until it was heard of, as claim and container. */
+    readonly excused: (readonly [claim: string, container: string])[];
+    isBack: boolean;
+}
+
+/**
+ * What is accepted of Nodes that are deleted while their containers run: where the agent cannot hear of it, they may go on
+ * with addresses that are free, or another's, once the Node was gone for five minutes, and until the agent has been able
+ * to hear for a minute. One that could hear has isolated before.
+ */
+export class GoneNodes {
+    readonly #components: GoneNodesComponents;
+    readonly #gone = new Map<string, Gone>();
+
+    constructor(components: GoneNodesComponents) {
+        this.#components = components;
+    }
+
+    changed({ kind, key, before, after }: Change): void {
+        if (kind === nodeKind && after === undefined) this.#begin(key);
+        const back = kind === nodeKind && before === undefined ? this.#gone.get(key) : undefined;
+        if (back !== undefined) back.isBack = true;
+        if (kind === claimKind)
+            this.#claimChanged(
+                key,
+                before?.object as IpAllocation | undefined,
+                after?.object as IpAllocation | undefined,
+            );
+    }
+
+    /** Whether the Node was deleted, and its agent may not have heard of it. */
+    isUnheard(node: string): boolean {
+        const gone = this.#gone.get(node);
+        return gone !== undefined && gone.hearingMs < heardMs;
+    }
+
+    #begin(node: string): void {
+        const known = this.#gone.get(node);
+        this.#gone.set(node, {
+            ...{ since: this.#components.time.now, agent: undefined, hearingMs: 0, isBack: false },
+            excused: known?.excused ?? [],
+        });
+        if (known === undefined) this.#look(node);
+    }
+
+    #look(node: string): void {
+        const { time, truth, hearing } = this.#components;
+        time.after(lookMs, () => {
+            const gone = this.#gone.get(node);
+            if (gone === undefined) return;
+            const agent = hearing(node);
+            const hasHeard = gone.hearingMs >= heardMs;
+            if (agent === undefined ? !hasHeard : agent !== gone.agent) gone.hearingMs = 0;
+            if (agent !== undefined) {
+                gone.agent = agent;
+                gone.hearingMs += lookMs;
+            }
+            if (gone.hearingMs >= heardMs) {
+                for (const [claim, container] of gone.excused.splice(0)) truth.endExcuse(claim, container);
+                if (gone.isBack) return void this.#gone.delete(node);
+            }
+            this.#look(node);
+        });
+    }
+
+    #claimChanged(name: string, before: IpAllocation | undefined, after: IpAllocation | undefined): void {
+        const { truth, time, containersOf } = this.#components;
+        const pod = before?.spec.pod;
+        const gone = pod === undefined ? undefined : this.#gone.get(pod.nodeName);
+        if (pod === undefined || gone === undefined || after?.spec.pod?.uid === pod.uid) return;
+        if (gone.hearingMs >= heardMs || time.now - gone.since < freedMs) return;
+        const containers = containersOf(pod.nodeName, pod.uid);
+        truth.forced(name, containers);
+        for (const container of containers) gone.excused.push([name, container]);
+    }
+}
