@@ -21,6 +21,7 @@ import {
     skewClock,
     stationOf,
 } from "./accidents.ts";
+import { claimInSubnet } from "./hand-made-claims.ts";
 import {
     createPods,
     deletePods,
@@ -72,6 +73,7 @@ const acts = {
     deletePool: [1.5, deletePool],
     redefinePool: [1.5, redefinePool],
     touchClaim: [3, touchClaim],
+    claimInSubnet: [2, claimInSubnet],
     forceDeleteClaim: [1.5, forceDeleteClaim],
     crashAgent: [5, crashAgent],
     rebootNode: [2, rebootNode],

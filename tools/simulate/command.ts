@@ -39,6 +39,7 @@ export const faultCounters: readonly string[] = [
         "review.refused",
         "review.unanswered",
         "claim.forced.agentAway",
+        "claim.byHandInSubnet.isolated",
     ],
 ];
 

@@ -9,7 +9,7 @@ import { type World } from "./world.ts";
 
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 /** Where the addresses of clusterCidr begin. */
-const inCluster = "10.50.";
+export const inCluster = "10.50.";
 const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
 
 /** Pools are made in few subnets, so that they meet; now and then while no webhook judges them. */
@@ -34,7 +34,7 @@ export async function poolInCluster(world: World, random: Random): Promise<void>
     world.hasWebhooks = true;
 }
 
-async function makePool(world: World, name: string, isV6: boolean, ipRange: IpRangeSpec): Promise<boolean> {
+export async function makePool(world: World, name: string, isV6: boolean, ipRange: IpRangeSpec): Promise<boolean> {
     const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [ipRange] };
     const body = { apiVersion: "crd.antrea.io/v1alpha2", kind: "IPPool", metadata: { name }, spec };
     return (await send(world, "POST", poolsPath, body)) !== undefined;

@@ -53,6 +53,8 @@ export class Wishes {
         const said = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
         const wished = said.map(({ annotations }) => poolsOf(pod.annotations, annotations)?.names ?? []);
         const pool = this.#truth.claims.get(allocationName(parseIp(address)))?.spec.pool ?? "";
+        // Deleted by force before the answer: nobody can say of which pool it was.
+        if (isOfPool && pool === "") return;
         const isWished = wished.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));
         if (isWished) return;
         const text = wished.map((names) => (names.length === 0 ? "none" : names.join())).join(" or ");

@@ -67,6 +67,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "claims-in-subnets-are-overlooked": {
+        source: "found in this project (ipam 2)",
+        what: "an agent does not look for claims of addresses that its Node's subnet has handed out",
+        plant: {
+            agent: (agent) => {
+                agent.pools.lookAtSubnets = () => Promise.resolve();
+            },
+        },
+    },
     "records-of-replaced-pods-stay": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5688",
         what: "what a Pod of a Deployment had is kept when another Pod takes its place",

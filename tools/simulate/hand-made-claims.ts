@@ -1,0 +1,80 @@
+import { allocationName, blockText, type IpAllocation } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { send } from "./people.ts";
+import { inCluster, makePool } from "./pools.ts";
+import { type Random } from "./time/random.ts";
+import { type Station, type World } from "./world.ts";
+
+/** What people do with claims that no program would make. */
+
+const claimsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
+const lookMs = 15_000;
+/** An agent that runs, is connected, and has OVS for so long, has heard of a claim and isolated who is to be isolated. */
+const calmMs = 180_000;
+
+/**
+ * Somebody makes a pool of an address that a Pod has from the subnet of its Node, while no webhook judges it, and claims the
+ * address by hand, for a Pod on a Node that there is not.
+ */
+export async function claimInSubnet(world: World, random: Random): Promise<void> {
+    const { truth } = world;
+    const inUse = [...truth.inUse].filter((name) => name.startsWith(inCluster) && !truth.claims.has(name));
+    const address = random.pick(inUse) ?? "";
+    const user = truth.usersOf(address)[0];
+    const station = world.station(user?.node ?? "");
+    if (user === undefined || station === undefined) return;
+    const pool = `pool-${random.below(6)}`;
+    world.hasWebhooks = false;
+    const range = { start: address, end: address, gateway: address.replace(/[^.]+$/, "1"), prefixLength: 24 };
+    const isMade = await makePool(world, pool, false, range);
+    world.hasWebhooks = true;
+    if (!isMade) return;
+    const pod = { namespace: "default", name: "by-hand", uid: `by-hand-${random.hex(8)}` };
+    const made = await send(world, "POST", claimsPath, {
+        apiVersion: "crd.antrea.io/v1alpha1",
+        kind: "IPAllocation",
+        metadata: { name: allocationName(parseIp(address)) },
+        spec: {
+            ...{
+                address,
+                block: blockText(parseIp(address)),
+                pool,
+                state: "Allocated",
+                owner: { kind: "Pod", ...pod },
+            },
+            pod: { ...pod, nodeName: "nowhere", containerID: pod.uid, interface: "eth0" },
+        },
+    });
+    if (made === undefined) return;
+    world.counters.count("claim.byHandInSubnet");
+    follow(world, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
+}
+
+interface Conflict {
+    readonly address: string;
+    readonly container: string;
+    /** UID of the claim. */
+    readonly claim: string | undefined;
+}
+
+/** Looks until the claim or the use ends. */
+function follow(world: World, station: Station, conflict: Conflict): void {
+    const { time, truth } = world;
+    const { address, container, claim } = conflict;
+    let calmSince = time.now;
+    const look = (): void => {
+        const isClaimed = truth.claims.get(address)?.metadata?.uid === claim;
+        if (!isClaimed || !truth.usersOf(address).some(({ id }) => id === container)) {
+            if (isClaimed) world.counters.count("claim.byHandInSubnet.isolated");
+            return;
+        }
+        const { agent, isCut, machine } = station;
+        if (agent?.isReady !== true || isCut || !machine.isOn || !machine.hasOvs) calmSince = time.now;
+        if (time.now - calmSince < calmMs) return void time.after(lookMs, look);
+        truth.violated(
+            "a claim in the subnet of a Node has one user",
+            `${address} of container ${container} on ${machine.name} is claimed from a pool for another`,
+        );
+    };
+    time.after(lookMs, look);
+}
