@@ -75,11 +75,13 @@ export async function forgetNode(world: World, random: Random): Promise<void> {
  * the controller frees its addresses or after, its kubelet then or later; others are made to ask for the addresses.
  */
 export function forgetCutNode(world: World, random: Random): void {
-    const station = stationOf(world, random);
+    const inUse = new Set([...world.truth.claims.values()].map(({ spec }) => spec.pod?.nodeName));
+    const station = random.pick(world.stations.filter(({ machine }) => machine.isOn && inUse.has(machine.name)));
     if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten || station.isLost) return;
     const { name } = station.machine;
-    const uncutMs = random.chance(0.4) ? random.between(20_000, 280_000) : random.between(290_000, 400_000);
-    const kubeletMs = random.chance(0.5) ? uncutMs : random.between(uncutMs, 420_000);
+    const isSoon = random.chance(0.5);
+    const uncutMs = isSoon ? random.between(20_000, 230_000) : random.between(240_000, 400_000);
+    const kubeletMs = random.chance(0.3) ? uncutMs : random.between(Math.max(uncutMs, 310_000), 420_000);
     const backMs = kubeletMs + random.between(0, 60_000);
     const { now } = world.time;
     Object.assign(station, { isForgotten: true, isKubeletCut: true, heldUntil: now + backMs });

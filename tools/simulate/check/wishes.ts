@@ -52,9 +52,10 @@ export class Wishes {
         if (pod === undefined) return;
         const said = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
         const wished = said.map(({ annotations }) => poolsOf(pod.annotations, annotations)?.names ?? []);
-        const pool = this.#truth.claims.get(allocationName(parseIp(address)))?.spec.pool ?? "";
-        // Deleted by force before the answer: nobody can say of which pool it was.
-        if (isOfPool && pool === "") return;
+        const claim = this.#truth.claims.get(allocationName(parseIp(address)));
+        // Freed by force while the ADD was under way: who may use what is not claimed is looked at elsewhere.
+        if (isOfPool && claim?.spec.pod?.uid !== podUid) return;
+        const pool = claim?.spec.pool ?? "";
         const isWished = wished.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));
         if (isWished) return;
         const text = wished.map((names) => (names.length === 0 ? "none" : names.join())).join(" or ");
