@@ -118,7 +118,7 @@ describe("an ADD under way", () => {
         await node.network.delete(first, "eth0");
         await expect(node.network.add(late, new AbortController().signal)).rejects.toMatchObject({
             ...{ code: "DELETED_MEANWHILE", fault: "caller" },
-            message: expect.stringContaining(first) as string,
+            message: expect.stringContaining(first),
         });
         expect(node.steps.asked).not.toContain("wish");
         await node.clock.advance(1);
@@ -139,7 +139,7 @@ describe("an ADD that is repeated", () => {
         await node.add();
         await expect(node.add({ netns: "/run/netns/other" })).rejects.toMatchObject({
             ...{ code: "OTHER_NETNS", fault: "caller" },
-            message: expect.stringContaining("in /run/netns/ab12ab12 already, not in /run/netns/other") as string,
+            message: expect.stringContaining("in /run/netns/ab12ab12 already, not in /run/netns/other"),
         });
         endSandbox();
         await node.add({ netns: "/run/netns/other" });
@@ -171,7 +171,7 @@ describe("an ADD that is repeated", () => {
         endSandbox();
         whileOvsIsAway();
         await expect(node.add()).rejects.toMatchObject({
-            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining(first) as string },
+            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining(first) },
         });
         expect(node.network.isLeaving(only())).toBe(true);
         expect([...node.claims]).toEqual([first]);
@@ -183,7 +183,7 @@ describe("the next sandbox of a Pod with an address of a pool", () => {
         await node.add();
         whileOvsIsAway();
         await expect(node.add({ containerId: second })).rejects.toMatchObject({
-            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining("default/web-0") as string },
+            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining("default/web-0") },
         });
         expect(containers()).toEqual([first]);
         expect([...node.claims]).toEqual([first]);
@@ -247,7 +247,7 @@ describe("a DEL", () => {
             message: "unwiring is left to the reconcile",
             fields: {
                 ...{ pod: "default/web-0", container: first },
-                reason: expect.stringContaining("other work on the container took longer than 5 s") as string,
+                reason: expect.stringContaining("other work on the container took longer than 5 s"),
             },
         });
         resolve(undefined);

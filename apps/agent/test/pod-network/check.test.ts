@@ -202,7 +202,7 @@ describe("CHECK of an interface", () => {
         [
             "the default route has no gateway",
             "ROUTE",
-            () => (node.routes = node.routes.map(({ dst, dev }) => ({ dst, dev }))),
+            () => (node.routes = node.routes.map(({ dst, dev = 0 }) => ({ dst, dev }))),
             "no default route via 10.10.1.1 on eth0",
         ],
         [

@@ -139,14 +139,14 @@ describe("the veth pair of a Pod", () => {
     it.each([
         ["another container", { alias: toAlias(podRecord({ containerId: "cd34".repeat(16) })) }],
         ["the administrator", { alias: "uplink of the printer" }],
-        ["another program, without an alias", { alias: undefined }],
+        ["another program, without an alias", { alias: "" }],
         ["another program, of another kind with our mark", { kind: "dummy" }],
     ])("leaves a link of %s alone, and says which name is taken", async (_, changes) => {
         putHostEnd(changes);
         const before = hostEnd();
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
             ...{ code: "NAME_TAKEN", fault: "environment" },
-            message: expect.stringContaining(record.hostIfName) as string,
+            message: expect.stringContaining(record.hostIfName),
         });
         await deletePodLink(netlink, record);
         expect(hostEnd()).toEqual(before);
@@ -156,7 +156,7 @@ describe("the veth pair of a Pod", () => {
         isNameTakenInside = true;
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
             ...{ code: "NAME_TAKEN", fault: "environment" },
-            message: expect.stringContaining(`${record.netns} has an interface eth0 already`) as string,
+            message: expect.stringContaining(`${record.netns} has an interface eth0 already`),
         });
     });
 
