@@ -152,4 +152,147 @@ describe("LeaderElection", () => {
         const components = { api: new LeaseServer().api("a"), logger: new MemoryLog().logger };
         expect(() => new LeaderElection(components, options)).toThrow(/renewDeadlineMs < leaseDurationMs/);
     });
+
+    it.each([
+        [{ leaseDurationMs: 10_000, renewDeadlineMs: 10_000 }],
+        [{ renewDeadlineMs: 2_000, retryPeriodMs: 2_000 }],
+        [{ retryPeriodMs: 11_000 }],
+    ])("refuses %j", (durations) => {
+        const components = { api: new LeaseServer().api("a"), logger: new MemoryLog().logger };
+        const options = { namespace: "n", name: "l", identity: "i", ...durations };
+        expect(() => new LeaderElection(components, options)).toThrow(expect.objectContaining({ code: "BAD_CONFIG" }));
+    });
+
+    it("writes a Lease that others can read: holder, duration, since when, last renewal and how many there were", async () => {
+        const { clock, server, candidates } = make(["a"]);
+        const [a] = candidates;
+        expect(a?.election).toMatchObject({ leading: false, holder: undefined });
+        await clock.advance(1);
+        const begin = "2026-01-01T00:00:00.000000Z";
+        const first = { holderIdentity: "a", leaseDurationSeconds: 15, leaseTransitions: 0, acquireTime: begin };
+        expect(server.lease).toEqual({
+            metadata: { namespace: "kube-system", name: "test", resourceVersion: "1" },
+            spec: { ...first, renewTime: begin },
+        });
+        expect(a?.election).toMatchObject({ leading: true, holder: "a" });
+        await clock.advance(2_000);
+        expect(server.lease?.spec).toEqual({ ...first, renewTime: "2026-01-01T00:00:02.000000Z" });
+        a?.stop.abort();
+        await settle();
+        const end = "2026-01-01T00:00:02.001000Z";
+        expect(server.lease?.spec).toEqual({
+            holderIdentity: "",
+            leaseDurationSeconds: 1,
+            leaseTransitions: 0,
+            acquireTime: end,
+            renewTime: end,
+        });
+        expect(a?.election).toMatchObject({ leading: false, holder: undefined });
+        await clock.advance(10_000);
+        await a?.run;
+    });
+
+    it.each([
+        ["its duration", { leaseDurationSeconds: 30 }, 30_000],
+        ["our own duration where it names none", {}, 15_000],
+    ])("leaves the lease of another alone for %s since it was seen to be renewed", async (_name, spec, ms) => {
+        const { clock, server, leading } = make(["a"]);
+        const other = { ...spec, holderIdentity: "b", leaseTransitions: 4, acquireTime: "x" };
+        server.lease = { metadata: { resourceVersion: "900" }, spec: { ...other, renewTime: "1" } };
+        await clock.advance(10_000);
+        server.lease = { metadata: { resourceVersion: "901" }, spec: { ...other, renewTime: "2" } };
+        await clock.advance(ms);
+        expect(leading.size).toBe(0);
+        expect(server.lease?.spec?.holderIdentity).toBe("b");
+        await clock.advance(5_000);
+        expect([...leading]).toEqual(["a"]);
+        expect(server.lease?.spec).toMatchObject({ holderIdentity: "a", leaseTransitions: 5 });
+        expect(server.lease?.spec?.acquireTime).toMatch(/^2026-/);
+    });
+
+    it("takes a lease that nobody holds at once, also one without content", async () => {
+        for (const lease of [{}, { spec: {} }, { spec: { holderIdentity: "" } }]) {
+            const { clock, server, leading } = make(["a"]);
+            server.lease = lease;
+            await clock.advance(1);
+            expect([...leading]).toEqual(["a"]);
+            expect(server.lease?.spec?.leaseTransitions).toBe(1);
+        }
+    });
+
+    it("goes on with the lease that its name still holds, without a transition", async () => {
+        const { clock, server, leading } = make(["a"]);
+        const spec = { holderIdentity: "a", leaseDurationSeconds: 15, leaseTransitions: 4, acquireTime: "before" };
+        server.lease = { spec: { ...spec, renewTime: "1" } };
+        await clock.advance(1);
+        expect([...leading]).toEqual(["a"]);
+        expect(server.lease?.spec).toMatchObject({ acquireTime: "before", leaseTransitions: 4 });
+    });
+
+    it("does not release a lease that it lost, and says who has it", async () => {
+        const { clock, server, leading, candidates } = make(["a"]);
+        await clock.advance(3_000);
+        server.lease = {
+            metadata: { resourceVersion: "999" },
+            spec: { holderIdentity: "intruder", leaseDurationSeconds: 15, renewTime: "x" },
+        };
+        await clock.advance(4_000);
+        expect(leading.size).toBe(0);
+        expect(server.lease?.spec?.holderIdentity).toBe("intruder");
+        const records = candidates[0]?.log.records ?? [];
+        expect(records).toEqual(
+            expect.arrayContaining([
+                expect.objectContaining({ level: "info", msg: "leading", lease: "test", identity: "a" }),
+                expect.objectContaining({ msg: "leadership lost", lease: "test", holder: "intruder" }),
+            ]),
+        );
+        // A conflict is everyday life of an election.
+        const failed = records.filter(({ msg }) => msg === "cannot take or renew the lease");
+        expect(failed.map(({ level, lease }) => [level, lease])).toEqual([["debug", "test"]]);
+    });
+
+    it("ends its term and releases the lease when its work fails, logs that, and campaigns again", async () => {
+        const clock = new ManualClock();
+        const server = new LeaseServer();
+        const log = new MemoryLog();
+        const components = { api: server.api("a"), logger: log.logger, clock };
+        const election = new LeaderElection(components, { namespace: "n", name: "test", identity: "a" });
+        const stop = new AbortController();
+        const began: number[] = [];
+        const run = election.run(stop.signal, async () => {
+            began.push(clock.monotonic());
+            await Promise.reject(new Error("made up"));
+        });
+        await clock.advance(1);
+        expect(server.lease?.spec?.holderIdentity).toBe("");
+        expect(log.messages("error")).toEqual(["the leader's work failed"]);
+        await clock.advance(2_500);
+        expect(began).toHaveLength(2);
+        expect(began[1]).toBeGreaterThanOrEqual(2_000);
+        stop.abort();
+        await clock.advance(5_000);
+        await run;
+    });
+
+    it("warns when the server cannot be asked, and when the lease cannot be released", async () => {
+        const { clock, server, candidates, leading } = make(["a"]);
+        const [a] = candidates;
+        server.down.add("a");
+        await clock.advance(1);
+        expect(a?.log.records).toEqual([
+            expect.objectContaining({ level: "warn", msg: "cannot take or renew the lease", lease: "test" }),
+        ]);
+        server.down.clear();
+        await clock.advance(2_500);
+        expect(leading.size).toBe(1);
+        server.down.add("a");
+        a?.stop.abort();
+        await clock.advance(1);
+        await a?.run;
+        expect(a?.log.records.at(-1)).toMatchObject({
+            level: "warn",
+            msg: "cannot release the lease; it runs out by itself",
+            lease: "test",
+        });
+    });
 });

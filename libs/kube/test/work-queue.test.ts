@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { TerminalError } from "@antrea/runtime";
+import { TerminalError, sleep } from "@antrea/runtime";
 import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
 import { KubeError } from "../src/errors.ts";
 import { WorkQueue, type Reconcile, type WorkQueueOptions } from "../src/work-queue.ts";
@@ -126,5 +126,148 @@ describe("WorkQueue", () => {
         await settle();
         await queue.close();
         expect(ended).toBe(true);
+    });
+
+    it("close gives up what waits, and takes no more", async () => {
+        const gate = Promise.withResolvers<void>();
+        const runs: string[] = [];
+        const { queue, stop, clock } = make(async (key) => {
+            runs.push(key);
+            await gate.promise;
+        });
+        queue.start(stop.signal);
+        queue.add("a");
+        await settle();
+        queue.add("b");
+        queue.addAfter("c", 100);
+        expect(queue.size).toBe(3);
+        const idle = queue.idle();
+        const closed = queue.close();
+        await idle;
+        queue.add("d");
+        queue.addAfter("e", 100);
+        gate.resolve();
+        await closed;
+        await clock.advance(1_000);
+        expect(runs).toEqual(["a"]);
+        expect(queue.size).toBe(0);
+        expect(clock.pending).toBe(0);
+    });
+
+    it("ends with the signal it was started with, the first", async () => {
+        const runs: string[] = [];
+        const { queue, stop, clock } = make((key) => {
+            runs.push(key);
+            return Promise.resolve();
+        });
+        queue.start(stop.signal);
+        queue.start(AbortSignal.abort());
+        queue.addAfter("a", 100);
+        await clock.advance(100);
+        expect(runs).toEqual(["a"]);
+        queue.addAfter("b", 100);
+        stop.abort();
+        queue.add("c");
+        await clock.advance(1_000);
+        expect(runs).toEqual(["a"]);
+        await queue.idle();
+    });
+
+    it("of several times for a key the earliest counts, and an add comes before all of them", async () => {
+        const runs: number[] = [];
+        const { queue, stop, clock } = make(() => {
+            runs.push(clock.monotonic());
+            return Promise.resolve();
+        });
+        queue.start(stop.signal);
+        queue.addAfter("a", 300);
+        queue.addAfter("a", 100);
+        queue.addAfter("a", 200);
+        expect(queue.size).toBe(1);
+        await clock.advance(1_000);
+        expect(runs).toEqual([100]);
+        queue.addAfter("a", 100);
+        queue.add("a");
+        await clock.advance(1_000);
+        expect(runs).toEqual([100, 1_000]);
+        stop.abort();
+    });
+
+    it("begins a key that was forgotten, or went well meanwhile, with the shortest delay again", async () => {
+        const runs: number[] = [];
+        let fails = true;
+        const { queue, stop, clock } = make(async () => {
+            runs.push(clock.monotonic());
+            if (fails) await Promise.reject(new Error("made up"));
+        });
+        queue.start(stop.signal);
+        const gapAfter = async (prepare: () => void): Promise<number> => {
+            prepare();
+            queue.add("a");
+            await clock.advance(0);
+            const began = runs.at(-1) ?? 0;
+            const { length } = runs;
+            while (runs.length === length) await clock.advance(1);
+            return (runs.at(-1) ?? 0) - began;
+        };
+        for (let time = 0; time < 5; time += 1) await gapAfter(() => undefined);
+        expect(await gapAfter(() => undefined)).toBeGreaterThan(500);
+        expect(await gapAfter(() => queue.forget("a"))).toBeLessThanOrEqual(121);
+        for (let time = 0; time < 5; time += 1) await gapAfter(() => undefined);
+        fails = false;
+        queue.add("a");
+        await clock.advance(0);
+        expect(await gapAfter(() => (fails = true))).toBeLessThanOrEqual(121);
+        stop.abort();
+    });
+
+    it("logs what failed and when it is tried again, but no work that was aborted", async () => {
+        let error: Error = new KubeError("ABORTED", "made up");
+        const { queue, stop, clock, log } = make(() => Promise.reject(error));
+        queue.start(stop.signal);
+        queue.add("a");
+        await clock.advance(0);
+        expect(log.records).toEqual([]);
+        error = new KubeError("UNAVAILABLE", "down");
+        queue.add("a");
+        await clock.advance(0);
+        expect(log.records).toEqual([
+            expect.objectContaining({ level: "warn", queue: "test", key: "a", delayMs: expect.any(Number) }),
+        ]);
+        error = new TerminalError("never");
+        queue.add("a");
+        await clock.advance(60_000);
+        expect(log.records.slice(1)).toEqual([expect.objectContaining({ level: "error", queue: "test", key: "a" })]);
+        stop.abort();
+    });
+
+    it("says how many keys wait and how long the work took; nobody need listen", async () => {
+        const clock = new ManualClock();
+        const depths: number[] = [];
+        const done: unknown[] = [];
+        const work: Reconcile = async () => sleep(1_500, undefined, clock);
+        const metrics = {
+            depth: (keys: number) => void depths.push(keys),
+            done: (...one: unknown[]) => void done.push(one),
+        };
+        for (const each of [metrics, {}, undefined]) {
+            const components = {
+                logger: new MemoryLog().logger,
+                clock,
+                ...(each === undefined ? {} : { metrics: each }),
+            };
+            await using queue = new WorkQueue(components, { name: "test" }, work);
+            queue.add("a");
+            queue.add("b");
+            queue.start(new AbortController().signal);
+            await clock.advance(3_000);
+            await queue.idle();
+        }
+        expect(depths.slice(0, 2)).toEqual([1, 2]);
+        expect(depths.at(-1)).toBe(0);
+        expect(done).toEqual([
+            ["success", 1.5],
+            ["success", 1.5],
+        ]);
     });
 });

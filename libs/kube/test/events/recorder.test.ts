@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
 import { type KubeEvent } from "../../src/api/types.ts";
+import { nodes, pods } from "../../src/api/resources.ts";
 import { KubeError } from "../../src/errors.ts";
-import { EventRecorder, type EventInput, type EventRecorderOptions } from "../../src/events/recorder.ts";
+import { EventRecorder, referenceTo, type EventInput, type EventRecorderOptions } from "../../src/events/recorder.ts";
 
 const input: EventInput = {
     regarding: { apiVersion: "v1", kind: "Node", name: "worker", uid: "1" },
@@ -107,5 +108,137 @@ describe("EventRecorder", () => {
         expect(created[0]?.note).toMatch(/ü…$/);
         expect(created[0]?.reportingInstance).toHaveLength(128);
         await recorder.close();
+    });
+
+    it("says all that the API server wants to know of an event, and what it is about", async () => {
+        const { recorder, clock, created } = make();
+        const pod = { metadata: { namespace: "n", name: "p".repeat(253), uid: "7" } };
+        recorder.record({
+            ...input,
+            regarding: referenceTo(pods, pod),
+            related: referenceTo(nodes, {}),
+            reason: "r".repeat(129),
+            action: "a".repeat(129),
+            note: "n".repeat(1_024),
+        });
+        recorder.record(input);
+        await clock.advance(1);
+        expect(created[0]).toEqual({
+            metadata: { namespace: "n", name: expect.stringMatching(/^p{236}\.[0-9a-f]{16}$/) },
+            eventTime: "2026-01-01T00:00:00.000000Z",
+            reportingController: "c",
+            reportingInstance: "i",
+            type: "Warning",
+            reason: "r".repeat(128),
+            action: "a".repeat(128),
+            note: "n".repeat(1_024),
+            regarding: { apiVersion: "v1", kind: "Pod", namespace: "n", name: "p".repeat(253), uid: "7" },
+            related: { apiVersion: "v1", kind: "Node", name: "" },
+        });
+        expect(created[1]?.metadata?.name).toMatch(/^worker\.[0-9a-f]{16}$/);
+        expect(created[1]).not.toHaveProperty("related");
+        await recorder.close();
+    });
+
+    it.each<[string, Partial<EventInput>]>([
+        ["another object", { regarding: { ...input.regarding, name: "other" } }],
+        ["an object of that name made anew", { regarding: { ...input.regarding, uid: "2" } }],
+        ["another Namespace", { regarding: { ...input.regarding, namespace: "n" } }],
+        ["another kind", { regarding: { ...input.regarding, kind: "Pod" } }],
+        ["another type", { type: "Normal" }],
+        ["another reason", { reason: "Other" }],
+        ["another action", { action: "Other" }],
+    ])("takes %s for another event, and not for one more of a series", async (_name, other) => {
+        const { recorder, clock, created } = make();
+        recorder.record(input);
+        recorder.record({ ...input, ...other });
+        await clock.advance(1);
+        expect(created).toHaveLength(2);
+        await recorder.close();
+    });
+
+    it("continues a series up to its window after the last time, and no longer", async () => {
+        const { recorder, clock, created } = make({ seriesWindowMs: 1_000, seriesWriteMs: 100 });
+        for (let time = 0; time < 5; time += 1) {
+            recorder.record(input);
+            await clock.advance(1_000);
+        }
+        expect(created).toHaveLength(1);
+        await clock.advance(1);
+        recorder.record(input);
+        await clock.advance(1);
+        expect(created).toHaveLength(2);
+        await recorder.close();
+    });
+
+    it("writes a growing series at most once in its time, with the count and when it was last", async () => {
+        const { recorder, clock, patched } = make({ seriesWriteMs: 10_000 });
+        recorder.record(input);
+        await clock.advance(4_000);
+        recorder.record(input);
+        await clock.advance(5_999);
+        expect(patched).toEqual([]);
+        await clock.advance(2);
+        expect(patched).toEqual([{ series: { count: 2, lastObservedTime: "2026-01-01T00:00:04.000000Z" } }]);
+        await clock.advance(60_000);
+        expect(patched).toHaveLength(1);
+        recorder.record(input);
+        await clock.advance(10_000);
+        expect(patched[1]).toMatchObject({ series: { count: 3 } });
+        expect(patched).toHaveLength(2);
+        await recorder.close();
+    });
+
+    it("makes the event of a series anew when the server has forgotten it", async () => {
+        const { recorder, clock, created, patched, faults } = make();
+        recorder.record(input);
+        await clock.advance(1);
+        recorder.record(input);
+        faults.push(new KubeError("NOT_FOUND", "gone"));
+        await clock.advance(60_000);
+        expect(created).toHaveLength(2);
+        expect(created[1]?.metadata?.name).not.toBe(created[0]?.metadata?.name);
+        expect(recorder.dropped).toBe(0);
+        await clock.advance(60_000);
+        expect(patched).toEqual([{ series: { count: 2, lastObservedTime: expect.any(String) } }]);
+        await recorder.close();
+    });
+
+    it.each([
+        "CONNECTION_FAILED",
+        "TIMEOUT",
+        "UNAVAILABLE",
+        "SERVER_TIMEOUT",
+        "TOO_MANY_REQUESTS",
+        "SERVER_ERROR",
+    ] as const)("sends an event again, after two seconds, that failed with %s", async (code) => {
+        const { recorder, clock, created, faults } = make();
+        faults.push(new KubeError(code, "made up"));
+        recorder.record(input);
+        await clock.advance(1_999);
+        expect(created).toHaveLength(0);
+        await clock.advance(1);
+        expect(created).toHaveLength(1);
+        expect(recorder.dropped).toBe(0);
+        await recorder.close();
+    });
+
+    it("writes at the end what series grew by, and counts what it could not send any more", async () => {
+        const { recorder, clock, patched } = make();
+        recorder.record(input);
+        await clock.advance(1);
+        recorder.record(input);
+        recorder.record(input);
+        await recorder.close();
+        expect(patched).toEqual([{ series: { count: 3, lastObservedTime: expect.any(String) } }]);
+        expect(recorder.dropped).toBe(0);
+
+        const cut = make();
+        cut.faults.push(new KubeError("CONNECTION_FAILED", "down"), new KubeError("CONNECTION_FAILED", "down"));
+        cut.recorder.record(input);
+        cut.recorder.record({ ...input, note: "another" });
+        await settle();
+        await cut.recorder.close(5);
+        expect(cut.recorder.dropped).toBe(2);
     });
 });
