@@ -126,6 +126,46 @@ describe("an ADD under way", () => {
         expect(containers()).toEqual([first]);
     });
 
+    it("makes link and port while the API server is asked for addresses", async () => {
+        const { promise, resolve } = Promise.withResolvers<undefined>();
+        node.steps.waits.set("claim", promise);
+        const adding = node.add();
+        await turns();
+        expect(node.steps.done).toEqual(expect.arrayContaining(["createVeth", "ensurePort", "checksum offload"]));
+        expect(node.network.interfaces()).toEqual([]);
+        resolve(undefined);
+        await adding;
+        expect(containers()).toEqual([first]);
+    });
+
+    it("whose DEL did not wait for it finds that out, and leaves nothing", async () => {
+        const { promise, resolve } = Promise.withResolvers<undefined>();
+        node.steps.waits.set("ofPort", promise);
+        const adding = node.add();
+        adding.catch(() => undefined);
+        await turns();
+        const deleted = node.network.delete(first, "eth0");
+        await node.clock.advance(5_000);
+        await deleted;
+        resolve(undefined);
+        await expect(adding).rejects.toMatchObject({ code: "DELETED_MEANWHILE", fault: "caller" });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], flows: 0, links: [], claims: [], routes: [] });
+    });
+
+    it("leaves link and port of somebody else alone that have the name of its own", async () => {
+        for (const pools of [false, true]) {
+            node = new FakeNode({ pools });
+            const name = hostInterfaceName("web-0", first, "eth0");
+            node.putLink(name, "uplink of the printer");
+            node.stored.set(name, { name, ofPort: 3, externalIds: new Map() });
+            await expect(node.add()).rejects.toMatchObject({ code: "NAME_TAKEN" });
+            expect(node.taken()).toMatchObject({ addresses: 0, interfaces: 0, claims: [] });
+            expect(node.network.ofPorts.used.size).toBe(0);
+            expect(node.links.get(name)?.alias).toBe("uplink of the printer");
+            if (!pools) expect(node.stored.has(name)).toBe(true);
+        }
+    });
+
     it("tells the log who has which address", async () => {
         await node.add();
         expect(log.find(({ message }) => message === "Pod interface added")).toMatchObject({
@@ -279,6 +319,9 @@ describe("an isolated interface", () => {
             expect(node.stored.size).toBe(1);
             await node.reconciler.reconcile(new AbortController().signal);
             expect(node.taken()).toMatchObject({ flows: 0, desired: 0, routes: [], vlanPods: [] });
+            node.restart();
+            await node.reconciler.rebuild(new AbortController().signal);
+            expect(node.taken()).toMatchObject({ interfaces: 1, desired: 0, vlanPods: [] });
         }
     });
 });

@@ -1,5 +1,5 @@
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
-import { NetlinkError, type Link, type Netlink } from "@antrea/netlink";
+import { NetlinkError, type Link, type Neighbour, type NeighbourKey, type Netlink } from "@antrea/netlink";
 import { ManualClock } from "@antrea/runtime/testing";
 import { FlowTable, type FlowLink } from "../../src/flow-table/index.ts";
 import { HostRoutes } from "../../src/pod-network/host-routes.ts";
@@ -51,6 +51,11 @@ export class FakeNode {
     /** Numbers that OVS does not give, and gives another for. */
     readonly foreignOfPorts = new Set<number>();
     pods: readonly KnownPod[] = [];
+    /** How often the API server was asked for them. */
+    podsAsked = 0;
+    /** What each Pod's namespace knows of its neighbours, and those that were forgotten. */
+    neighbours: Neighbour[] = [];
+    readonly forgotten: string[] = [];
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
     network!: PodNetwork;
@@ -102,7 +107,10 @@ export class FakeNode {
                 ...{ network: this.network, netlink, hostRoutes, logger, subnet: this.subnet },
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
-                pods: () => Promise.resolve(this.pods),
+                pods: () => {
+                    this.podsAsked += 1;
+                    return Promise.resolve(this.pods);
+                },
             },
             { bootId: testBootId, podPrefixes },
         );
@@ -197,10 +205,15 @@ export class FakeNode {
 
     #namespaces(): PodNamespaces {
         const { steps } = this;
+        const nothing = (): void => undefined;
+        const batch = {
+            ...{ setLink: nothing, replaceAddress: nothing, replaceRoute: nothing, replaceNeighbour: nothing },
+            deleteNeighbour: ({ ip }: NeighbourKey) => void this.forgotten.push(formatIp(ip)),
+        };
         const podEnd = {
             link: () => steps.run("pod link", () => ({ index: 2, mac: "", mtu: 1450 })),
-            batch: () => steps.run("pod batch", () => undefined),
-            neighbours: () => Promise.resolve([]),
+            batch: (fill: (to: typeof batch) => void) => steps.run("pod batch", () => fill(batch)),
+            neighbours: () => Promise.resolve(this.neighbours),
             setLink: () => Promise.resolve(),
             [Symbol.dispose]: () => undefined,
         } as unknown as ReturnType<PodNamespaces["openIn"]>;

@@ -17,11 +17,14 @@ export class Steps {
     failure: (at: number, name: string) => Failure | undefined = () => undefined;
     /** Names of calls that are not answered until their signal aborts. */
     readonly hanging = new Set<string>();
+    /** By name of the call, what it waits for before it is carried out. */
+    readonly waits = new Map<string, Promise<unknown>>();
     fault: Fault = "internal";
 
     async run<T>(name: string, work: () => T, signal?: AbortSignal): Promise<Awaited<T>> {
         const failure = this.#begin(name);
         await turn();
+        await this.waits.get(name);
         if (this.hanging.has(name)) await forever(name, signal);
         if (signal?.aborted === true) throw cancelled(name, signal);
         if (failure === "before") throw this.#error(name);
@@ -48,6 +51,7 @@ export class Steps {
         this.done.length = 0;
         this.failure = () => undefined;
         this.hanging.clear();
+        this.waits.clear();
     }
 
     #begin(name: string): Failure | undefined {
