@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipPools } from "@antrea/crd";
-import { formatRange, parseIp } from "@antrea/ip";
-import { serviceCidrs, type ChangeListener, type Node } from "@antrea/kube";
+import { formatPrefix, formatRange, parseIp, parsePrefix } from "@antrea/ip";
+import { KubeError, serviceCidrs, type ChangeListener, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { PoolBook } from "../../src/ip-pools/pool-book.ts";
 import { silentLogger } from "../support/logger.ts";
@@ -49,6 +49,12 @@ function addNode(name: string, address: string, heartbeat = ""): void {
 async function usable(name: string): Promise<readonly string[] | undefined> {
     return (await book.find(name, limit))?.usable.ranges.map(formatRange);
 }
+
+/** No Nodes. */
+const none = {
+    onChange: () => ({ [Symbol.dispose]: () => undefined }),
+    synced: () => Promise.resolve(),
+};
 
 beforeEach(() => {
     api = new FakeApi();
@@ -157,5 +163,108 @@ describe("PoolBook", () => {
         const known = await book.find("bad", limit);
         expect(known?.usable.isEmpty).toBe(true);
         expect(known?.pool.problems).not.toEqual([]);
+    });
+
+    it("says which pools have a range in a prefix, each once", async () => {
+        const ipRanges = [
+            { start: "10.0.0.0", end: "10.0.0.9", gateway: "10.0.255.1", prefixLength: 16 },
+            { start: "10.0.0.20", end: "10.0.0.29", gateway: "10.0.255.1", prefixLength: 16 },
+        ];
+        api.put(ipPools, { metadata: { name: "pool1" }, spec: { ipVersion: 4, ipRanges } } as never);
+        addPool("pool2", "10.0.0.200", "10.0.1.9");
+        addPool("pool3", "10.0.2.0", "10.0.2.9");
+        await eventually(() => book.poolOf(parseIp("10.0.2.9")) === "pool3");
+        expect([...book.poolsWithin(parsePrefix("10.0.0.0/24"))].toSorted()).toEqual(["pool1", "pool2"]);
+        expect(book.poolsWithin(parsePrefix("10.0.3.0/24"))).toEqual([]);
+    });
+
+    it("says that a pool is missing only when it knows, and tells of one that the watch has told", async () => {
+        expect([book.isMissing("pool1"), book.known("pool1")]).toEqual([false, undefined]);
+        await book.synced(limit);
+        expect(book.isMissing("pool1")).toBe(true);
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        await eventually(() => !book.isMissing("pool1"));
+        expect(book.known("pool1")?.pool.name).toBe("pool1");
+        api.remove(ipPools, "pool1");
+        await eventually(() => book.isMissing("pool1"));
+        expect(book.known("pool1")).toBeUndefined();
+        expect(book.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
+    });
+
+    it("reports each change of ranges, and neither a status nor a heartbeat of a Node", async () => {
+        let changes = 0;
+        const listening = book.onRanges(() => (changes += 1));
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        await eventually(() => changes === 1);
+        addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"] } });
+        await eventually(async () => (await book.find("pool1", limit))?.status !== undefined);
+        addNode("n", "10.0.0.3");
+        expect(changes).toBe(1);
+        addPool("pool1", "10.0.0.0", "10.0.0.19");
+        await eventually(() => changes === 2);
+        api.remove(ipPools, "pool1");
+        await eventually(() => changes === 3);
+        listening[Symbol.dispose]();
+        addPool("pool2", "10.0.1.0", "10.0.1.9");
+        await eventually(() => book.poolOf(parseIp("10.0.1.3")) === "pool2");
+        expect(changes).toBe(3);
+    });
+
+    it("knows the ranges of Services when they are read, and reports their changes", async () => {
+        expect(book.serviceCidrs).toBeUndefined();
+        await book.synced(limit);
+        expect(book.serviceCidrs).toEqual([]);
+        let changes = 0;
+        book.onServiceCidrs(() => (changes += 1));
+        api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.96.0.0/16"] } } as never);
+        await eventually(() => changes === 1);
+        expect(book.serviceCidrs?.map(formatPrefix)).toEqual(["10.96.0.0/16"]);
+    });
+
+    it("says what the API server said while not everything is known, and nothing once it is", async () => {
+        await book.close();
+        const forbidden = new KubeError("FORBIDDEN", "no permission");
+        let isRefused = true;
+        api.accident = (_, plural) => (isRefused && plural === "servicecidrs" ? { refuse: forbidden } : undefined);
+        book = new PoolBook({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
+        expect(book.lastError).toBeUndefined();
+        book.start(stop.signal);
+        await eventually(() => book.lastError !== undefined);
+        expect(book.lastError).toBe(forbidden);
+        await expect(book.synced(AbortSignal.timeout(10))).rejects.toBeDefined();
+        isRefused = false;
+        await book.synced(limit);
+        expect(book.lastError).toBeUndefined();
+    });
+
+    it("has a pool as the API server has it when it asks, and lets no late event undo that", async () => {
+        const ask = { signal: limit, timeoutMs: 1_000 };
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        await book.find("pool1", limit);
+        api.holdEvents();
+        addPool("pool1", "10.0.0.0", "10.0.0.4");
+        addPool("pool1", "10.0.0.0", "10.0.0.5");
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
+        expect((await book.live("pool1", ask))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
+        expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.5"]);
+        const seen = new Set<string>();
+        book.onRanges(() => seen.add(book.known("pool1")?.usable.ranges.map(formatRange).join() ?? ""));
+        api.releaseEvents();
+        addPool("pool1", "10.0.0.0", "10.0.0.7");
+        await eventually(async () => (await usable("pool1"))?.join() === "10.0.0.1-10.0.0.7");
+        expect([...seen]).toEqual(["10.0.0.1-10.0.0.7"]);
+    });
+
+    it("has no pool that the API server has no more, although the watch is late", async () => {
+        const ask = { signal: limit, timeoutMs: 1_000 };
+        await book.synced(limit);
+        api.holdEvents();
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        await book.live("pool1", ask);
+        expect(book.poolOf(parseIp("10.0.0.3"))).toBe("pool1");
+        api.remove(ipPools, "pool1");
+        expect(await book.live("pool1", ask)).toBeUndefined();
+        expect(book.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
+        expect(book.isMissing("pool1")).toBe(true);
     });
 });

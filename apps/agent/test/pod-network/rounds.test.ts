@@ -83,6 +83,20 @@ describe("a round of the reconcile", () => {
         });
     });
 
+    it("removes no interface whose link an ADD made again since the round looked at the links", async () => {
+        const name = await wired();
+        const link = node.links.get(name);
+        if (link === undefined) throw new Error("no link");
+        node.links.delete(name);
+        node.steps.failure = (_, step) => {
+            if (step === "link") node.links.set(name, link);
+            return undefined;
+        };
+        await node.reconciler.reconcile(signal);
+        expect(node.network.interfaces()).toHaveLength(1);
+        expect(node.stored.has(name)).toBe(true);
+    });
+
     it("says which interface of a gone sandbox cannot be removed", async () => {
         const name = await wired();
         node.links.delete(name);
@@ -195,6 +209,13 @@ describe("a start", () => {
     });
 
     it("says how many interfaces it found, and which Pod has an address that is not of this Node any more", async () => {
+        putPort(
+            podRecord({
+                ...{ containerId: "ef56".repeat(16), hostIfName: "web-2-fedcba", podName: "web-2", podUid: "uid-2" },
+                addresses: [{ ...addressOf("10.20.0.7/24"), pool: "pool1" }],
+            }),
+            podOfPorts.first + 2,
+        );
         const moved = { ...two, addresses: [addressOf("10.99.0.6/24")] };
         putPort(one, podOfPorts.first);
         putPort(moved, podOfPorts.first + 1);
@@ -203,7 +224,7 @@ describe("a start", () => {
             { fields: { pod: "default/web-1", address: "10.99.0.6" } },
         ]);
         expect(log.at(-1)).toMatchObject({
-            ...{ message: "Pod interfaces rebuilt", fields: { interfaces: 2, dropped: 0 } },
+            ...{ message: "Pod interfaces rebuilt", fields: { interfaces: 3, dropped: 0 } },
         });
     });
 
