@@ -1,0 +1,280 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+    decodeMessage,
+    errorName,
+    flowBodyKey,
+    OpenFlowError,
+    writeFlowMod,
+    Writer,
+    type Action,
+    type Message,
+} from "../../src/codec/index.ts";
+import { writePacketOut } from "../../src/codec/message/packet.ts";
+import { bytes, hex } from "../fixtures.ts";
+
+const word = (value: number): string => value.toString(16).padStart(4, "0");
+
+function message(type: number, body: string): Message {
+    return decodeMessage(bytes(`06${type.toString(16).padStart(2, "0")}${word(8 + body.length / 2)}00000001${body}`));
+}
+
+/** What is read of a packet-out with these bytes of actions. */
+function actions(text: string): readonly Action[] {
+    const decoded = message(13, `ffffffff${word(text.length / 2)}00000001000c800000040000000100000000${text}`);
+    return decoded.type === "packet_out" ? decoded.packet.actions : [];
+}
+
+/** An action of Nicira's, padded to 8 bytes. */
+function nicira(subtype: number, body: string): string {
+    const length = Math.ceil((10 + body.length / 2) / 8) * 8;
+    return `ffff${word(length)}00002320${word(subtype)}${body}`.padEnd(length * 2, "0");
+}
+
+function failure(read: () => unknown): string {
+    try {
+        read();
+    } catch (error) {
+        if (error instanceof OpenFlowError && error.fault === "peer") return `${error.code}: ${error.message}`;
+        throw error;
+    }
+    return "was read";
+}
+
+const ct = (nested: string): string => nicira(35, `0000000000000001ff0000000000${nested}`);
+const nat = (flags: number, range: number, rest = ""): string => nicira(36, `0000${word(flags)}${word(range)}${rest}`);
+const learn = (specs: string): string =>
+    nicira(16, `${"0000".repeat(2)}8000${"0".repeat(16)}000001000000${"0000"}${specs}`);
+
+describe("actions that break the protocol are refused with what is wrong", () => {
+    it.each([
+        ["a length that is no multiple of 8", "000000090000000100", /action 0 has length 9, a multiple of 8 from 8/],
+        ["a length that not even its header has", "0000000400000001", /action 0 has length 4/],
+        ["a group of 16 bytes", "00160010" + "0".repeat(24), /its body has 12 bytes, must have 4/],
+        ["nat outside ct", nat(0, 0), /MALFORMED: actions: nat outside ct/],
+        ["two nats", ct(nat(0, 0) + nat(0, 0)), /ct: more than one nat/],
+        ["nat to source and destination", ct(nat(3, 0)), /nat: both src and dst/],
+        ["nat that restores to a range", ct(nat(0, 1, "0a000001")), /nat: a range without src or dst/],
+        ["nat to both families", ct(nat(1, 5, "0a000001" + "0".repeat(32))), /nat: addresses of both families/],
+        ["nat to a last IPv4 address", ct(nat(1, 2, "0a000001")), /nat: a last address without a first/],
+        ["nat to a last IPv6 address", ct(nat(1, 8, "0".repeat(32))), /nat: a last address without a first/],
+        ["nat to a last port", ct(nat(1, 32, "0001")), /nat: a last port without a first/],
+        ["nat with bytes after its end", ct(nat(1, 16, "0001" + "0".repeat(16))), /bytes are left over after its end/],
+        ["ct in ct in ct", ct(ct(ct(ct(ct(ct("")))))), /actions are nested too deeply/],
+        ["clause 2 of 1", nicira(34, "010100000001"), /conjunction: clause 2 of 1/],
+        ["clause 3 of 2", nicira(34, "020200000001"), /conjunction: clause 3 of 2/],
+        ["a controller with an unknown reason", nicira(20, "ffff00000900"), /controller: unknown reason 9/],
+        ["a controller with an unknown property", nicira(37, "00000000000000090004"), /controller: unknown property 9/],
+        [
+            "a controller with a property without length",
+            nicira(37, "00000000000000010003"),
+            /property of length 3, at least 4/,
+        ],
+        [
+            "output to bits outside of a register",
+            nicira(15, "07df00010004ffff"),
+            /reg0\[31\.\.62\] lies outside the field, which has 32 bits/,
+        ],
+        ["learn of 0 bits", learn("2000"), /learn: a part of 0 bits/],
+        ["learn with unknown bits", learn("8010"), /learn: header 0x8010/],
+        ["learn of a kind that is none", learn("1810"), /learn: header 0x1810/],
+        ["learn of a constant that is too wide", learn("2001000200010004"), /learn: constant does not fit into 1 bits/],
+        ["learn of the output of a constant", learn("30010001"), /learn: output of a constant/],
+        ["learn with bytes after its parts", learn("0000000000000001"), /learn: bytes after the last part/],
+    ])("%s", (_name, text, words) => {
+        expect(failure(() => actions(text))).toMatch(words);
+    });
+
+    it.each<[string, string, Action]>([
+        ["output", "00000010000000010000000000000000", { type: "output", port: 1 }],
+        [
+            "output of a length that only a controller heeds",
+            "00000010000000010009000000000000",
+            { type: "output", port: 1 },
+        ],
+        [
+            "output to the controller",
+            "00000010fffffffd0009000000000000",
+            { type: "output", port: 0xfffffffd, maxLength: 9 },
+        ],
+        ["all to the controller", "00000010fffffffdffff000000000000", { type: "output", port: 0xfffffffd }],
+        ["group", "0016000800000007", { type: "group", group: 7 }],
+        ["meter", "001d000800000007", { type: "meter", meter: 7 }],
+        ["set_queue", "0015000800000007", { type: "set_queue", queue: 7 }],
+        ["push_vlan", "0011000881000000", { type: "push_vlan", etherType: 0x8100 }],
+        ["pop_vlan", "0012000800000000", { type: "pop_vlan" }],
+        ["dec_ttl", "0018000800000000", { type: "dec_ttl" }],
+        ["controller", nicira(20, "000900020500"), { type: "controller", maxLength: 9, id: 2, reason: "packet_out" }],
+        ["resubmit of old", nicira(1, "000500000000"), { type: "resubmit", port: 5 }],
+        ["resubmit to a reserved port", nicira(14, "fffe09000000"), { type: "resubmit", port: 0xfffffffe, table: 9 }],
+        [
+            "move of old",
+            nicira(6, "0008000000080001000400010204"),
+            { type: "move", from: { field: "reg0", offset: 0, bits: 8 }, to: { field: "reg1", offset: 8, bits: 8 } },
+        ],
+        ["learn with padding", learn("0000"), { type: "learn", table: 1, specs: [] }],
+        ["an action of nobody", "7777000800000001", { type: "raw", bytes: bytes("7777000800000001") }],
+        [
+            "another vendor's",
+            "ffff001000001234" + "0".repeat(16),
+            { type: "raw", bytes: bytes("ffff001000001234" + "0".repeat(16)) },
+        ],
+        ["a Nicira action without a type here", nicira(99, ""), { type: "raw", bytes: bytes(nicira(99, "")) }],
+    ])("%s is read", (_name, text, action) => {
+        expect(actions(text)).toEqual([action]);
+    });
+});
+
+describe("messages that break the protocol are refused with what is wrong", () => {
+    const flowMod = (instructions: string, command = "00"): string =>
+        `${"0".repeat(32)}01${command}0000000000c8ffffffffffffffffffffffff000000000001000400000000${instructions}`;
+    const apply = "0004000800000000";
+
+    it.each([
+        ["a flow mod with an unknown command", 14, flowMod("", "05"), /flow mod: unknown command 5/],
+        ["an instruction of 4 bytes", 14, flowMod("00010004"), /instruction 1 of length 4, a multiple of 8 from 8/],
+        ["an instruction of 12 bytes", 14, flowMod("0001000c0000000000000000"), /instruction 1 of length 12/],
+        ["an instruction twice", 14, flowMod(apply + apply), /instruction 4 comes twice/],
+        ["an instruction of nobody", 14, flowMod("0009000800000000"), /instruction 9: this codec does not know it/],
+        ["metadata of 32 bytes", 14, flowMod(`00020020${"0".repeat(56)}`), /instruction 2/],
+        [
+            "a match of another type",
+            13,
+            `ffffffff0000000000000004`.padEnd(32, "0"),
+            /match type 0, only 1 \(OXM\) is allowed/,
+        ],
+        [
+            "a match that is shorter than its header",
+            13,
+            `ffffffff000000000001000300000000`,
+            /match length 3, at least 4/,
+        ],
+        [
+            "a packet-out without in_port",
+            13,
+            `ffffffff000000000001000400000000`,
+            /packet-out: its match has no in_port/,
+        ],
+        ["a hello with an element of 3 bytes", 0, "0001000300000040", /hello: element of length 3, at least 4/],
+        ["a flow of 24 bytes", 19, "00010000000000000018", /flow of length 24, at least 32/],
+        ["a port of 32 bytes", 19, "000d000000000000000000010020", /port of length 32, at least 40/],
+        ["a bundle in a bundle", 34, "00000001000000000622001000000001", /bundle add inside a bundle add/],
+        ["a packet-in without packet", 4, "000023200000001e", /packet-in without its packet/],
+        [
+            "a packet-in with a property of 3 bytes",
+            4,
+            "000023200000001e00000003",
+            /packet-in: property of length 3, at least 4/,
+        ],
+    ])("%s", (_name, type, body, words) => {
+        expect(failure(() => message(type, body))).toMatch(words);
+    });
+
+    it("says which versions a hello offers", () => {
+        const versions = (body: string): unknown => message(0, body);
+        expect(versions("0001000800000072")).toMatchObject({ versions: [1, 4, 5, 6] });
+        // An element of another kind comes first, with its padding.
+        expect(versions("00070006ffff00000001000800000040")).toMatchObject({ versions: [6] });
+        expect(versions("")).toMatchObject({ versions: [1, 2, 3, 4, 5, 6] });
+        // A bitmap without a word says nothing.
+        expect(versions("00010004")).toMatchObject({ versions: [1, 2, 3, 4, 5, 6] });
+    });
+
+    it("takes a message for another's that is not Nicira's", () => {
+        expect(message(4, "000000010000001e")).toMatchObject({ type: "unknown", messageType: 4 });
+        expect(message(4, "0000232000000063")).toMatchObject({ type: "unknown", messageType: 4 });
+        expect(message(19, "0009000000000000")).toMatchObject({
+            reply: { kind: "unknown", multipartType: 9, more: false },
+        });
+    });
+
+    it("reads of a packet-in the userdata and no property it does not know", () => {
+        const body = "000000060102" + "0000" + "0007000501000000" + "0063000501000000";
+        expect(message(4, `000023200000001e${body}`)).toMatchObject({
+            packet: {
+                data: bytes("0102"),
+                totalLength: 2,
+                table: 0,
+                cookie: 0n,
+                reason: 0,
+                metadata: {},
+                userdata: bytes("01"),
+            },
+        });
+    });
+
+    it("reads back the packet-out that it wrote", () => {
+        const packet = { inPort: 3, actions: [{ type: "dec_ttl" }], data: bytes("0102") } as const;
+        const writer = new Writer();
+        writePacketOut(writer, 7, packet);
+        expect(decodeMessage(writer.finish())).toEqual({ type: "packet_out", xid: 7, packet });
+        const many: Action[] = Array.from({ length: 8192 }, () => ({ type: "dec_ttl" }));
+        const write = (): void => writePacketOut(new Writer(), 7, { ...packet, actions: many });
+        expect(write).toThrow(expect.objectContaining({ code: "TOO_BIG" }));
+    });
+});
+
+describe("names of errors", () => {
+    it.each([
+        [0, 0, "OFPHFC_INCOMPATIBLE"],
+        [1, 5, "OFPBRC_EPERM"],
+        [2, 0, "OFPBAC_BAD_TYPE"],
+        [3, 9, "OFPBIC_DUP_INST"],
+        [4, 6, "OFPBMC_BAD_FIELD"],
+        [5, 1, "OFPFMFC_TABLE_FULL"],
+        [6, 1, "OFPGMFC_INVALID_GROUP"],
+        [7, 0, "OFPPMFC_BAD_PORT"],
+        [8, 0, "OFPTMFC_BAD_TABLE"],
+        [12, 11, "OFPMMFC_OUT_OF_BANDS"],
+        [17, 18, "OFPBFC_SCHED_PAST"],
+        [17, 19, "error type 17 code 19"],
+        [99, 0, "error type 99 code 0"],
+    ])("type %i code %i is %s", (type, code, name) => {
+        expect(errorName(type, code)).toBe(name);
+    });
+
+    it("a vendor's error has the vendor's number", () => {
+        expect(message(1, "ffff000700002320abcd")).toMatchObject({
+            error: { vendor: 0x2320, errorCode: 7, name: "error code 7 of vendor 0x2320", data: bytes("abcd") },
+        });
+    });
+});
+
+describe("flowBodyKey", () => {
+    it("differs for flows that do something else, be it far behind", () => {
+        const flow = { actions: [{ type: "note", data: new Uint8Array(2000) }] as Action[] };
+        const other = new Uint8Array(2000);
+        other[1999] = 1;
+        const keys = [
+            flow,
+            { actions: [] },
+            { ...flow, idleTimeout: 1 },
+            { ...flow, hardTimeout: 1 },
+            { ...flow, importance: 1 },
+            { ...flow, sendFlowRemoved: true },
+            { ...flow, gotoTable: 1 },
+            { actions: [{ type: "note", data: other }] as Action[] },
+        ].map(flowBodyKey);
+        expect(new Set(keys).size).toBe(keys.length);
+        expect(flowBodyKey({ ...flow, idleTimeout: 0, sendFlowRemoved: false })).toBe(keys[0]);
+    });
+});
+
+describe("controller actions take the smallest form that says it", () => {
+    it.each<[string, Action, number]>([
+        ["output", { type: "controller" }, 16],
+        ["output with a length", { type: "controller", maxLength: 9, userdata: new Uint8Array(0) }, 16],
+        ["controller", { type: "controller", id: 1, reason: "group" }, 16],
+        [
+            "controller2",
+            { type: "controller", maxLength: 9, id: 1, reason: "group", userdata: bytes("01"), pause: true, meter: 5 },
+            64,
+        ],
+    ])("%s", (_name, action, length) => {
+        const size = (list: Action[]): number => {
+            const writer = new Writer();
+            writeFlowMod(writer, 1, { command: "add", flow: { table: 0, priority: 0, match: {}, actions: list } });
+            return hex(writer.finish()).length / 2;
+        };
+        expect(size([action, { type: "dec_ttl" }]) - size([{ type: "dec_ttl" }])).toBe(length);
+    });
+});
