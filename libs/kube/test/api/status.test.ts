@@ -10,6 +10,8 @@ describe("parseRetryAfter", () => {
         ["a date in the past", "Mon, 01 Jan 2029 00:00:00 GMT", 0],
         ["more than five minutes", "86400", 300_000],
         ["nonsense", "soon", undefined],
+        ["seconds among spaces", " 7 ", 7_000],
+        ["a number behind something else", "x7", undefined],
         ["nothing", undefined, undefined],
     ])("%s", (_name, header, ms) => {
         expect(parseRetryAfter(header, now)).toBe(ms);

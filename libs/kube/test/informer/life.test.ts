@@ -265,4 +265,38 @@ describe("Informer", () => {
         await expect(waiting).rejects.toThrow("the informer of nodes was stopped");
         await expect(informer.refresh()).rejects.toThrow("the informer of nodes was stopped");
     });
+
+    it("logs an expired version in passing, however often it comes", async () => {
+        const own = new MemoryLog("debug", "informer");
+        const expired = new KubeError("EXPIRED", "too old");
+        const script = new Script([[]], [expired, expired, expired, "silent"]);
+        const informer = new Informer(
+            { api: script.api, logger: own.logger },
+            { resource: nodes, initialBackoffMs: 1, maxBackoffMs: 5 },
+        );
+        informer.start(stop.signal);
+        await eventually(() => script.watchedFrom.length === 4);
+        expect(own.records.map(({ level, code }) => [level, code])).toEqual(Array(3).fill(["info", "EXPIRED"]));
+        await informer.close();
+    });
+
+    it("tells who comes late of what was there before: by a list, at a time that is not known", async () => {
+        const own = new MemoryLog("debug", "informer");
+        const informer = new Informer(
+            { api: new Script([[node("a", "1")]], ["silent"]).api, logger: own.logger },
+            { resource: nodes },
+        );
+        informer.start(stop.signal);
+        await informer.synced();
+        const seen: unknown[] = [];
+        informer.onChange((...change) => void seen.push(change));
+        expect(seen).toEqual([["added", "a", node("a", "1"), undefined, { by: "list", after: -Infinity }]]);
+        informer.onChange(() => {
+            throw new Error("defect of a listener");
+        });
+        expect(own.records).toEqual([
+            expect.objectContaining({ msg: "a change listener failed", type: "added", key: "a" }),
+        ]);
+        await informer.close();
+    });
 });

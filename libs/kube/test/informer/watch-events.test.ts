@@ -34,4 +34,32 @@ describe("decodeWatchEvent", () => {
         const line = JSON.stringify({ type: "ERROR", object: status });
         expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "EXPIRED" }));
     });
+
+    it.each([
+        ["no JSON", "{", "w: a line of the watch is no JSON"],
+        ["no object", '{"type":"ADDED"}', "w: a line is no watch event"],
+        [
+            "an empty version",
+            '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":""}}}',
+            "w: a watch event has no metadata.resourceVersion",
+        ],
+        [
+            "an empty name",
+            '{"type":"ADDED","object":{"metadata":{"name":"","resourceVersion":"7"}}}',
+            "w: a watch event has no metadata.name",
+        ],
+        ["a long type", JSON.stringify({ type: "X".repeat(50), object }), `w: unknown watch event "${"X".repeat(40)}"`],
+        ["a type that is no text", JSON.stringify({ type: [7], object }), "w: unknown watch event of type object"],
+    ])("says what is wrong with a line: %s", (_name, line, message) => {
+        expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "BAD_ANSWER", message }));
+    });
+
+    it("takes an ERROR event without a number for an error of the server", () => {
+        for (const code of [undefined, "410"]) {
+            const line = JSON.stringify({ type: "ERROR", object: { kind: "Status", code } });
+            expect(() => decodeWatchEvent(line, "w")).toThrow(
+                expect.objectContaining({ code: "SERVER_ERROR", status: 500 }),
+            );
+        }
+    });
 });
