@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations, poolsAnnotation } from "@antrea/crd";
+import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
+import { namespaces, pods } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { ManualClock } from "@antrea/runtime/testing";
+import { newClaim } from "../../src/ip-pools/claims.ts";
+import { listLogger, type LogEntry } from "../support/logger.ts";
+import { away } from "./support/fake-api.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+
+const { signal } = new AbortController();
+const request = {
+    ...{ podNamespace: "default", podName: "p1", podUid: "uid-p1", containerId: "c-p1", ifName: "eth0" },
+};
+
+let cluster: FakeCluster;
+let log: LogEntry[];
+
+beforeEach(() => {
+    cluster = new FakeCluster();
+    log = [];
+    cluster.addPool("four", { cidr: "10.2.0.0/24", gateway: "10.2.0.1", vlan: 7 });
+    cluster.addPool("six", { start: "fd02::10", end: "fd02::1f", gateway: "fd02::1", vlan: 7 });
+    cluster.api.put(namespaces, { metadata: { name: "default" } });
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+function addPod(pools?: string): void {
+    const annotations = pools === undefined ? {} : { [poolsAnnotation]: pools };
+    const metadata = { namespace: "default", name: "p1", uid: "uid-p1", annotations };
+    cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Pending" } } as never);
+}
+
+describe("an ADD", () => {
+    it("gets addresses of both families and their VLAN, when its Pod asks for pools, and the DEL frees them", async () => {
+        addPod("four,six");
+        const agent = cluster.agent("a", { bridged: true });
+        const wish = await agent.pools.wishOf(request, signal);
+        const grant = await wish?.claim(signal);
+        expect(grant?.addresses.map(({ ip, pool }) => `${ip.family} ${pool}`)).toEqual(["4 four", "6 six"]);
+        expect(grant?.vlan).toBe(7);
+        const [first] = grant?.addresses ?? [];
+        expect(first && agent.pools.poolOf(first.ip)).toBe("four");
+        expect(agent.pools.poolOf(parseIp("10.2.0.250"))).toBeUndefined();
+        await agent.pools.release(request);
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("asks for nothing of a Pod that names no pool", async () => {
+        addPod();
+        expect(await cluster.agent("a").pools.wishOf(request, signal)).toBeUndefined();
+    });
+
+    it("of an annotation that breaks the rules fails with an event and a count, before anything is claimed", async () => {
+        addPod("four,four");
+        const agent = cluster.agent("a");
+        await expect(agent.pools.wishOf(request, signal)).rejects.toMatchObject({ code: "BAD_ANNOTATION" });
+        expect(agent.events).toMatchObject([
+            { type: "Warning", reason: "IPAllocationFailed", regarding: { name: "p1" } },
+        ]);
+        expect(await agent.metric('antrea_agent_ipam_failures_total{reason="BAD_ANNOTATION"}')).toBe(1);
+    });
+});
+
+describe("a DEL", () => {
+    it("is answered within about a second although the API server is away; its claims go with the reconcile", async () => {
+        addPod("four");
+        const agent = cluster.agent("a", { logger: listLogger(log) });
+        await (await agent.pools.wishOf(request, signal))?.claim(signal);
+        cluster.api.accident = () => ({ refuse: away() });
+        const began = performance.now();
+        await agent.pools.release(request);
+        expect(performance.now() - began).toBeLessThan(5_000);
+        expect(cluster.claims()).toHaveLength(1);
+        expect(log.find(({ message }) => message.includes("left to the reconcile"))).toMatchObject({
+            ...{ level: "warn", fields: { container: "c-p1" } },
+        });
+        cluster.api.accident = () => undefined;
+        await agent.pools.allocator.settle(signal);
+        expect(cluster.claims()).toEqual([]);
+    });
+});
+
+describe("the podCIDRs of a Node", () => {
+    function claimFor(ip: string): void {
+        const pod = { namespace: "default", name: "far", uid: "uid-far" };
+        const holder = { pod, nodeName: "far", containerId: "c-far", ifName: "eth0" };
+        cluster.api.put(ipAllocations, newClaim(parseIp(ip), "four", holder));
+    }
+
+    it("know which of their addresses are claimed once they are guarded, and who listens hears of each change", async () => {
+        claimFor("10.2.0.20");
+        const agent = cluster.agent("a");
+        expect(agent.pools.isClaimed(parseIp("10.2.0.20"))).toBe(false);
+        let changes = 0;
+        agent.pools.onSubnetClaim(() => (changes += 1));
+        await agent.pools.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(5_000));
+        expect(["10.2.0.20", "10.2.0.21"].map((ip) => agent.pools.isClaimed(parseIp(ip)))).toEqual([true, false]);
+        const before = changes;
+        claimFor("10.2.0.21");
+        claimFor("10.2.0.99");
+        await eventually(() => agent.pools.isClaimed(parseIp("10.2.0.21")));
+        expect(changes).toBe(before + 1);
+    });
+});
+
+describe("watches of blocks", () => {
+    it("end when no claim was made for more than a minute, and come back with the next", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        const blocks = (): Promise<number> => agent.metric("antrea_agent_ipam_block_views");
+        const [ip] = await agent.claimAddresses("p1", { pools: ["four"] });
+        expect(ip && formatIp(ip.ip).startsWith("10.2.0.")).toBe(true);
+        expect(await blocks()).toBe(1);
+        await clock.advance(60_000);
+        await agent.pools.closeIdle();
+        expect(await blocks()).toBe(1);
+        await clock.advance(1);
+        await agent.pools.closeIdle();
+        expect(await blocks()).toBe(0);
+        await agent.claimAddresses("p2", { pools: ["four"] });
+        expect(await blocks()).toBe(1);
+    });
+});
