@@ -30,7 +30,7 @@ export const areas: readonly Area[] = [
     library("ip"),
     library("ipam"),
     part("agent", "ip-pools", 65),
-    part("agent", "pod-network", 55),
+    part("agent", "pod-network"),
     library("openflow", { folder: "codec", least: 60 }),
     library("openflow", { folder: "connection", least: 50 }),
     library("ovsdb", { folder: "codec" }),
