@@ -69,7 +69,6 @@ async function mutate(): Promise<number> {
         }
     }
     if (values.write) await writeRows(root, "scores", head, rowsOf(results, revision()));
-    if (values.write) await writeRows(root, "scores", head, rowsOf(results, revision()));
     return report(
         results,
         work.slice(results.length).map(({ area }) => area.name),

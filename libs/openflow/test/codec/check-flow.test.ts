@@ -252,6 +252,7 @@ describe("instructions", () => {
         ["conjunction and clear", { actions: [clause], clearActions: true }, alone],
         ["conjunction and write", { actions: [clause], writeActions: [] }, alone],
         ["goto a later table", { gotoTable: 2 }, "fits"],
+        ["goto from whatever table", { table: undefined as never, gotoTable: 2 }, "fits"],
         [
             "goto the same table",
             { gotoTable: 1 },

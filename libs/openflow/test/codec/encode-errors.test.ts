@@ -68,7 +68,9 @@ describe("what cannot be written is refused with its name", () => {
             /4 does not fit into 2 bits of reg0/,
         ],
     ])("action: %s", (_, action, message) => {
-        expect(failure({ actions: [action] }).message).toMatch(message);
+        const error = failure({ actions: [action] });
+        expect(error).toMatchObject({ code: "BAD_VALUE", fault: "caller" });
+        expect(error.message).toMatch(message);
     });
 
     it.each<[string, Partial<FlowLike>, RegExp]>([
