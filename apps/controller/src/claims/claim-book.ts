@@ -1,5 +1,5 @@
 import { blockOf, ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
-import { type Prefix } from "@antrea/ip";
+import { prefixRange, RangeIndex, type IpRange, type Prefix } from "@antrea/ip";
 import {
     Informer,
     type ApiClient,
@@ -45,6 +45,7 @@ export class ClaimBook {
     readonly part: LifecyclePart;
     readonly #informer: Informer<Claim>;
     readonly #blocks = new Map<string, Block>();
+    readonly #places = new RangeIndex<Block>();
     /** Of each pool the blocks with claims that name it, and how many. */
     readonly #pools = new Map<string, Map<string, number>>();
     readonly #sets = new Map<string, Set<Claim>>();
@@ -92,6 +93,11 @@ export class ClaimBook {
     /** The claims of a block, by `spec.block`. */
     block(block: string): BlockClaims | undefined {
         return this.#blocks.get(block);
+    }
+
+    /** The blocks with claims that have an address of this range, by `spec.block`. */
+    *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockClaims]> {
+        for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
 
     /** The blocks in which claims name this pool. */
@@ -142,13 +148,7 @@ export class ClaimBook {
     }
 
     #add(claim: Claim): void {
-        const block = this.#blocks.get(claim.block) ?? {
-            prefix: blockOf(claim.ip),
-            allocated: 0,
-            reserved: 0,
-            claims: new Set(),
-        };
-        this.#blocks.set(claim.block, block);
+        const block = this.#blocks.get(claim.block) ?? this.#newBlock(claim);
         block.claims.add(claim);
         block[claim.pod === undefined ? "reserved" : "allocated"] += 1;
         const counts = this.#pools.get(claim.pool) ?? new Map<string, number>();
@@ -161,11 +161,21 @@ export class ClaimBook {
         }
     }
 
+    #newBlock({ block: text, ip }: Claim): Block {
+        const block: Block = { prefix: blockOf(ip), allocated: 0, reserved: 0, claims: new Set() };
+        this.#blocks.set(text, block);
+        this.#places.set(text, [prefixRange(block.prefix)], block);
+        return block;
+    }
+
     #remove(claim: Claim): void {
         const block = this.#blocks.get(claim.block);
         if (block?.claims.delete(claim) !== true) return;
         block[claim.pod === undefined ? "reserved" : "allocated"] -= 1;
-        if (block.claims.size === 0) this.#blocks.delete(claim.block);
+        if (block.claims.size === 0) {
+            this.#blocks.delete(claim.block);
+            this.#places.delete(claim.block);
+        }
         const counts = this.#pools.get(claim.pool);
         const left = (counts?.get(claim.block) ?? 0) - 1;
         if (left > 0) counts?.set(claim.block, left);

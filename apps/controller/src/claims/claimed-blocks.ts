@@ -11,23 +11,20 @@ export interface ClaimedInBlock {
 }
 
 /**
- * Where addresses of `usable` are claimed, by block as text. `pools` names every pool whose claims can be among them: a
- * pool and those that overlap it. Takes time by the number of blocks in use, not of addresses.
+ * Where addresses of `usable` are claimed, by block as text, whichever pool the claims name: that may be gone, or have other
+ * ranges by now, and its claims still take their addresses from all. Takes time by the number of ranges of `usable` and of
+ * blocks in use among them, not of addresses.
  */
 export function claimedBlocks(
     usable: RangeSet,
-    claims: Pick<ClaimBook, "block" | "blocksOf">,
-    pools: Iterable<string>,
+    claims: Pick<ClaimBook, "blocksIn">,
 ): ReadonlyMap<string, ClaimedInBlock> {
     const found = new Map<string, ClaimedInBlock>();
-    for (const pool of pools) {
-        for (const text of claims.blocksOf(pool)) {
+    for (const range of usable.ranges) {
+        for (const [text, known] of claims.blocksIn(range)) {
             if (found.has(text)) continue;
-            const known = claims.block(text);
-            if (known === undefined) continue;
             const block = known.prefix;
             const inside = usable.within(block);
-            if (inside.isEmpty) continue;
             let { allocated, reserved } = known;
             if (inside.size < prefixSize(block)) {
                 const counted = [...known.claims].filter(({ ip }) => inside.has(ip));

@@ -100,7 +100,7 @@ export class PoolStatusWriter {
         }
         const overlaps = pools.overlaps(name);
         const usable = pools.usable(name);
-        const claimed = claimedBlocks(usable, claims, [name, ...overlaps.map((other) => other.pool)]);
+        const claimed = claimedBlocks(usable, claims);
         const { usage, freeBlocks } = measure(usable, claimed);
         this.#usages.set(name, usage);
         const generation = object.metadata?.generation ?? 0;

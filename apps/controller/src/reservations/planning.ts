@@ -6,8 +6,8 @@ import { type PoolBook } from "../pools/index.ts";
 import { reachOf, type Demand } from "./demand.ts";
 
 export interface PlanningComponents {
-    readonly pools: Pick<PoolBook, "get" | "usable" | "overlaps">;
-    readonly claims: Pick<ClaimBook, "block" | "blocksOf" | "ofSet" | "get">;
+    readonly pools: Pick<PoolBook, "get" | "usable">;
+    readonly claims: Pick<ClaimBook, "blocksIn" | "ofSet" | "get">;
 }
 
 export interface PlanningInput {
@@ -66,8 +66,7 @@ function roomyPart(name: string, components: PlanningComponents): RangeSet {
 }
 
 function claimedIn(name: string, { pools, claims }: PlanningComponents): readonly ClaimedInBlock[] {
-    const others = pools.overlaps(name).map(({ pool }) => pool);
-    return [...claimedBlocks(pools.usable(name), claims, [name, ...others]).values()];
+    return [...claimedBlocks(pools.usable(name), claims).values()];
 }
 
 function listedPool(name: string, components: PlanningComponents): readonly ListedPool[] {

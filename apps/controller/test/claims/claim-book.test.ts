@@ -127,7 +127,8 @@ describe("claimedBlocks", () => {
                     const claims = addresses.map(([third, last]) =>
                         allocation(
                             `10.0.${third}.${last}`,
-                            last % 2 === 0 ? "p" : "q",
+                            // one of them is gone, or has other ranges now: nobody can say which
+                            last % 2 === 0 ? "p" : "gone",
                             last % 3 === 0 ? {} : { node: "n" },
                         ),
                     );
@@ -137,7 +138,7 @@ describe("claimedBlocks", () => {
                         rangeOf({ family: 4, value: base }, { family: 4, value: base + BigInt(size) }),
                     ]);
                     let [allocated, reserved] = [0, 0];
-                    for (const block of claimedBlocks(usable, book, ["p", "q"]).values()) {
+                    for (const block of claimedBlocks(usable, book).values()) {
                         allocated += block.allocated;
                         reserved += block.reserved;
                     }

@@ -7,7 +7,7 @@ import { MemoryLog } from "@antrea/runtime/testing";
 import { ClaimBook } from "../../src/claims/index.ts";
 import { PoolStatusWriter } from "../../src/ip-pools/pool-status.ts";
 import { PoolBook } from "../../src/pools/index.ts";
-import { FakeApi, allocation } from "../fakes.ts";
+import { FakeApi, allocation, ownedBySet } from "../fakes.ts";
 
 interface Written {
     readonly metadata: { readonly uid: string; readonly resourceVersion: string };
@@ -77,6 +77,20 @@ describe("PoolStatusWriter", () => {
         });
         expect(each.writer.usages.size).toBe(10_000);
     }, 60_000);
+
+    it("counts what a claim takes that names a pool which is gone", async () => {
+        const written: IpPoolStatus[] = [];
+        await using _each = await start(
+            [pool(1)],
+            [
+                ["10.0.0.19", "gone", { owner: ownedBySet("web", 0) }],
+                ["10.0.0.20", "gone", { node: "n" }],
+            ],
+            (_name, { status }) => Promise.resolve(void written.push(status)),
+        );
+        await eventually(() => written.length > 0);
+        expect(written[0]?.usage).toEqual({ total: 8, used: 1, reserved: 1, free: 6 });
+    });
 
     it("looks again at a pool that changed meanwhile, and forgets one that is gone", async () => {
         const answers = [new KubeError("CONFLICT", "changed"), new KubeError("NOT_FOUND", "gone")];

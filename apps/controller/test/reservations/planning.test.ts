@@ -37,12 +37,11 @@ function planOf(replicas: number, pods: number, objects: readonly IpAllocation[]
         status: { replicas: pods },
     };
     const components = {
-        pools: { get: () => pool, usable: () => usable, overlaps: () => [] },
+        pools: { get: () => pool, usable: () => usable },
         claims: {
             get: (name: string) => claims.get(name),
             ofSet: () => new Set(claims.values()),
-            block: () => undefined,
-            blocksOf: () => [],
+            blocksIn: () => [],
         },
     };
     const demand = demandOf(set, undefined);
