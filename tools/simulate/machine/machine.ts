@@ -119,8 +119,19 @@ export class Machine {
 
     /** An agent takes them away. */
     removeFlows(owner: string): void {
-        for (const ip of this.flows.get(owner) ?? []) this.#truth.isolated(containerOf(owner), ip);
         this.#dropFlows(owner);
+        this.#noteIsolation(containerOf(owner));
+    }
+
+    setPort(port: OvsPort): void {
+        this.ports.set(port.name, port);
+        this.#noteIsolation(port.externalIds.get("container-id") ?? "");
+    }
+
+    /** A DEL that ended half-way has isolated nothing: of what is not written, the agent that starts again knows nothing. */
+    #noteIsolation(containerId: string): void {
+        if (!this.isIsolated(containerId) || this.#flowsOf(containerId).length > 0) return;
+        for (const { ip } of this.setUpOf(containerId)?.addresses ?? []) this.#truth.isolated(containerId, ip);
     }
 
     /** ovs-vswitchd starts anew: it knows its ports and no flow. */

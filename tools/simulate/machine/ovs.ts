@@ -32,7 +32,7 @@ export class MachinePorts {
             const { name, ofPortRequest, externalIds } = spec;
             const old = this.#machine.ports.get(name);
             const ofPort = old?.ofPort ?? ofPortRequest;
-            this.#machine.ports.set(name, { name, externalIds: new Map(Object.entries(externalIds)), ofPort });
+            this.#machine.setPort({ name, externalIds: new Map(Object.entries(externalIds)), ofPort });
         }, ovs);
     }
 
