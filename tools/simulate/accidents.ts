@@ -216,6 +216,19 @@ export function breakRequests(world: World, random: Random): void {
     world.time.after(random.latency(500, 60_000), () => (world.requests = noFaults));
 }
 
+/** Somebody with the token of one of our programs asks the API server for more than its level has seats for. */
+export function floodFlows(world: World, random: Random): void {
+    const until = world.time.now + random.latency(1_000, 30_000);
+    const count = 2 + random.below(20);
+    const again = (): void => {
+        world.isFlooded = world.time.now < until;
+        if (!world.isFlooded) return;
+        world.flows.flood(count);
+        world.time.after(random.between(200, 1_000), again);
+    };
+    again();
+}
+
 export function breakWatches(world: World, random: Random): void {
     for (const line of world.lines) if (random.chance(0.5)) line.breakWatches();
     world.watches = {

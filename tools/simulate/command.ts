@@ -13,6 +13,10 @@ export const faultCounters: readonly string[] = [
     ...requestFaults.map((name) => `request.${name}`),
     ...[
         "request.partitioned",
+        "flow.waited",
+        "flow.waitedWide",
+        "flow.rejected",
+        "flow.abandoned",
         "request.unauthorized",
         "node.forgottenUnheard",
         "watch.broken",

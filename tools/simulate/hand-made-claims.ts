@@ -9,7 +9,7 @@ import { type Station, type World } from "./world.ts";
 
 const claimsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
 const lookMs = 15_000;
-/** An agent that runs, is connected, and has OVS for so long, has heard of a claim and isolated who is to be isolated. */
+/** An agent that runs, is connected with a good token, and has OVS for so long, has heard of a claim and isolated who is to be isolated. */
 const calmMs = 180_000;
 
 /**
@@ -68,8 +68,8 @@ function follow(world: World, station: Station, conflict: Conflict): void {
             if (isClaimed) world.counters.count("claim.byHandInSubnet.isolated");
             return;
         }
-        const { agent, isCut, machine } = station;
-        if (agent?.isReady !== true || isCut || !machine.isOn || !machine.hasOvs) calmSince = time.now;
+        const { agent, isCut, isRefused, machine } = station;
+        if (agent?.isReady !== true || isCut || isRefused || !machine.isOn || !machine.hasOvs) calmSince = time.now;
         if (time.now - calmSince < calmMs) return void time.after(lookMs, look);
         truth.violated(
             "a claim in the subnet of a Node has one user",

@@ -35,6 +35,8 @@ export interface RunResult {
 const maxActions = 2_000;
 /** When nothing is done any more, all must have come to rest after this long. */
 const restMs = 900_000;
+const setUpTries = 20;
+const setUpPauseMs = 3_000;
 const lookMs = 15_000;
 /** Longer than the pause between two passes of an agent, which isolates what is not its own any more. */
 const firstLookMs = 90_000;
@@ -90,8 +92,13 @@ export async function run(options: RunOptions): Promise<RunResult> {
 async function setUp(world: World): Promise<void> {
     // Without these objects nothing of what is to be seen would happen.
     const post = async (path: string, object: unknown): Promise<void> => {
-        const made = await world.request({ method: "POST", path, body: JSON.stringify(object) });
-        if (made === undefined) world.truth.violated("the cluster can be set up", `POST ${path} was refused`);
+        const request = { method: "POST", path, body: JSON.stringify(object) } as const;
+        // The webhook may wait for its first lists.
+        for (let tries = 0; tries < setUpTries; tries += 1) {
+            if ((await world.request(request)) !== undefined) return;
+            await world.time.sleep(setUpPauseMs);
+        }
+        world.truth.violated("the cluster can be set up", `POST ${path} was refused`);
     };
     for (const name of ["kube-system", ...namespaces]) await post("/api/v1/namespaces", { metadata: { name } });
     const spec = { cidrs: ["10.96.0.0/16"] };

@@ -1,9 +1,11 @@
 import { formatIp, parsePrefix, type Prefix } from "@antrea/ip";
 import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
+import { FlowControl } from "./api/flow-control.ts";
 import { Line } from "./api/line.ts";
+import { shapeByChance } from "./api/priority-levels.ts";
 import { Refusal } from "./api/answer.ts";
-import { agentUser, checkPolicies, controllerUser, type User, type Write } from "./api/rules.ts";
+import { agentUser, checkPolicies, controllerUser, webhookUser, type User, type Write } from "./api/rules.ts";
 import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
 import { Checks } from "./check/checks.ts";
@@ -60,6 +62,7 @@ export class World {
     readonly time: VirtualTime = new VirtualTime();
     readonly random: Random;
     readonly server: ApiServer;
+    readonly flows: FlowControl;
     readonly truth: Truth = new Truth({
         // Those of a Node's own subnet are not claimed, but a pool may have them too.
         isClaimed: (name, container) => !name.startsWith("10.50.") || this.#isOfPool(container, name),
@@ -78,6 +81,8 @@ export class World {
     runtime: RuntimeFaults = noRuntimeFaults;
     /** The API server knows of our webhooks. */
     hasWebhooks = true;
+    /** Others fill the queues of our programs at the API server. */
+    isFlooded = false;
     steps = 0;
     readonly #seed: number;
     readonly #tell: ((line: string) => void) | undefined;
@@ -93,6 +98,11 @@ export class World {
         this.#plant = plant;
         this.random = new Random(seed, 1);
         this.server = new ApiServer(this.time, new Random(seed, 2));
+        const { store } = this.server;
+        this.flows = new FlowControl(
+            { time: this.time, random: new Random(seed, 9), counters: this.counters, store },
+            shapeByChance(new Random(seed, 10)),
+        );
         const cluster = new Random(seed, 4);
         this.isBridged = cluster.chance(0.4);
         this.#clusterCidrs = cluster.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
@@ -218,7 +228,7 @@ export class World {
 
     startWebhook(replica: Replica<Webhook>): void {
         if (replica.process !== undefined) return;
-        const line = this.#line(replica.name, { name: "webhook" }, () => 0);
+        const line = this.#line(replica.name, { name: webhookUser }, () => 0);
         replica.line = line;
         this.#plant.webhook?.(line.api);
         const logger = historyLogger(this.say, replica.name);
@@ -291,7 +301,7 @@ export class World {
         const station = this.station(node);
         const { machine, agent, agentLine, isCut } = station ?? {};
         const isAway = isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
-        const hasFaults = this.requests !== noFaults || this.watches !== noWatchFaults;
+        const hasFaults = this.isFlooded || this.requests !== noFaults || this.watches !== noWatchFaults;
         return isAway || hasFaults || agentLine?.isRefused === true ? undefined : agent;
     }
 
@@ -310,7 +320,11 @@ export class World {
         return new Line(
             {
                 ...{ time: this.time, random: this.#nextRandom(), server: this.server, counters: this.counters },
-                ...{ step: this.step, faults: () => ({ requests: this.requests, watches: this.watches }) },
+                ...{
+                    flows: this.flows,
+                    step: this.step,
+                    faults: () => ({ requests: this.requests, watches: this.watches }),
+                },
             },
             { name, user, clock: this.time.clock(skew) },
         );

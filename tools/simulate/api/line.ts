@@ -5,14 +5,16 @@ import { type Random } from "../time/random.ts";
 import { cancel, type Timer, type VirtualTime } from "../time/virtual-time.ts";
 import { Refusal, type Answer } from "./answer.ts";
 import { requestFaults, type RequestFault, type RequestFaults, type WatchFaults } from "./faults.ts";
+import { type FlowControl } from "./flow-control.ts";
 import { type User } from "./rules.ts";
 import { type ApiServer } from "./server.ts";
-import { lineOf, type Change } from "./store.ts";
+import { Watch } from "./watch.ts";
 
 export interface LineComponents {
     readonly time: VirtualTime;
     readonly random: Random;
     readonly server: ApiServer;
+    readonly flows: FlowControl;
     readonly counters: Counters;
     /** What happens to requests and watches just now. */
     readonly faults: () => { readonly requests: RequestFaults; readonly watches: WatchFaults };
@@ -27,9 +29,16 @@ export interface LineOptions {
     readonly clock: Clock;
 }
 
+/** Whoever waits for the answer to a request. */
+interface Sender {
+    readonly answer: (response: HttpResponse) => void;
+    /** The connection breaks; `known`: the request did surely not take effect. */
+    readonly fail: (known: boolean) => void;
+    /** Whether it waits still, as far as the API server can know. */
+    readonly isThere: () => boolean;
+}
+
 const encoder = new TextEncoder();
-const bookmarkMs = 60_000;
-const stallMs = 40_000;
 const lateMs = 20_000;
 /** Requests that a server under load answers at last, long after whoever asked gave up. */
 const veryLateMs = { from: 60_000, to: 240_000 } as const;
@@ -116,13 +125,19 @@ export class Line {
                         }),
                     ),
                 );
-            if (request.stream === true) this.#open(request, (answer) => settle(() => resolve(answer)), fail);
-            else this.#exchange(request, (answer) => settle(() => resolve(answer)), fail);
+            const sender: Sender = {
+                answer: (answer) => settle(() => resolve(answer)),
+                fail,
+                // The API server does not see that a cable was pulled.
+                isThere: () => this.#isCut || (!this.#isDead && timer !== undefined),
+            };
+            if (request.stream === true) this.#open(request, sender);
+            else this.#exchange(request, sender);
         });
 
-    #exchange(request: HttpRequest, answer: (response: HttpResponse) => void, fail: (known: boolean) => void): void {
-        const { time, random, server, counters } = this.#components;
-        const { name, user } = this.#options;
+    #exchange(request: HttpRequest, { answer, fail, isThere }: Sender): void {
+        const { time, random, counters } = this.#components;
+        const { name } = this.#options;
         const fault = this.#isCut ? "partitioned" : this.#faultOf();
         if (fault !== undefined) counters.count(`request.${fault}`);
         const there = random.latency(0.5, 40);
@@ -134,7 +149,8 @@ export class Line {
             const busy = fault === "throttled" || (fault === "serverError" && random.chance(0.5));
             if (this.#isRefused) counters.count("request.unauthorized");
             const unserved = this.#isRefused ? unauthorized : busy ? refused(fault, random) : undefined;
-            const given = unserved ?? (await server.handle(request, user));
+            const given = unserved ?? (await this.#serve(request, () => fault === "lateEffect" || isThere()));
+            if (given === undefined) return;
             const said = fault === "serverError" && !busy ? refused(fault, random) : given;
             this.#components.step(
                 () =>
@@ -151,6 +167,19 @@ export class Line {
         time.after(fault === "lateEffect" ? this.#lateness() : there, () => void serves());
     }
 
+    /** Undefined: whoever asked gave up before it was carried out. */
+    async #serve(request: HttpRequest, isThere: () => boolean): Promise<Answer | undefined> {
+        const { time, server, flows } = this.#components;
+        const { user } = this.#options;
+        const admitted = await flows.admit(user.name, request, isThere);
+        if (admitted.outcome === "abandoned") return undefined;
+        if (admitted.outcome === "rejected") return tooManyRequests;
+        const given = await server.handle(request, user);
+        await time.sleep(admitted.workMs);
+        admitted.leave();
+        return given;
+    }
+
     #lateness(): number {
         const { random, counters } = this.#components;
         if (!random.chance(veryLateShare)) return random.between(0, lateMs);
@@ -158,20 +187,28 @@ export class Line {
         return random.between(veryLateMs.from, veryLateMs.to);
     }
 
-    #open(request: HttpRequest, answer: (response: HttpResponse) => void, fail: (known: boolean) => void): void {
-        const { time, random } = this.#components;
+    #open(request: HttpRequest, { answer, fail, isThere }: Sender): void {
+        const { time, random, flows } = this.#components;
         if (this.#isCut) return;
-        time.after(random.latency(0.5, 40), () => {
+        const opens = async (): Promise<void> => {
             if (this.#isDead || request.signal?.aborted === true) return;
             if (this.#isCut) return fail(false);
             if (this.#isRefused) return answer(responseOf(unauthorized, false));
+            const admitted = await flows.admit(this.#options.user.name, request, isThere);
+            if (admitted.outcome === "rejected") return answer(responseOf(tooManyRequests, false));
+            if (admitted.outcome === "abandoned") return;
+            // It has its seat until it has begun.
+            time.after(admitted.workMs, () => admitted.leave());
+            if (!isThere()) return;
+            if (this.#isCut) return fail(false);
             try {
                 answer(this.#watch(request));
             } catch (error) {
                 if (!(error instanceof Refusal)) throw error;
                 answer(responseOf({ status: error.status, body: error.body }, false));
             }
-        });
+        };
+        time.after(random.latency(0.5, 40), () => void opens());
     }
 
     #watch(request: HttpRequest): HttpResponse {
@@ -199,159 +236,6 @@ const nowhere = { server: new URL("https://simulated:6443"), headers: {} } as Aw
     ReturnType<ConstructorParameters<typeof ApiClient>[0]["credentials"]["connection"]>
 >;
 
-type WatchComponents = LineComponents & { readonly name: string };
-
-/** The answer to a watch: lines come late and in order, until it ends or breaks. */
-class Watch implements HttpResponse {
-    readonly statusCode = 200;
-    readonly headers = {};
-    complete = false;
-    readonly #components: WatchComponents;
-    readonly #path: string;
-    readonly #closed: () => void;
-    readonly #start: ReturnType<ApiServer["watchOf"]>;
-    readonly #tell: (change: Change) => void;
-    #listener: Disposable | undefined;
-    readonly #timers = new Set<Timer>();
-    readonly #lines: string[] = [];
-    readonly #signal: AbortSignal | undefined;
-    #wake: (() => void) | undefined;
-    #end: "open" | "ended" | "failed" | "forgotten" = "open";
-    #isPaused = false;
-    /** When the last line is to be there; none overtakes it. */
-    #busyUntil = 0;
-
-    constructor(components: WatchComponents, request: HttpRequest, closed: () => void) {
-        this.#components = components;
-        this.#path = request.path.split("?")[0] ?? "";
-        this.#closed = closed;
-        this.#signal = request.signal;
-        this.#start = components.server.watchOf(request.path);
-        const { kind, matches } = this.#start;
-        this.#tell = (change) => {
-            const line = change.kind === kind ? lineOf(change, matches) : undefined;
-            if (line !== undefined) this.#deliver(line);
-        };
-    }
-
-    /** Tells what came after the version that the watch begins with, and from then on each change. */
-    begin(): void {
-        const { server, counters, random, faults } = this.#components;
-        const { kind, version, timeoutMs } = this.#start;
-        this.#listener = server.store.onChange(this.#tell);
-        this.#signal?.addEventListener("abort", this.fail, { once: true });
-        const expired = random.chance(faults().watches.expired);
-        const missed = expired ? undefined : server.store.since(kind, version);
-        if (missed === undefined) {
-            counters.count("watch.expired");
-            const status = new Refusal(410, "too old resource version", "Expired");
-            this.#deliver(`{"type":"ERROR","object":${status.body}}\n`);
-            return;
-        }
-        for (const change of missed) this.#tell(change);
-        this.#later(timeoutMs, () => this.#finish("ended"));
-        this.#bookmark();
-    }
-
-    /** The process is gone. */
-    forget(): void {
-        this.#finish("forgotten");
-    }
-
-    readonly fail = (): void => {
-        this.#finish("failed");
-    };
-
-    destroy(): void {
-        this.fail();
-    }
-
-    /** Nothing comes through; what was on its way comes after. */
-    pause(isPaused: boolean): void {
-        this.#isPaused = isPaused;
-        if (!isPaused) this.#wake?.();
-    }
-
-    async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
-        try {
-            for (;;) {
-                const line = this.#isPaused ? undefined : this.#lines.shift();
-                if (line !== undefined) {
-                    yield encoder.encode(line);
-                    continue;
-                }
-                if (this.#end === "ended") {
-                    this.complete = true;
-                    return;
-                }
-                if (this.#end === "failed") {
-                    throw new KubeError(
-                        this.#signal?.aborted === true ? "ABORTED" : "CONNECTION_FAILED",
-                        "the watch broke",
-                    );
-                }
-                await new Promise<void>((resolve) => (this.#wake = resolve));
-            }
-        } finally {
-            this.#finish("failed");
-        }
-    }
-
-    #deliver(line: string): void {
-        const { time, random, counters, faults, step, name } = this.#components;
-        if (this.#end !== "open") return;
-        const { watches } = faults();
-        if (random.chance(watches.broken)) {
-            counters.count("watch.broken");
-            return this.fail();
-        }
-        let delay = random.latency(0.5, 60);
-        if (random.chance(watches.stalled)) {
-            counters.count("watch.stalled");
-            delay += random.between(1_000, stallMs);
-        }
-        this.#busyUntil = Math.max(this.#busyUntil, time.now + delay);
-        this.#at(this.#busyUntil, () => {
-            step(() => `${name}: watch ${this.#path}: ${line.trimEnd()}`);
-            this.#lines.push(line);
-            this.#wake?.();
-        });
-    }
-
-    #bookmark(): void {
-        this.#later(bookmarkMs, () => {
-            const { server } = this.#components;
-            const metadata = `{"resourceVersion":"${server.store.version}"}`;
-            const head = `"kind":"${this.#start.kind.resource.kind}","apiVersion":"${this.#start.kind.apiVersion}"`;
-            this.#deliver(`{"type":"BOOKMARK","object":{${head},"metadata":${metadata}}}\n`);
-            this.#bookmark();
-        });
-    }
-
-    #later(ms: number, callback: () => void): void {
-        this.#at(this.#components.time.now + ms, callback);
-    }
-
-    #at(at: number, callback: () => void): void {
-        const timer = this.#components.time.at(at, () => {
-            this.#timers.delete(timer);
-            callback();
-        });
-        this.#timers.add(timer);
-    }
-
-    #finish(end: "ended" | "failed" | "forgotten"): void {
-        if (this.#end !== "open") return;
-        this.#end = end;
-        this.#listener?.[Symbol.dispose]();
-        this.#signal?.removeEventListener("abort", this.fail);
-        for (const timer of this.#timers) cancel(timer);
-        this.#timers.clear();
-        this.#closed();
-        if (end !== "forgotten") this.#wake?.();
-    }
-}
-
 function responseOf({ status, body, retryAfterSeconds }: Answer, isCut: boolean): HttpResponse {
     const response = {
         statusCode: status,
@@ -367,6 +251,11 @@ function responseOf({ status, body, retryAfterSeconds }: Answer, isCut: boolean)
     return response;
 }
 
+const tooManyRequests: Answer = {
+    status: 429,
+    body: new Refusal(429, "too many requests, please try again later").body,
+    retryAfterSeconds: 1,
+};
 const unauthorized: Answer = { status: 401, body: new Refusal(401, "Unauthorized").body };
 
 function refused(fault: "throttled" | "serverError", random: Random): Answer {

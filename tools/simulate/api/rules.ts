@@ -23,6 +23,7 @@ export interface User {
 
 export const agentUser = "system:serviceaccount:kube-system:antrea-agent";
 export const controllerUser = "system:serviceaccount:kube-system:antrea-controller";
+export const webhookUser = "system:serviceaccount:kube-system:antrea-webhook";
 
 /** A write that is to be judged. */
 export interface Write {

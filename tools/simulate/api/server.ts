@@ -36,7 +36,8 @@ export interface WatchStart {
     readonly timeoutMs: number;
 }
 
-interface Target {
+/** What a path names. */
+export interface Target {
     readonly kind: Kind;
     readonly namespace: string;
     readonly name: string;
@@ -328,7 +329,8 @@ export function keyFor(namespace: string, name: string): string {
     return namespace === "" ? name : `${namespace}/${name}`;
 }
 
-function target(path: string): Target {
+/** Throws Refusal. */
+export function target(path: string): Target {
     const [plain = "", search = ""] = path.split("?", 2);
     const parts = plain.split("/").map(decodeURIComponent);
     const isCore = parts[1] === "api";

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type ApiClient } from "@antrea/kube";
 import { noFaults, noWatchFaults } from "../api/faults.ts";
+import { FlowControl } from "../api/flow-control.ts";
 import { Line } from "../api/line.ts";
+import { chartLevels } from "../api/priority-levels.ts";
 import { agentUser, checkPolicies, controllerUser, type User } from "../api/rules.ts";
 import { ApiServer } from "../api/server.ts";
 import { Counters } from "../check/counters.ts";
@@ -27,7 +29,8 @@ async function inVirtualTime<T>(work: Promise<T>): Promise<T> {
 function clientOf(user: User): ApiClient {
     const faults = { requests: noFaults, watches: noWatchFaults };
     const components = { time, server, random: new Random(2), counters: new Counters(), step: () => undefined };
-    const line = new Line({ ...components, faults: () => faults }, { name: "test", user, clock: time.clock() });
+    const flows = new FlowControl({ ...components, store: server.store }, { levels: chartLevels(), scale: 1 });
+    const line = new Line({ ...components, flows, faults: () => faults }, { name: "test", user, clock: time.clock() });
     return line.api;
 }
 
