@@ -3,7 +3,7 @@ import { noFaults, noWatchFaults, requestFaults } from "./api/faults.ts";
 import { kindOf } from "./api/server.ts";
 import { type SetUp } from "./check/wiring.ts";
 import { askFor } from "./people.ts";
-import { noRuntimeFaults } from "./cluster/kubelet.ts";
+import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 

@@ -39,6 +39,7 @@ import {
 import { createPool, deletePool, growPool, overlapPool, redefinePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { annotateNamespace, replaceNamespace } from "./tenants.ts";
+import { changeManifest, placeManifest, removeManifest } from "./static-pods.ts";
 import { type World } from "./world.ts";
 
 /** Something that a person, a machine or bad luck does. */
@@ -58,6 +59,9 @@ const acts = {
     deletePods: [9, (world, random) => deletePods(world, random, undefined)],
     forceDeletePods: [3, (world, random) => deletePods(world, random, 0)],
     recreatePod: [4, recreatePod],
+    placeManifest: [4, placeManifest],
+    changeManifest: [2, changeManifest],
+    removeManifest: [1, removeManifest],
     createDeployment: [3, createDeployment],
     scaleDeployment: [2, scaleDeployment],
     deleteDeployment: [1.5, deleteDeployment],

@@ -38,6 +38,7 @@ export const faultCounters: readonly string[] = [
     ],
     ...["pod.fixed", "deployment.fixed", "pod.ofNamespace", "deployment.ofNamespace", "set.ofNamespace"],
     ...[
+        ...["placed", "changed", "removed", "mirrorLate", "mirrorNever", "mirrorAgain"].map((name) => `static.${name}`),
         "namespace.replaced",
         "namespace.replacedInUse",
         "review.refused",

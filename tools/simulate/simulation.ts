@@ -3,7 +3,7 @@ import { back, remember, startOvs } from "./accidents.ts";
 import { actionsOf, perform, type Action } from "./actions.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
-import { noRuntimeFaults } from "./cluster/kubelet.ts";
+import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
 import { namespaces } from "./people.ts";
 import { poolInCluster } from "./pools.ts";
 import { Random } from "./time/random.ts";

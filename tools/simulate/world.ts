@@ -13,7 +13,8 @@ import { Counters } from "./check/counters.ts";
 import { Truth, type Container } from "./check/truth.ts";
 import { Agent } from "./cluster/agent.ts";
 import { clusterCidr, Controller } from "./cluster/controller.ts";
-import { Kubelet, noRuntimeFaults, type RuntimeFaults } from "./cluster/kubelet.ts";
+import { Kubelet } from "./cluster/kubelet.ts";
+import { noRuntimeFaults, type RuntimeFaults } from "./cluster/runtime-faults.ts";
 import { NamespaceEnds } from "./cluster/namespaces.ts";
 import { historyLogger } from "./cluster/quiet.ts";
 import { Webhook } from "./cluster/webhook.ts";
@@ -258,6 +259,7 @@ export class World {
         const { machine } = station;
         if (machine.isOn) return;
         machine.powerOn(options);
+        if (options.diskLost) station.kubelet.manifests.clear();
         station.kubeletLine = this.#line(`kubelet-${machine.name}`, { name: `system:node:${machine.name}` }, () => 0);
         station.kubeletLine.cut(station.isCut);
         await this.register(station);

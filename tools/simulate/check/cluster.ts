@@ -3,6 +3,7 @@ import { parseIp, parsePrefix, RangeSet, type Family } from "@antrea/ip";
 import { Exclusions, poolsOf, readPool, type Pool } from "@antrea/ipam";
 import { type KubeObject, type Namespace, type Node, type Pod, type StatefulSet } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
+import { mirroredHash } from "../cluster/mirror-pods.ts";
 import { type World } from "../world.ts";
 
 const nodeKind = kindOf("v1", "nodes");
@@ -26,7 +27,7 @@ export class Cluster {
     readonly pools: ReadonlyMap<string, PoolNow>;
     readonly nodes: readonly Node[];
     readonly sets: readonly StatefulSet[];
-    /** By UID. */
+    /** By the UID that kubelet knows them by. */
     readonly pods: ReadonlyMap<string, Pod>;
     readonly #namespaces: ReadonlyMap<string, Namespace>;
 
@@ -36,7 +37,7 @@ export class Cluster {
         this.claims = truth.claims;
         this.nodes = objects<Node>(nodeKind);
         this.sets = objects<StatefulSet>(setKind);
-        this.pods = new Map(objects<Pod>(podKind).map((pod) => [pod.metadata?.uid ?? "", pod]));
+        this.pods = new Map(objects<Pod>(podKind).map((pod) => [mirroredHash(pod) ?? pod.metadata?.uid ?? "", pod]));
         this.#namespaces = new Map(objects<Namespace>(namespaceKind).map((one) => [one.metadata?.name ?? "", one]));
         const objectsOfPools = objects<IpPool>(poolKind);
         const read = new Map(objectsOfPools.map((object) => [object, readPool(object)]));

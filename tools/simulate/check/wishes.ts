@@ -4,6 +4,7 @@ import { poolsOf } from "@antrea/ipam";
 import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { type Change } from "../api/store.ts";
+import { mirroredHash } from "../cluster/mirror-pods.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const podKind = kindOf("v1", "pods");
@@ -26,7 +27,7 @@ export class Wishes {
     readonly #truth: Truth;
     /** By name, the oldest first. */
     readonly #namespaces = new Map<string, Said[]>();
-    /** By UID: own annotations, and since which version of the store it is there. */
+    /** By the UID that CNI knows them by: own annotations, and since which version of the store it is there. */
     readonly #pods = new Map<string, { readonly annotations: Annotations; readonly since: number }>();
 
     constructor(truth: Truth) {
@@ -43,7 +44,9 @@ export class Wishes {
         }
         if (kind !== podKind || after === undefined || before !== undefined) return;
         const { uid = "", annotations } = after.object.metadata ?? {};
-        this.#pods.set(uid, { annotations, since: version });
+        const known = mirroredHash(after.object) ?? uid;
+        // The mirror of a static Pod can come again; the first one counts.
+        if (!this.#pods.has(known)) this.#pods.set(known, { annotations, since: version });
     }
 
     /** A container was answered this address. */
@@ -51,7 +54,9 @@ export class Wishes {
         const pod = this.#pods.get(podUid);
         if (pod === undefined) return;
         const said = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
-        const wished = said.map(({ annotations }) => poolsOf(pod.annotations, annotations)?.names ?? []);
+        // A Pod whose admission took long can come after its Namespace is gone: then only its own annotation counts.
+        const inherited = said.length === 0 ? [undefined] : said.map(({ annotations }) => annotations);
+        const wished = inherited.map((annotations) => poolsOf(pod.annotations, annotations)?.names ?? []);
         const claim = this.#truth.claims.get(allocationName(parseIp(address)));
         // Freed by force while the ADD was under way: who may use what is not claimed is looked at elsewhere.
         if (isOfPool && claim?.spec.pod?.uid !== podUid) return;

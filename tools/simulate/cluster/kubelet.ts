@@ -9,25 +9,8 @@ import { type Machine, type Netns } from "../machine/machine.ts";
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { AgentAway, type Agent } from "./agent.ts";
-
-/** How likely the runtime does what it should not, from 0 to 1. */
-export interface RuntimeFaults {
-    /** Gives an ADD up before it is answered. */
-    readonly cancelAdd: number;
-    /** Asks for the same again while the first call is under way, or after it. */
-    readonly repeat: number;
-    /** Sends a DEL much later, or not at all. */
-    readonly lateDel: number;
-    readonly noDel: number;
-    /** Ends the namespace before the DEL. */
-    readonly earlyEnd: number;
-    /** Sends a DEL while the ADD is under way. */
-    readonly delOvertakes: number;
-}
-
-export const noRuntimeFaults: RuntimeFaults = {
-    ...{ cancelAdd: 0, repeat: 0, lateDel: 0, noDel: 0, earlyEnd: 0, delOvertakes: 0 },
-};
+import { mirroredHash, MirrorPods, type Manifest } from "./mirror-pods.ts";
+import { type RuntimeFaults } from "./runtime-faults.ts";
 
 export interface KubeletComponents {
     readonly machine: Machine;
@@ -55,6 +38,7 @@ interface Worker {
     readonly uid: string;
     readonly namespace: string;
     readonly name: string;
+    readonly isStatic: boolean;
     sandbox: Netns | undefined;
     /** What its sandbox got. */
     addresses: readonly string[];
@@ -64,6 +48,9 @@ interface Worker {
 /** kubelet and the container runtime of one Node, with the mistakes that real ones make. */
 export class Kubelet {
     readonly #components: KubeletComponents;
+    /** Those of static Pods, on the disk of the machine, by `namespace/name`. */
+    readonly manifests = new Map<string, Manifest>();
+    readonly #mirrors: MirrorPods;
     readonly #workers = new Map<string, Worker>();
     /** Grows with each end of the machine: what went on before is over. */
     #life = 0;
@@ -71,6 +58,9 @@ export class Kubelet {
 
     constructor(components: KubeletComponents) {
         this.#components = components;
+        const { machine, isCut } = components;
+        const isAble = (): boolean => machine.isOn && !isCut();
+        this.#mirrors = new MirrorPods({ ...components, node: machine.name, manifests: this.manifests, isAble });
     }
 
     /** Pods that run here with a network. */
@@ -95,6 +85,7 @@ export class Kubelet {
         if (change.kind !== podKind) return;
         const pod = (change.after ?? change.before)?.object as Pod | undefined;
         if (pod?.spec?.nodeName !== this.#components.machine.name) return;
+        if (mirroredHash(pod) !== undefined) return this.#mirrors.changed();
         const life = this.#life;
         const { time, random } = this.#components;
         time.after(random.latency(5, 400), () => {
@@ -106,8 +97,10 @@ export class Kubelet {
     resync(): void {
         for (const { object } of this.#components.store.all(podKind)) {
             const pod = object as Pod;
-            if (pod.spec?.nodeName === this.#components.machine.name) this.#look(pod.metadata?.uid ?? "", pod);
+            if (pod.spec?.nodeName === this.#components.machine.name && mirroredHash(pod) === undefined)
+                this.#look(pod.metadata?.uid ?? "", pod);
         }
+        this.#lookAtManifests();
         for (const worker of this.#workers.values()) worker.wake();
     }
 
@@ -115,6 +108,17 @@ export class Kubelet {
     stop(): void {
         this.#life += 1;
         this.#workers.clear();
+    }
+
+    /** Somebody writes a manifest. */
+    place(manifest: Manifest): void {
+        this.manifests.set(`${manifest.namespace}/${manifest.name}`, manifest);
+        this.#lookAtManifests();
+    }
+
+    remove(key: string): void {
+        this.manifests.delete(key);
+        this.#lookAtManifests();
     }
 
     /** The sandbox of some Pod dies; kubelet makes another one. */
@@ -159,9 +163,31 @@ export class Kubelet {
         // One that is to end already still has to be taken off the API server.
         if (this.#live(pod)?.uid !== uid) return;
         const { namespace = "", name = "" } = pod.metadata ?? {};
-        const worker: Worker = { uid, namespace, name, sandbox: undefined, addresses: [], wake: () => undefined };
-        this.#workers.set(uid, worker);
+        this.#begin({ uid, namespace, name, isStatic: false });
+    }
+
+    /** A static Pod starts when the one of its name has ended, whatever the API server knows of it. */
+    #lookAtManifests(): void {
+        if (!this.#components.machine.isOn) return;
+        const workers = [...this.#workers.values()].filter(({ isStatic }) => isStatic);
+        for (const worker of workers) worker.wake();
+        for (const { namespace, name, hash } of this.manifests.values()) {
+            if (workers.some((worker) => worker.namespace === namespace && worker.name === name)) continue;
+            this.#begin({ uid: hash, namespace, name, isStatic: true });
+        }
+        this.#mirrors.changed();
+    }
+
+    #begin(pod: Pick<Worker, "uid" | "namespace" | "name" | "isStatic">): void {
+        const worker: Worker = { ...pod, sandbox: undefined, addresses: [], wake: () => undefined };
+        this.#workers.set(pod.uid, worker);
         void this.#work(worker);
+    }
+
+    #isWanted({ uid, namespace, name, isStatic }: Worker): boolean {
+        if (isStatic) return this.manifests.get(`${namespace}/${name}`)?.hash === uid;
+        // Who has no connection does not know better than what it knew.
+        return this.#components.isCut() || this.#wants(uid, { metadata: { namespace, name } });
     }
 
     /** Whether the Pod is to run here, by the API server. */
@@ -178,12 +204,9 @@ export class Kubelet {
         const { time, random } = this.#components;
         const life = this.#life;
         const alive = (): boolean => life === this.#life;
-        const pod: Pod = { metadata: { namespace: worker.namespace, name: worker.name } };
         let backoff = 500;
         while (alive()) {
-            // Who has no connection does not know better than what it knew.
-            const wanted = this.#components.isCut() || this.#wants(worker.uid, pod);
-            if (!wanted) break;
+            if (!this.#isWanted(worker)) break;
             if (worker.sandbox === undefined) {
                 await this.#start(worker, alive);
                 if (!alive()) return;
@@ -203,8 +226,10 @@ export class Kubelet {
         worker.addresses = [];
         if (sandbox !== undefined) await this.#tearDown(sandbox, alive);
         if (!alive()) return;
-        await this.#removePod(worker, alive);
-        if (alive()) this.#workers.delete(worker.uid);
+        if (!worker.isStatic) await this.#removePod(worker, alive);
+        if (!alive()) return;
+        this.#workers.delete(worker.uid);
+        if (worker.isStatic) this.#lookAtManifests();
     }
 
     async #start(worker: Worker, alive: () => boolean): Promise<void> {
@@ -330,7 +355,9 @@ export class Kubelet {
     }
 
     async #publish(worker: Worker, alive: () => boolean): Promise<void> {
-        const { namespace, name, uid, addresses, sandbox } = worker;
+        const { namespace, name, isStatic, addresses, sandbox } = worker;
+        const uid = isStatic ? this.#live({ metadata: { namespace, name } })?.uid : worker.uid;
+        if (uid === undefined) return;
         const status = { phase: "Running", podIPs: addresses.map((ip) => ({ ip })), podIP: addresses[0] };
         const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
         await this.#insist(

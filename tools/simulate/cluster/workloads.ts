@@ -3,6 +3,7 @@ import { type ApiServer, keyFor, kindOf } from "../api/server.ts";
 import { type Change } from "../api/store.ts";
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { mirroredHash } from "./mirror-pods.ts";
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
@@ -167,7 +168,7 @@ export class Workloads {
 
     async #collectIfOrphan(pod: KubeObject, uid: string): Promise<void> {
         const { store } = this.#components.server;
-        const owners = [...store.all(setKind), ...store.all(deploymentKind)];
+        const owners = [...store.all(setKind), ...store.all(deploymentKind), ...store.all(nodeKind)];
         if (!owners.some(({ object }) => object.metadata?.uid === uid)) await this.#delete(pod);
     }
 
@@ -193,9 +194,11 @@ export class Workloads {
         if (state() === "there") return;
         await time.sleep(random.between(1_000, 20_000));
         for (const pod of this.#pods().filter(({ spec }) => spec?.nodeName === name)) {
-            if (state() !== "there") await this.#delete(pod, 0);
+            // Static Pods tolerate every taint.
+            if (state() === "gone" || (state() === "out" && mirroredHash(pod) === undefined))
+                await this.#delete(pod, 0);
         }
-        const isLeft = this.#pods().some(({ spec }) => spec?.nodeName === name);
+        const isLeft = this.#pods().some((pod) => pod.spec?.nodeName === name && mirroredHash(pod) === undefined);
         if (isLeft && state() !== "there") this.#soon(`node ${name}`, () => this.#node(name));
     }
 

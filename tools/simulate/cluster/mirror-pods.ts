@@ -1,0 +1,111 @@
+import { isKubeError, pods, type KubeObject, type Node, type Pod } from "@antrea/kube";
+import { type Line } from "../api/line.ts";
+import { kindOf } from "../api/server.ts";
+import { type Store } from "../api/store.ts";
+import { type Counters } from "../check/counters.ts";
+import { type Random } from "../time/random.ts";
+import { type VirtualTime } from "../time/virtual-time.ts";
+
+/** A file from which kubelet starts a static Pod, without the API server. */
+export interface Manifest {
+    readonly namespace: string;
+    readonly name: string;
+    /** Of its contents: the UID of the Pod for kubelet and CNI. */
+    readonly hash: string;
+    readonly annotations: Readonly<Record<string, string>> | undefined;
+    /** When kubelet makes the mirror Pod at the earliest; never: Infinity. */
+    readonly mirrorAt: number;
+}
+
+export interface MirrorPodsComponents {
+    readonly node: string;
+    readonly line: () => Line;
+    readonly store: Store;
+    readonly time: VirtualTime;
+    readonly random: Random;
+    readonly counters: Counters;
+    /** Those of the Node, by `namespace/name`. */
+    readonly manifests: ReadonlyMap<string, Manifest>;
+    /** Its kubelet runs and has a connection. */
+    readonly isAble: () => boolean;
+}
+
+const podKind = kindOf("v1", "pods");
+const nodeKind = kindOf("v1", "nodes");
+export const mirrorAnnotation = "kubernetes.io/config.mirror";
+export const hashAnnotation = "kubernetes.io/config.hash";
+
+/** The hash by which kubelet knows the Pod of which this is the mirror, if it is one. */
+export function mirroredHash({ metadata }: KubeObject): string | undefined {
+    return metadata?.annotations?.[mirrorAnnotation] === undefined ? undefined : metadata.annotations[hashAnnotation];
+}
+
+/** The objects by which the API server knows static Pods: kubelet makes, ends and replaces them, whenever it can. */
+export class MirrorPods {
+    readonly #components: MirrorPodsComponents;
+    /** By key: the manifest of which there was one. */
+    readonly #made = new Map<string, string>();
+    #isPending = false;
+
+    constructor(components: MirrorPodsComponents) {
+        this.#components = components;
+    }
+
+    /** Looks soon whether all is as it should be. */
+    changed(): void {
+        const { time, random } = this.#components;
+        if (this.#isPending) return;
+        this.#isPending = true;
+        time.after(random.latency(20, 5_000), () => {
+            this.#isPending = false;
+            void this.#sync();
+        });
+    }
+
+    async #sync(): Promise<void> {
+        const { store, node, manifests, time, isAble } = this.#components;
+        const nodeObject = store.get(nodeKind, node)?.object as Node | undefined;
+        if (!isAble()) return;
+        for (const { object } of [...store.all(podKind)]) {
+            const hash = mirroredHash(object);
+            if (hash === undefined || (object as Pod).spec?.nodeName !== node) continue;
+            const { namespace = "", name = "", uid = "", deletionTimestamp } = object.metadata ?? {};
+            if (manifests.get(`${namespace}/${name}`)?.hash === hash && deletionTimestamp === undefined) continue;
+            await this.#insist(() =>
+                this.#components.line().api.delete(pods, { namespace, name }, { uid, gracePeriodSeconds: 0 }),
+            );
+        }
+        // For a Node that is not there kubelet makes none.
+        if (nodeObject === undefined) return;
+        for (const [key, manifest] of [...manifests]) {
+            if (store.get(podKind, key) !== undefined || manifest.mirrorAt === Infinity) continue;
+            if (manifest.mirrorAt > time.now) time.after(manifest.mirrorAt - time.now, () => this.changed());
+            else await this.#create(key, manifest, nodeObject);
+        }
+    }
+
+    async #create(key: string, { namespace, name, hash, annotations }: Manifest, owner: Node): Promise<void> {
+        const { node, counters, line } = this.#components;
+        const { uid = "" } = owner.metadata ?? {};
+        if (this.#made.get(key) === hash) counters.count("static.mirrorAgain");
+        this.#made.set(key, hash);
+        const pod: Pod = {
+            metadata: {
+                ...{ namespace, name },
+                annotations: { ...annotations, [mirrorAnnotation]: hash, [hashAnnotation]: hash },
+                ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node, uid, controller: true }],
+            },
+            spec: { nodeName: node, containers: [] },
+        };
+        await this.#insist(() => line().api.create(pods, pod));
+    }
+
+    /** Once; what did not come to its end is looked at again. */
+    async #insist(request: () => Promise<unknown>): Promise<void> {
+        try {
+            await request();
+        } catch (error) {
+            if (!isKubeError(error, "NOT_FOUND", "CONFLICT")) this.changed();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import { namespaces, wishes } from "./people.ts";
+import { stationOf } from "./accidents.ts";
+import { type Manifest } from "./cluster/mirror-pods.ts";
+import { type Random } from "./time/random.ts";
+import { type World } from "./world.ts";
+
+/** What people do with the manifests on the disks of Nodes. */
+
+const neverShare = 0.1;
+const lateShare = 0.3;
+
+function manifestOf(world: World, random: Random, { namespace, name }: Pick<Manifest, "namespace" | "name">): Manifest {
+    const { counters, time } = world;
+    const isNever = random.chance(neverShare);
+    const isLate = !isNever && random.chance(lateShare);
+    if (isNever) counters.count("static.mirrorNever");
+    if (isLate) counters.count("static.mirrorLate");
+    const isPlain = random.chance(0.3) || (namespace !== "default" && random.chance(0.7));
+    return {
+        ...{ namespace, name, hash: random.hex(32) },
+        annotations: isPlain ? undefined : wishes(world, random),
+        mirrorAt: isNever ? Infinity : time.now + (isLate ? random.between(5_000, 120_000) : 0),
+    };
+}
+
+export function placeManifest(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    if (station === undefined) return;
+    const name = `static-${random.below(3)}-${station.machine.name}`;
+    const namespace = random.pick(namespaces) ?? "";
+    if (station.kubelet.manifests.has(`${namespace}/${name}`)) return;
+    world.counters.count("static.placed");
+    station.kubelet.place(manifestOf(world, random, { namespace, name }));
+}
+
+/** The same name with other contents: for CNI another Pod, for the API server one whose object is replaced. */
+export function changeManifest(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    const manifest = random.pick([...(station?.kubelet.manifests.values() ?? [])]);
+    if (station === undefined || manifest === undefined) return;
+    world.counters.count("static.changed");
+    station.kubelet.place(manifestOf(world, random, manifest));
+}
+
+export function removeManifest(world: World, random: Random): void {
+    const station = stationOf(world, random);
+    const key = random.pick([...(station?.kubelet.manifests.keys() ?? [])]);
+    if (station === undefined || key === undefined) return;
+    world.counters.count("static.removed");
+    station.kubelet.remove(key);
+}
