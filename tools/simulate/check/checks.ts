@@ -4,6 +4,7 @@ import { type VirtualTime } from "../time/virtual-time.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
 import { Sticky } from "./sticky.ts";
+import { SubnetUsers } from "./subnet-users.ts";
 import { Subnets } from "./subnets.ts";
 import { type Container, type Truth } from "./truth.ts";
 import { Wirings } from "./wiring.ts";
@@ -23,6 +24,7 @@ export class Checks {
     readonly wirings: Wirings;
     readonly gateways: Gateways;
     readonly subnets: Subnets;
+    readonly subnetUsers: SubnetUsers;
     readonly wishes: Wishes;
     readonly goneNodes: GoneNodes;
 
@@ -32,6 +34,7 @@ export class Checks {
         this.wirings = new Wirings(truth, options);
         this.gateways = new Gateways(truth, store);
         this.subnets = new Subnets(components);
+        this.subnetUsers = new SubnetUsers(truth);
         this.wishes = new Wishes(truth);
         this.goneNodes = new GoneNodes(components);
     }
@@ -43,6 +46,7 @@ export class Checks {
     recorded(event: EventInput): void {
         this.wirings.recorded(event);
         this.gateways.recorded(event);
+        this.subnetUsers.recorded(event);
     }
 
     /** A container was answered this address. */

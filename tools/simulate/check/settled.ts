@@ -20,6 +20,7 @@ export function unsettled(world: World): readonly string[] {
         ...world.checks.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(world),
         ...traffic(world),
+        ...world.checks.subnetUsers.unsettled(world.stations),
         ...setUps(world),
         ...tokens(world),
     ];

@@ -129,8 +129,8 @@ export class Truth {
 
     /**
      * A pool may have an address of a Node's subnet, if nobody had heard of the one or of the other: the container that has
-     * it without a claim is to be isolated when its agent hears of the claim. A Node that was deleted unheard keeps its
-     * subnet, when nobody sends to it any more.
+     * it without a claim is to be isolated when its agent hears of the claim, which SubnetUsers looks at when all is at rest.
+     * A Node that was deleted unheard keeps its subnet, when nobody sends to it any more.
      */
     #isOverlooked(name: string, user: Container): boolean {
         return !this.#isClaimed(name, user) && (this.#claims.has(name) || this.#isUnheard(user.node));

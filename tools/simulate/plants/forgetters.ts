@@ -67,6 +67,19 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "static-pods-are-not-known": {
+        source: "found in this project (static Pods)",
+        what: "an agent looks for the Pod of a container by the UID of its object only, which for a static Pod is its mirror's",
+        plant: {
+            agent: ({ pools: { pods: known } }) => {
+                const byObject = (uid: string, pod: Pod | undefined): Pod | undefined =>
+                    pod?.metadata?.uid === uid ? pod : undefined;
+                const [told, live] = [known.known.bind(known), known.live.bind(known)];
+                known.known = (pod) => byObject(pod.uid, told(pod));
+                known.live = async (pod, signal) => byObject(pod.uid, await live(pod, signal));
+            },
+        },
+    },
     "claims-in-subnets-are-overlooked": {
         source: "found in this project (ipam 2)",
         what: "an agent does not look for claims of addresses that its Node's subnet has handed out",

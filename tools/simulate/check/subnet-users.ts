@@ -1,0 +1,43 @@
+import { allocationName } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { type EventInput } from "@antrea/kube";
+import { type Station } from "../station.ts";
+import { type Truth } from "./truth.ts";
+
+/**
+ * At rest a container with an address of its Node's subnet that a pool's claim has too is isolated if a Pod has the claim,
+ * and is not if nobody has; its Pod is told either way.
+ */
+export class SubnetUsers {
+    readonly #truth: Truth;
+    /** Events AddressHeldElsewhere, as `namespace/name address`. */
+    readonly #told = new Set<string>();
+
+    constructor(truth: Truth) {
+        this.#truth = truth;
+    }
+
+    recorded({ reason, regarding, note }: EventInput): void {
+        const address = /^address (\S+) of this Pod/.exec(note)?.[1];
+        if (reason === "AddressHeldElsewhere") this.#told.add(`${regarding.namespace}/${regarding.name} ${address}`);
+    }
+
+    *unsettled(stations: readonly Station[]): Iterable<string> {
+        for (const { kubelet, machine } of stations) {
+            for (const { uid, container, addresses } of kubelet.running) {
+                const { podNamespace, podName } = machine.netns.get(`/run/netns/${container}`)?.container ?? {};
+                const ofPools = new Set(machine.setUpOf(container)?.addresses.map(({ ip }) => formatIp(ip)));
+                for (const address of addresses.filter((one) => !ofPools.has(one))) {
+                    const name = allocationName(parseIp(address));
+                    const claim = this.#truth.claims.get(name);
+                    if (claim === undefined || claim.spec.pod?.uid === uid) continue;
+                    const which = `container ${container} on ${machine.name} has ${address} of its Node's subnet, which is ${claim.spec.state} in IPPool ${claim.spec.pool},`;
+                    const isReachable = this.#truth.usersOf(name).some(({ id }) => id === container);
+                    if (isReachable && claim.spec.pod !== undefined) yield `${which} and is not isolated`;
+                    if (!isReachable && claim.spec.pod === undefined) yield `${which} and is isolated`;
+                    if (!this.#told.has(`${podNamespace}/${podName} ${address}`)) yield `${which} and was not told`;
+                }
+            }
+        }
+    }
+}
