@@ -15,6 +15,8 @@ const outOfService = {
     effect: "NoExecute",
 };
 const maxStations = 6;
+/** An agent isolates four minutes after the deletion that it heard of. */
+const restartedMs = 220_000;
 /** By then an agent has asked several times, however it waits between two requests. */
 const refusedSaidMs = 120_000;
 const nodeKind = kindOf("v1", "nodes");
@@ -93,6 +95,17 @@ export function forgetCutNode(world: World, random: Random): void {
         world.time.after(random.between(296_000, 320_000), () => void askFor(world, random, claims));
     });
     world.time.after(uncutMs, () => world.cut(station, false));
+    // Or its agent hears of it, and is restarted before it isolates, when it cannot hear any more.
+    const againMs = uncutMs + random.between(62_000, 100_000);
+    if (againMs < restartedMs && random.chance(0.5)) {
+        world.time.after(againMs, () => {
+            world.counters.count("node.forgottenAgain");
+            world.cut(station, true);
+            world.killAgent(station);
+            world.time.after(2_000, () => world.startAgent(station));
+        });
+        world.time.after(backMs, () => world.cut(station, false));
+    }
     world.time.after(kubeletMs, () => {
         station.isKubeletCut = false;
         world.cut(station, station.isCut);

@@ -19,6 +19,7 @@ export const faultCounters: readonly string[] = [
         "flow.abandoned",
         "request.unauthorized",
         "node.forgottenUnheard",
+        "node.forgottenAgain",
         "watch.broken",
         "watch.stalled",
         "watch.expired",

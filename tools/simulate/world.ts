@@ -114,6 +114,7 @@ export class World {
             {
                 ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
                 hearing: (node) => this.#hearing(node),
+                startOf: (node) => this.station(node)?.agent,
                 containersOf: (node, uid) =>
                     [...(this.station(node)?.machine.netns.values() ?? [])].flatMap(({ container }) =>
                         container.podUid === uid ? [container.id] : [],

@@ -8,6 +8,8 @@ const nodeKind = kindOf("v1", "nodes");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 /** The controller frees what a Node has that is gone for five minutes; it may have heard a moment before the last write. */
 const freedMs = 295_000;
+/** An agent that heard at once has isolated by then, which the next start of it knows. */
+const isolatedMs = 255_000;
 /** An agent that can hear has heard by then, and has had the time to isolate. */
 const heardMs = 60_000;
 const lookMs = 1_000;
@@ -17,6 +19,8 @@ export interface GoneNodesComponents {
     readonly time: VirtualTime;
     /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
     readonly hearing: (node: string) => object | undefined;
+    /** Its present start, whatever keeps it from hearing. */
+    readonly startOf: (node: string) => object | undefined;
     /** Containers of the Pod that live on the Node. */
     readonly containersOf: (node: string, podUid: string) => readonly string[];
 }
@@ -34,7 +38,7 @@ interface Gone {
 /**
  * What is accepted of Nodes that are deleted while their containers run: where the agent cannot hear of it, they may go on
  * with addresses that are free, or another's, once the Node was gone for five minutes, and until the agent has been able
- * to hear for a minute. One that could hear has isolated before.
+ * to hear for a minute. One that could hear has isolated before, unless it started anew in between: that one must hear again.
  */
 export class GoneNodes {
     readonly #components: GoneNodesComponents;
@@ -72,13 +76,14 @@ export class GoneNodes {
     }
 
     #look(node: string): void {
-        const { time, truth, hearing } = this.#components;
+        const { time, truth, hearing, startOf } = this.#components;
         time.after(lookMs, () => {
             const gone = this.#gone.get(node);
             if (gone === undefined) return;
             const agent = hearing(node);
             const hasHeard = gone.hearingMs >= heardMs;
-            if (agent === undefined ? !hasHeard : agent !== gone.agent) gone.hearingMs = 0;
+            const hasForgotten = startOf(node) !== gone.agent && time.now - gone.since < isolatedMs;
+            if (agent === undefined ? !hasHeard || hasForgotten : agent !== gone.agent) gone.hearingMs = 0;
             if (agent !== undefined) {
                 gone.agent = agent;
                 gone.hearingMs += lookMs;
