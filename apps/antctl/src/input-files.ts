@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AntreaError, messageOf } from "@antrea/errors";
+import { Option, type Command } from "commander";
 import { CliError } from "./errors.ts";
 import { readInput } from "./standard-streams.ts";
 
@@ -34,8 +35,28 @@ export function readSources(path: string, recursive: boolean): readonly Source[]
     }
 }
 
+/** What the options of `addFileOptions` say. */
+export interface FileOptions {
+    readonly filename: readonly string[];
+    readonly recursive?: boolean;
+}
+
+/** Adds `-f` and `-R`, as kubectl has them, for files with IPPools. */
+export function addFileOptions(command: Command): Command {
+    return command
+        .addOption(
+            new Option(
+                "-f, --filename <FILE>",
+                "YAML or JSON with IPPools, a folder of such files, or - for standard input; may be repeated",
+            )
+                .argParser(oneMore)
+                .makeOptionMandatory(),
+        )
+        .addOption(new Option("-R, --recursive", "look into the folders of a folder too"));
+}
+
 /** One more `-f`, as kubectl reads it: repeated, or with commas between. */
-export function oneMore(text: string, before: readonly string[] = []): readonly string[] {
+function oneMore(text: string, before: readonly string[] = []): readonly string[] {
     return [...before, ...text.split(",").filter((path) => path !== "")];
 }
 

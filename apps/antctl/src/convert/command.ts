@@ -1,37 +1,23 @@
 import { ipPools } from "@antrea/crd";
 import { refusalText } from "@antrea/ipam";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { stringify } from "yaml";
 import { CliError } from "../errors.ts";
-import { oneMore } from "../input-files.ts";
+import { addFileOptions, type FileOptions } from "../input-files.ts";
 import { count, oneLine, someOf } from "../output/index.ts";
 import { type CommandContext } from "../program/index.ts";
 import { convert } from "./convert.ts";
 
-interface ConvertOptions {
-    readonly filename: readonly string[];
-    readonly recursive?: boolean;
-}
-
 /** `antctl ipam convert -f FILE` */
 export function convertCommand(context: CommandContext): Command {
-    const command = new Command("convert")
+    const command = addFileOptions(new Command("convert"))
         .summary("write IPPools of Antrea in Go as this version serves them")
         .description(
             `Reads IPPools of crd.antrea.io/v1beta1, with spec.subnetInfo, or of v1alpha2, and writes manifests of ` +
                 `crd.antrea.io/${ipPools.version} for kubectl apply: first the addresses that pools keep for StatefulSets, ` +
                 "then the pools. Asks no cluster. Writes nothing when a pool would be refused.",
         )
-        .addOption(
-            new Option(
-                "-f, --filename <FILE>",
-                "YAML or JSON with IPPools, a folder of such files, or - for standard input; may be repeated",
-            )
-                .argParser(oneMore)
-                .makeOptionMandatory(),
-        )
-        .addOption(new Option("-R, --recursive", "look into the folders of a folder too"))
-        .action(({ filename, recursive = false }: ConvertOptions) => {
+        .action(({ filename, recursive = false }: FileOptions) => {
             const sources = filename.flatMap((path) => context.readSources(path, recursive));
             const { pools, reservations, refused, warnings, ignored } = convert(sources);
             for (const warning of warnings) context.note(oneLine(`warning: ${warning}`));

@@ -1,7 +1,7 @@
 import { newGateways, readPool } from "@antrea/ipam";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { type Claim } from "../cluster/index.ts";
-import { oneMore } from "../input-files.ts";
+import { addFileOptions, type FileOptions } from "../input-files.ts";
 import { PoolSet } from "../pools/index.ts";
 import { exitFailed, exitIncomplete, type CommandContext, type Session } from "../program/index.ts";
 import { tryOnServer } from "./dry-run.ts";
@@ -12,23 +12,14 @@ import { readUsers } from "./users.ts";
 
 /** `antctl ipam plan -f FILE` */
 export function planCommand(context: CommandContext): Command {
-    const command = new Command("plan")
+    const command = addFileOptions(new Command("plan"))
         .summary("tell what a change of IPPools would do")
         .description(
             "Reads IPPools from files and tells, without changing anything, what would be refused and why, which other " +
                 "pools overlap, whose addresses would fall out, who names the pool, and how its usage would change. " +
                 "Exit code: 0 nothing is refused, 1 something is, 2 the API server did not judge all of it.",
         )
-        .addOption(
-            new Option(
-                "-f, --filename <FILE>",
-                "YAML or JSON with IPPools, a folder of such files, or - for standard input; may be repeated",
-            )
-                .argParser(oneMore)
-                .makeOptionMandatory(),
-        )
-        .addOption(new Option("-R, --recursive", "look into the folders of a folder too"))
-        .action(async ({ filename, recursive = false }: PlanOptions) => {
+        .action(async ({ filename, recursive = false }: FileOptions) => {
             const manifest = readManifest(filename.flatMap((path) => context.readSources(path, recursive)));
             using session = context.session(command);
             const [before, users] = await Promise.all([PoolSet.read(session.cluster), readUsers(session.cluster)]);
@@ -52,11 +43,6 @@ export function planCommand(context: CommandContext): Command {
             context.print(command, { pools: plans, ignored: manifest.ignored }, renderPlan);
         });
     return command;
-}
-
-interface PlanOptions {
-    readonly filename: readonly string[];
-    readonly recursive?: boolean;
 }
 
 /** All claims of the pool as it is, of the pools that it overlaps or would, and of the gateways that it would have. */
