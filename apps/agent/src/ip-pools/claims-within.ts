@@ -52,7 +52,7 @@ export class ClaimsWithin {
         return this.get(ip) !== undefined;
     }
 
-    /** The claim of an address in the prefixes, as far as it is told. */
+    /** The claim of an address in the prefixes, as far as the watch has delivered it. */
     get(ip: IpAddress): ClaimUser | undefined {
         if (this.#pools.size === 0) return undefined;
         const name = allocationName(ip);

@@ -36,7 +36,7 @@ export interface SubnetClaimsComponents {
     readonly events: Pick<PodEvents, "claimedFromSubnet" | "reservedFromSubnet">;
     readonly metrics: Pick<IpamMetrics, "heldElsewhere">;
     readonly wiring: SubnetWiring;
-    /** The claim of an address of this Node's podCIDRs, as far as it is told. */
+    /** The claim of an address of this Node's podCIDRs, as far as the watch has delivered it. */
     readonly claimOf: (ip: IpAddress) => ClaimUser | undefined;
     readonly logger: Logger;
 }
@@ -95,7 +95,7 @@ export class SubnetClaims {
         const wired = wiring.interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
         // The reconcile of interfaces removes one that ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
-        // An agent that has started again may not have been told of the claims; and what is told may be late.
+        // After a restart the watch may not have delivered the claims yet; and what it delivers may be late.
         const asked = wiring.isIsolated(wired) ? wired.addresses : this.#claimedOf(wired);
         const find = (ip: IpAddress): Promise<IpAllocation | undefined> =>
             api.find(ipAllocations, { name: allocationName(ip) }, { signal, timeoutMs: askLimitMs });
@@ -111,7 +111,7 @@ export class SubnetClaims {
         for (const claim of others) this.#report(wired, claim, before);
     }
 
-    /** Its addresses that are claimed for others, by what is told. */
+    /** Its addresses that are claimed for others, by what the watch has delivered. */
     #claimedOf(wired: SubnetWired): readonly IpAddress[] {
         return wired.addresses.filter((ip) => {
             const claim = this.#components.claimOf(ip);
