@@ -66,6 +66,18 @@ function nodePings(ip: string): boolean {
     }
 }
 
+/** Waits until the agent has connected it again. */
+async function expectConnected({ known, ip }: { readonly known: PodInterface; readonly ip: string }): Promise<void> {
+    expect(
+        await eventually(
+            () => isIsolated(known),
+            (found) => !found,
+        ),
+    ).toBe(false);
+    await looking;
+    expect(nodePings(ip)).toBe(true);
+}
+
 beforeAll(async () => {
     // First: what is started after it is in the Node's network namespace too.
     node = await TestNode.start();
@@ -111,14 +123,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         ]);
 
         await other.release("p1");
-        expect(
-            await eventually(
-                () => isIsolated(web.known),
-                (found) => !found,
-            ),
-        ).toBe(false);
-        await looking;
-        expect(nodePings(web.ip)).toBe(true);
+        await expectConnected(web);
     });
 
     it.each(["as it was", "without its database"])(
@@ -141,14 +146,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
             await start();
             expect(isIsolated(web.known)).toBe(true);
             await other.release("p1");
-            expect(
-                await eventually(
-                    () => isIsolated(web.known),
-                    (found) => !found,
-                ),
-            ).toBe(false);
-            await looking;
-            expect(nodePings(web.ip)).toBe(true);
+            await expectConnected(web);
             await stop();
             await start();
             expect([isIsolated(web.known), nodePings(web.ip)]).toEqual([false, true]);

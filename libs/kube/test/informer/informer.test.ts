@@ -75,12 +75,13 @@ describe("Informer", () => {
         expect(told.slice(3)).toEqual(["deleted a 1>1", "deleted b 2>2", "added b ->5", "added c ->6"]);
     });
 
-    it("says since when a change may be: as long as nothing was heard, be it by a list or by a watch that went on", async () => {
+    /** An informer whose watches the test writes itself, on a clock of the test, and what changes its listener heard of. */
+    function writtenByHand(...first: readonly Node[]) {
         const clock = new ManualClock();
         const watches: Readable[] = [];
-        let listed: readonly Node[] = [node("a", "1"), node("b", "2"), node("c", "3")];
+        const server = { listed: first };
         const api: InformerComponents["api"] = {
-            list: (() => Promise.resolve({ items: listed, resourceVersion: "100" })) as never,
+            list: (() => Promise.resolve({ items: server.listed, resourceVersion: "100" })) as never,
             watch: (_resource, { signal }) => {
                 const stream = new Readable({ read: () => undefined });
                 signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
@@ -92,6 +93,15 @@ describe("Informer", () => {
         const sources: string[] = [];
         informer.onChange(
             (type, key, _object, _old, { by, after }) => void sources.push(`${type} ${key} ${by} ${after}`),
+        );
+        return { clock, watches, server, informer, sources };
+    }
+
+    it("says since when a change may be: as long as nothing was heard, be it by a list or by a watch that went on", async () => {
+        const { clock, watches, server, informer, sources } = writtenByHand(
+            node("a", "1"),
+            node("b", "2"),
+            node("c", "3"),
         );
         const lists: string[] = [];
         informer.onList((began) => void lists.push(`${began} after ${sources.length} changes`));
@@ -121,7 +131,7 @@ describe("Informer", () => {
         }
         await at(350_000);
         await say(event("MODIFIED", node("a", "151")));
-        listed = [node("a", "151")];
+        server.listed = [node("a", "151")];
         await at(360_000);
         await informer.refresh();
         expect(sources.slice(3)).toEqual([
@@ -141,23 +151,7 @@ describe("Informer", () => {
     ])(
         "takes no answer that the version is forgotten, %s, for being up to date: what a list then shows may be as old as the silence (found by the simulation)",
         async (_name, before) => {
-            const clock = new ManualClock();
-            const watches: Readable[] = [];
-            let listed: readonly Node[] = [node("a", "1"), node("b", "2")];
-            const api: InformerComponents["api"] = {
-                list: (() => Promise.resolve({ items: listed, resourceVersion: "100" })) as never,
-                watch: (_resource, { signal }) => {
-                    const stream = new Readable({ read: () => undefined });
-                    signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
-                    watches.push(stream);
-                    return Promise.resolve(stream as never);
-                },
-            };
-            const informer = new Informer({ api, logger: log.logger, clock }, { resource: nodes });
-            const sources: string[] = [];
-            informer.onChange((type, key, _object, _old, { by, after }) => {
-                sources.push(`${type} ${key} ${by} ${after}`);
-            });
+            const { clock, watches, server, informer, sources } = writtenByHand(node("a", "1"), node("b", "2"));
             informer.start(stop.signal);
             await eventually(() => watches.length === 1);
             await clock.advance(20_000);
@@ -167,7 +161,7 @@ describe("Informer", () => {
             await settle();
             await clock.advance(280_000);
             await eventually(() => watches.length === 2);
-            listed = [node("a", "101")];
+            server.listed = [node("a", "101")];
             watches[1]?.push(before);
             await settle();
             watches[1]?.push(event("ERROR", expired));
