@@ -9,18 +9,14 @@ export interface RefusedTokenComponents {
     readonly metrics: MetricsFactory;
 }
 
-/** Between two tries of an informer lie up to 15 s, in which it waits; only for a moment it does not. */
-const looksUntilAccepted = 2;
-
 /**
- * Says so while the API server refuses the token of this agent (401). It cannot know why: its Pod object may be gone, with
- * its Node, or the authentication of the whole cluster fails. So nothing is isolated for it; running Pods keep their
- * traffic.
+ * Says so while the API server refuses the token of this agent (401), until an answer shows that it accepts it: a
+ * connection that fails says nothing of the token. It cannot know why: its Pod object may be gone, with its Node, or the
+ * authentication of the whole cluster fails. So nothing is isolated for it; running Pods keep their traffic.
  */
 export class RefusedToken {
     readonly #components: RefusedTokenComponents;
     #since: number | undefined;
-    #looksWithout = 0;
 
     constructor(components: RefusedTokenComponents) {
         this.#components = components;
@@ -43,7 +39,6 @@ export class RefusedToken {
         const { clock, informer, logger } = this.#components;
         const { state } = informer;
         if (state.kind === "waiting" && isKubeError(state.lastError, "UNAUTHORIZED")) {
-            this.#looksWithout = 0;
             if (this.#since !== undefined) return;
             this.#since = clock.monotonic();
             logger.error("the API server refuses the token of this agent; addresses cannot be claimed or freed", {
@@ -51,9 +46,14 @@ export class RefusedToken {
             });
             return;
         }
-        this.#looksWithout += 1;
-        if (this.#since === undefined || this.#looksWithout < looksUntilAccepted) return;
+        if (this.#since === undefined || !isAccepted(state)) return;
         this.#since = undefined;
         logger.info("the API server accepts the token of this agent again");
     }
+}
+
+/** The API server answers 403, 404 and 410 only to those whom it knows. */
+function isAccepted(state: InformerState): boolean {
+    if (state.kind === "watching") return true;
+    return state.kind === "waiting" && isKubeError(state.lastError, "FORBIDDEN", "NOT_FOUND", "EXPIRED");
 }

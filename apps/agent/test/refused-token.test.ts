@@ -35,17 +35,30 @@ describe("an agent whose token is refused", () => {
     it("says so, and for how long, also while it tries again", async () => {
         expect(await look(watching)).toBeUndefined();
         expect(await look(failed("UNAUTHORIZED"))).toContain("401");
-        expect(await look(watching)).toContain("401");
+        expect(await look({ kind: "listing" })).toContain("401");
+        expect(await look({ kind: "listing" })).toContain("401");
         expect(await look(failed("UNAUTHORIZED"))).toContain("401");
-        expect(await seconds()).toBe("antrea_agent_token_refused_seconds 10");
+        expect(await seconds()).toBe("antrea_agent_token_refused_seconds 15");
     });
 
-    it("says nothing any more when it is accepted again", async () => {
-        await look(failed("UNAUTHORIZED"));
-        await look(watching);
-        expect(await look(watching)).toBeUndefined();
-        expect(await seconds()).toBe("antrea_agent_token_refused_seconds 0");
-    });
+    it.each<InformerState>([watching, failed("FORBIDDEN"), failed("NOT_FOUND"), failed("EXPIRED")])(
+        "says nothing any more when it is accepted again: %j",
+        async (state) => {
+            await look(failed("UNAUTHORIZED"));
+            expect(await look(state)).toBeUndefined();
+            expect(await seconds()).toBe("antrea_agent_token_refused_seconds 0");
+        },
+    );
+
+    it.each<KubeErrorCode>(["TIMEOUT", "CONNECTION_FAILED", "UNAVAILABLE", "TOO_MANY_REQUESTS"])(
+        "does not take %s, which says nothing of its token, for accepted",
+        async (code) => {
+            await look(failed("UNAUTHORIZED"));
+            await look(failed(code));
+            expect(await look(failed(code))).toContain("401");
+            expect(await seconds()).toBe("antrea_agent_token_refused_seconds 10");
+        },
+    );
 
     it.each<KubeErrorCode>(["CONNECTION_FAILED", "FORBIDDEN", "UNAVAILABLE"])("is another than %s", async (code) => {
         expect(await look(failed(code))).toBeUndefined();

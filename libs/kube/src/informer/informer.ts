@@ -33,7 +33,10 @@ export interface InformerOptions<T extends KubeObject> {
     readonly pageSize?: number | undefined;
 }
 
-/** What the informer is doing; `lastError` explains `waiting`. */
+/**
+ * What the informer is doing. `watching`: the API server has answered the watch. `lastError` explains `waiting`, which it
+ * is until the next list begins or the next watch is answered.
+ */
 export type InformerState =
     | { readonly kind: "idle" }
     | { readonly kind: "listing" }
@@ -182,7 +185,6 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             try {
                 if (this.#version === "" || this.#refreshing !== undefined) await this.#relist(signal);
                 if (interrupted.aborted) continue;
-                this.#state = { kind: "watching" };
                 await this.#watch(turn);
                 if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
                 // A server that closes each watch at once must not be asked in a tight loop.
@@ -272,6 +274,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 timeoutSeconds: 300 + Math.floor(Math.random() * 300),
                 signal: AbortSignal.any([signal, idle.signal]),
             });
+            this.#state = { kind: "watching" };
             touch();
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();

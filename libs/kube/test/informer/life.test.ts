@@ -61,6 +61,35 @@ describe("Informer", () => {
         expect(clock.pending).toBe(0);
     });
 
+    it("watches only once the server has answered: until then it lists, or waits with the last error", async () => {
+        const clock = new ManualClock();
+        const error = new KubeError("UNAUTHORIZED", "no");
+        const script = new Script([[]], ["silent"]);
+        const asked: PromiseWithResolvers<void>[] = [];
+        const api: InformerComponents["api"] = {
+            list: script.api.list,
+            watch: async (resource, o) => {
+                const answer = Promise.withResolvers<void>();
+                asked.push(answer);
+                await answer.promise;
+                return script.api.watch(resource, o);
+            },
+        };
+        const informer = new Informer({ api, logger: log.logger, clock }, { resource: nodes });
+        informer.start(stop.signal);
+        await eventually(() => asked.length === 1);
+        expect(informer.state).toEqual({ kind: "listing" });
+        asked[0]?.reject(error);
+        await settle();
+        await clock.advance(1_000);
+        await eventually(() => asked.length === 2);
+        expect(informer.state).toMatchObject({ kind: "waiting", lastError: error });
+        asked[1]?.resolve();
+        await settle();
+        expect(informer.state).toEqual({ kind: "watching" });
+        await informer.close();
+    });
+
     it("asks for the same objects in list and watch, and has the server end a watch after 5 to 10 minutes", async () => {
         const asked: unknown[] = [];
         const script = new Script([[]], ["silent"]);
