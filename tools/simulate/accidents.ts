@@ -95,9 +95,9 @@ export function forgetCutNode(world: World, random: Random): void {
         world.time.after(random.between(296_000, 320_000), () => void askFor(world, random, claims));
     });
     world.time.after(uncutMs, () => world.cut(station, false));
-    // Or its agent hears of it, and is restarted before it isolates, when it cannot hear any more.
+    // Or its agent hears of it, and is restarted before it isolates, when it cannot hear any more, until its Node is back.
     const againMs = uncutMs + random.between(62_000, 100_000);
-    if (againMs < restartedMs && random.chance(0.5)) {
+    if (againMs < Math.min(restartedMs, backMs) && random.chance(0.5)) {
         world.time.after(againMs, () => {
             world.counters.count("node.forgottenAgain");
             world.cut(station, true);
@@ -125,26 +125,27 @@ export function refuseToken(world: World, random: Random): void {
     set(true);
     station.heldUntil = Math.max(station.heldUntil, world.time.now + ms);
     station.agentLine?.breakWatches();
-    const { agent } = station;
+    const refusedAt = world.time.now;
     const isIsolated = (id: string): boolean => station.machine.isIsolated(id);
     const before = new Set([...station.machine.netns.values()].map(({ container }) => container.id).filter(isIsolated));
     world.time.after(ms, () => {
-        judgeRefused(world, station, { agent, ms, isNew: (id) => isIsolated(id) && !before.has(id) });
+        judgeRefused(world, station, { refusedAt, isNew: (id) => isIsolated(id) && !before.has(id) });
         set(false);
     });
 }
 
-/** Who was refused for long says so, and isolates nobody for it. */
+/** Who was refused for long, and could hear that, says so, and isolates nobody for it. */
 function judgeRefused(
     world: World,
     station: Station,
-    o: { readonly agent: Station["agent"]; readonly ms: number; readonly isNew: (containerId: string) => boolean },
+    o: { readonly refusedAt: number; readonly isNew: (containerId: string) => boolean },
 ): void {
-    const { machine, isCut, isForgotten } = station;
+    const { agent, machine, isCut, isForgotten, reachableSince } = station;
     const { name } = machine;
-    const isSame = o.agent !== undefined && o.agent === station.agent && !o.agent.isKilled;
-    if (isSame && !isCut && o.ms >= refusedSaidMs && o.agent.tokenProblem === undefined)
-        world.truth.violated("a refused token is told", `the agent of ${name} was refused for ${o.ms} ms`);
+    const ms = world.time.now - Math.max(o.refusedAt, reachableSince);
+    const canHear = agent?.isKilled === false && !isCut;
+    if (canHear && ms >= refusedSaidMs && agent.tokenProblem === undefined)
+        world.truth.violated("a refused token is told", `the agent of ${name} was refused for ${ms} ms`);
     if (isForgotten || world.server.store.get(nodeKind, name) === undefined) return;
     for (const { container } of machine.netns.values()) {
         if (!o.isNew(container.id) || !isClaimed(world, machine.setUpOf(container.id), container.podUid)) continue;

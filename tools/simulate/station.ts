@@ -11,6 +11,8 @@ export interface Station {
     agentLine: Line | undefined;
     kubeletLine: Line;
     isCut: boolean;
+    /** Since when its agent, if it runs, does so and has a connection, if it is not cut off. */
+    reachableSince: number;
     /** How far its wall clock is off. */
     skewMs: number;
     /** It will not come back. */

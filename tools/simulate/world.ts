@@ -175,7 +175,7 @@ export class World {
         const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
         const station: Station = {
             ...{ machine, kubelet, kubeletLine, agent: undefined, agentLine: undefined },
-            ...{ isCut: false, skewMs: 0, isLost: false, isForgotten: false },
+            ...{ isCut: false, reachableSince: 0, skewMs: 0, isLost: false, isForgotten: false },
             ...{ isRefused: false, isKubeletCut: false, heldUntil: 0 },
         };
         this.stations.push(station);
@@ -190,6 +190,7 @@ export class World {
         line.cut(station.isCut);
         line.refuse(station.isRefused);
         station.agentLine = line;
+        station.reachableSince = this.time.now;
         station.agent = new Agent({
             ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
             ...{ random: this.#nextRandom(), logger: historyLogger(this.say, name), record: this.#record },
@@ -243,6 +244,7 @@ export class World {
     }
 
     cut(station: Station, isCut: boolean): void {
+        if (station.isCut && !isCut) station.reachableSince = this.time.now;
         station.isCut = isCut;
         station.agentLine?.cut(isCut);
         station.kubeletLine.cut(isCut || station.isKubeletCut);
@@ -323,11 +325,8 @@ export class World {
         return new Line(
             {
                 ...{ time: this.time, random: this.#nextRandom(), server: this.server, counters: this.counters },
-                ...{
-                    flows: this.flows,
-                    step: this.step,
-                    faults: () => ({ requests: this.requests, watches: this.watches }),
-                },
+                ...{ flows: this.flows, step: this.step },
+                faults: () => ({ requests: this.requests, watches: this.watches }),
             },
             { name, user, clock: this.time.clock(skew) },
         );

@@ -12,6 +12,7 @@ import { type Truth } from "./truth.ts";
 export function unsettled(world: World): readonly string[] {
     const cluster = new Cluster(world);
     return [
+        ...faults(world),
         ...leaks(world, cluster),
         ...reservations(world, cluster),
         ...waiting(world, cluster),
@@ -24,6 +25,12 @@ export function unsettled(world: World): readonly string[] {
         ...setUps(world),
         ...tokens(world),
     ];
+}
+
+/** What was done to a Node has ended; else what follows is judged by a fault that the simulation forgot. */
+function* faults({ stations }: World): Iterable<string> {
+    for (const { machine, isCut, isKubeletCut, isRefused } of stations)
+        if (isCut || isKubeletCut || isRefused) yield `the simulation did not end what it did to ${machine.name}`;
 }
 
 /** Every claim has an owner that uses or wants it. */
