@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AntreaError, messageOf } from "@antrea/errors";
-import type { Prefix } from "@antrea/ip";
 import { createKubeClients, EventRecorder, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -50,7 +49,7 @@ import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-brid
 import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
-import { claimProblem, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
+import { claimProblem, guardedPrefixes, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
 import { buildReadiness } from "./readiness-wiring.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { runProgram } from "./run-program.ts";
@@ -183,7 +182,7 @@ export function compose(context: MainContext): Lifecycle {
         startTimeoutMs: patientMs,
         start: async (signal) => {
             await wiring?.reconciler.holdKnownAddresses(signal);
-            await guardSubnets(base, wiring?.podPrefixes ?? [], signal);
+            if (wiring !== undefined) await guardSubnets(base, wiring, signal);
             readiness.met("records");
         },
     });
@@ -476,9 +475,10 @@ function addBridgingJobs(
 /** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */
 async function guardSubnets(
     { ipPools, logger }: Base,
-    prefixes: readonly Prefix[],
+    { podPrefixes, podNetwork }: PodWiring,
     signal: AbortSignal,
 ): Promise<void> {
+    const prefixes = guardedPrefixes(podPrefixes, podNetwork);
     try {
         await ipPools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
     } catch (error) {

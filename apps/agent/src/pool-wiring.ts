@@ -1,4 +1,4 @@
-import { formatIp } from "@antrea/ip";
+import { formatIp, prefixContains, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { SubnetInterface } from "./ignored-annotations.ts";
 import type { Attachment, IpPools, SubnetWired, SubnetWiring, WiredInterface, Wiring } from "./ip-pools/index.ts";
@@ -37,6 +37,18 @@ export function subnetWiring(network: PodNetwork, netlink: Netlink): SubnetWirin
         exclusively: (containerId, work) => network.exclusively(containerId, work),
         ...isolation(network, netlink),
     };
+}
+
+/** The podCIDRs of this Node, and each address that a Pod still has of an earlier one: a pool may have that too. */
+export function guardedPrefixes(
+    podPrefixes: readonly Prefix[],
+    network: Pick<PodNetwork, "interfaces">,
+): readonly Prefix[] {
+    const ofSubnets = network.interfaces().filter(({ record }) => !isPoolRecord(record));
+    const earlier = ofSubnets
+        .flatMap(({ record }) => record.addresses.map(({ ip }) => ip))
+        .filter((ip) => !podPrefixes.some((prefix) => prefixContains(prefix, ip)));
+    return [...podPrefixes, ...earlier.map((ip) => prefixOf(ip))];
 }
 
 function isolation(

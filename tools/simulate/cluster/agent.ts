@@ -25,7 +25,7 @@ import {
     PodNetwork,
     PodReconciler,
 } from "../../../apps/agent/src/pod-network/index.ts";
-import { claimProblem, poolWiring, subnetWiring } from "../../../apps/agent/src/pool-wiring.ts";
+import { claimProblem, guardedPrefixes, poolWiring, subnetWiring } from "../../../apps/agent/src/pool-wiring.ts";
 import { Readiness } from "../../../apps/agent/src/readiness.ts";
 import { RefusedToken } from "../../../apps/agent/src/refused-token.ts";
 import { type Line } from "../api/line.ts";
@@ -146,7 +146,10 @@ export class Agent {
             jobs.start(signal);
             await reconciler.holdKnownAddresses(signal);
             await this.pools
-                .guard(podPrefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]))
+                .guard(
+                    guardedPrefixes(podPrefixes, built.network),
+                    AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]),
+                )
                 .catch(() => undefined);
             readiness.met("records");
         };

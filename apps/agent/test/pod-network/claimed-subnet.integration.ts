@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { execFileSync } from "node:child_process";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { flowOwner, type PodInterface } from "../../src/pod-network/index.ts";
-import { subnetWiring } from "../../src/pool-wiring.ts";
+import { guardedPrefixes, subnetWiring } from "../../src/pool-wiring.ts";
 import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
 import { type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../support/eventually.ts";
@@ -21,16 +21,14 @@ let pods: TestPod[];
 let looking: Promise<unknown>;
 
 /** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
-async function start(): Promise<void> {
+async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     claims = cluster.agent("here");
-    agent = await node.startAgent({ podCidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
+    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
     const wiring = subnetWiring(agent.network, agent.netlink);
     const look = (): Promise<void> => claims.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
     claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
-    await claims.pools.guard(
-        podCidrs.map((cidr) => parsePrefix(cidr)),
-        AbortSignal.timeout(10_000),
-    );
+    const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
+    await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network), AbortSignal.timeout(10_000));
     await look();
 }
 
@@ -152,6 +150,15 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
             expect([isIsolated(web.known), nodePings(web.ip)]).toEqual([false, true]);
         },
     );
+
+    it("has one user also after the Node got other podCIDRs", async () => {
+        const web = await added("web");
+        await stop();
+        await start(["10.10.2.0/24", "fd10:10:0:2::/64"]);
+        await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
+        await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
+        expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+    });
 
     it("is not handed out again when its Pod here has gone", async () => {
         const web = await added("web");
