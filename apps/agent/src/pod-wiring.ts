@@ -6,7 +6,8 @@ import { podsOf, unwiredEvent } from "./cluster.ts";
 import type { Base } from "./compose.ts";
 import { checkTunnelType, refusedTunnelPort } from "./datapath/index.ts";
 import { Gateway, NodeSysctls } from "./gateway/index.ts";
-import type { NodeConfig } from "./node-config/index.ts";
+import { OwnSubnet, type NodeConfig } from "./node-config/index.ts";
+import { systemClock } from "@antrea/runtime";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
 import { antreaRouteProtocol, RouteWatch } from "./peers/index.ts";
 import {
@@ -63,6 +64,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
         (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
         (ip) => base.ipPools?.isClaimed(ip) ?? false,
     );
+    const ownSubnet = new OwnSubnet({ api: kube.api, nodes: base.nodeInformer, clock: systemClock, logger }, node);
     const bridged = base.bridging !== undefined;
     const hostRoutes = new HostRoutes({ netlink }, { gatewayName: config.hostGateway, bridged });
     const podNetwork = new PodNetwork(
@@ -73,6 +75,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             subnet,
             hostRoutes,
             pools: base.ipPools,
+            confirmSubnet: () => ownSubnet.confirm(),
             bridging: base.bridging?.pods,
             logger: logger.child("pod-network"),
         },

@@ -14,6 +14,7 @@ import {
     awaitOwnNode,
     followOwnNode,
     formatRemembered,
+    OwnSubnet,
     parseRemembered,
     type NodeConfig,
 } from "../../../apps/agent/src/node-config/index.ts";
@@ -120,8 +121,10 @@ export class Agent {
             this.pools.start(signal);
             await machine.ovs(signal);
             await io.call(() => (this.#serves = true), { lowMs: 20, highMs: 500 });
-            const { podPrefixes } = await this.#ownNode(nodes, logger);
-            const built = this.#build(podPrefixes);
+            const node = await this.#ownNode(nodes, logger);
+            const { podPrefixes } = node;
+            const ownSubnet = new OwnSubnet({ api, nodes, clock, logger }, node);
+            const built = this.#build(podPrefixes, () => ownSubnet.confirm());
             this.#flowTable = built.flowTable;
             const { reconciler, flowTable } = built;
             await reconciler.rebuild(signal);
@@ -189,7 +192,10 @@ export class Agent {
         return node;
     }
 
-    #build(podPrefixes: readonly Prefix[]): {
+    #build(
+        podPrefixes: readonly Prefix[],
+        confirmSubnet: () => Promise<void>,
+    ): {
         readonly network: PodNetwork;
         readonly reconciler: PodReconciler;
         readonly flowTable: MachineFlows;
@@ -210,7 +216,7 @@ export class Agent {
         const bridged = new BridgedPods({ flowTable, announcer, hostMac: () => Uint8Array.of(2, 0, 0, 0, 0, 2) });
         const bridging = isBridged ? Object.assign(bridged, { announce: () => undefined }) : undefined;
         const network = new PodNetwork(
-            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, bridging, logger },
+            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, confirmSubnet, bridging, logger },
             {
                 ...{ mtu: 1450, disableTxChecksumOffload: false, bootId, now: () => time.now },
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),

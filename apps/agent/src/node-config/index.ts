@@ -6,4 +6,5 @@ export {
     type OwnNodeFollowerComponents,
     type OwnNodeOptions,
 } from "./own-node.ts";
+export { OwnSubnet, type OwnSubnetComponents } from "./own-subnet.ts";
 export { formatRemembered, parseRemembered, rememberedNodeKey } from "./remembered.ts";

@@ -13,7 +13,10 @@ export interface NodeConfig {
     readonly transport: Link;
 }
 
-export class NodeConfigError extends AntreaError<"NO_NODE" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"> {}
+/** `SUBNET_LOST`: the Node object is gone, or has no podCIDRs any more. */
+export class NodeConfigError extends AntreaError<
+    "NO_NODE" | "SUBNET_LOST" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"
+> {}
 
 /** The first address of a podCIDR: the gateway's. */
 export function gatewayIpOf(prefix: Prefix): IpAddress {

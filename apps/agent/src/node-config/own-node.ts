@@ -154,16 +154,26 @@ function ownNodeProblem(
     nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get">,
     node: NodeConfig,
 ): string | undefined {
-    if (!nodes.hasSynced) return undefined;
-    const before = node.podPrefixes.map(formatPrefix).join();
+    return nodes.hasSynced ? podCidrsProblem(nodes.get(node.name), node) : undefined;
+}
+
+/**
+ * Why no Pod may get an address of the podCIDRs that the agent began with, by its Node object as it is now; undefined: the
+ * Node has them. Throws NodeConfigError POD_CIDR_CHANGED when it has other ones.
+ */
+export function podCidrsProblem(
+    object: NodeObject | undefined,
+    { name, podPrefixes }: Pick<NodeConfig, "name" | "podPrefixes">,
+): string | undefined {
+    const before = podPrefixes.map(formatPrefix).join();
     let after: string;
     try {
-        const object = nodes.get(node.name);
-        if (object === undefined) throw noNode(node.name);
+        if (object === undefined) throw noNode(name);
         after = podPrefixesOf(object).map(formatPrefix).join();
     } catch (error) {
         if (!(error instanceof AntreaError)) throw error;
-        return `${error.message}; it had ${before}, which may be another's by now`;
+        const next = object === undefined ? "; kubelet makes the Node again when it is restarted" : "";
+        return `${error.message}; it had ${before}, which may be another's by now${next}`;
     }
     if (after === before) return undefined;
     throw new NodeConfigError(

@@ -197,6 +197,7 @@ export class PodNetwork {
             if (repeated !== undefined) return repeated;
         }
         const wish = await this.#components.pools?.wishOf(request, signal);
+        if (wish === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
         const draft = this.#draft(request);
         const record =

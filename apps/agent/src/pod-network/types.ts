@@ -78,6 +78,11 @@ export interface PodNetworkComponents {
     readonly hostRoutes: HostRoutes;
     /** Undefined when the feature is off: all Pods get addresses of this Node's subnet. */
     readonly pools: PodPools | undefined;
+    /**
+     * Resolves when a Pod may get an address of this Node's subnet; rejects when that may be another Node's by now. Default:
+     * always.
+     */
+    readonly confirmSubnet?: () => Promise<void>;
     /** Undefined unless bridging mode is on: Pods of pools are behind the gateway then. */
     readonly bridging: PodBridging | undefined;
     /** For how long the work waits for OVS. Default: the machine's. */

@@ -147,7 +147,11 @@ describe("after the start", () => {
             /^Node worker has no spec\.podCIDRs.*; it had 10\.10\.1\.0\/24,fd00:10::\/64, /,
         ],
         ["whose podCIDRs cannot be read", worker(["10.10.1.0"]), /10\.10\.1\.0, which is not a CIDR; it had/],
-        ["that is gone", undefined, /^the API server has no Node worker \(NODE_NAME\); it had .* another's by now$/],
+        [
+            "that is gone",
+            undefined,
+            /^the API server has no Node worker \(NODE_NAME\); it had .* another's by now; kubelet makes .*$/,
+        ],
     ])("a Node %s wires no Pod until it has its own again", (_, object, words) => {
         const nodes = new Nodes(worker(both));
         const { told } = follow(nodes);

@@ -174,6 +174,29 @@ describe("an ADD under way", () => {
     });
 });
 
+describe("an ADD while the Node's subnet may be another's", () => {
+    beforeEach(() => {
+        node = new FakeNode({ logger: listLogger(log) });
+        node.confirmSubnet = () => Promise.reject(new AntreaError("SUBNET_LOST", "environment", "the Node is gone"));
+    });
+
+    it("is refused, and takes nothing", async () => {
+        await expect(node.add()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+        expect([containers(), node.subnet.usage()]).toMatchObject([[], [{ used: 0 }]]);
+    });
+
+    it("is answered all the same for what is wired, and for a Pod of a pool", async () => {
+        node.confirmSubnet = () => Promise.resolve();
+        const answered = await node.add();
+        node.confirmSubnet = () => Promise.reject(new TypeError("nobody needs to know"));
+        expect(await node.add()).toEqual(answered);
+        node = new FakeNode({ pools: true });
+        node.confirmSubnet = () => Promise.reject(new TypeError("nobody needs to know"));
+        await node.add();
+        expect(containers()).toHaveLength(1);
+    });
+});
+
 describe("an ADD that is repeated", () => {
     it("into another namespace is refused with both, as long as the first one lives", async () => {
         await node.add();

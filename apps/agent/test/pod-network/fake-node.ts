@@ -60,6 +60,8 @@ export class FakeNode {
     flowTable!: FlowTable;
     network!: PodNetwork;
     reconciler!: PodReconciler;
+    /** Whether the subnet is this Node's still. */
+    confirmSubnet: () => Promise<void> = () => Promise.resolve();
     readonly #options: FakeNodeOptions;
     #nextIndex = 100;
 
@@ -95,6 +97,7 @@ export class FakeNode {
                 ...{ ports, netlink, hostRoutes, clock, logger, subnet: this.subnet, flowTable: this.flowTable },
                 pools: this.#options.pools === true ? this.#pools() : undefined,
                 bridging: this.#isBridging ? this.#bridging() : undefined,
+                confirmSubnet: () => this.confirmSubnet(),
             },
             {
                 ...{ mtu: 1450, disableTxChecksumOffload: true, bootId: testBootId, now: () => clock.monotonic() },

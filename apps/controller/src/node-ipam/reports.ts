@@ -54,7 +54,7 @@ export class Reports {
         this.#warn(
             node,
             "CIDRNotAvailable",
-            `No Pod CIDR can be assigned: no subnet of ${list} is free; subnets that have addresses of IPPools are not given. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
         );
     }
 

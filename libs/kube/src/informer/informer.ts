@@ -101,6 +101,14 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return this.#hasSynced;
     }
 
+    /**
+     * By the monotonic clock: what happened before this is known. What comes right after a silence may be as old as that.
+     * -Infinity before the first list.
+     */
+    get upToDateAt(): number {
+        return this.#heardAt - this.#quiet.to < catchUpMs ? this.#quiet.from : this.#heardAt;
+    }
+
     /** Starts in the background, once; ends with the signal or `close()`. */
     start(signal: AbortSignal): void {
         this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
@@ -229,7 +237,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         try {
             const began = this.#clock.monotonic();
             const result = await this.#components.api.list(resource, query);
-            const source: ChangeSource = { by: "list", after: this.#upToDateAt };
+            const source: ChangeSource = { by: "list", after: this.upToDateAt };
             this.#store.replace(
                 result.items.map((item) => this.#keep(item)),
                 source,
@@ -297,13 +305,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#heardAt = now;
     }
 
-    /** Since when what comes may be: what comes right after a silence may be as old as that. */
-    get #upToDateAt(): number {
-        return this.#heardAt - this.#quiet.to < catchUpMs ? this.#quiet.from : this.#heardAt;
-    }
-
     #apply(event: WatchEvent<T>): void {
-        const source: ChangeSource = { by: "watch", after: this.#upToDateAt };
+        const source: ChangeSource = { by: "watch", after: this.upToDateAt };
         switch (event.type) {
             case "ADDED":
             case "MODIFIED":

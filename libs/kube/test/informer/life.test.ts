@@ -309,6 +309,26 @@ describe("Informer", () => {
         await informer.close();
     });
 
+    it("knows nothing before its first list, and then what was there when that began", async () => {
+        const clock = new ManualClock();
+        await clock.advance(1_000);
+        const own = new Informer(
+            {
+                api: new Script([[node("a", "1")]], ["silent"]).api,
+                logger: new MemoryLog("debug", "informer").logger,
+                clock,
+            },
+            { resource: nodes },
+        );
+        expect(own.upToDateAt).toBe(-Infinity);
+        const began = clock.monotonic();
+        own.start(stop.signal);
+        await own.synced();
+        await clock.advance(60_000);
+        expect(own.upToDateAt).toBe(began);
+        await own.close();
+    });
+
     it("tells who comes late of what was there before: by a list, at a time that is not known", async () => {
         const own = new MemoryLog("debug", "informer");
         const informer = new Informer(

@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { parsePrefix } from "@antrea/ip";
+import { KubeError, nodes as nodeResource } from "@antrea/kube";
+import { ManualClock } from "@antrea/runtime/testing";
+import { OwnSubnet } from "../../src/node-config/index.ts";
+import { FakeApi } from "../ip-pools/support/fake-api.ts";
+import { listLogger, type LogEntry } from "../support/logger.ts";
+
+describe("an address of the Node's subnet, when the watch of Nodes has been silent", () => {
+    let api: FakeApi;
+    let clock: ManualClock;
+    let nodes: { upToDateAt: number };
+    let log: LogEntry[];
+    let subnet: OwnSubnet;
+
+    function setPodCidrs(...podCIDRs: readonly string[]): void {
+        api.put(nodeResource, { metadata: { name: "worker" }, spec: { podCIDRs } } as never);
+    }
+
+    beforeEach(() => {
+        [api, clock, log] = [new FakeApi(), new ManualClock(), []];
+        nodes = { upToDateAt: clock.monotonic() };
+        setPodCidrs("10.10.1.0/24");
+        subnet = new OwnSubnet(
+            { api, nodes, clock, logger: listLogger(log) },
+            { name: "worker", podPrefixes: [parsePrefix("10.10.1.0/24")] },
+        );
+    });
+
+    it("is given while the watch says what there is, without a question", async () => {
+        api.remove(nodeResource, "worker");
+        await clock.advance(29_000);
+        await subnet.confirm();
+        expect(api.requests).toEqual([]);
+    });
+
+    it.each([
+        [
+            "is gone",
+            () => api.remove(nodeResource, "worker"),
+            "SUBNET_LOST",
+            "the API server has no Node worker (NODE_NAME); it had 10.10.1.0/24, which may be another's by now; kubelet makes the Node again when it is restarted",
+        ],
+        [
+            "has no podCIDRs any more",
+            () => setPodCidrs(),
+            "SUBNET_LOST",
+            expect.stringMatching(
+                /^Node worker has no spec\.podCIDRs.*it had 10\.10\.1\.0\/24, which may be another's/,
+            ),
+        ],
+        [
+            "has others",
+            () => setPodCidrs("10.10.7.0/24"),
+            "POD_CIDR_CHANGED",
+            expect.stringContaining("changed from 10.10.1.0/24 to 10.10.7.0/24"),
+        ],
+    ])("is refused when the Node %s", async (_, change, code, message) => {
+        change();
+        await clock.advance(30_000);
+        await expect(subnet.confirm()).rejects.toMatchObject({ code, message });
+        // As often as it is asked for.
+        await expect(subnet.confirm()).rejects.toMatchObject({ code });
+    });
+
+    it("is given for another half minute when the Node has it, and the next Pod does not ask", async () => {
+        await clock.advance(30_000);
+        await Promise.all([subnet.confirm(), subnet.confirm()]);
+        await clock.advance(29_000);
+        await subnet.confirm();
+        expect(api.requests).toHaveLength(1);
+        await clock.advance(1_000);
+        await subnet.confirm();
+        expect(api.requests).toHaveLength(2);
+    });
+
+    it("is given while nobody answers, and the log says so; the next Pod asks again", async () => {
+        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        await clock.advance(600_000);
+        await subnet.confirm();
+        expect(log).toMatchObject([{ level: "info", fields: { podCIDRs: "10.10.1.0/24", reason: "no answer" } }]);
+        api.accident = () => undefined;
+        api.remove(nodeResource, "worker");
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+    });
+});
