@@ -133,7 +133,7 @@ export class WorkQueue implements AsyncDisposable {
         const signal = this.#signal;
         if (signal === undefined) return;
         for (const key of this.#waiting) {
-            if (this.#ended || this.#working.size >= (this.#options.concurrency ?? 1)) return;
+            if (this.#ended || this.#working.size >= (this.#options.concurrency ?? 1)) break;
             this.#waiting.delete(key);
             this.#working.set(key, this.#work(key, signal));
         }
