@@ -6,7 +6,7 @@ import { ManualClock } from "@antrea/runtime/testing";
 import { newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
 import { OwnClaims } from "../../src/ip-pools/own-claims.ts";
 import { silentLogger } from "../support/logger.ts";
-import { FakeApi } from "./support/fake-api.ts";
+import { away, FakeApi } from "./support/fake-api.ts";
 
 const holder: Holder = {
     pod: { namespace: "ns", name: "p", uid: "u" },
@@ -183,5 +183,126 @@ describe("OwnClaims", () => {
         await start();
         expect(addresses()).toEqual(["10.0.0.1", "10.0.0.8"]);
         expect(told).toEqual(["10.0.0.9"]);
+    });
+
+    it("says why they are not known while they are not, and nothing once they are", async () => {
+        const error = away();
+        api.accident = () => ({ refuse: error });
+        expect(own.lastError).toBeUndefined();
+        own.start(stop.signal);
+        await eventually(() => own.lastError === error);
+        api.accident = () => undefined;
+        for (let second = 0; second < 60 && own.lastError !== undefined; second += 1) await clock.advance(1_000);
+        await own.synced(stop.signal);
+        expect(own.lastError).toBeUndefined();
+        expect(own.size).toBe(0);
+    });
+
+    it("lets go of a claim that was kept for its StatefulSet, by the answer and by the watch", async () => {
+        const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
+        await start();
+        const reserve = (given: IpAllocation): IpAllocation => {
+            const { pod: _, ...spec } = given.spec;
+            api.remove(ipAllocations, given.spec.address);
+            const { name, uid } = given.metadata ?? {};
+            const reserved = { metadata: { name, uid }, spec: { ...spec, owner, state: "Reserved" as const } };
+            return api.put(ipAllocations, reserved as never) as IpAllocation;
+        };
+        const given = stored("10.0.0.1");
+        own.note(given);
+        own.note(reserve(given));
+        expect(addresses()).toEqual([]);
+        expect(own.ofPod("u", "eth0", 4)).toEqual([]);
+    });
+
+    it("lets the late answer to an earlier write neither undo a later one nor bring back what is gone", async () => {
+        await start();
+        api.holdEvents();
+        const created = stored("10.0.0.1");
+        const adopted = api.put(ipAllocations, takenBy(created, { ...holder, containerId: "c2" })) as IpAllocation;
+        own.note(adopted);
+        own.note(created);
+        expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c2");
+        own.noteGone(adopted);
+        own.noteGone(created);
+        api.releaseEvents();
+        stored("10.0.0.9");
+        await eventually(() => own.get("10.0.0.9") !== undefined);
+        expect(addresses()).toEqual(["10.0.0.9"]);
+    });
+
+    it("hears the end of a claim that was taken from this Node, or deleted, once, and not of one that it wrote since", async () => {
+        await start();
+        const gone: string[] = [];
+        const listener = own.onGone(({ spec }) => void gone.push(spec.pod?.containerID ?? ""));
+        const given = stored("10.0.0.1");
+        await eventually(() => own.get("10.0.0.1") !== undefined);
+        stored("10.0.0.1", { nodeName: "b" });
+        await eventually(() => gone.length > 0);
+        expect([gone, freed]).toEqual([["c1"], ["10.0.0.1"]]);
+        // Taken back here: what the watch still has to say of the time before is no end of that.
+        api.holdEvents();
+        stored("10.0.0.1", { nodeName: "b" });
+        own.note(api.put(ipAllocations, takenBy(given, { ...holder, containerId: "c3" })) as IpAllocation);
+        api.releaseEvents();
+        stored("10.0.0.9");
+        await eventually(() => own.get("10.0.0.9") !== undefined);
+        expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
+        expect(gone).toEqual(["c1"]);
+        listener[Symbol.dispose]();
+        api.remove(ipAllocations, "10.0.0.9");
+        await eventually(() => own.get("10.0.0.9") === undefined);
+        expect(gone).toEqual(["c1"]);
+    });
+
+    it("does not take the late deletion of the object before for the end of the next one of its name", async () => {
+        stored("10.0.0.1");
+        await start();
+        const next = { ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } };
+        own.note(next);
+        api.remove(ipAllocations, "10.0.0.1");
+        stored("10.0.0.9");
+        await eventually(() => own.get("10.0.0.9") !== undefined);
+        expect(own.get("10.0.0.1")?.metadata?.uid).toBe("next");
+        expect(freed).toEqual([]);
+    });
+
+    it("follows the watch to another object of a name when that is newer, or what was written is a minute old", async () => {
+        await start();
+        const noted = (ip: string, resourceVersion: string): void =>
+            own.note({ ...claim(ip), metadata: { name: ip, uid: "mine", resourceVersion } });
+        noted("10.0.0.1", "50");
+        stored("10.0.0.1");
+        await eventually(() => own.get("10.0.0.1")?.metadata?.uid !== "mine");
+        // After etcd was restored from a backup versions are lower than before.
+        noted("10.0.0.2", "900");
+        await clock.advance(60_001);
+        stored("10.0.0.2");
+        await eventually(() => own.get("10.0.0.2")?.metadata?.uid !== "mine");
+    });
+
+    it("believes the watch again, a minute after it heard that a claim is gone", async () => {
+        await start();
+        const restored = { ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "same", resourceVersion: "900" } };
+        own.note(restored);
+        own.noteGone(restored);
+        const again = (): void =>
+            void api.put(ipAllocations, { ...restored, metadata: { name: "10.0.0.1", uid: "same" } });
+        again();
+        stored("10.0.0.8");
+        await eventually(() => own.get("10.0.0.8") !== undefined);
+        expect(own.get("10.0.0.1")).toBeUndefined();
+        await clock.advance(60_001);
+        // Whatever is heard of next, of whichever claim.
+        own.noteGone(claim("10.0.0.7"));
+        again();
+        await eventually(() => own.get("10.0.0.1") !== undefined);
+    });
+
+    it("forgets nothing that it wrote while it has no watch, however long ago that was", async () => {
+        own.note({ ...claim("10.0.0.9"), metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" } });
+        await clock.advance(60_001);
+        own.settle();
+        expect(addresses()).toEqual(["10.0.0.9"]);
     });
 });
