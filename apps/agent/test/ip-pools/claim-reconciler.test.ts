@@ -3,7 +3,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { type ClaimedAddress } from "../../src/ip-pools/index.ts";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { away } from "./support/fake-api.ts";
@@ -14,6 +14,10 @@ import { type TestPoolAgent } from "./support/test-agent.ts";
 let cluster: FakeCluster;
 let wiring: FakeWiring;
 let agent: TestPoolAgent;
+
+function identityOf(name: string): { namespace: string; name: string; uid: string } {
+    return { namespace: "default", name, uid: `uid-${name}` };
+}
 
 function addPod(name: string, uid = `uid-${name}`, phase = "Running"): void {
     const metadata = { namespace: "default", name, uid };
@@ -34,6 +38,12 @@ async function added(pod: string): Promise<string> {
     const addresses = await claimed(pod);
     wiring.wire(pod, addresses);
     return cluster.claims().find(({ spec }) => spec.pod?.uid === `uid-${pod}`)?.spec.address ?? "";
+}
+
+function claimFor(ip: string, pod: string): IpAllocation {
+    return newClaim(parseIp(ip), "pool1", {
+        ...{ pod: identityOf(pod), nodeName: "a", containerId: `c-${pod}`, ifName: "eth0" },
+    });
 }
 
 function put(ip: string, change: Partial<IpAllocation["spec"]> = {}, pod = "other"): void {
@@ -182,6 +192,58 @@ describe("a claim without a record", () => {
         expect(cluster.claims()).toEqual([]);
     });
 
+    it("is freed 10 s after it was first seen so itself, whatever was seen of others before", async () => {
+        const clock = new ManualClock();
+        agent = cluster.agent("b", { clock });
+        await agent.claim("p8", { pools: ["pool1"] });
+        await reconcile();
+        await clock.advance(9_000);
+        await agent.claim("p9", { pools: ["pool1"] });
+        await reconcile();
+        expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(2);
+        await clock.advance(1_000);
+        await reconcile();
+        expect(cluster.holders()).toEqual([expect.stringMatching(/ p9$/)]);
+    });
+
+    it("is not suspected while its Pod is known to live, and costs no request", async () => {
+        addPod("p1");
+        await claimed("p1");
+        await reconcile();
+        cluster.api.requests.length = 0;
+        await reconcile(2);
+        expect(await agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
+        expect(cluster.api.requests).toEqual([]);
+    });
+
+    it("is freed although an interface of another Pod has its address by mistake; that one has no traffic meanwhile", async () => {
+        const [address] = await claimed("gone");
+        addPod("p1");
+        wiring.wire("p1", address === undefined ? [] : [address]);
+        await reconcile();
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        await reconcile();
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("is kept beside another of its interface that has no record either, while the Pod lives", async () => {
+        addPod("p1");
+        await claimed("p1");
+        put("10.2.0.250", { pod: { ...identityOf("p1"), nodeName: "a", containerID: "c-lost", interface: "eth0" } });
+        await reconcile(3);
+        expect(cluster.claims()).toHaveLength(2);
+    });
+
+    it("is logged with its address, Pod and container when it is freed", async () => {
+        const log = new MemoryLog();
+        agent = cluster.agent("b", { confirmMs: 0, logger: log.logger });
+        const [address] = await agent.claim("p9", { pools: ["pool1"] });
+        await reconcile(2);
+        expect(log.records.filter(({ msg }) => msg.includes("nobody uses"))).toEqual([
+            expect.objectContaining({ level: "info", address, pod: "default/p9", container: "c-p9" }),
+        ]);
+    });
+
     it("is kept while the API server is away", async () => {
         await claimed("p1");
         await reconcile();
@@ -297,6 +359,83 @@ describe("a record without a claim", () => {
         await reconcile();
         expect(agent.pools.own.get(ip)?.spec.pod?.uid).toBe("uid-p1");
         expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it.each([
+        ["lies in an IPPool that its record does not name", "10.2.0.77", ""],
+        ["is of an IPPool that does not exist any more", "10.9.0.77", "gone"],
+    ])("stays isolated, when its address %s, until nobody else has that", async (_what, ip, pool) => {
+        agent.pools.own.note({ ...claimFor(ip, "p1"), metadata: { name: ip, uid: "late", resourceVersion: "1" } });
+        wiring.wire("p1", [{ ip: parseIp(ip), pool, prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 }]);
+        wiring.cut.add("c-p1");
+        put(ip);
+        await reconcile(2);
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it("is connected again, when its address is in no IPPool: nobody hands that out", async () => {
+        const ip = parseIp("10.9.0.77");
+        wiring.wire("p1", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
+        wiring.cut.add("c-p1");
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("has it already when only the watch is late: nothing is written, and nothing counts as mended", async () => {
+        cluster.api.holdEvents();
+        cluster.api.put(ipAllocations, claimFor("10.2.0.77", "p1") as never);
+        const gateway = parseIp("10.2.0.1");
+        wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 24, gateway, vlan: 0 }]);
+        wiring.cut.add("c-p1");
+        await reconcile();
+        expect([...wiring.cut]).toEqual([]);
+        expect(agent.pools.own.get("10.2.0.77")?.spec.pod?.uid).toBe("uid-p1");
+        expect(cluster.api.requests.filter((one) => /^(create|update)/.test(one))).toEqual([]);
+        expect(await agent.metric("antrea_agent_ipam_records_mended_total")).toBe(0);
+    });
+
+    it("does not count as mended when another is faster, and is isolated by the next pass", async () => {
+        const ip = await added("p1");
+        cluster.api.remove(ipAllocations, ip);
+        cluster.api.before = (method) => {
+            if (method === "create" && cluster.claims().length === 0) put(ip);
+            return Promise.resolve();
+        };
+        await reconcile();
+        expect(await agent.metric("antrea_agent_ipam_records_mended_total")).toBe(0);
+        await reconcile();
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        expect(cluster.holders()).toEqual([`${ip} other`]);
+    });
+
+    it.each([
+        ["as its pool says, gets it by that definition", "10.2.0.1", true],
+        ["otherwise than its pool says by now, gets it by none: it is to be compared", "10.2.0.2", false],
+    ])("that was set up %s", async (_what, gateway, isSame) => {
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        const ip = parseIp("10.2.0.77");
+        wiring.wire("p1", [{ ip, pool: "pool1", prefixLength: 16, gateway: parseIp(gateway), vlan: 0 }]);
+        await reconcile(2);
+        expect(cluster.claims()).toMatchObject([{ spec: { address: "10.2.0.77", pool: "pool1" } }]);
+        expect(cluster.claims()[0]?.spec.poolGeneration).toBe(isSame ? 1 : undefined);
+        expect(await agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(isSame ? 0 : 1);
+    });
+
+    it("of a Node that is gone is isolated, which is logged once, and its claim is not made again", async () => {
+        const log = new MemoryLog();
+        agent = cluster.agent("b", { confirmMs: 0, logger: log.logger });
+        const gateway = parseIp("10.2.0.1");
+        wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 16, gateway, vlan: 0 }]);
+        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await agent.pools.lookAtOwnNode(wiring, AbortSignal.timeout(5_000));
+        agent.nodes.remove("b");
+        await reconcile(3);
+        expect([...wiring.cut]).toEqual(["c-p1"]);
+        expect(cluster.claims()).toEqual([]);
+        expect(log.records.filter(({ level }) => level === "error")).toEqual([
+            expect.objectContaining({ pod: "default/p1", address: "10.2.0.77" }),
+        ]);
     });
 
     it("takes what somebody reserved again for its ordinal", async () => {
