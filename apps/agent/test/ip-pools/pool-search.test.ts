@@ -29,12 +29,9 @@ beforeEach(() => {
 });
 afterEach(() => blocks.close());
 
-function search(nodeName = "a"): PoolSearch {
+function search(nodeName = "a", random = Math.random): PoolSearch {
     const metrics = { relist: () => void (relists += 1), retry: () => undefined };
-    return new PoolSearch(
-        { api, clock, cooldown, blocks, metrics, random: Math.random, overlapping: () => [] },
-        { nodeName },
-    );
+    return new PoolSearch({ api, clock, cooldown, blocks, metrics, random, overlapping: () => [] }, { nodeName });
 }
 
 function pool(start: string, end: string, status?: IpPoolStatus): KnownPool {
@@ -248,5 +245,104 @@ describe("PoolSearch", () => {
         await clock.advance(11_000);
         expect(await tried(one, target, 1)).toEqual(["10.0.0.255"]);
         expect(relists).toBe(0);
+    });
+
+    it("offers what rests without a list when it sees all blocks of the pool", async () => {
+        const one = search();
+        const target = pool("10.0.0.0", "10.0.0.255");
+        await tried(one, target, 1);
+        await views(1);
+        claimRange("10.0.0", 1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await clock.advance(11_000);
+        claim("10.0.0.7");
+        cooldown.freed(parseIp("10.0.0.7"));
+        api.remove(ipAllocations, "10.0.0.7");
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(await tried(one, target, 1)).toEqual(["10.0.0.7"]);
+        expect(relists).toBe(0);
+    });
+
+    it("rather lists the pool than offers what rests while it sees only some of the blocks", async () => {
+        for (let block = 0; block < 9; block += 1) claimRange(`10.0.${block}`);
+        const target = pool("10.0.0.0", "10.0.8.255");
+        // Always the lowest block: the highest is never opened, unless it is the Node's own.
+        const one = search("a", () => 0);
+        const [first = ""] = await tried(one, target, 1);
+        const own = first === "" ? "" : blockText(parseIp(first));
+        await views(1);
+        await clock.advance(11_000);
+        const free = own === "10.0.8.0/24" ? "10.0.7.9" : "10.0.8.9";
+        const resting = "10.0.0.9";
+        for (const ip of [free, resting]) api.remove(ipAllocations, ip);
+        cooldown.freed(parseIp(resting));
+        const found = await tried(one, target);
+        expect(found.filter((ip) => ip === free || ip === resting)).toEqual([free, resting]);
+        expect(relists).toBe(1);
+    });
+
+    it("opens three further blocks at most before it lists the pool", async () => {
+        for (let block = 0; block < 20; block += 1) claimRange(`10.0.${block}`);
+        expect(await tried(search(), pool("10.0.0.0", "10.0.19.255"), 1)).toHaveLength(1);
+        const lists = (): number =>
+            api.requests.filter((one) => one.startsWith("list") && one.includes("block")).length;
+        await views(1);
+        await clock.advance(11_000);
+        await tried(search(), pool("10.0.0.0", "10.0.19.255"));
+        expect(relists).toBe(1);
+        expect(lists()).toBe(4);
+    });
+
+    it.each([
+        ["the first", 0, "10.0.3"],
+        ["the last", 0.99, "10.0.5"],
+    ])("takes any block that the controller names, here %s", async (_which, drawn, expected) => {
+        const freeBlocks = ["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"];
+        const target = pool("10.0.0.0", "10.0.255.255", { freeBlocks });
+        const one = search("a", () => drawn);
+        const [first = ""] = await tried(one, target, 1);
+        const own = first.split(".").slice(0, 3).join(".");
+        expect(freeBlocks).not.toContain(`${own}.0/24`);
+        claimRange(own);
+        await views(1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect((await tried(one, target, 1))[0]).toMatch(new RegExp(`^${expected}\\.`));
+    });
+
+    it.each([
+        ["a few blocks", "10.0.0.0", "10.0.3.255"],
+        ["more blocks than can be counted", "fd00::2:0:0:0:0", "fd00::ffff:ffff:ffff:ffff:ffff"],
+    ])("goes on in another block when nobody names one, in a pool of %s", async (_size, start, end) => {
+        const one = search();
+        const target = pool(start, end);
+        const [first = ""] = await tried(one, target, 1);
+        const { value } = parseIp(first);
+        const { family } = parseIp(first);
+        for (let at = 0n; at < 256n; at += 1n) claim(formatIp({ family, value: (value & ~0xffn) + at }));
+        await views(1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        const [next = first] = await tried(one, target, 1);
+        expect(blockText(parseIp(next))).not.toBe(blockText(parseIp(first)));
+        expect(target.usable.has(parseIp(next))).toBe(true);
+        expect(relists).toBe(0);
+    });
+
+    it("keeps the views of blocks that a changed pool has still, and closes the others", async () => {
+        const one = search("a", () => 0);
+        const wide = pool("10.0.0.0", "10.0.3.255", { freeBlocks: ["10.0.1.0/24", "10.0.2.0/24"] });
+        const [first = ""] = await tried(one, wide, 1);
+        claimRange(first.split(".").slice(0, 3).join("."));
+        await views(1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await tried(one, wide, 1);
+        await views(2);
+        const lists = (): number => api.requests.filter((request) => request.startsWith("list")).length;
+        const before = lists();
+        const next = (await tried(one, wide, 1))[0] ?? "";
+        const block = next.split(".").slice(0, 3).join(".");
+        const narrow = pool(`${block}.0`, `${block}.255`);
+        expect((await tried(one, narrow, 1))[0]).toMatch(new RegExp(`^${block}\\.`));
+        expect(lists()).toBe(before);
+        expect(blocks.size).toBe(1);
     });
 });
