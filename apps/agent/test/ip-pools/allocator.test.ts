@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, type IpAllocation } from "@antrea/crd";
-import { serviceCidrs, type Node } from "@antrea/kube";
+import { KubeError, serviceCidrs, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { parseIp } from "@antrea/ip";
+import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
@@ -506,5 +507,110 @@ describe("while the API server is away", () => {
         const claim = agent.claim("p2", { pools: ["pool1"] }, AbortSignal.timeout(300));
         await expect(claim).rejects.toMatchObject({ name: "TimeoutError" });
         expect(cluster.claims()).toHaveLength(1);
+    });
+});
+
+describe("what others see of a claim", () => {
+    beforeEach(() => cluster.addPool("pool1", ranged));
+
+    it("is how long it took, by the clock", async () => {
+        const clock = new ManualClock();
+        await clock.advance(100_000);
+        cluster.api.before = (method) => (method === "create" ? clock.advance(2_000) : Promise.resolve());
+        const agent = cluster.agent("a", { clock });
+        await agent.claim("p1", { pools: ["pool1"] });
+        expect(await agent.metric("antrea_agent_ipam_claim_duration_seconds_sum")).toBe(2);
+        expect(await agent.metric("antrea_agent_ipam_claim_duration_seconds_count")).toBe(1);
+        expect(await agent.metric("antrea_agent_ipam_claims")).toBe(1);
+    });
+
+    it("is each address that another had claimed first, and nothing of those that it got", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"] });
+        expect(await agent.metric("antrea_agent_ipam_claim_conflicts_total")).toBe(0);
+        cluster.api.holdEvents();
+        other(cluster.claims()[0]?.spec.address === "10.2.0.12" ? "10.2.0.13" : "10.2.0.12");
+        await expect(agent.claim("p2", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
+        expect(await agent.metric("antrea_agent_ipam_claim_conflicts_total")).toBeGreaterThan(0);
+    });
+
+    it("is that a Pod without an object has none: the Pod and its Namespace are named, and nothing is claimed", async () => {
+        const agent = cluster.agent("a");
+        const pod = { namespace: "team", name: "web", uid: "" };
+        await expect(agent.claim("web", { pools: ["pool1"], pod })).rejects.toMatchObject({
+            ...{ code: "POD_GONE", message: "Pod team/web does not exist any more" },
+        });
+        expect(cluster.claims()).toEqual([]);
+    });
+
+    it("is that a pool changed meanwhile, in the log", async () => {
+        const log = new MemoryLog();
+        const agent = cluster.agent("a", { logger: log.logger });
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        cluster.api.holdEvents();
+        cluster.addPool("pool1", { ...ranged, gateway: "10.2.0.2" });
+        const [ip] = await agent.claim("p1", { pools: ["pool1"] });
+        expect(log.records.filter(({ msg }) => msg.includes("claiming again"))).toEqual([
+            expect.objectContaining({
+                ...{ pod: "default/p1", pool: "pool1", address: expect.stringMatching(/^10\.2\.0\.1[23]$/) },
+                difference: "IPPool pool1 now says gateway 10.2.0.2",
+            }),
+        ]);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+        // By the definition that it had in the end.
+        expect(cluster.claims()[0]?.spec.poolGeneration).toBe(2);
+    });
+
+    it("is the definition of its pool, of a fixed address too", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("p1", { pools: ["pool1"], fixed: [parseIp("10.2.0.12")] });
+        await agent.claim("p2", { pools: ["pool1"] });
+        const uid = cluster.api.get(ipPools, "pool1")?.metadata?.uid;
+        expect(cluster.claims().map(({ spec }) => [spec.poolUID, spec.poolGeneration])).toEqual([
+            [uid, 1],
+            [uid, 1],
+        ]);
+    });
+
+    it("is what a failed ADD left behind, in the log, until it is made good", async () => {
+        const log = new MemoryLog();
+        cluster.addPool("pool6", six);
+        other("fd02::c", { pool: "pool6" });
+        const agent = cluster.agent("a", { logger: log.logger });
+        const refused = new KubeError("FORBIDDEN", "no permission");
+        cluster.api.accident = (method) => (method === "delete" ? { refuse: refused } : undefined);
+        const claim = agent.claim("p1", { pools: ["pool1", "pool6"] });
+        await expect(claim).rejects.toMatchObject({ code: "EXHAUSTED" });
+        expect(log.records.filter(({ msg }) => msg.includes("failed ADD"))).toEqual([
+            expect.objectContaining({
+                level: "warn",
+                container: "c-p1",
+                reason: expect.stringContaining("no permission"),
+            }),
+        ]);
+        expect(cluster.holders()).toEqual([expect.stringMatching(/ p1$/), "fd02::c holder"].sort());
+        cluster.api.accident = () => undefined;
+        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        expect(cluster.holders()).toEqual(["fd02::c holder"]);
+        cluster.api.requests.length = 0;
+        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        expect(cluster.api.requests).toEqual([]);
+    });
+});
+
+describe("a release of a claim that only the API server knows", () => {
+    it("frees it, when it names the container, and keeps what it named before it was another's", async () => {
+        cluster.addPool("pool1", ranged);
+        const agent = cluster.agent("a");
+        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        cluster.api.holdEvents();
+        const pod = { namespace: "default", name: "p1", uid: "uid-p1" };
+        const attachment = { containerId: "c-p1", ifName: "eth0" };
+        cluster.api.put(ipAllocations, newClaim(parseIp("10.2.0.12"), "pool1", { pod, nodeName: "a", ...attachment }));
+        const limit = AbortSignal.timeout(5_000);
+        await agent.pools.allocator.release({ ...attachment, ifName: "eth1" }, parseIp("10.2.0.12"), limit);
+        expect(cluster.claims()).toHaveLength(1);
+        await agent.pools.allocator.release(attachment, parseIp("10.2.0.12"), limit);
+        expect(cluster.claims()).toEqual([]);
     });
 });

@@ -3,6 +3,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { KeyedLock } from "@antrea/runtime";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { type SubnetWired, type SubnetWiring } from "../../src/ip-pools/index.ts";
 import { away } from "./support/fake-api.ts";
@@ -294,5 +295,74 @@ describe("an isolated Pod of the Node's subnet", () => {
         cluster.api.remove(ipAllocations, inUse);
         await look();
         expect(wiring.isolated.size).toBe(0);
+    });
+});
+
+describe("what was reported of an interface", () => {
+    it("is reported no more after a look at it failed, also of an interface of the same container", async () => {
+        wiring.wired.set("net1", {
+            ...{ containerId: "c-web", ifName: "eth0-2", podNamespace: "default", podName: "web", podUid: "uid-web" },
+            addresses: [parseIp("10.10.1.30")],
+        });
+        claim(inUse);
+        claim("10.10.1.30");
+        await look();
+        expect(agent.events).toHaveLength(2);
+        cluster.api.accident = (method, _plural, name) =>
+            method === "find" && name === inUse ? { refuse: away() } : undefined;
+        await failedLook();
+        cluster.api.accident = () => undefined;
+        await look(2);
+        expect(agent.events).toHaveLength(2);
+    });
+
+    it("is reported again when it was otherwise meanwhile, although a look at another interface failed then", async () => {
+        claim(inUse);
+        claim("10.10.1.21");
+        await look();
+        cluster.api.accident = (method, _plural, name) =>
+            method === "find" && name === "10.10.1.21" ? { refuse: away() } : undefined;
+        reserve(inUse);
+        await failedLook();
+        cluster.api.accident = () => undefined;
+        claim(inUse);
+        await look(2);
+        const told = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
+        expect(told).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
+    });
+
+    it("is in the log, with the Pod, the address, the pool and who has it", async () => {
+        await agent.kill();
+        const log = new MemoryLog();
+        agent = cluster.agent("a", { logger: log.logger });
+        await agent.pools.guard(podCidrs, AbortSignal.timeout(5_000));
+        claim(inUse);
+        reserve("10.10.1.21");
+        await look();
+        cluster.api.remove(ipAllocations, inUse);
+        await look();
+        const fields = { pool: "wide", pod: "default/web", address: inUse };
+        expect(log.records.filter(({ msg }) => msg.includes("address"))).toEqual([
+            expect.objectContaining({
+                level: "error",
+                ...fields,
+                holder: expect.stringContaining("Pod default/other"),
+            }),
+            expect.objectContaining({
+                ...{ level: "warn", ...fields, pod: "default/db", address: "10.10.1.21" },
+                holder: expect.stringContaining("ordinal 0"),
+            }),
+            expect.objectContaining({ level: "info", pod: "default/web" }),
+        ]);
+        cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
+        await failedLook();
+        expect(log.records.at(-1)).toMatchObject({ level: "warn", pod: "default/db", reason: "no connection" });
+    });
+
+    it("ends with the signal: nobody is isolated after that", async () => {
+        claim(inUse);
+        await eventually(() => told === 1);
+        await agent.pools.lookAtSubnets(wiring, AbortSignal.abort());
+        expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 });
