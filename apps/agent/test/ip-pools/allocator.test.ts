@@ -187,6 +187,17 @@ describe("a claim of any free address", () => {
         await agent.claim("p1", { pools: ["pool1"] });
     });
 
+    it("says of a pool without a range that can be read what is wrong with it", async () => {
+        cluster.api.put(ipPools, {
+            metadata: { name: "bad" },
+            spec: { ipVersion: 4, ipRanges: [{ start: "x" }] },
+        } as never);
+        await expect(cluster.agent("a").claim("p1", { pools: ["bad"] })).rejects.toMatchObject({
+            code: "NO_POOL",
+            message: expect.stringMatching(/^IPPool bad cannot be used: .*start/),
+        });
+    });
+
     it("asks for the pools one after the other, and no further than the first that is missing", async () => {
         const agent = cluster.agent("a");
         await agent.pools.synced(AbortSignal.timeout(5_000));

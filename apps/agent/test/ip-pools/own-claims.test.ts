@@ -305,4 +305,23 @@ describe("OwnClaims", () => {
         own.settle();
         expect(addresses()).toEqual(["10.0.0.9"]);
     });
+
+    it("does not lose the next object of a name to the end of the one before", async () => {
+        await start();
+        const before = stored("10.0.0.1");
+        own.note(before);
+        own.note({ ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } });
+        own.noteGone(before);
+        expect(own.get("10.0.0.1")?.metadata?.uid).toBe("next");
+    });
+
+    it("keeps what the watch told before the answer to the write came, however late that was", async () => {
+        await start();
+        const given = stored("10.0.0.1");
+        await eventually(() => own.get("10.0.0.1") !== undefined);
+        own.note(given);
+        await clock.advance(60_001);
+        own.settle();
+        expect(addresses()).toEqual(["10.0.0.1"]);
+    });
 });

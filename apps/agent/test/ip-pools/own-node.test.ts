@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { OwnNode } from "../../src/ip-pools/own-node.ts";
 import { silentLogger } from "../support/logger.ts";
@@ -127,6 +127,39 @@ describe("an agent whose Node is gone", () => {
         deleteNode();
         await pass(260_000);
         expect(tries).toHaveLength(3);
+    });
+
+    it("logs once of each interface that it was isolated, and why, and each time that it could not be yet", async () => {
+        const log = new MemoryLog();
+        node = new OwnNode({ api, nodes, clock, logger: log.logger }, { nodeName: "a" });
+        let failed = 0;
+        wiring.before = () => (failed++ === 0 ? Promise.reject(unauthorized) : Promise.resolve());
+        await pass(5_000);
+        deleteNode();
+        await pass(260_000);
+        // Both at once: which is first is left open.
+        const logged = log.records.map(({ level, pod, container, reason }) =>
+            [level, pod, container, reason].join(" "),
+        );
+        expect(logged.toSorted()).toEqual([
+            "error default/p1 c-p1 ",
+            "error default/p2 c-p2 ",
+            "warn default/p1 c-p1 the token is refused",
+        ]);
+    });
+
+    it("logs that it began without its Node, and that nobody answers whether it is gone", async () => {
+        const log = new MemoryLog();
+        deleteNode();
+        api.accident = () => ({ refuse: unauthorized });
+        node = new OwnNode({ api, nodes, clock, logger: log.logger }, { nodeName: "a" });
+        await node.look(wiring, signal);
+        await node.look(wiring, signal);
+        expect(log.records).toEqual([
+            expect.objectContaining({ level: "warn", node: "a" }),
+            expect.objectContaining({ level: "warn", reason: "the token is refused" }),
+            expect.objectContaining({ level: "warn", reason: "the token is refused" }),
+        ]);
     });
 
     it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {

@@ -135,6 +135,15 @@ describe("PoolBook", () => {
         expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
     });
 
+    it("keeps what the controller says of a pool, and no more of the status", async () => {
+        const usage = { total: 9, used: 3, reserved: 1, free: 5 };
+        addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { usage, freeBlocks: ["10.0.0.0/24"], conditions: [] } });
+        addPool("pool2", "10.0.1.0", "10.0.1.9", { status: { conditions: [] } });
+        expect((await book.find("pool1", limit))?.status).toEqual({ usage, freeBlocks: ["10.0.0.0/24"] });
+        expect((await book.find("pool2", limit))?.status).toEqual({});
+        expect((await book.find("pool1", limit))?.version).toEqual({ uid: expect.any(String), generation: 1 });
+    });
+
     it("asks for a pool that it does not know before it says that there is none", async () => {
         expect(await book.find("pool1", limit)).toBeUndefined();
         api.holdEvents();
