@@ -126,6 +126,25 @@ describe("send", () => {
         await expect(writing).rejects.toThrow(`PUT /x?y=z: no connection to ${connection.server.host}`);
     });
 
+    // Behind a proxy it is the agent that connects, and the error has no name of a system call.
+    it.each([
+        ["ECONNREFUSED", undefined, false],
+        ["ENOTFOUND", undefined, false],
+        ["EAI_AGAIN", undefined, false],
+        ["ETIMEDOUT", "connect", false],
+        ["ETIMEDOUT", "read", true],
+        ["ECONNRESET", undefined, true],
+    ])("knows by the error %s (%s) whether a write may have been done: %s", async (code, syscall, outcomeUnknown) => {
+        const connection = connectionTo("http://192.0.2.1");
+        const cause = Object.assign(new Error("made up"), { code, syscall });
+        connection.agent.createConnection = (_options, done) => void done?.(cause, undefined as never);
+        const asked = (request: HttpRequest): Promise<unknown> => send(connection, request);
+        await expect(asked(put)).rejects.toMatchObject({
+            ...{ code: "CONNECTION_FAILED", outcomeUnknown, cause, message: "PUT /x?y=z: no connection to 192.0.2.1" },
+        });
+        await expect(asked(get)).rejects.toMatchObject({ code: "CONNECTION_FAILED", outcomeUnknown: false, cause });
+    });
+
     it("does not know what a write did whose connection broke", async () => {
         const connection = await serve((request) => request.socket.destroy());
         await expect(send(connection, put)).rejects.toMatchObject({ code: "CONNECTION_FAILED", outcomeUnknown: true });
