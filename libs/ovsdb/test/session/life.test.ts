@@ -149,9 +149,10 @@ describe("EchoProbe", () => {
         const actions = { send: () => (said += 1), fail: () => (said += 1) };
         const before = timers();
         const probe = new EchoProbe({ echoIntervalMs: 5, answerTimeoutMs: 5 }, actions);
-        const end = performance.now() + 20;
-        while (performance.now() < end);
-        await new Promise<void>((resolve) => setTimeout(resolve, 0));
+        // Due in the same moment as the probe's, right after it, and so before it looks.
+        const over = pause(5);
+        for (const end = performance.now() + 20; performance.now() < end;);
+        await over;
         probe.stop();
         await pause(20);
         expect(said).toBe(0);
