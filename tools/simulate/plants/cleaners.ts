@@ -128,8 +128,14 @@ export const cleaners: Readonly<Record<string, PlantedBug>> = {
         source: "https://github.com/antrea-io/antrea/issues/3384",
         what: "what the runtime never deletes, or an agent forgets as it is restarted, stays claimed",
         plant: {
-            agent: (agent) => {
-                agent.pools.reconcile = () => Promise.resolve();
+            agent: ({ pools: { own } }) => {
+                const all = own.list.bind(own);
+                const { ofContainer, ofOrdinal } = own;
+                // Only the search for leaks looks at all claims; what else asks for some is answered as ever.
+                const claims = { list: all } as typeof own;
+                own.list = () => [];
+                own.ofContainer = (attachment) => ofContainer.call(claims, attachment);
+                own.ofOrdinal = (namespace, place) => ofOrdinal.call(claims, namespace, place);
             },
         },
     },
