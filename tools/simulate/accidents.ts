@@ -60,6 +60,12 @@ export function loseNode(world: World, random: Random): void {
     });
     if (!station.isLost)
         world.time.after(random.between(60_000, 500_000), () => void back(world, station, random.chance(0.5)));
+    // Another machine takes its place, under a name of its own.
+    else if (kind === "deleted" && random.chance(0.7))
+        world.time.after(random.between(1_000, 120_000), () => {
+            world.counters.count("node.replaced");
+            void joinNode(world);
+        });
 }
 
 /** Somebody deletes the Node of a machine that runs. Its Pods end, and its kubelet makes the Node anew when it starts again. */

@@ -30,6 +30,7 @@ export const faultCounters: readonly string[] = [
     ...["node.reboot", "node.rebootWithoutDisk", "node.lost.deleted", "node.lost.out-of-service", "node.lost.unsaid"],
     ...[
         "node.joined",
+        "node.replaced",
         "ovs.restart",
         "ovs.pause",
         "pool.vlan",
