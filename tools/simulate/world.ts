@@ -114,7 +114,7 @@ export class World {
             {
                 ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
                 hearing: (node) => this.#hearing(node),
-                startOf: (node) => this.station(node)?.agent,
+                databasesOf: (node) => this.station(node)?.machine.databases ?? 0,
                 containersOf: (node, uid) =>
                     [...(this.station(node)?.machine.netns.values() ?? [])].flatMap(({ container }) =>
                         container.podUid === uid ? [container.id] : [],

@@ -39,8 +39,9 @@ import {
     awaitOwnNode,
     followOwnNode,
     type NodeConfig,
-    formatRemembered,
+    parseGoneAt,
     parseRemembered,
+    rememberedAfter,
     rememberedNodeKey,
 } from "./node-config/index.ts";
 import { netnsPathHere } from "./netns-path.ts";
@@ -145,8 +146,14 @@ export function compose(context: MainContext): Lifecycle {
                 { nodeName: environment.nodeName, config: base.config, syncLimitMs: syncLimitOf(base) },
                 signal,
             );
+            const goneAt = parseGoneAt(bridge.externalId(rememberedNodeKey), environment.nodeName);
+            if (goneAt !== undefined) ipPools?.recallGone(goneAt);
+            const wasGone = goneAt !== undefined;
             // Other podCIDRs concern everything that is built from them: the process starts again.
-            const lookAtNode = followOwnNode({ nodes: nodeInformer, readiness, fail: base.fail, logger }, node);
+            const lookAtNode = followOwnNode(
+                { nodes: nodeInformer, wasGone, readiness, fail: base.fail, logger },
+                node,
+            );
             await guardHost(base, runNft);
             const built = await buildPodNetwork(base, node, signal);
             const forgetEarlier = await startFlows(base, built, signal, () => {
@@ -444,10 +451,11 @@ function addNodeJobs(base: Base, node: NodeConfig, lookAtNode: () => void): void
     const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
         await nodeInformer.synced(limit);
         lookAtNode();
-        const own = nodeInformer.get(environment.nodeName);
-        if (own === undefined || (own.spec?.podCIDRs ?? []).length === 0) return;
-        const text = formatRemembered(own);
-        if (bridge.externalId(rememberedNodeKey) !== text) await bridge.setExternalId(rememberedNodeKey, text, limit);
+        const { nodeName } = environment;
+        const before = bridge.externalId(rememberedNodeKey);
+        const goneAt = base.ipPools?.nodeGoneAt ?? systemClock.now();
+        const text = rememberedAfter(before, nodeInformer.get(nodeName), { nodeName, goneAt });
+        if (text !== undefined && text !== before) await bridge.setExternalId(rememberedNodeKey, text, limit);
     });
     nodeInformer.onChange((type, key, object, old) => {
         if (changesPodCidrs(type, object, old)) masquerading.trigger();

@@ -8,7 +8,7 @@ const nodeKind = kindOf("v1", "nodes");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 /** The controller frees what a Node has that is gone for five minutes; it may have heard a moment before the last write. */
 const freedMs = 295_000;
-/** An agent that heard at once has isolated by then, which the next start of it knows. */
+/** An agent that heard at once has isolated by then, which the next start of it knows, also without its database. */
 const isolatedMs = 255_000;
 /** An agent that can hear has heard by then, and has had the time to isolate. */
 const heardMs = 60_000;
@@ -19,8 +19,8 @@ export interface GoneNodesComponents {
     readonly time: VirtualTime;
     /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
     readonly hearing: (node: string) => object | undefined;
-    /** Its present start, whatever keeps it from hearing. */
-    readonly startOf: (node: string) => object | undefined;
+    /** How often the Node lost the database in which its agent notes what it heard. */
+    readonly databasesOf: (node: string) => number;
     /** Containers of the Pod that live on the Node. */
     readonly containersOf: (node: string, podUid: string) => readonly string[];
 }
@@ -29,6 +29,8 @@ interface Gone {
     readonly since: number;
     /** The start of the agent that hears, and for how long it does. */
     agent: object | undefined;
+    /** The database in which it noted that. */
+    database: number;
     hearingMs: number;
     /** Who may go on beside a new owner until it was heard of, as claim and container. */
     readonly excused: (readonly [claim: string, container: string])[];
@@ -38,7 +40,8 @@ interface Gone {
 /**
  * What is accepted of Nodes that are deleted while their containers run: where the agent cannot hear of it, they may go on
  * with addresses that are free, or another's, once the Node was gone for five minutes, and until the agent has been able
- * to hear for a minute. One that could hear has isolated before, unless it started anew in between: that one must hear again.
+ * to hear for a minute. One that could hear has isolated before, however often it started anew in between, unless its database
+ * was lost: that one must hear again.
  */
 export class GoneNodes {
     readonly #components: GoneNodesComponents;
@@ -69,23 +72,25 @@ export class GoneNodes {
     #begin(node: string): void {
         const known = this.#gone.get(node);
         this.#gone.set(node, {
-            ...{ since: this.#components.time.now, agent: undefined, hearingMs: 0, isBack: false },
+            ...{ since: this.#components.time.now, agent: undefined, database: 0, hearingMs: 0 },
+            isBack: false,
             excused: known?.excused ?? [],
         });
         if (known === undefined) this.#look(node);
     }
 
     #look(node: string): void {
-        const { time, truth, hearing, startOf } = this.#components;
+        const { time, truth, hearing, databasesOf } = this.#components;
         time.after(lookMs, () => {
             const gone = this.#gone.get(node);
             if (gone === undefined) return;
             const agent = hearing(node);
-            const hasHeard = gone.hearingMs >= heardMs;
-            const hasForgotten = startOf(node) !== gone.agent && time.now - gone.since < isolatedMs;
-            if (agent === undefined ? !hasHeard || hasForgotten : agent !== gone.agent) gone.hearingMs = 0;
+            const hasForgotten = databasesOf(node) !== gone.database && time.now - gone.since < isolatedMs;
+            const knows = gone.hearingMs >= heardMs && !hasForgotten;
+            if (!knows && agent !== gone.agent) gone.hearingMs = 0;
             if (agent !== undefined) {
                 gone.agent = agent;
+                gone.database = databasesOf(node);
                 gone.hearingMs += lookMs;
             }
             if (gone.hearingMs >= heardMs) {

@@ -13,9 +13,10 @@ import { IpPools } from "../../../apps/agent/src/ip-pools/index.ts";
 import {
     awaitOwnNode,
     followOwnNode,
-    formatRemembered,
     OwnSubnet,
+    parseGoneAt,
     parseRemembered,
+    rememberedAfter,
     type NodeConfig,
 } from "../../../apps/agent/src/node-config/index.ts";
 import { type NodeObject } from "../../../apps/agent/src/node-object.ts";
@@ -165,8 +166,9 @@ export class Agent {
 
     /** Waits until the Node has podCIDRs, or takes what is remembered; other ones later end this start. */
     async #ownNode(nodes: Informer<Node>, logger: Logger): Promise<NodeConfig> {
-        const { machine, exit } = this.#components;
+        const { machine, clock, exit } = this.#components;
         const { signal } = this.#stop;
+        const goneAt = parseGoneAt(machine.remembered, machine.name);
         const remembered = (): NodeObject | undefined => parseRemembered(machine.remembered, machine.name);
         const uplink = { index: 2, name: "eth0" } as Link;
         const netlink = {
@@ -183,12 +185,19 @@ export class Agent {
             logger.warn("the agent ends", { error });
             exit();
         };
-        const look = followOwnNode({ nodes, readiness: this.#readiness, fail, logger }, node);
+        if (goneAt !== undefined) this.pools.recallGone(goneAt);
+        const wasGone = goneAt !== undefined;
+        const look = followOwnNode({ nodes, wasGone, readiness: this.#readiness, fail, logger }, node);
         void nodes.synced(signal).then(look, () => undefined);
-        nodes.onChange((_type, name, object) => {
-            if (name === machine.name && (object.spec?.podCIDRs ?? []).length > 0)
-                machine.remembered = formatRemembered(object);
+        const remember = (): void => {
+            const own = nodes.list().find(({ metadata }) => metadata?.name === machine.name);
+            const goneAt = this.pools.nodeGoneAt ?? clock.now();
+            machine.remembered = rememberedAfter(machine.remembered, own, { nodeName: machine.name, goneAt });
+        };
+        nodes.onChange((_type, name) => {
+            if (name === machine.name) remember();
         });
+        void nodes.synced(signal).then(remember, () => undefined);
         return node;
     }
 

@@ -37,6 +37,8 @@ export class Machine {
     boots = 0;
     /** What the agent keeps in the database of OVS for its next start. */
     remembered: string | undefined;
+    /** How often the database of OVS was lost. */
+    databases = 0;
     readonly links = new Map<string, Link & { readonly netns: string }>();
     readonly ports = new Map<string, OvsPort>();
     /** In OVS, by owner; with the address that lets its container send. */
@@ -148,6 +150,7 @@ export class Machine {
     loseDatabase(): void {
         this.ports.clear();
         this.remembered = undefined;
+        this.databases += 1;
     }
 
     /** From here on OVS answers nobody; what it had it keeps. */

@@ -67,6 +67,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "a-gone-node-is-forgotten": {
+        source: "found in this project",
+        what: "a start of an agent does not know that the one before heard that their Node is gone",
+        plant: {
+            agent: (agent) => {
+                agent.pools.recallGone = () => undefined;
+            },
+        },
+    },
     "static-pods-are-not-known": {
         source: "found in this project (static Pods)",
         what: "an agent looks for the Pod of a container by the UID of its object only, which for a static Pod is its mirror's",

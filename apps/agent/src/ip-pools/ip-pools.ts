@@ -234,6 +234,16 @@ export class IpPools implements AsyncDisposable {
         return this.own.get(allocationName(ip))?.spec.pool;
     }
 
+    /** What an earlier start of this agent heard: this Node was deleted then, in milliseconds of wall time. */
+    recallGone(goneAt: number): void {
+        this.#node.recall(goneAt);
+    }
+
+    /** When this Node was deleted at the earliest, in milliseconds of wall time; undefined while it is there. */
+    get nodeGoneAt(): number | undefined {
+        return this.#node.goneAt;
+    }
+
     /** Isolates the pool interfaces of a Node that is gone for 4 min; to be called every few seconds. */
     lookAtOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
         return this.#node.look(wiring, signal);

@@ -25,7 +25,7 @@ const askLimitMs = 3_000;
  * another's. When the Node is back, the reconcile of claims reconnects those whose addresses are still theirs.
  *
  * It goes by what the API server said: while that is away, or refuses the agent's token, a Node that was there counts as
- * there. A deletion that was heard of counts on.
+ * there. A deletion that was heard of counts on, also for the next start of the agent.
  */
 export class OwnNode {
     readonly #components: OwnNodeComponents;
@@ -59,6 +59,27 @@ export class OwnNode {
         logger.warn("the Node object of this agent does not exist; its claims will be freed", { node: this.#nodeName });
     }
 
+    /**
+     * What an earlier start of this agent heard: the Node was deleted then, in milliseconds of wall time. Counts until the
+     * API server says that the Node is there.
+     */
+    recall(goneAt: number): void {
+        const { clock } = this.#components;
+        if (this.#isKnown || this.#goneSince !== undefined) return;
+        const ago = clock.now() - goneAt;
+        // A clock that was set back says nothing of how long ago it was.
+        this.#goneSince = clock.monotonic() - (ago < 0 ? isolateAfterMs : ago);
+    }
+
+    /** When the Node was deleted at the earliest, for `recall`; undefined while it is there. */
+    get goneAt(): number | undefined {
+        const { clock } = this.#components;
+        if (this.#goneSince === undefined) return undefined;
+        // Of one that was gone when this agent began, it is enough that it may isolate.
+        const ago = Number.isFinite(this.#goneSince) ? clock.monotonic() - this.#goneSince : isolateAfterMs;
+        return clock.now() - ago;
+    }
+
     /** Whether the Node was gone by what was heard last. */
     get isGone(): boolean {
         return this.#goneSince !== undefined;
@@ -66,7 +87,7 @@ export class OwnNode {
 
     /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */
     async look(wiring: Wiring, signal: AbortSignal): Promise<void> {
-        await this.known(signal);
+        if (!this.isGone) await this.known(signal);
         const since = this.#goneSince;
         if (since === undefined || this.#components.clock.monotonic() - since < isolateAfterMs) return;
         if (!(await this.#isStillGone(since))) return;

@@ -115,6 +115,8 @@ export interface OwnNodeFollowerComponents {
     readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get"> & {
         onChange(listener: (type: unknown, key: string) => void): unknown;
     };
+    /** An earlier start heard that the Node object is gone. */
+    readonly wasGone?: boolean | undefined;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     /** Ends the process, which starts again. */
     readonly fail: (error: unknown) => void;
@@ -126,11 +128,11 @@ export interface OwnNodeFollowerComponents {
  * those that were its own may be another Node's by now. Returns the look itself, for when the Nodes become known.
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
-    const { nodes, readiness, fail, logger } = components;
+    const { nodes, wasGone = false, readiness, fail, logger } = components;
     let said: string | undefined;
     const look = (): void => {
         try {
-            const problem = ownNodeProblem(nodes, node);
+            const problem = ownNodeProblem({ nodes, wasGone }, node);
             if (problem === undefined) readiness.met("node");
             else readiness.unmet("node", problem);
             if (problem !== undefined && problem !== said) logger.warn("no new Pod is wired", { reason: problem });
@@ -147,14 +149,18 @@ export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeC
 }
 
 /**
- * Why no Pod may get an address of these podCIDRs; undefined also while the API server is away. Throws NodeConfigError
- * when the Node has other ones.
+ * Why no Pod may get an address of these podCIDRs. While the API server is away it goes by what was heard last. Throws
+ * NodeConfigError when the Node has other ones.
  */
 function ownNodeProblem(
-    nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get">,
+    {
+        nodes,
+        wasGone,
+    }: { readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get">; readonly wasGone: boolean },
     node: NodeConfig,
 ): string | undefined {
-    return nodes.hasSynced ? podCidrsProblem(nodes.get(node.name), node) : undefined;
+    if (nodes.hasSynced) return podCidrsProblem(nodes.get(node.name), node);
+    return wasGone ? podCidrsProblem(undefined, node) : undefined;
 }
 
 /**

@@ -169,6 +169,68 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(2);
     });
 
+    /** The agent is killed and starts again after so long, with what the one before noted, and cannot hear any more. */
+    async function restartCutOff(ms: number): Promise<void> {
+        const noted = node.goneAt;
+        api.accident = () => ({ refuse: unauthorized });
+        await clock.advance(ms);
+        nodes = new TestNodes([]);
+        nodes.synced = () => new Promise(() => undefined);
+        start();
+        if (noted !== undefined) node.recall(noted);
+    }
+
+    it("isolates in time when it heard of it, and is restarted when it is cut off", async () => {
+        await pass(600_000);
+        deleteNode();
+        await pass(100_000);
+        await restartCutOff(20_000);
+        expect(node.isGone).toBe(true);
+        await pass(119_000);
+        expect(wiring.cut.size).toBe(0);
+        await pass(6_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("isolates at once after a restart that took long, or by a clock that was set back meanwhile", async () => {
+        await node.known(signal);
+        deleteNode();
+        await restartCutOff(300_000);
+        await node.look(wiring, signal);
+        expect(wiring.cut.size).toBe(2);
+        wiring.cut.clear();
+        start();
+        node.recall(clock.now() + 1_000);
+        await node.look(wiring, signal);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("notes of a Node that was gone when it began that it may isolate", async () => {
+        deleteNode();
+        start();
+        expect(node.goneAt).toBeUndefined();
+        await node.known(signal);
+        expect(node.goneAt).toBe(clock.now() - 240_000);
+    });
+
+    it("has nothing to note of a Node that is there, and goes by what it hears and not by a note", async () => {
+        await node.known(signal);
+        expect(node.goneAt).toBeUndefined();
+        node.recall(clock.now() - 600_000);
+        expect(node.isGone).toBe(false);
+        deleteNode();
+        const noted = node.goneAt;
+        node.recall(0);
+        expect(node.goneAt).toBe(noted);
+    });
+
+    it("ends to count when the API server says at last that the Node is back", async () => {
+        deleteNode();
+        await restartCutOff(1_000);
+        nodes.put("a");
+        expect([node.isGone, node.goneAt]).toEqual([false, undefined]);
+    });
+
     it("at its start waits for an answer", async () => {
         deleteNode();
         api.accident = () => ({ refuse: unauthorized });

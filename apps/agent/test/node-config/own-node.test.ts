@@ -111,11 +111,11 @@ describe("a start", () => {
 });
 
 describe("after the start", () => {
-    function follow(nodes: Nodes) {
+    function follow(nodes: Nodes, wasGone = false) {
         const told: { problem: string | undefined; failures: unknown[] } = { problem: "not looked at", failures: [] };
         const look = followOwnNode(
             {
-                nodes,
+                ...{ nodes, wasGone },
                 readiness: {
                     met: () => (told.problem = undefined),
                     unmet: (_, problem) => (told.problem = problem),
@@ -169,6 +169,16 @@ describe("after the start", () => {
         nodes.hasSynced = true;
         look();
         expect(told.problem).toMatch(/has no Node worker/);
+    });
+
+    it("while the API server is away a Node of which an earlier start heard that it is gone gets no Pod", () => {
+        const nodes = new Nodes(worker(both));
+        nodes.hasSynced = false;
+        const { told, look } = follow(nodes, true);
+        expect(told.problem).toMatch(/has no Node worker/);
+        nodes.hasSynced = true;
+        look();
+        expect(told.problem).toBeUndefined();
     });
 
     it("other podCIDRs end the process, told with both", () => {
