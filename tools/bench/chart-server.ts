@@ -1,5 +1,5 @@
 import { type KubeObject, isKubeError, nodes, pods } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { TestApiServer, type TestApiServerOptions } from "@antrea/kube/testing";
 import { render } from "../chart/test/render.ts";
 
 /** The programs whose rights the chart grants. */
@@ -30,9 +30,9 @@ const values = [
  * are measured use the tokens of `kubeconfigOf` and `agentKubeconfig`: those of group system:masters, which only set up
  * and read metrics here, are limited by none of these.
  */
-export async function startChartServer(): Promise<TestApiServer> {
+export async function startChartServer(options: TestApiServerOptions = {}): Promise<TestApiServer> {
     await using stack = new AsyncDisposableStack();
-    const server = stack.use(await TestApiServer.start({ authorization: "RBAC" }));
+    const server = stack.use(await TestApiServer.start({ ...options, authorization: "RBAC" }));
     const manifests = await render(...values.flatMap((value) => ["--set", value]));
     await server.apply(manifests.filter(({ kind }) => kinds.has(kind)) as readonly KubeObject[]);
     stack.move();
