@@ -83,6 +83,7 @@ describe("the view of a block", () => {
             await clock.advance(1_000);
         }
         expect(view.resting(slots).map(formatIp)).toEqual(["10.0.0.5", "10.0.0.3", "10.0.0.4"]);
+        expect(view.resting(Uint8Array.of(2, 3, 5)).map(formatIp)).toEqual(["10.0.0.5", "10.0.0.3"]);
         claim("10.0.0.3");
         await eventually(() => !isFree("10.0.0.3"));
         expect(view.resting(slots).map(formatIp)).toEqual(["10.0.0.5", "10.0.0.4"]);
@@ -112,6 +113,7 @@ describe("the views of all pools", () => {
         blocks.release(view);
         expect(blocks.size).toBe(0);
         await eventually(() => api.watches(ipAllocations) === 0);
+        blocks.release(view);
         const next = blocks.acquire(block);
         blocks.release(view);
         expect(next).not.toBe(view);

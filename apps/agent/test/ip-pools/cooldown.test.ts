@@ -28,6 +28,12 @@ describe("Cooldown", () => {
         expect(cooldown.size).toBeLessThanOrEqual(10);
     });
 
+    it("counts what rests of both families", () => {
+        const cooldown = new Cooldown({ clock: new ManualClock() }, { cooldownMs: 1_000 });
+        for (const ip of ["10.0.0.1", "10.0.0.2", "fd00::1"]) cooldown.freed(parseIp(ip));
+        expect(cooldown.size).toBe(3);
+    });
+
     it("does nothing when it is switched off", () => {
         const cooldown = new Cooldown({ clock: new ManualClock() }, { cooldownMs: 0 });
         cooldown.freed(parseIp("10.0.0.1"));

@@ -47,6 +47,31 @@ describe("an ADD", () => {
         expect(cluster.claims()).toEqual([]);
     });
 
+    it("leaves no watch of a block behind a minute after the last, however many there were", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock });
+        for (const pod of ["p1", "p2", "p3"]) await agent.claim(pod, { pools: ["four", "six"] });
+        expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(2);
+        await clock.advance(60_000);
+        await agent.pools.closeIdle();
+        expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(2);
+        await clock.advance(1);
+        await agent.pools.closeIdle();
+        expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(0);
+    });
+
+    it("gets no address for half a minute that was freed, while there are others", async () => {
+        const clock = new ManualClock();
+        const agent = cluster.agent("a", { clock, random: () => 0 });
+        const [first] = await agent.claim("p1", { pools: ["four"] });
+        await agent.release("p1");
+        expect(await agent.claim("p2", { pools: ["four"] })).not.toContain(first);
+        await clock.advance(30_000);
+        await agent.release("p2");
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(await agent.claim("p3", { pools: ["four"] })).toEqual([first]);
+    });
+
     it("asks for nothing of a Pod that names no pool", async () => {
         addPod();
         expect(await cluster.agent("a").pools.wishOf(request, signal)).toBeUndefined();

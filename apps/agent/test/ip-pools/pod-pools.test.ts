@@ -56,6 +56,20 @@ beforeEach(() => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
+describe("a Pod that does not exist", () => {
+    it("is told by what kubelet knows of it: a UID, the hash of a static Pod's file, or nothing", async () => {
+        addNamespace();
+        await start();
+        expect(await resolve({ ...identity, uid: "" })).toBe("POD_GONE: Pod ns/p does not exist any more");
+        expect(await resolve({ ...identity, uid: "a-b" })).toBe(
+            "POD_GONE: Pod ns/p with UID a-b does not exist any more",
+        );
+        expect(await resolve({ ...identity, uid: "hash" })).toMatch(
+            /^POD_UNKNOWN: static Pod ns\/p \(hash\) is not known/,
+        );
+    });
+});
+
 describe("what a Pod asks for", () => {
     it("is what its own annotation says, without a question to the API server", async () => {
         addNamespace("pool2");

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { allocationName, blockText, ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
+import { allocationName, blockText, ipAllocations, ipPools, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { sleep } from "@antrea/runtime";
@@ -74,6 +74,17 @@ describe("the Pod of an ordinal", () => {
         await agent.pools.closeIdle();
         // That of the Node's own claims stays.
         await eventually(() => watches() === 1);
+    });
+
+    it("is set up by the definition of the pool that it is of, not by that of another", async () => {
+        cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.1" });
+        cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.2" });
+        reserve("10.3.0.12");
+        const [claim] = cluster.claims();
+        cluster.api.put(ipAllocations, { ...claim, spec: { ...claim?.spec, pool: "pool2" } } as never);
+        await cluster.agent("a").claim("web-2", { ...web2, pools: ["pool1", "pool2"] });
+        const uid = cluster.api.get(ipPools, "pool2")?.metadata?.uid;
+        expect(cluster.claims()).toMatchObject([{ spec: { pool: "pool2", poolUID: uid, poolGeneration: 2 } }]);
     });
 
     it("waits for the reservation, of both families", async () => {
