@@ -371,7 +371,9 @@ describe("a fixed address", () => {
     it("is given, and given again", async () => {
         const agent = cluster.agent("a");
         expect(await agent.claim("p1", ask)).toEqual(["10.2.0.12"]);
+        cluster.api.requests.length = 0;
         expect(await agent.claim("p1", { ...ask, containerId: "c2" })).toEqual(["10.2.0.12"]);
+        expect(cluster.api.requests).toEqual(["update ipallocations 10.2.0.12", "find ippools pool1"]);
     });
 
     it.each<[string, readonly string[], string]>([

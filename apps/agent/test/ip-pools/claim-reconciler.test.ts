@@ -71,6 +71,17 @@ describe("a claim with a record", () => {
     });
 });
 
+describe("a claim that is in step with its record", () => {
+    it("costs no request, however often it is looked at", async () => {
+        addPod("p1");
+        await added("p1");
+        await reconcile();
+        cluster.api.requests.length = 0;
+        await reconcile(3);
+        expect(cluster.api.requests).toEqual([]);
+    });
+});
+
 describe("a claim without a record", () => {
     it("is left alone when its kind of owner is not known, whoever asks for it to be freed", async () => {
         const ip = await added("p1");

@@ -86,6 +86,10 @@ describe("claims", () => {
         const unknown: IpAllocation = { ...reserved, spec: { ...reserved.spec, owner } };
         expect(mayTake(unknown, holder)).toBe(false);
         expect(holderText(unknown)).toBe("Lease ns/web, for which it is reserved");
+        const named = (owner: object): string =>
+            holderText({ ...reserved, spec: { ...reserved.spec, owner: owner as never } });
+        expect(named({ kind: "Cluster", name: "c" })).toBe("Cluster c, for which it is reserved");
+        expect(named({ kind: "Cluster" })).toBe("Cluster ?, for which it is reserved");
         expect(
             holderText({
                 ...reserved,

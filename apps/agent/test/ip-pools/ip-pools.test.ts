@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { ipAllocations, poolsAnnotation } from "@antrea/crd";
+import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
@@ -70,6 +70,22 @@ describe("an ADD", () => {
         await agent.release("p2");
         await new Promise((resolve) => setTimeout(resolve, 20));
         expect(await agent.claim("p3", { pools: ["four"] })).toEqual([first]);
+    });
+
+    it("leaves no watch behind when the agent ends", async () => {
+        {
+            const agent = cluster.agent("a", { reservationWaitMs: 0 });
+            await using pools = agent.pools;
+            await pools.guard([parsePrefix("10.2.0.0/28")], AbortSignal.timeout(5_000));
+            await agent.claim("p1", { pools: ["four"] });
+            const statefulSet = { name: "web", ordinal: 0 };
+            await expect(agent.claim("web-0", { pools: ["four"], statefulSet })).rejects.toMatchObject({
+                code: "NOT_RESERVED",
+            });
+            // Of this Node, of a block, of the reservations of a pool, and of the claims in the podCIDR.
+            await eventually(() => cluster.api.watches(ipAllocations) === 4);
+        }
+        for (const kind of [ipAllocations, ipPools, pods]) expect(cluster.api.watches(kind)).toBe(0);
     });
 
     it("asks for nothing of a Pod that names no pool", async () => {

@@ -281,6 +281,23 @@ describe("PoolSearch", () => {
         expect(relists).toBe(1);
     });
 
+    it("watches no block that the controller names, but that is not of the pool or is known to be full", async () => {
+        const one = search();
+        const target = pool("10.0.0.0", "10.0.3.255");
+        const [first = ""] = await tried(one, target, 1);
+        const own = first.split(".").slice(0, 3).join(".");
+        claimRange(own);
+        await views(1);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        const freeBlocks = ["10.9.0.0/24", `${own}.0/24`];
+        await tried(one, { ...target, status: { freeBlocks } }, 1);
+        await views(2);
+        const listed = api.requests.filter((request) => request.startsWith("list"));
+        expect(new Set(listed).size).toBe(2);
+        expect(listed).toHaveLength(2);
+        expect(listed).not.toContain("list ipallocations spec.block=10.9.0.0/24");
+    });
+
     it("opens three further blocks at most before it lists the pool", async () => {
         for (let block = 0; block < 20; block += 1) claimRange(`10.0.${block}`);
         expect(await tried(search(), pool("10.0.0.0", "10.0.19.255"), 1)).toHaveLength(1);

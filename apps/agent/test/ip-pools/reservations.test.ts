@@ -87,6 +87,21 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.claims()).toMatchObject([{ spec: { pool: "pool2", poolUID: uid, poolGeneration: 2 } }]);
     });
 
+    it("waits on when another has taken the reservation that its watch still tells of", async () => {
+        reserve("10.2.0.12");
+        const agent = cluster.agent("a");
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        let taken = false;
+        cluster.api.before = (method) => {
+            if (method !== "update" || taken) return Promise.resolve();
+            taken = true;
+            cluster.api.remove(ipAllocations, "10.2.0.12");
+            setTimeout(() => reserve("10.2.0.13"), 20);
+            return Promise.resolve();
+        };
+        expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.13"]);
+    });
+
     it("waits for the reservation, of both families", async () => {
         const agent = cluster.agent("a");
         const claim = agent.claim("web-2", both);
