@@ -232,6 +232,8 @@ describe("a session", () => {
         const session = open();
         const told: string[] = [];
         using _a = session.onConnect(() => told.push(`connected ${session.problem}`));
+        // None of the rows changed, so nobody is told of changes.
+        using _b = session.onChange(() => told.push("changed"));
         const listening = session.onDisconnect(() => told.push("disconnected"));
         const early = await server.accept();
         await early.answer("get_schema", schema());
@@ -314,11 +316,23 @@ describe("a session", () => {
     });
 
     it.each([
-        ["monitor_cond", "update2", { [id(1)]: { initial: { n: 1 } } }, { [id(1)]: { modify: { n: 2 } } }],
-        ["monitor", "update", { [id(1)]: { new: { n: 1 } } }, { [id(1)]: { old: { n: 1 }, new: { n: 2 } } }],
+        [
+            "monitor_cond",
+            "update2",
+            { [id(1)]: { initial: { n: 1 } } },
+            { [id(1)]: { modify: { n: 2 } } },
+            { delete: null },
+        ],
+        [
+            "monitor",
+            "update",
+            { [id(1)]: { new: { n: 1 } } },
+            { [id(1)]: { old: { n: 1 }, new: { n: 2 } } },
+            { old: { n: 2 } },
+        ],
     ])(
         "follows a server that knows only %s, by its updates and by no others",
-        async (method, update, initial, change) => {
+        async (method, update, initial, change, remove) => {
             const session = open();
             const connection = await server.accept();
             await connection.answer("get_schema", schema());
@@ -345,6 +359,10 @@ describe("a session", () => {
                 { method: update },
                 { method: "update3" },
             ]);
+            // The connection is as good as before.
+            connection.say({ id: null, method: update, params: ["rows", { T: { [id(1)]: remove } }] });
+            await session.until(() => (session.rows("T").size === 0 ? true : undefined), { timeoutMs: 5_000 });
+            expect(session.problem).toBeUndefined();
             connection.drop();
             const next = await server.accept();
             await next.answer("get_schema", schema());
@@ -434,10 +452,11 @@ describe("a session", () => {
         const session = open({ lock: "the_lock" });
         const connection = await server.accept();
         await connection.answer("get_schema", schema());
-        await connection.answer("lock", { locked: true });
+        expect(await connection.answer("lock", { locked: true })).toEqual(["the_lock"]);
         await connection.answer("monitor_cond_since", [false, zero, { T: {} }]);
         await session.lockAcquired();
-        connection.say({ id: null, method: "stolen", params: ["the_lock"] });
+        const stolen = { id: null, method: "stolen", params: ["the_lock"] };
+        connection.say(stolen, stolen);
         await session.until(() => (session.lockState === "lost" ? true : undefined), { timeoutMs: 5_000 });
         await expect(session.lockAcquired(AbortSignal.timeout(5))).rejects.toMatchObject({
             ...{ code: "ABORTED", message: "waiting for lock the_lock was cancelled" },
