@@ -1,31 +1,9 @@
 import { allocationAddress, allocationName, ipPools } from "@antrea/crd";
 import { type Pool } from "@antrea/ipam";
 import { RangeIndex, formatIp, rangeOf, type IpAddress } from "@antrea/ip";
-import { WorkQueue, referenceTo, type EventRecorder, type KubeLogger, type ReconcileResult } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
-import {
-    describeHolder,
-    type Claim,
-    type ClaimBook,
-    type ClaimWriter,
-    type Fate,
-    type Reclaims,
-} from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
-
-export interface GatewayHoldsComponents {
-    readonly pools: PoolBook;
-    readonly claims: ClaimBook;
-    readonly writer: ClaimWriter;
-    readonly reclaims: Pick<Reclaims, "done">;
-    readonly recorder: Pick<EventRecorder, "record">;
-    readonly logger: KubeLogger;
-    readonly clock?: Clock;
-}
-
-const concurrency = 8;
-/** How soon it is looked again where another's claim was seen that the watch has not told yet. */
-const unseenMs = 2_000;
+import { referenceTo, type ReconcileResult } from "@antrea/kube";
+import { describeHolder, type Claim, type Fate } from "../claims/index.ts";
+import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
 /**
  * Claims the gateways of all pools, as Reserved for owner kind Gateway, during one term of leadership: so that no Pod
@@ -33,9 +11,8 @@ const unseenMs = 2_000;
  * pool names it, except where a pool of another VLAN hands the address out.
  */
 export class GatewayHolds {
-    readonly #components: GatewayHoldsComponents;
-    readonly #intervalMs: number;
-    readonly #queue: WorkQueue;
+    readonly #components: HoldComponents;
+    readonly #queue: HoldQueue;
     /** Pools as they were when they were last looked at. */
     readonly #known = new Map<string, Pool>();
     /** Names of the pools by the name of the claim of their gateway. */
@@ -46,19 +23,16 @@ export class GatewayHolds {
     readonly #blocked = new Map<string, { readonly holder: string; readonly told: Set<string> }>();
 
     /** `intervalMs`: how often all gateways are looked at, beside when something changes. */
-    constructor(components: GatewayHoldsComponents, options: { readonly intervalMs: number }) {
+    constructor(components: HoldComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
-        this.#intervalMs = options.intervalMs;
-        this.#queue = new WorkQueue(
-            { logger: components.logger, clock: components.clock ?? systemClock },
-            { name: "gateways", concurrency },
-            (name, signal) => this.#reconcile(name, signal),
+        this.#queue = new HoldQueue(components, { ...options, name: "gateways" }, (name, signal) =>
+            this.#reconcile(name, signal),
         );
     }
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { pools, claims, clock } = this.#components;
+        const { pools, claims } = this.#components;
         await Promise.all([pools.synced(signal), claims.synced(signal)]);
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
@@ -66,16 +40,7 @@ export class GatewayHolds {
         using _claims = claims.onChange((before, after) => {
             if (before !== undefined && after === undefined) this.#claimGone(before);
         });
-        this.#queue.start(signal);
-        try {
-            while (!signal.aborted) {
-                for (const name of claims.gateways) this.#queue.add(name);
-                for (const name of this.#pools.keys()) this.#queue.add(name);
-                await sleep(this.#intervalMs, signal, clock).catch(() => undefined);
-            }
-        } finally {
-            await this.#queue.close();
-        }
+        await this.#queue.run(signal, () => [...claims.gateways, ...this.#pools.keys()]);
     }
 
     #poolChanged(name: string): void {

@@ -2,43 +2,21 @@ import { allocationName } from "@antrea/crd";
 import { nodeAddressesOf } from "@antrea/ipam";
 import { RangeIndex, formatIp, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
 import {
-    WorkQueue,
     nodes as nodeResource,
     referenceTo,
     type ApiClient,
     type ChangeType,
-    type EventRecorder,
     type Informer,
-    type KubeLogger,
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
-import {
-    describeHolder,
-    type Claim,
-    type ClaimBook,
-    type ClaimWriter,
-    type Fate,
-    type Reclaims,
-} from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { describeHolder, type Claim, type Fate } from "../claims/index.ts";
+import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
-export interface NodeHoldsComponents {
+export interface NodeHoldsComponents extends HoldComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
-    readonly pools: PoolBook;
-    readonly claims: ClaimBook;
-    readonly writer: ClaimWriter;
-    readonly reclaims: Pick<Reclaims, "done">;
-    readonly recorder: Pick<EventRecorder, "record">;
-    readonly logger: KubeLogger;
-    readonly clock?: Clock;
 }
-
-const concurrency = 8;
-/** How soon it is looked again where another's claim was seen that the watch has not told yet. */
-const unseenMs = 2_000;
 
 /**
  * Claims the Nodes' own addresses that lie in ranges of pools, as Reserved for the Node, during one term of leadership,
@@ -46,8 +24,7 @@ const unseenMs = 2_000;
  */
 export class NodeHolds {
     readonly #components: NodeHoldsComponents;
-    readonly #intervalMs: number;
-    readonly #queue: WorkQueue;
+    readonly #queue: HoldQueue;
     /** Where Nodes have addresses, to find those that a pool touches. */
     readonly #addresses = new RangeIndex<string>();
     /** Names of claims that are in a Node's way. */
@@ -56,32 +33,21 @@ export class NodeHolds {
     /** `intervalMs`: how often all held addresses are looked at, beside when something changes. */
     constructor(components: NodeHoldsComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
-        this.#intervalMs = options.intervalMs;
-        this.#queue = new WorkQueue(
-            { logger: components.logger, clock: components.clock ?? systemClock },
-            { name: "node-addresses", concurrency },
-            (name, signal) => this.#reconcile(name, signal),
+        this.#queue = new HoldQueue(components, { ...options, name: "node-addresses" }, (name, signal) =>
+            this.#reconcile(name, signal),
         );
     }
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { nodes, pools, claims, clock } = this.#components;
+        const { nodes, pools, claims } = this.#components;
         await Promise.all([pools.synced(signal), claims.synced(signal)]);
         using _nodes = nodes.onChange((type, name, node, old) => this.#nodeChanged(type, name, node, old));
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
         });
         using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
-        this.#queue.start(signal);
-        try {
-            while (!signal.aborted) {
-                for (const name of claims.holders) this.#queue.add(name);
-                await sleep(this.#intervalMs, signal, clock).catch(() => undefined);
-            }
-        } finally {
-            await this.#queue.close();
-        }
+        await this.#queue.run(signal, () => claims.holders);
     }
 
     #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
