@@ -38,16 +38,14 @@ interface Block {
 const none: ReadonlySet<Claim> = new Set();
 
 /**
- * All claims of the cluster, kept true by list and watch, found by address, pool, block, StatefulSet and Node. What it
- * says may be late: a decision that cannot be undone is made on the live object.
+ * All claims of the cluster, kept true by list and watch, found by address, block, StatefulSet and Node. What it says
+ * may be late: a decision that cannot be undone is made on the live object.
  */
 export class ClaimBook {
     readonly part: LifecyclePart;
     readonly #informer: Informer<Claim>;
     readonly #blocks = new Map<string, Block>();
     readonly #places = new RangeIndex<Block>();
-    /** Of each pool the blocks with claims that name it, and how many. */
-    readonly #pools = new Map<string, Map<string, number>>();
     readonly #sets = new Map<string, Set<Claim>>();
     readonly #nodes = new Map<string, Set<Claim>>();
     readonly #held = new Map<string, Set<Claim>>();
@@ -90,19 +88,9 @@ export class ClaimBook {
         return this.#informer.get(name);
     }
 
-    /** The claims of a block, by `spec.block`. */
-    block(block: string): BlockClaims | undefined {
-        return this.#blocks.get(block);
-    }
-
     /** The blocks with claims that have an address of this range, by `spec.block`. */
     *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockClaims]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
-    }
-
-    /** The blocks in which claims name this pool. */
-    blocksOf(pool: string): Iterable<string> {
-        return this.#pools.get(pool)?.keys() ?? [];
     }
 
     /** Claims kept for a StatefulSet, by `namespace/name`. */
@@ -151,9 +139,6 @@ export class ClaimBook {
         const block = this.#blocks.get(claim.block) ?? this.#newBlock(claim);
         block.claims.add(claim);
         block[claim.pod === undefined ? "reserved" : "allocated"] += 1;
-        const counts = this.#pools.get(claim.pool) ?? new Map<string, number>();
-        this.#pools.set(claim.pool, counts);
-        counts.set(claim.block, (counts.get(claim.block) ?? 0) + 1);
         for (const [index, key] of this.#indexes(claim)) {
             const claims = index.get(key);
             if (claims === undefined) index.set(key, new Set([claim]));
@@ -176,11 +161,6 @@ export class ClaimBook {
             this.#blocks.delete(claim.block);
             this.#places.delete(claim.block);
         }
-        const counts = this.#pools.get(claim.pool);
-        const left = (counts?.get(claim.block) ?? 0) - 1;
-        if (left > 0) counts?.set(claim.block, left);
-        else counts?.delete(claim.block);
-        if (counts?.size === 0) this.#pools.delete(claim.pool);
         for (const [index, key] of this.#indexes(claim)) {
             const claims = index.get(key);
             claims?.delete(claim);

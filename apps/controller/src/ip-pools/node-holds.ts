@@ -65,10 +65,8 @@ export class NodeHolds {
         for (const { range } of pools.get(name)?.subnets ?? []) {
             for (const { key } of this.#addresses.overlapping(range)) this.#queue.add(key);
         }
-        for (const block of claims.blocksOf(name)) {
-            for (const claim of claims.block(block)?.claims ?? []) {
-                if (claim.pool === name && claim.owner.kind === "Node") this.#queue.add(claim.owner.name ?? "");
-            }
+        for (const holder of claims.holders) {
+            if ([...claims.heldBy(holder)].some(({ pool }) => pool === name)) this.#queue.add(holder);
         }
     }
 

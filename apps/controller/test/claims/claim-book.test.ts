@@ -1,19 +1,22 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type IpAllocation } from "@antrea/crd";
-import { RangeSet, rangeOf, parseIp } from "@antrea/ip";
+import { RangeSet, rangeOf, parseIp, parsePrefix, prefixRange } from "@antrea/ip";
 import { claimedBlocks } from "../../src/claims/claimed-blocks.ts";
-import { type Claim, type ClaimBook } from "../../src/claims/index.ts";
+import { type BlockClaims, type Claim, type ClaimBook } from "../../src/claims/index.ts";
 import { allocation, bookOf, ownedBySet } from "../fakes.ts";
+
+function blockOf(book: ClaimBook, text: string): BlockClaims | undefined {
+    return [...book.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
+}
 
 /** Everything that the book says, as text. */
 function contents(book: ClaimBook): unknown {
     const names = (claims: Iterable<Claim>): readonly string[] =>
         [...claims].map(({ metadata }) => metadata.name).sort();
     return {
-        pools: ["p", "q"].map((pool) => [...book.blocksOf(pool)].sort()),
         blocks: ["10.0.0.0/24", "10.0.1.0/24"].map((text) => {
-            const block = book.block(text);
+            const block = blockOf(book, text);
             return block && [block.allocated, block.reserved, names(block.claims)];
         }),
         sets: [...book.sets].sort().map((key) => [key, names(book.ofSet(key))]),
@@ -23,7 +26,7 @@ function contents(book: ClaimBook): unknown {
 }
 
 describe("ClaimBook", () => {
-    it("finds claims by pool, block, StatefulSet and Node", async () => {
+    it("finds claims by block, StatefulSet and Node", async () => {
         const { book } = await bookOf([
             allocation("10.0.0.1", "p", { node: "n1" }),
             allocation("10.0.0.2", "p", { owner: ownedBySet("web", 0) }),
@@ -31,7 +34,6 @@ describe("ClaimBook", () => {
             allocation("10.0.1.2", "q", { owner: { kind: "Node", name: "n3" } }),
         ]);
         expect(contents(book)).toEqual({
-            pools: [["10.0.0.0/24"], ["10.0.1.0/24"]],
             blocks: [
                 [1, 1, ["10.0.0.1", "10.0.0.2"]],
                 [1, 1, ["10.0.1.1", "10.0.1.2"]],
@@ -54,7 +56,6 @@ describe("ClaimBook", () => {
             allocation("10.0.0.2", "p", { owner }),
         ]);
         expect(contents(book)).toEqual({
-            pools: [["10.0.0.0/24"], []],
             blocks: [[1, 1, ["10.0.0.1", "10.0.0.2"]], undefined],
             sets: [],
             nodes: [],
@@ -106,7 +107,7 @@ describe("ClaimBook", () => {
         const state = (claim: Claim | undefined): string =>
             claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
         book.onChange((before, after) => {
-            told.push(`${state(before)}>${state(after)} ${book.block("10.0.0.0/24")?.allocated ?? 0}`);
+            told.push(`${state(before)}>${state(after)} ${blockOf(book, "10.0.0.0/24")?.allocated ?? 0}`);
         });
         await tell("MODIFIED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "2" }));
         await tell("DELETED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "3" }));
