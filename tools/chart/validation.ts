@@ -1,5 +1,14 @@
 import { gateSpecs } from "@antrea/settings";
-import { declaredRules, testOf, type Condition, type KeyTest, type ValueTest } from "@antrea/settings/rules";
+import { familyBits, formatPrefix, type Prefix } from "@antrea/ip";
+import {
+    declaredRules,
+    maxIndexBits,
+    noPodCidr,
+    testOf,
+    type Condition,
+    type KeyTest,
+    type ValueTest,
+} from "@antrea/settings/rules";
 import { antreaValues } from "./antrea-values.ts";
 import { mappedValues, type MappedValue } from "./settings-keys.ts";
 
@@ -37,6 +46,14 @@ export function settingsTemplate(): string {
             ),
         "{{- end }}",
         "",
+        "{{- /* What no podCIDR can be of, a line each: the bits of the prefix and the rule. */ -}}",
+        '{{- define "antrea.noPodCIDR" -}}',
+        ...noPodCidr.map(({ name, prefix }) => `${bitsOf(prefix)} must not hold ${name} (${formatPrefix(prefix)})`),
+        "{{- end }}",
+        "",
+        "{{- /* How many bits a Node's podCIDR may be longer than the cluster CIDR. */ -}}",
+        `{{- define "antrea.maxIndexBits" -}}${JSON.stringify(maxIndexBits)}{{- end }}`,
+        "",
         "{{- /* What a switch of a whole stage leaves off, for the notes. */ -}}",
         ...(["Alpha", "Beta"] as const).flatMap((stage) => [
             `{{- define "antrea.leftOff.All${stage}" -}}`,
@@ -61,6 +78,11 @@ export function schemaOf(path: string): Readonly<Record<string, unknown>> {
         return { minimum: Math.min(...ends), maximum: Math.max(...ends) };
     }
     return test.kind === "words" ? { enum: test.words } : {};
+}
+
+/** The family and the bits of a prefix, as `antrea.prefixBits` has them. */
+function bitsOf({ family, base, length }: Prefix): string {
+    return `${family}:${base.toString(2).padStart(familyBits(family), "0").slice(0, length)}`;
 }
 
 /** A list of values as JSON. */

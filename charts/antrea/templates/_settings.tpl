@@ -134,6 +134,24 @@
 {{- include "antrea.noted" (dict "key" "hostNetworkMode" "values" $values "noted" (list "\"iptables\"")) }}
 {{- end }}
 
+{{- /* What no podCIDR can be of, a line each: the bits of the prefix and the rule. */ -}}
+{{- define "antrea.noPodCIDR" -}}
+4:00000000000000000000000000000000 must not hold the unspecified address (0.0.0.0/32)
+4:01111111 must not hold loopback addresses (127.0.0.0/8)
+4:1110 must not hold multicast addresses (224.0.0.0/4)
+4:11111111111111111111111111111111 must not hold the limited broadcast address (255.255.255.255/32)
+6:00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 must not hold the unspecified address (::/128)
+6:00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001 must not hold the loopback address (::1/128)
+6:000000000000000000000000000000000000000000000000000000000000000000000000000000001111111111111111 must not hold IPv4-mapped addresses (::ffff:0.0.0.0/96)
+6:11111111 must not hold multicast addresses (ff00::/8)
+4:1010100111111110 must not hold link-local addresses, which no router forwards (169.254.0.0/16)
+4:00000000 must not hold addresses of "this network" (RFC 6890) (0.0.0.0/8)
+6:1111111010 must not hold link-local addresses, which no router forwards (fe80::/10)
+{{- end }}
+
+{{- /* How many bits a Node's podCIDR may be longer than the cluster CIDR. */ -}}
+{{- define "antrea.maxIndexBits" -}}{"4":22,"6":16}{{- end }}
+
 {{- /* What a switch of a whole stage leaves off, for the notes. */ -}}
 {{- define "antrea.leftOff.AllAlpha" -}}
 EndpointSlice, FlowExporter, Egress, Multicast, SecondaryNetwork, PreferSameTrafficDistribution, LoadBalancerModeDSR, TrafficControl, Multicluster, IPsecCertAuth, ExternalNode, SupportBundleCollection, L7NetworkPolicy, L7FlowExporter, AdminNetworkPolicy, ClusterNetworkPolicy, EgressTrafficShaping, NodeNetworkPolicy, BGPPolicy, NodeLatencyMonitor, PacketCapture, NFTablesHostNetworkMode

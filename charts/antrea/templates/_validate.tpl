@@ -4,7 +4,10 @@ settings files come from libs/settings (_settings.tpl); what is only in the char
 once, one line each.
 */ -}}
 {{- define "antrea.validate" -}}
-{{- $wrong := printf "%s%s%s%s" (include "antrea.settings" .) (include "antrea.antreaValues" .) (include "antrea.nodeIPAM" .) (include "antrea.chartRules" .) | trim }}
+{{- $settings := include "antrea.settings" . }}
+{{- $nodeIPAM := "" }}
+{{- if not (contains "nodeIPAM.clusterCIDRs[" $settings) }}{{ $nodeIPAM = include "antrea.nodeIPAM" . }}{{ end }}
+{{- $wrong := printf "%s%s%s%s" $settings (include "antrea.antreaValues" .) $nodeIPAM (include "antrea.chartRules" .) | trim }}
 {{- if $wrong }}
 {{- fail (printf "these values cannot be used:\n%s" $wrong) }}
 {{- end }}
@@ -88,15 +91,18 @@ once, one line each.
 {{- else if eq $stage "Beta" }}true{{ end }}
 {{- end }}
 
-{{- /* The rules of NodeIPAM that look into its ranges. */ -}}
+{{- define "antrea.nodeIPAMOn" -}}
+{{- if .Values.nodeIPAM.enable }}{{ include "antrea.gateOn" (list .Values.featureGates "NodeIPAM" "Beta") }}{{ end }}
+{{- end }}
+
+{{- /* The rules of NodeIPAM that look into its ranges, which are CIDRs. */ -}}
 {{- define "antrea.nodeIPAM" -}}
 {{- $cidrs := .Values.nodeIPAM.clusterCIDRs }}
-{{- $on := and .Values.nodeIPAM.enable (include "antrea.gateOn" (list .Values.featureGates "NodeIPAM" "Beta")) }}
+{{- $on := include "antrea.nodeIPAMOn" . }}
 {{- $families := dict }}
 {{- range $cidrs }}
 {{- $family := ternary "6" "4" (contains ":" .) }}
-{{- if not (regexMatch "/[0-9]{1,3}$" .) }}
-{{- else if hasKey $families $family }}{{ $_ := set $families "twice" true }}
+{{- if hasKey $families $family }}{{ $_ := set $families "twice" true }}
 {{- else }}{{ $_ := set $families $family (regexFind "[0-9]+$" . | int) }}{{ end }}
 {{- end }}
 {{- if hasKey $families "twice" }}
@@ -109,10 +115,52 @@ once, one line each.
 {{- $wrong := dict "key" (printf "nodeIPAM.%s" $key) "value" $mask }}
 {{- if lt $mask $cluster }}
 {{- include "antrea.wrong" (set $wrong "rule" (printf "must be at least %d, the length of the cluster CIDR" $cluster)) }}
-{{- else if and (eq $family "6") (gt $mask (add $cluster 16 | int)) }}
-{{- include "antrea.wrong" (set $wrong "rule" (printf "must be at most %d, 16 more than the length of the cluster CIDR" (add $cluster 16))) }}
+{{- else }}
+{{- $bits := get (include "antrea.maxIndexBits" $ | fromJson) $family | int }}
+{{- if gt $mask (add $cluster $bits | int) }}
+{{- include "antrea.wrong" (set $wrong "rule" (printf "must be at most %d, %d more than the length of the cluster CIDR" (add $cluster $bits) $bits)) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- if $on }}
+{{- $rule := "" }}
+{{- range $cidr := $cidrs }}
+{{- $cluster := include "antrea.prefixBits" $cidr }}
+{{- range include "antrea.noPodCIDR" $ | splitList "\n" }}
+{{- $special := splitList " " . | first }}
+{{- if and (not $rule) (or (hasPrefix $special $cluster) (hasPrefix $cluster $special)) }}{{ $rule = trimPrefix (printf "%s " $special) . }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if $rule }}
+{{- include "antrea.wrong" (dict "key" "nodeIPAM.clusterCIDRs" "value" $cidrs "rule" $rule) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The family of a CIDR and the bits of its prefix, such as 4:00001010 for 10.0.0.0/8. */ -}}
+{{- define "antrea.prefixBits" -}}
+{{- $address := regexReplaceAll "/.*$" . "" }}
+{{- $length := regexFind "[0-9]+$" . | int }}
+{{- $bits := "" }}
+{{- if not (contains ":" .) }}
+{{- range splitList "." $address }}{{ $bits = printf "%s%08b" $bits (int64 .) }}{{ end }}
+{{- trunc (add 2 $length | int) (printf "4:%s" $bits) }}
+{{- else }}
+{{- $parts := list }}
+{{- range $half := splitList "::" $address }}
+{{- $groups := "" }}
+{{- range splitList ":" $half }}
+{{- if contains "." . }}{{ range splitList "." . }}{{ $groups = printf "%s%08b" $groups (int64 .) }}{{ end }}
+{{- else if . }}{{ $groups = printf "%s%016b" $groups (printf "0x%s" . | int64) }}{{ end }}
+{{- end }}
+{{- $parts = append $parts $groups }}
+{{- end }}
+{{- $left := first $parts }}
+{{- $right := join "" (rest $parts) }}
+{{- $zeros := sub 128 (add (len $left) (len $right)) | int }}
+{{- $bits = printf "%s%s%s" $left (repeat (max 0 $zeros | int) "0") $right }}
+{{- trunc (add 2 $length | int) (printf "6:%s" $bits) }}
 {{- end }}
 {{- end }}
 

@@ -37,3 +37,4 @@ export {
 } from "./range.ts";
 export { RangeIndex, type IndexedRange } from "./range-index.ts";
 export { formatRangeSet, RangeSet } from "./range-set.ts";
+export { specialUse, unroutedUse, type SpecialUse } from "./special-use.ts";

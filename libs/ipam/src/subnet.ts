@@ -13,6 +13,7 @@ import {
     RangeSet,
     rangeOf,
     rangesOverlap,
+    specialUse,
     type Family,
     type IpAddress,
     type IpRange,
@@ -86,18 +87,6 @@ interface Written {
 }
 
 type Refuse = (field: string, value: unknown, rule: string) => undefined;
-
-// Addresses that no Pod can have. RFC 6890 lists them; ::ffff:0:0/96 would be a second way to write IPv4.
-const specialUse: readonly { readonly name: string; readonly prefix: Prefix }[] = [
-    { name: "the unspecified address", prefix: parsePrefix("0.0.0.0/32") },
-    { name: "loopback addresses", prefix: parsePrefix("127.0.0.0/8") },
-    { name: "multicast addresses", prefix: parsePrefix("224.0.0.0/4") },
-    { name: "the limited broadcast address", prefix: parsePrefix("255.255.255.255/32") },
-    { name: "the unspecified address", prefix: parsePrefix("::/128") },
-    { name: "the loopback address", prefix: parsePrefix("::1/128") },
-    { name: "IPv4-mapped addresses", prefix: { family: 6, base: 0xffffn << 32n, length: 96 } },
-    { name: "multicast addresses", prefix: parsePrefix("ff00::/8") },
-];
 
 const highestVlan = 4094;
 

@@ -15,9 +15,10 @@ export interface Rule<Config> {
     check(config: Config, gates: FeatureGates): { readonly key: string; readonly rule: string } | undefined;
 }
 
-/** A value that is allowed and does nothing. */
+/** A value that is allowed and does nothing, or something else than it says. */
 export interface Notice<Config> {
-    check(config: Config, gates: FeatureGates): string | undefined;
+    /** `given`: what the file has at a dotted key, undefined for nothing. */
+    check(config: Config, gates: FeatureGates, given: (key: string) => unknown): string | undefined;
 }
 
 /** A file: its name for messages, its keys and its rules. */
@@ -52,7 +53,10 @@ export function loadFile<Config extends { readonly featureGates: Readonly<Record
         if (broken !== undefined) findings.push(finding(file, config, broken.key.split("."), broken.rule));
     }
     if (findings.length > 0) throw wrongValues(spec.name, findings.sort(byLine));
-    const notices = spec.notices.map((notice) => notice.check(config, gates)).filter((line) => line !== undefined);
+    const given = (key: string): unknown => valueAt(file.root, key.split("."));
+    const notices = spec.notices
+        .map((notice) => notice.check(config, gates, given))
+        .filter((line) => line !== undefined);
     return { config, warnings: [...unknown, ...warnings, ...notices], gates };
 }
 

@@ -8,6 +8,7 @@ import { type Component } from "./features/specs.ts";
 import { agentUnserved, controllerUnserved, leafKeys, whyUnserved } from "./unserved.ts";
 
 export { type Condition, type DeclaredRule } from "./condition.ts";
+export { maxIndexBits, noPodCidr } from "./controller/rules.ts";
 export { testOf, type KeyTest } from "./known-tests.ts";
 export { type ToldTest, type ValueTest } from "./value-tests.ts";
 

@@ -170,16 +170,62 @@ describe("the chart refuses what agent or controller would refuse", () => {
         await expectSame(everywhere(lists, list));
     });
 
-    it.each([[["10.0.0.0/25"]], [["fd00::/47"]], [["10.0.0.0/16", "fd00::/65"]], [["10.0.0.0/16", "fd00::/48"]], [[]]])(
-        "of NodeIPAM with ranges %j, with its gate and without",
-        async (ranges) => {
-            const values = { "nodeIPAM.enable": true, "nodeIPAM.clusterCIDRs": ranges };
-            await expectSame(values);
-            await expectSame({ ...values, featureGates: { NodeIPAM: false } });
-            await expectSame({ ...values, featureGates: { AllBeta: false } });
-            await expectSame({ ...values, featureGates: { AllBeta: false, NodeIPAM: true } });
-        },
-    );
+    it.each([
+        [["10.0.0.0/25"]],
+        [["fd00::/47"]],
+        [["10.0.0.0/16", "fd00::/65"]],
+        [["10.0.0.0/16", "fd00::/48"]],
+        [[]],
+        // more subnets than can be kept account of
+        [["0.0.0.0/1"]],
+        [["32.0.0.0/3"]],
+        [["10.0.0.0/2", "fd00::/47"]],
+        // of which no Pod can have an address
+        ...[
+            "0.0.0.0/0",
+            "0.0.0.0/8",
+            "127.0.0.0/8",
+            "127.0.0.1/24",
+            "96.0.0.0/3",
+            "224.0.0.0/8",
+            "239.1.0.0/16",
+            "169.254.0.0/16",
+        ].map((range) => [[range]]),
+        ...["255.255.0.0/16", "168.0.0.0/7", "255.0.0.0/24", "240.0.0.0/8", "10.244.0.1/16", "169.255.0.0/16"].map(
+            (range) => [[range]],
+        ),
+        ...[
+            "ff02::/48",
+            "FF02::/48",
+            "fe80::/48",
+            "fe80::1:2/48",
+            "febf::/56",
+            "fec0::/56",
+            "::/48",
+            "::/128",
+            "::1/112",
+            "::2/127",
+        ].map((range) => [[range]]),
+        ...[
+            "::ffff:0:0/48",
+            "0:0:0:0:0:fffe::/112",
+            "::1.2.3.4/120",
+            "1:2:3:4:5:6:7:8/56",
+            "1:2:3:4:5:6:7::/56",
+            "1::8/56",
+            "8000::/1",
+        ].map((range) => [[range]]),
+        [["127.0.0.0/8", "ff02::/48"]],
+        [["127.0.0.0/8", "foo"]],
+        [["127.0.0.0/33"]],
+        [["224.0.0.0/8", "127.0.0.0/8"]],
+    ])("of NodeIPAM with ranges %j, with its gate and without", async (ranges) => {
+        const values: Values = { "nodeIPAM.enable": true, "nodeIPAM.clusterCIDRs": ranges };
+        await expectSame(values);
+        await expectSame({ ...values, featureGates: { NodeIPAM: false } });
+        await expectSame({ ...values, featureGates: { AllBeta: false } });
+        await expectSame({ ...values, featureGates: { AllBeta: false, NodeIPAM: true } });
+    });
 
     it.each([-1, 0, 1, 15, 17, 31, 100, 575, 576, 65_535, 65_536])("of numbers: %j", async (number) => {
         // JSON Schema says it of some, which keeps helm from the others

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatPrefix, parsePrefix } from "@antrea/ip";
+import { maxIndexBits } from "@antrea/settings/rules";
 import { SubnetPool } from "../../src/node-ipam/subnet-pool.ts";
 
 function take(pool: SubnetPool): string | undefined {
@@ -55,6 +56,15 @@ describe("SubnetPool", () => {
         pool.next = parsePrefix("192.168.0.0/24");
         expect(formatPrefix(pool.next)).toBe("10.0.2.0/24");
         expect(take(pool)).toBe("10.0.2.0/24");
+    });
+
+    it.each([
+        ["IPv4", "10.0.0.0/8"],
+        ["IPv6", "fd00::/48"],
+    ])("has room for as many subnets as the settings allow: %s", (_name, text) => {
+        const prefix = parsePrefix(text);
+        const length = prefix.length + maxIndexBits[prefix.family];
+        expect(new SubnetPool(prefix, length).free).toBe(2 ** maxIndexBits[prefix.family]);
     });
 
     it("65,536 subnets are used to the last one", () => {

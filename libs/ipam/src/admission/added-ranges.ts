@@ -1,4 +1,14 @@
-import { formatPrefix, formatRange, formatRangeSet, parsePrefix, prefixRange, RangeSet, type Prefix } from "@antrea/ip";
+import {
+    formatPrefix,
+    formatRange,
+    formatRangeSet,
+    parsePrefix,
+    prefixRange,
+    RangeSet,
+    unroutedUse,
+    type Prefix,
+    type SpecialUse,
+} from "@antrea/ip";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
 
@@ -9,11 +19,9 @@ export interface AddedRangesContext {
 }
 
 // Stored pools may have them, from before there was a rule: those go on.
-const unroutable: readonly { readonly name: string; readonly prefix: Prefix }[] = [
-    { name: "link-local addresses, which no router forwards", prefix: parsePrefix("169.254.0.0/16") },
-    { name: 'addresses of "this network" (RFC 6890)', prefix: parsePrefix("0.0.0.0/8") },
+const unroutable: readonly SpecialUse[] = [
+    ...unroutedUse,
     { name: "reserved addresses (RFC 1112), which hosts do not accept", prefix: parsePrefix("240.0.0.0/4") },
-    { name: "link-local addresses, which no router forwards", prefix: parsePrefix("fe80::/10") },
     {
         name: "the address that Nodes reach Services with for bridged Pods",
         prefix: parsePrefix("fc01::aabb:ccdd:eeff/128"),

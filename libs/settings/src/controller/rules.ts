@@ -1,11 +1,22 @@
-import { type Family } from "@antrea/ip";
+import {
+    addressInPrefix,
+    formatPrefix,
+    prefixesOverlap,
+    specialUse,
+    unroutedUse,
+    type Family,
+    type SpecialUse,
+} from "@antrea/ip";
 import { declared } from "../condition.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { controllerUnserved, unservedNotices } from "../unserved.ts";
 import { type ControllerConfig, controllerSchema } from "./schema.ts";
 
-/** A cluster CIDR gives 2^16 podCIDRs at most: more could not be kept account of. */
-const maxIndexBits = 16;
+/** A cluster CIDR gives two to the power of this many podCIDRs at most: more could not be kept account of. */
+export const maxIndexBits: Readonly<Record<Family, number>> = { 4: 22, 6: 16 };
+
+/** What no podCIDR can be of. */
+export const noPodCidr: readonly SpecialUse[] = [...specialUse, ...unroutedUse];
 
 /** True when this controller is to give Nodes their podCIDRs. */
 function nodeIpamOn(config: ControllerConfig, gates: { enabled(name: "NodeIPAM"): boolean }): boolean {
@@ -25,9 +36,10 @@ function maskRule(family: Family): Rule<ControllerConfig> {
             if (!nodeIpamOn(config, gates) || cluster === undefined) return undefined;
             const bits = config.nodeIPAM[name] - cluster.length;
             if (bits < 0) return { key, rule: `must be at least ${cluster.length}, the length of the cluster CIDR` };
-            if (family === 4 || bits <= maxIndexBits) return undefined;
-            const most = cluster.length + maxIndexBits;
-            return { key, rule: `must be at most ${most}, ${maxIndexBits} more than the length of the cluster CIDR` };
+            const maxBits = maxIndexBits[family];
+            if (bits <= maxBits) return undefined;
+            const most = cluster.length + maxBits;
+            return { key, rule: `must be at most ${most}, ${maxBits} more than the length of the cluster CIDR` };
         },
     };
 }
@@ -44,6 +56,16 @@ export const controllerRules: readonly Rule<ControllerConfig>[] = [
             const families = nodeIPAM.clusterCIDRs.map(({ family }) => family);
             if (new Set(families).size === families.length) return undefined;
             return { key: cidrKey, rule: "must have at most one IPv4 and one IPv6 CIDR" };
+        },
+    },
+    {
+        keys: gateKeys,
+        check: (config, gates) => {
+            if (!nodeIpamOn(config, gates)) return undefined;
+            const special = config.nodeIPAM.clusterCIDRs.flatMap((cluster) =>
+                noPodCidr.filter(({ prefix }) => prefixesOverlap(prefix, cluster)),
+            )[0];
+            return special && { key: cidrKey, rule: `must not hold ${special.name} (${formatPrefix(special.prefix)})` };
         },
     },
     maskRule(4),
@@ -74,6 +96,18 @@ export const controllerNotices: readonly Notice<ControllerConfig>[] = [
             config.nodeIPAM.enableNodeIPAM && !gates.enabled("NodeIPAM")
                 ? "nodeIPAM.enableNodeIPAM has no effect: featureGates.NodeIPAM is off"
                 : undefined,
+    },
+    {
+        check: (_config, _gates, given) => {
+            const masked = ((given(cidrKey) ?? []) as readonly string[])
+                .map((text) => ({ text, ...addressInPrefix(text) }))
+                .filter(({ ip, prefix }) => ip.value !== prefix.base)
+                .map(
+                    ({ text, prefix }) =>
+                        `${text} has bits set behind its prefix length and is taken as ${formatPrefix(prefix)}`,
+                );
+            return masked.length === 0 ? undefined : `${cidrKey}: ${masked.join("; ")}`;
+        },
     },
     ...unservedNotices<ControllerConfig>(controllerSchema, controllerUnserved),
 ];

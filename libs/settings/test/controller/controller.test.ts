@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { formatPrefix } from "@antrea/ip";
 import { loadControllerConfig } from "../../src/controller/load.ts";
 import { controllerSchema } from "../../src/controller/schema.ts";
 import { knownKeys } from "../../src/known-keys.ts";
@@ -115,6 +116,29 @@ describe("nodeIPAM", () => {
             [`${mask6}: 64 (default): must be at most 63, 16 more than the length of the cluster CIDR`],
         ],
         [
+            "IPv4 masks more than 22 apart",
+            { clusterCIDRs: ["10.0.0.0/7"], nodeCIDRMaskSizeIPv4: 30 },
+            [`${mask4}: 30: must be at most 29, 22 more than the length of the cluster CIDR`],
+        ],
+        ...(
+            [
+                ["127.0.0.0/8", "loopback addresses (127.0.0.0/8)"],
+                ["127.4.0.0/16", "loopback addresses (127.0.0.0/8)"],
+                ["96.0.0.0/3", "loopback addresses (127.0.0.0/8)"],
+                ["224.0.0.0/8", "multicast addresses (224.0.0.0/4)"],
+                ["169.254.0.0/16", "link-local addresses, which no router forwards (169.254.0.0/16)"],
+                ["255.255.0.0/16", "the limited broadcast address (255.255.255.255/32)"],
+                ["0.1.0.0/16", 'addresses of "this network" (RFC 6890) (0.0.0.0/8)'],
+                ["ff02::/48", "multicast addresses (ff00::/8)"],
+                ["fe80::/48", "link-local addresses, which no router forwards (fe80::/10)"],
+                ["::/48", "the unspecified address (::/128)"],
+            ] as const
+        ).map(([range, what]): [string, Record<string, unknown>, readonly string[]] => [
+            `${range}, of which no Pod can have an address`,
+            { clusterCIDRs: [range] },
+            [`${cidrs}: ["${range}"]: must not hold ${what}`],
+        ]),
+        [
             "a mask that is wrong by itself is not judged again",
             {
                 clusterCIDRs: ["10.0.0.0/25"],
@@ -130,9 +154,21 @@ describe("nodeIPAM", () => {
         ["equal masks", { clusterCIDRs: ["10.0.0.0/24", "fd00::/64"] }],
         ["IPv6 masks 16 apart", { clusterCIDRs: ["fd00::/48"] }],
         ["IPv4 masks more than 16 apart", { clusterCIDRs: ["10.0.0.0/8"], nodeCIDRMaskSizeIPv4: 26 }],
+        ["IPv4 masks 22 apart", { clusterCIDRs: ["10.0.0.0/8"], nodeCIDRMaskSizeIPv4: 30 }],
         ["rules of an allocator that is off", { enableNodeIPAM: false, clusterCIDRs: ["10.0.0.0/25"] }],
+        ["special addresses of an allocator that is off", { enableNodeIPAM: false, clusterCIDRs: ["127.0.0.0/8"] }],
     ])("accepts %s", (_name, more) => {
         expect(loadControllerConfig(on(more)).warnings).toEqual([]);
+    });
+
+    it("warns of a range with host bits, and takes it without", () => {
+        const { config, warnings } = loadControllerConfig(
+            on({ clusterCIDRs: ["10.244.0.1/16", "fd00::/56"], nodeCIDRMaskSizeIPv6: 64 }),
+        );
+        expect(config.nodeIPAM.clusterCIDRs.map(formatPrefix)).toEqual(["10.244.0.0/16", "fd00::/56"]);
+        expect(warnings).toEqual([
+            "nodeIPAM.clusterCIDRs: 10.244.0.1/16 has bits set behind its prefix length and is taken as 10.244.0.0/16",
+        ]);
     });
 
     it("is off, with a warning, when its gate is off", () => {
