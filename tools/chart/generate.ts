@@ -1,11 +1,11 @@
 // Generates charts/antrea/values.schema.json and charts/antrea/README.md from the comments of values.yaml, and the
-// templates of what the API server judges by itself, CRDs and admission policies, from @antrea/crd.
+// templates of the defaults and of what the API server judges by itself, CRDs and admission policies, from @antrea/crd.
 //   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
 import { antreaValues } from "./antrea-values.ts";
 import { gatesPage } from "./gates-page.ts";
-import { generatedTemplates } from "./templates.ts";
+import { defaultsTemplate, generatedTemplates } from "./templates.ts";
 import { schemaOf, settingsTemplate } from "./validation.ts";
 
 interface Value {
@@ -19,6 +19,7 @@ type Schema = Record<string, unknown>;
 const chart = new URL("../../charts/antrea/", import.meta.url);
 const document = parseDocument(readFileSync(new URL("values.yaml", chart), "utf8"));
 const values: Value[] = [];
+const sections: string[] = [];
 
 function commentLines(comment: string | null | undefined): readonly string[] {
     return (comment ?? "").split("\n").map((line) => line.trim());
@@ -52,7 +53,10 @@ function valueSchema(
     const extra = lines.find((line) => line.startsWith("@schema "))?.slice(8);
     const node = pair.value;
     if (description === undefined) {
-        if (isMap(node)) return groupSchema(node, path, node.commentBefore);
+        if (isMap(node)) {
+            sections.push(path.join("."));
+            return groupSchema(node, path, node.commentBefore);
+        }
         throw new TypeError(`values.yaml: ${path.join(".")} has no description ("# -- …")`);
     }
     const fallback: unknown = isMap(node) || isSeq(node) ? node.toJSON() : (node as Scalar).value;
@@ -111,6 +115,7 @@ ${rows.sort().join("\n")}
 const files: readonly [string, string][] = [
     ["values.schema.json", `${JSON.stringify(schema, undefined, 2)}\n`],
     ["README.md", readme],
+    ["templates/_defaults.tpl", defaultsTemplate(document.toJSON(), sections)],
     ["templates/_settings.tpl", settingsTemplate()],
     ["../../docs/feature-gates.md", await gatesPage()],
     ...generatedTemplates(),

@@ -31,6 +31,25 @@ export function generatedTemplates(): readonly [path: string, content: string][]
     ];
 }
 
+/**
+ * templates/_defaults.tpl: `antrea.defaults` is values.yaml, which Helm shows no template, and `antrea.sections` the paths in it
+ * that are groups of values.
+ */
+export function defaultsTemplate(values: unknown, sections: readonly string[]): string {
+    const defaults = stringify(values, { lineWidth: 0 });
+    if (defaults.includes("{{"))
+        throw new TypeError('values.yaml has "{{" in a value, which Helm would take for its own');
+    return [
+        "{{- /* Generated from values.yaml by make generate. */ -}}",
+        '{{- define "antrea.defaults" -}}',
+        defaults.trimEnd(),
+        "{{- end }}",
+        "",
+        `{{- define "antrea.sections" -}}${JSON.stringify(sections)}{{- end }}`,
+        "",
+    ].join("\n");
+}
+
 const head = "# Generated from libs/crd by make generate.\n";
 
 function template(manifest: CrdManifest | PolicyManifest, annotations?: Readonly<Record<string, string>>): string {
