@@ -137,6 +137,22 @@ describe("a request", () => {
         );
     });
 
+    it("for a route names its gateway by family, and its table in as few bytes as hold it", () => {
+        const head = "02080000fe04000100000000" + "080001000a000000";
+        expect(hexOf(replaceRoute({ dst, via: ip, dev: 2 }))).toBe(head + "080005000a010203" + "0800040002000000");
+        const six = "fe800000000000000000000000000001";
+        expect(hexOf(replaceRoute({ dst, via: parseIp("fe80::1"), dev: 2 }))).toBe(
+            head + "160012000a00" + six + "0000" + "0800040002000000",
+        );
+        expect(hexOf(deleteRoute({ dst, table: 255 }))).toBe("02080000ff00ff0000000000" + "080001000a000000");
+        expect(hexOf(deleteRoute({ dst, table: 256 }))).toBe(
+            "020800000000ff0000000000" + "080001000a000000" + "08000f0000010000",
+        );
+        expect(hexOf(deleteRoute({ dst: parsePrefix("0.0.0.0/0") }))).toBe(
+            hexOf(deleteRoute({ dst: "default", family: 4 })),
+        );
+    });
+
     it("for a route says what it is not told by what is usual", () => {
         expect(hexOf(replaceRoute({ dst, dev: 2 }))).toBe(
             "02080000fe04fd0100000000" + "080001000a000000" + "0800040002000000",
@@ -299,11 +315,11 @@ describe("what the kernel says against its own rules", () => {
     });
 
     it("is taken for nothing where that has a meaning: no name, no MAC address, no MTU, no destination", () => {
-        expect(decodeLink(fromHex("00000100", "05000000", "00000000", "00000000"))).toEqual({
+        expect(decodeLink(fromHex("00000100", "05000000", "00000000", "00000000"))).toStrictEqual({
             ...{ index: 5, name: "", type: 1, mac: "", mtu: 0, group: 0, altNames: [] },
             ...{ up: false, running: false, loopback: false, promiscuous: false },
         });
-        expect(decodeRoute(fromHex("02000000fe030001", "00000000"))).toEqual({
+        expect(decodeRoute(fromHex("02000000fe030001", "00000000"))).toStrictEqual({
             ...{ family: 4, dst: parsePrefix("0.0.0.0/0"), table: 254, protocol: 3, scope: 0, type: 1, metric: 0 },
             ...{ onlink: false, cloned: false, nextHops: [] },
         });
@@ -333,12 +349,45 @@ describe("what only some routes and addresses have", () => {
         expect(route("06001500", "0600", "0000")).toMatchObject({ encapType: 6 });
     });
 
+    it("is told of an address by its flags, of which one has another meaning for IPv6", () => {
+        const flagsOf = (family: string, flags: string): string => {
+            const address = decodeAddress(
+                fromHex(
+                    `${family}1800fe01000000`,
+                    "08000800",
+                    flags,
+                    family === "02" ? "08000200" + "0a010203" : "14000200" + "00".repeat(15) + "01",
+                ),
+            );
+            const { permanent, secondary, tentative, dadFailed } = address ?? {};
+            return Object.entries({ permanent, secondary, tentative, dadFailed })
+                .flatMap(([name, isSet]) => (isSet === true ? [name] : []))
+                .join(" ");
+        };
+        expect(flagsOf("02", "00000000")).toBe("");
+        expect(flagsOf("02", "81000000")).toBe("permanent secondary");
+        expect(flagsOf("0a", "81000000")).toBe("permanent");
+        expect(flagsOf("0a", "48000000")).toBe("tentative dadFailed");
+    });
+
+    it("is told of a route: that it was made of another, and of a link which names are alternative ones", () => {
+        expect(decodeRoute(fromHex("02080000fe030001", "00020000"))).toMatchObject({ cloned: true, onlink: false });
+        expect(decodeRoute(fromHex("02080000fe030001", "04000000"))).toMatchObject({ cloned: false, onlink: true });
+        const properties = "1400348" + "0" + "06003500" + "6100" + "0000" + "06003600" + "6200" + "0000";
+        expect(decodeLink(fromHex("00000100", "05000000", "00000000", "00000000", properties))?.altNames).toEqual([
+            "a",
+        ]);
+    });
+
     it("is told of an address: a lifetime of which one part ends", () => {
         const address = (seconds: string): unknown =>
             decodeAddress(fromHex("0218000001000000", "08000200", "0a010203", "14000600", seconds, "00".repeat(8)));
         expect(address("ffffffffffffffff")).not.toHaveProperty("lifetime");
         expect(address("05000000ffffffff")).toMatchObject({
             lifetime: { preferredSeconds: 5, validSeconds: Infinity },
+        });
+        expect(address("ffffffff06000000")).toMatchObject({
+            lifetime: { preferredSeconds: Infinity, validSeconds: 6 },
         });
         expect(address("0500000006000000")).toMatchObject({ lifetime: { preferredSeconds: 5, validSeconds: 6 } });
     });
