@@ -205,6 +205,25 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
+    it("says so on each Pod, once for each definition of the pool", async () => {
+        wiring.wire("p2", await claim("p2"));
+        for (const gateway of ["10.2.0.254", "10.2.0.253"]) {
+            cluster.addPool("pool1", { ...wide, gateway });
+            await reconcile();
+            await reconcile();
+        }
+        expect(await changed()).toBe(2);
+        const pods = agent.events
+            .filter(({ reason }) => reason === "PoolChanged")
+            .map(({ regarding }) => regarding.name);
+        expect(pods).toEqual(["p1", "p2", "p1", "p2"]);
+        expect(
+            told()
+                .slice(2)
+                .every((note) => note.includes("gateway 10.2.0.253")),
+        ).toBe(true);
+    });
+
     it("says so once when its pool is gone for more than a moment (found by the simulation)", async () => {
         cluster.api.remove(ipPools, "pool1");
         await reconcile();
