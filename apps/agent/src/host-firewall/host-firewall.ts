@@ -3,8 +3,10 @@ import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../run-program.ts";
-import { placeOfAccept, wordsOf } from "./place.ts";
+import { backendOf, FilterTable } from "./chains.ts";
+import { placeOfAccept } from "./place.ts";
 import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
+import { wordsOf } from "./words.ts";
 
 export interface HostFirewallComponents {
     readonly run: RunProgram;
@@ -23,13 +25,11 @@ interface Chain {
 }
 
 interface BackendChains {
-    /** Reads and writes them: `iptables-nft` and so on. */
-    readonly program: string;
+    readonly table: FilterTable;
     readonly chains: readonly Chain[];
 }
 
 const chainNames = ["FORWARD", "INPUT"] as const;
-const lockSeconds = "5";
 
 /**
  * Keeps accept rules in the chains FORWARD and INPUT of the Node. Where these drop what nobody accepted (Docker, ufw,
@@ -74,36 +74,42 @@ export class HostFirewall {
         const found: BackendChains[] = [];
         for await (const one of readBackends(run, family, legacyTables(family))) found.push(one);
         const used = found.filter(({ chains }) => chains.some(({ isUsed }) => isUsed));
-        for (const { program, chains } of used.length === 0 ? found.slice(0, 1) : used) {
-            const changed = await this.#ensureChains(program, chains, wanted);
-            if (changed.length > 0) logger.info("rules of the Node's firewall set", { program, rules: changed });
+        for (const { table, chains } of used.length === 0 ? found.slice(0, 1) : used) {
+            const changed = await this.#ensureChains(table, chains, wanted);
+            if (changed.length > 0) {
+                logger.info("rules of the Node's firewall set", { program: table.program, rules: changed });
+            }
         }
     }
 
     /** Gives the comments of the rules that it made, moved or removed. */
-    async #ensureChains(program: string, chains: readonly Chain[], wanted: readonly AcceptRule[]): Promise<string[]> {
+    async #ensureChains(
+        table: FilterTable,
+        chains: readonly Chain[],
+        wanted: readonly AcceptRule[],
+    ): Promise<string[]> {
         const changed: string[] = [];
         for (const chain of chains) {
-            const others = chain.rules.filter((rule) => !isOwn(rule));
-            const place = await placeOfAccept(others, (name) => readRules(this.#components.run, program, name));
+            const effects = await table.effects(chain.name, chain.rules);
+            const others = effects.filter((_, at) => !isOwn(chain.rules[at] ?? ""));
+            const place = await placeOfAccept(others, (name) => table.effectsOf(name));
             const accepts = wanted.filter((rule) => rule.chain === chain.name);
-            changed.push(...(await this.#ensureChain(program, chain, { accepts, place })));
+            changed.push(...(await this.#ensureChain(table, chain, { accepts, place })));
         }
         return changed;
     }
 
     /** Puts the accepts behind as many rules of others as `place` says. */
     async #ensureChain(
-        program: string,
+        table: FilterTable,
         { name, rules }: Chain,
         { accepts, place }: { readonly accepts: readonly AcceptRule[]; readonly place: number },
     ): Promise<readonly string[]> {
-        const { run } = this.#components;
         const changed: string[] = [];
         // what the chain has, as it is changed below
         let lines = rules;
         const remove = async (line: string): Promise<void> => {
-            changed.push(await deleteRule(run, program, wordsOf(line)));
+            changed.push(await deleteRule(table, wordsOf(line)));
             // iptables deletes the first that is the same
             lines = lines.toSpliced(lines.indexOf(line), 1);
         };
@@ -123,7 +129,7 @@ export class HostFirewall {
             const index = lines.findIndex((line, i) => !isOwn(line) && othersBefore(lines, i) === place);
             const where = index === -1 ? ["-A", name] : ["-I", name, String(index + 1)];
             const target = ["-m", "comment", "--comment", comment, "-j", "ACCEPT"];
-            await run(program, ["-w", lockSeconds, ...where, ...match, ...target]);
+            await table.iptables(...where, ...match, ...target);
             changed.push(comment);
             const made = ["-A", name, ...match, "-m", "comment", "--comment", `"${comment}"`, "-j", "ACCEPT"].join(" ");
             lines = lines.toSpliced(index === -1 ? lines.length : index, 0, made);
@@ -149,11 +155,11 @@ export async function removeFirewallRules({
 }: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
     const removed: string[] = [];
     for (const family of [4, 6] as const) {
-        for await (const { program, chains } of readBackends(run, family, legacyTables(family))) {
+        for await (const { table, chains } of readBackends(run, family, legacyTables(family))) {
             for (const { name, rules } of chains) {
                 for (const words of rules.map(wordsOf)) {
                     if (commentOf(words) === undefined) continue;
-                    removed.push(`${program} ${name} "${await deleteRule(run, program, words)}"`);
+                    removed.push(`${table.program} ${name} "${await deleteRule(table, words)}"`);
                 }
             }
         }
@@ -167,9 +173,9 @@ async function* readBackends(
     family: Family,
     legacyTables: readonly string[],
 ): AsyncGenerator<BackendChains> {
-    for (const backend of legacyTables.includes("filter") ? ["nft", "legacy"] : ["nft"]) {
-        const program = `${family === 4 ? "iptables" : "ip6tables"}-${backend}`;
-        yield { program, chains: await readChains(run, program) };
+    for (const name of legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const)) {
+        const table = new FilterTable({ run }, backendOf(family, name));
+        yield { table, chains: await readChains(table) };
     }
 }
 
@@ -183,10 +189,10 @@ export function legacyTablesHere(family: Family): readonly string[] {
     }
 }
 
-async function readChains(run: RunProgram, program: string): Promise<readonly Chain[]> {
+async function readChains(table: FilterTable): Promise<readonly Chain[]> {
     const chains: Chain[] = [];
     for (const name of chainNames) {
-        const lines = (await run(program, ["-w", lockSeconds, "-S", name])).split("\n");
+        const lines = await table.list(name);
         const rules = lines.filter((line) => line.startsWith(`-A ${name} `));
         const accepts = lines.includes(`-P ${name} ACCEPT`);
         chains.push({ name, rules, isUsed: !accepts || !rules.every(isOwn) });
@@ -194,14 +200,9 @@ async function readChains(run: RunProgram, program: string): Promise<readonly Ch
     return chains;
 }
 
-async function readRules(run: RunProgram, program: string, chain: string): Promise<readonly string[]> {
-    const lines = (await run(program, ["-w", lockSeconds, "-S", chain])).split("\n");
-    return lines.filter((line) => line.startsWith(`-A ${chain} `));
-}
-
 /** Deletes the rule of one line of `iptables -S`. Gives its comment. */
-async function deleteRule(run: RunProgram, program: string, [, ...rest]: readonly string[]): Promise<string> {
-    await run(program, ["-w", lockSeconds, "-D", ...rest]);
+async function deleteRule(table: FilterTable, [, ...rest]: readonly string[]): Promise<string> {
+    await table.iptables("-D", ...rest);
     return commentOf(rest) ?? "";
 }
 

@@ -106,6 +106,21 @@ describe.each(["nft", "legacy"] as const)("on a Node with iptables-%s whose chai
     });
 });
 
+it.each(ways)("what nft(8) drops by a set in the tables of iptables stays dropped: %s", async (_, tables, far) => {
+    expect(await eventually(() => reaches(far), Boolean)).toBe(true);
+    const [family, type] = tables === "iptables" ? ["ip", "ipv4_addr"] : ["ip6", "ipv6_addr"];
+    // makes the chain
+    execFileSync(`${tables}-nft`, ["-P", "FORWARD", "DROP"]);
+    await newFirewall().ensure(input);
+    expect(reaches(far)).toBe(true);
+    execFileSync("nft", ["add", "set", family, "filter", "bad", `{ type ${type}; elements = { ${far} }; }`]);
+    const bad = ["rule", family, "filter", "FORWARD", family, "daddr", "@bad", "counter", "drop"];
+    execFileSync("nft", ["insert", ...bad]);
+    expect(reaches(far)).toBe(false);
+    await newFirewall().ensure(input);
+    expect(reaches(far)).toBe(false);
+});
+
 it("a Node that uses only iptables-legacy gets no tables of nftables", async () => {
     execFileSync("iptables-legacy", ["-P", "FORWARD", "DROP"]);
     await new HostFirewall({ run: runProgram, logger: silentLogger }).ensure({ ...input, families: [4] });

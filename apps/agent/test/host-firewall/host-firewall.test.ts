@@ -56,3 +56,38 @@ it("what is as it must be takes one look at each chain and no change", async () 
     expect(calls.filter((call) => !call.startsWith("-w 5 -S"))).toEqual([]);
     expect(calls.length).toBe(4);
 });
+
+it("nothing is changed while iptables and nft show different numbers of rules", async () => {
+    const calls: string[] = [];
+    const run: RunProgram = async (program, args) => {
+        calls.push(`${program} ${args.join(" ")}`);
+        if (program === "nft") return JSON.stringify({ nftables: [{ rule: { expr: [{ drop: null }] } }] });
+        return args.includes("FORWARD") ? `${accepts}-A FORWARD -p sctp -j DROP\n-A FORWARD -j DROP\n` : "";
+    };
+    const { warnings, logger } = logged();
+    const firewall = new HostFirewall({ run, logger, legacyTables: () => [] });
+    await firewall.ensure({ ...input, families: [4] });
+    expect(calls.filter((call) => / -[AIRD] /.test(call))).toEqual([]);
+    expect(warnings).toEqual([
+        expect.stringContaining("iptables-nft shows 2 rules of chain FORWARD of table filter and nft shows 1"),
+    ]);
+});
+
+it("nothing is moved while a chain that drops everything cannot be read", async () => {
+    const calls: string[] = [];
+    const run: RunProgram = async (program, args) => {
+        calls.push(args.join(" "));
+        const reason = args.includes("MARK") ? "No chain/target/match by that name." : "Another app holds the lock";
+        if (!args.includes("FORWARD") && !args.includes("INPUT")) {
+            throw new ProgramError("PROGRAM_FAILED", "environment", `iptables: ${reason}`);
+        }
+        if (program !== "iptables-legacy" || args.includes("INPUT")) return `-P ${args.at(-1)} ACCEPT\n`;
+        return `-P FORWARD DROP\n-A FORWARD -j MARK --set-xmark 0x1/0x1\n-A FORWARD -j ufw-reject-forward\n`;
+    };
+    const { warnings, logger } = logged();
+    const firewall = new HostFirewall({ run, logger, legacyTables: () => ["filter"] });
+    await firewall.ensure({ ...input, families: [4] });
+    expect(calls).toContain("-w 5 -S MARK");
+    expect(calls.filter((call) => call.includes("-A FORWARD"))).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining("holds the lock")]);
+});

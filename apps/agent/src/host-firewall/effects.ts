@@ -1,0 +1,122 @@
+import { wordsOf } from "./words.ts";
+
+/** What a rule does with the packets that reach it. */
+export type Effect =
+    /** Drops or rejects all of them. */
+    | { readonly kind: "drops" }
+    /** Ends the way of all of them through the chain: accepts, returns or queues them. */
+    | { readonly kind: "ends" }
+    /** Logs them, or those that match, and does nothing else. */
+    | { readonly kind: "logs" }
+    /** Sends all of them to another chain; those which that returns come back unless it is a goto. */
+    | { readonly kind: "calls"; readonly chain: string; readonly isGoto: boolean }
+    /** Has a match, does something else, or cannot be understood. */
+    | { readonly kind: "other" };
+
+/** What iptables(8) does with a rule's packets that does not end their way through the chain. */
+const logTargets: ReadonlySet<string> = new Set(["LOG", "NFLOG", "ULOG", "AUDIT"]);
+const dropTargets: ReadonlySet<string> = new Set(["DROP", "REJECT"]);
+const endTargets: ReadonlySet<string> = new Set(["ACCEPT", "RETURN", "QUEUE", "NFQUEUE"]);
+
+const other: Effect = { kind: "other" };
+
+/** By one line of `iptables -S`. A target that is neither known nor a chain (MARK, CT) shows as a call of such a chain. */
+export function effectOfLine(line: string): Effect {
+    const words = wordsOf(line);
+    const at = words.findLastIndex((word) => word === "-j" || word === "-g");
+    const target = at === -1 ? undefined : words[at + 1];
+    if (target === undefined) return other;
+    const isGoto = words[at] === "-g";
+    if (!isGoto && logTargets.has(target)) return { kind: "logs" };
+    if (!matchesAll(words)) return other;
+    if (isGoto) return { kind: "calls", chain: target, isGoto };
+    return effectOfTarget(target) ?? { kind: "calls", chain: target, isGoto };
+}
+
+/** Whether a rule matches whatever comes: it has no match but comments. */
+function matchesAll([, , ...words]: readonly string[]): boolean {
+    let at = 0;
+    while (words[at] === "-m" && words[at + 1] === "comment" && words[at + 2] === "--comment") at += 4;
+    return words[at] === "-j" || words[at] === "-g";
+}
+
+function effectOfTarget(target: string): Effect | undefined {
+    if (dropTargets.has(target)) return { kind: "drops" };
+    return endTargets.has(target) ? { kind: "ends" } : undefined;
+}
+
+/**
+ * By the key `expr` of a rule of `nft -j list chain` (libnftables-json(5)): the expressions in their order, each an object
+ * with one key. What is not known here counts as a match.
+ */
+export function effectOfExpressions(expressions: readonly unknown[]): Effect {
+    const parts = expressions.map(partOf).filter(({ what }) => what !== "nothing");
+    const last = parts.at(-1);
+    const before = parts.slice(0, -1);
+    if (last?.what === "log") return before.every(({ what }) => what !== "unknown") ? { kind: "logs" } : other;
+    return last?.what === "verdict" && before.every(({ what }) => what === "log") ? last.effect : other;
+}
+
+/** `match` only lets packets pass or not; `unknown` may do anything. */
+type Part =
+    { readonly what: "nothing" | "log" | "match" | "unknown" } | { readonly what: "verdict"; readonly effect: Effect };
+
+function partOf(expression: unknown): Part {
+    const [key = "", value] = onlyEntryOf(expression);
+    switch (key) {
+        case "counter":
+            return { what: "nothing" };
+        case "match":
+        case "limit":
+            return { what: "match" };
+        case "log":
+            return { what: "log" };
+        case "drop":
+        case "reject":
+            return { what: "verdict", effect: { kind: "drops" } };
+        case "accept":
+        case "return":
+        case "queue":
+            return { what: "verdict", effect: { kind: "ends" } };
+        case "jump":
+        case "goto": {
+            const chain = fieldOf(value, "target");
+            if (typeof chain !== "string") return { what: "unknown" };
+            return { what: "verdict", effect: { kind: "calls", chain, isGoto: key === "goto" } };
+        }
+        case "xt":
+            return partOfExtension(fieldOf(value, "type"), fieldOf(value, "name"));
+        default:
+            return { what: "unknown" };
+    }
+}
+
+/** An extension of iptables(8), which nft(8) knows by its name alone. */
+function partOfExtension(type: unknown, name: unknown): Part {
+    if (type === "match") return { what: name === "comment" ? "nothing" : "match" };
+    if (type !== "target" || typeof name !== "string") return { what: "unknown" };
+    if (logTargets.has(name)) return { what: "log" };
+    const effect = effectOfTarget(name);
+    return effect === undefined ? { what: "unknown" } : { what: "verdict", effect };
+}
+
+/** The effect that both views of a rule have; where they differ, one of them has left something out. */
+export function commonEffect(one: Effect, another: Effect | undefined): Effect {
+    if (one.kind === "calls") {
+        const isSame = another?.kind === "calls" && another.chain === one.chain && another.isGoto === one.isGoto;
+        return isSame ? one : other;
+    }
+    return one.kind === another?.kind ? one : other;
+}
+
+function onlyEntryOf(value: unknown): readonly [string, unknown] | readonly [] {
+    if (typeof value !== "object" || value === null) return [];
+    const [entry, ...more] = Object.entries(value);
+    return entry === undefined || more.length > 0 ? [] : entry;
+}
+
+export function fieldOf(value: unknown, key: string): unknown {
+    return typeof value === "object" && value !== null
+        ? Object.entries(value).find(([name]) => name === key)?.[1]
+        : undefined;
+}
