@@ -102,7 +102,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
         ? composePools({ api, nodes, recorder, metrics, health, lifecycle, logger }, config)
         : undefined;
     if (nodeIpamOn) {
-        const poolAddresses = pools && new PoolAddresses(pools.books);
+        const poolAddresses = pools && new PoolAddresses({ api, ...pools.books, logger: logger.child("node-ipam") });
         const nodeIpam = new NodeIpam(
             { api, nodes, recorder, metrics, poolAddresses, logger: logger.child("node-ipam") },
             {

@@ -73,7 +73,10 @@ export class Controller {
         );
         const cleaner = (): ClaimCleaner =>
             new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs });
-        const poolAddresses = withoutPoolAddresses === true ? undefined : new PoolAddresses({ pools, claims });
+        const poolAddresses =
+            withoutPoolAddresses === true
+                ? undefined
+                : new PoolAddresses({ api, pools, claims, clock, logger: logger.child("node-ipam") });
         const nodeIpam = new NodeIpam(
             { ...common, poolAddresses, logger: logger.child("node-ipam") },
             { settings: { ...nodeSubnets, coolingMs }, namespace: "kube-system", identity },

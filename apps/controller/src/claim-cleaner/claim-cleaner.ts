@@ -7,11 +7,10 @@ import {
     type Informer,
     type KubeLogger,
     type Node,
-    type Pod,
     type ReconcileResult,
 } from "@antrea/kube";
 import { sleep, systemClock, type Clock } from "@antrea/runtime";
-import { type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
+import { uidsOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 
 export interface ClaimCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
@@ -187,10 +186,4 @@ export class ClaimCleaner {
         if (count === 0) this.#suspects.delete(name);
         else this.#suspects.set(name, { reason, count });
     }
-}
-
-// The kubelet knows a static Pod by the hash of its manifest; the object that mirrors it has a UID of its own.
-function uidsOf({ metadata }: Pod): readonly string[] {
-    const hash = metadata?.annotations?.["kubernetes.io/config.hash"];
-    return [metadata?.uid ?? "", ...(hash === undefined ? [] : [hash])];
 }

@@ -1,5 +1,6 @@
 import { allocationAddress, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
+import { type Pod } from "@antrea/kube";
 
 /** The Pod that uses a claimed address. */
 export interface ClaimPod {
@@ -26,6 +27,15 @@ export interface Claim {
     readonly createdAt: string;
     /** Grows with each change of the spec, from 1. */
     readonly generation: number;
+}
+
+/**
+ * The UIDs by which claims may name a Pod: the kubelet knows a static Pod by the hash of its manifest; the object that
+ * mirrors it has a UID of its own.
+ */
+export function uidsOf({ metadata }: Pod): readonly string[] {
+    const hash = metadata?.annotations?.["kubernetes.io/config.hash"];
+    return [metadata?.uid ?? "", ...(hash === undefined ? [] : [hash])];
 }
 
 /** `namespace/name` of the StatefulSet that a claim is kept for, undefined of others. */

@@ -16,7 +16,7 @@ import { CidrBook } from "./cidr-book.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";
 import { type NodeIpamMetrics, type NodeIpamState } from "./metrics.ts";
-import { type PoolAddresses } from "./pool-addresses.ts";
+import { type PoolAddresses, type PoolHolds } from "./pool-addresses.ts";
 import { Reports } from "./reports.ts";
 import { type Ledger, type NodeIpamSettings } from "./types.ts";
 
@@ -59,6 +59,7 @@ export class Allocator {
     readonly #duplicates = new Set<string>();
     readonly #lost = new AbortController();
     #ledger: LedgerStore | undefined;
+    #pools: PoolHolds | undefined;
 
     constructor(components: AllocatorComponents, options: AllocatorOptions) {
         this.#components = components;
@@ -96,7 +97,8 @@ export class Allocator {
         });
         this.#begin(await ledger.takeOver());
         this.#ledger = ledger;
-        using _pools = poolAddresses?.follow(this.#book, this.#reports);
+        using pools = poolAddresses?.follow(this.#book, this.#reports);
+        this.#pools = pools;
         using _changes = this.#components.nodes.onChange((type, key, node) => this.#changed(type, key, node));
         this.#queue.start(signal);
         try {
@@ -177,10 +179,12 @@ export class Allocator {
             if (!this.#isUnserved(node)) return;
             const assignment = this.#book.assign(name, this.#clock.now());
             if (assignment.kind === "exhausted") {
+                if ((await this.#pools?.release(signal)) === true) continue;
+                signal.throwIfAborted();
                 if (!this.#waiting.has(name)) this.#logWaiting(name, assignment.freeAtMs);
                 this.#waiting.add(name);
                 this.#components.metrics.exhausted(assignment.clusters);
-                this.#reports.exhausted(node, assignment.clusters);
+                this.#reports.exhausted(node, assignment.clusters, this.#pools?.inTheWay);
                 // As soon as there is room it is looked at by `#serveWaiting`; this is what says again that there is none.
                 return { requeueAfterMs: exhaustedMs };
             }

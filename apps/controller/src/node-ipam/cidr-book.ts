@@ -1,4 +1,14 @@
-import { formatPrefix, parsePrefix, prefixRange, rangesOverlap, type IpRange, type Prefix } from "@antrea/ip";
+import {
+    formatPrefix,
+    parsePrefix,
+    prefixOf,
+    prefixRange,
+    rangeOf,
+    rangesOverlap,
+    type IpAddress,
+    type IpRange,
+    type Prefix,
+} from "@antrea/ip";
 import { Owners } from "./owners.ts";
 import { SubnetPool } from "./subnet-pool.ts";
 import {
@@ -59,8 +69,11 @@ export class CidrBook {
         for (const service of settings.serviceCidrs) this.#holdIn(service);
     }
 
-    /** From now on no subnet that touches these ranges is given; what Nodes have they keep. None: takes it back. */
-    reserve(owner: string, ranges: readonly IpRange[]): void {
+    /**
+     * From now on no subnet that touches these ranges is given; what Nodes have they keep. None: takes it back. False: no
+     * subnet touches them.
+     */
+    reserve(owner: string, ranges: readonly IpRange[]): boolean {
         for (const range of this.#reserved.get(owner) ?? []) for (const pool of this.#pools) pool.releaseRange(range);
         // There may be 100,000 claims, and none of them here.
         const here = ranges.filter((range) =>
@@ -69,6 +82,13 @@ export class CidrBook {
         for (const range of here) for (const pool of this.#pools) pool.holdRange(range);
         if (here.length === 0) this.#reserved.delete(owner);
         else this.#reserved.set(owner, here);
+        return here.length > 0;
+    }
+
+    /** The subnet for a Node that has the address. */
+    subnetOf(ip: IpAddress): Prefix | undefined {
+        const pool = this.#pools.find(({ prefix }) => rangesOverlap(rangeOf(ip), prefixRange(prefix)));
+        return pool && prefixOf(ip, pool.length);
     }
 
     /** Something changed since the last snapshot. */

@@ -1,8 +1,29 @@
 import { ipPools, type IpPool } from "@antrea/crd";
-import { formatPrefix, formatRangeSet, prefixRange, RangeSet, type IpRange, type Prefix } from "@antrea/ip";
+import {
+    formatIp,
+    formatPrefix,
+    formatRangeSet,
+    prefixRange,
+    RangeSet,
+    type IpAddress,
+    type IpRange,
+    type Prefix,
+} from "@antrea/ip";
 import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { podCidrsOf } from "@antrea/ipam";
+import { describeHolder, type Claim } from "../claims/index.ts";
+import { maxSubnetsOfNode, type ReleasedClaims } from "./claim-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
+
+/** What keeps Nodes from subnets, beside other Nodes. */
+export interface InTheWay {
+    /** IPPools with addresses or gateways among the subnets, by name. */
+    readonly pools: readonly string[];
+    /** Claims of such addresses that no pool has. */
+    readonly claims: readonly Claim[];
+}
+
+const shownClaims = 3;
 
 const action = "AllocatePodCIDR";
 
@@ -25,12 +46,18 @@ export class Reports {
         this.#clusters = RangeSet.of(options.clusters.map(prefixRange));
     }
 
-    /** On the pool, where ranges of it lie among the subnets for Nodes. */
-    poolInside(pool: IpPool, ranges: readonly IpRange[]): void {
+    /** On the pool, where ranges or gateways of it lie among the subnets for Nodes. */
+    poolInside(pool: IpPool, ranges: readonly IpRange[], gateways: readonly IpAddress[]): void {
         const { name, uid } = pool.metadata ?? {};
-        const inside = RangeSet.of(ranges).intersect(this.#clusters);
+        const written = RangeSet.of(ranges).intersect(this.#clusters);
+        const routers = RangeSet.ofAddresses(gateways).intersect(this.#clusters).subtract(written);
+        const inside = written.union(routers);
+        const what = [
+            ...(written.isEmpty ? [] : [formatRangeSet(written)]),
+            ...(routers.isEmpty ? [] : [`gateway ${formatRangeSet(routers)}`]),
+        ].join(" and ");
         const key = `pool ${name}`;
-        const signature = `${uid} ${formatRangeSet(inside)}`;
+        const signature = `${uid} ${what}`;
         if (inside.isEmpty || this.#said.get(key) === signature) return;
         this.#said.set(key, signature);
         const owners = this.#nodes.list().flatMap((node) =>
@@ -45,16 +72,33 @@ export class Reports {
             type: "Warning",
             reason: "InClusterCIDR",
             action,
-            note: `${formatRangeSet(inside)} of IPPool ${name} is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it.${already} Use addresses outside nodeIPAM.clusterCIDRs.`,
+            note: `${what} of IPPool ${name} is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it.${already} Use addresses and gateways outside nodeIPAM.clusterCIDRs.`,
         });
     }
 
-    exhausted(node: Node, clusters: readonly Prefix[]): void {
+    exhausted(node: Node, clusters: readonly Prefix[], inTheWay?: InTheWay): void {
         const list = clusters.map(formatPrefix).join(" and ");
         this.#warn(
             node,
             "CIDRNotAvailable",
-            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given. Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given.${wayText(inTheWay)} Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+        );
+    }
+
+    /** On the Node whose claims hold no subnets any more. */
+    released({ node: name, ghosts, excess }: ReleasedClaims): void {
+        const node = this.#nodes.list().find(({ metadata }) => metadata?.name === name);
+        if (node === undefined) return;
+        const which = [
+            ...(ghosts.length > 0 ? [`of Pods that are not on this Node: ${addressesText(ghosts)}`] : []),
+            ...(excess.length > 0
+                ? [`of Pods on it, in more than ${maxSubnetsOfNode} subnets: ${addressesText(excess)}`]
+                : []),
+        ];
+        this.#warn(
+            node,
+            "ClaimsOutsidePools",
+            `IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool has, and keep no subnet from other Nodes any more: ${which.join("; ")}. Only antrea-agent of this Node creates them, or who has its token: look at the Node, and delete those that no Pod uses.`,
         );
     }
 
@@ -96,4 +140,25 @@ export class Reports {
     #warn(node: Node, reason: string, note: string): void {
         this.#recorder.record({ regarding: referenceTo(nodes, node), type: "Warning", reason, action, note });
     }
+}
+
+function wayText({ pools = [], claims = [] }: Partial<InTheWay> = {}): string {
+    const poolsText =
+        pools.length === 0
+            ? ""
+            : ` In the way: ${listText(pools.map((name) => `IPPool ${name}`))}; move its addresses outside nodeIPAM.clusterCIDRs.`;
+    if (claims.length === 0) return poolsText;
+    const held = listText(
+        claims.map((claim) => `IPAllocation ${claim.metadata.name} (${describeHolder(claim)}, IPPool ${claim.pool})`),
+    );
+    return `${poolsText} In the way, of addresses that no IPPool has: ${held}; delete that Pod or owner, which frees the address.`;
+}
+
+function addressesText(claims: readonly Claim[]): string {
+    return listText(claims.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`));
+}
+
+function listText(texts: readonly string[]): string {
+    const more = texts.length - shownClaims;
+    return texts.slice(0, shownClaims).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

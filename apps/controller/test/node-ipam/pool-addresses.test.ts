@@ -2,47 +2,68 @@ import { describe, expect, it } from "@jest/globals";
 import { type IpPool } from "@antrea/crd";
 import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
-import { type EventInput, type Node } from "@antrea/kube";
+import { type EventInput, type Node, type Pod } from "@antrea/kube";
+import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { ClaimReader, type Claim } from "../../src/claims/claim.ts";
 import { type ClaimListener } from "../../src/claims/index.ts";
 import { CidrBook } from "../../src/node-ipam/cidr-book.ts";
-import { PoolAddresses } from "../../src/node-ipam/pool-addresses.ts";
+import { PoolAddresses, type PoolHolds } from "../../src/node-ipam/pool-addresses.ts";
 import { Reports } from "../../src/node-ipam/reports.ts";
 import { type PoolListener } from "../../src/pools/index.ts";
-import { allocation } from "../fakes.ts";
+import { allocation, ownedBySet } from "../fakes.ts";
 
 const cluster = parsePrefix("10.244.0.0/22");
 
-function poolOf(name: string, start: string, end = start): IpPool {
-    const ipRanges = [{ start, end, gateway: "10.244.0.1", prefixLength: 16 }];
+function poolOf(name: string, start: string, end = start, gateway = "10.244.9.1"): IpPool {
+    const ipRanges = [{ start, end, gateway, prefixLength: 15 }];
     return { metadata: { name, uid: `uid-${name}` }, spec: { ipVersion: 4, ipRanges } };
 }
 
 /** What NodeIPAM is told of pools and claims, and what it does with that. */
 class Place {
-    readonly book = new CidrBook({ clusters: [{ prefix: cluster, nodeMaskSize: 24 }], serviceCidrs: [] });
+    readonly book: CidrBook;
     readonly events: EventInput[] = [];
     readonly nodes: Node[] = [];
+    readonly clock = new ManualClock();
+    readonly log = new MemoryLog();
+    readonly holds: PoolHolds;
+    /** Those of all Nodes. */
+    pods: readonly Pod[] = [];
+    /** Field selectors. */
+    readonly asked: string[] = [];
     readonly #pools = new Map<string, IpPool>();
     readonly #onPool = new Set<PoolListener>();
     readonly #onClaim = new Set<ClaimListener>();
 
-    constructor() {
+    constructor(prefix = cluster) {
+        this.book = new CidrBook({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
         const reports = new Reports(
             {
                 recorder: { record: (event) => void this.events.push(event) },
                 nodes: { list: () => this.nodes },
             },
-            { clusters: [cluster] },
+            { clusters: [prefix] },
         );
         const listen = <T>(listeners: Set<T>, listener: T): Disposable => {
             listeners.add(listener);
             return { [Symbol.dispose]: () => listeners.delete(listener) };
         };
-        new PoolAddresses({
+        const list = (_pods: unknown, { fieldSelector = "" }): Promise<unknown> => {
+            this.asked.push(fieldSelector);
+            return Promise.resolve({ items: this.pods });
+        };
+        this.holds = new PoolAddresses({
+            api: { list: list as never },
+            logger: this.log.logger,
+            clock: this.clock,
             pools: {
                 get: (name) => (this.#pools.has(name) ? readPool(this.#pools.get(name)!) : undefined),
                 object: (name) => this.#pools.get(name),
+                covering: (ip) =>
+                    [...this.#pools.values()]
+                        .map((object) => readPool(object))
+                        .filter((pool) => pool.subnetOf(ip) !== undefined)
+                        .map(({ name }) => name),
                 onChange: (listener) => listen(this.#onPool, listener),
                 synced: () => Promise.resolve(),
             },
@@ -58,6 +79,21 @@ class Place {
 
     claim(before: Claim | undefined, after: Claim | undefined): void {
         for (const listener of this.#onClaim) listener(before, after);
+    }
+
+    claimOf(address: string, options: Parameters<typeof allocation>[2], pool = "gone"): Claim {
+        const claim = new ClaimReader().read(allocation(address, pool, options));
+        this.claim(undefined, claim);
+        return claim;
+    }
+
+    async release(): Promise<boolean> {
+        await this.clock.advance(10_000);
+        return this.holds.release(new AbortController().signal);
+    }
+
+    get free(): number {
+        return this.book.room(0);
     }
 
     assigned(node: string): string {
@@ -94,10 +130,115 @@ describe("subnets of Nodes, with IPPools", () => {
                 type: "Warning",
                 reason: "InClusterCIDR",
                 regarding: { kind: "IPPool", name: "a" },
-                note: "10.244.1.250-10.244.2.9 of IPPool a is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it. Node n7 has 10.244.2.0/24 already: the pool does not hand out addresses of it. Use addresses outside nodeIPAM.clusterCIDRs.",
+                note: "10.244.1.250-10.244.2.9 of IPPool a is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it. Node n7 has 10.244.2.0/24 already: the pool does not hand out addresses of it. Use addresses and gateways outside nodeIPAM.clusterCIDRs.",
             },
         ]);
         place.pool("a", poolOf("a", "10.244.1.250"));
         expect(place.events).toHaveLength(2);
+    });
+});
+
+describe("claims of addresses that no IPPool has", () => {
+    const podOf = ({ pod }: Claim): Pod => ({
+        metadata: { name: pod!.name, namespace: pod!.namespace, uid: pod!.uid },
+    });
+
+    it("hold subnets only with their Pods, once subnets are wanted", async () => {
+        const place = new Place();
+        place.nodes.push({ metadata: { name: "n1", uid: "u1" } });
+        const live = place.claimOf("10.244.0.9", { node: "n1" });
+        place.claimOf("10.244.1.9", { node: "n1" });
+        place.claimOf("10.244.2.9", { node: "n2" });
+        place.claimOf("10.244.3.9", { owner: ownedBySet("web", 0) });
+        expect(place.free).toBe(0);
+        place.pods = [podOf(live)];
+        expect(await place.release()).toBe(true);
+        expect(place.asked).toEqual(["spec.nodeName=n1", "spec.nodeName=n2"]);
+        expect(place.assigned("a")).toBe("10.244.1.0/24");
+        expect(place.assigned("b")).toBe("10.244.2.0/24");
+        expect(place.assigned("c")).toBe("exhausted");
+        expect(place.holds.inTheWay.claims.map(({ metadata }) => metadata.name)).toEqual(["10.244.0.9", "10.244.3.9"]);
+        expect(place.events).toMatchObject([
+            {
+                type: "Warning",
+                reason: "ClaimsOutsidePools",
+                regarding: { kind: "Node", name: "n1" },
+                note: "IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool has, and keep no subnet from other Nodes any more: of Pods that are not on this Node: 10.244.1.9 (IPPool gone). Only antrea-agent of this Node creates them, or who has its token: look at the Node, and delete those that no Pod uses.",
+            },
+        ]);
+        expect(await place.release()).toBe(false);
+    });
+
+    it("hold their subnets again when another Pod has the address, and not when anything else changes", async () => {
+        const place = new Place();
+        const claim = place.claimOf("10.244.0.9", { node: "n1" });
+        expect(await place.release()).toBe(true);
+        place.claim(claim, { ...claim, generation: 2 });
+        expect(place.free).toBe(4);
+        place.claim(claim, { ...claim, pod: { ...claim.pod!, uid: "another" } });
+        expect(place.free).toBe(3);
+    });
+
+    it("of static Pods count by the hash of the manifest", async () => {
+        const place = new Place();
+        const { pod } = place.claimOf("10.244.0.9", { node: "n1" });
+        place.pods = [{ metadata: { uid: "mirror", annotations: { "kubernetes.io/config.hash": pod!.uid } } }];
+        expect(await place.release()).toBe(false);
+        expect(place.free).toBe(3);
+    });
+
+    it("hold 16 subnets a Node, the oldest ones", async () => {
+        const place = new Place(parsePrefix("10.244.0.0/16"));
+        place.nodes.push({ metadata: { name: "n1", uid: "u1" } });
+        const claims = Array.from({ length: 40 }, (_, at) => {
+            const address = `10.244.${at >> 1}.${9 + (at % 2)}`;
+            const claim = new ClaimReader().read(allocation(address, "gone", { node: "n1" }));
+            const created = { ...claim, createdAt: `2026-01-01T00:00:${String(99 - at).padStart(2, "0")}Z` };
+            place.claim(undefined, created);
+            return created;
+        });
+        place.pods = claims.map(podOf);
+        expect(place.free).toBe(236);
+        expect(await place.release()).toBe(true);
+        expect(place.free).toBe(240);
+        expect(place.assigned("a")).toBe("10.244.0.0/24");
+        expect(place.events[0]?.note).toContain(
+            "of Pods on it, in more than 16 subnets: 10.244.3.10 (IPPool gone), 10.244.3.9 (IPPool gone), 10.244.2.10 (IPPool gone) and 5 more",
+        );
+    });
+
+    it("are judged at most every ten seconds, for all Nodes that wait at once, and not where a pool has them", async () => {
+        const place = new Place();
+        place.pool("a", poolOf("a", "10.244.0.5", "10.244.0.9"));
+        place.claimOf("10.244.0.9", { node: "n1" });
+        place.claimOf("10.244.1.9", { node: "n2" });
+        const { signal } = new AbortController();
+        const looks = [place.holds.release(signal), place.holds.release(signal)];
+        expect(await Promise.all(looks)).toEqual([true, true]);
+        expect(place.asked).toEqual(["spec.nodeName=n2"]);
+        place.claimOf("10.244.2.9", { node: "n2" });
+        expect(await place.holds.release(signal)).toBe(false);
+        expect(await place.release()).toBe(true);
+    });
+});
+
+describe("the gateway of a pool", () => {
+    it("keeps its subnet from Nodes, as the pool reports, and as long as the pool has it", () => {
+        const place = new Place();
+        const gateway = { kind: "Gateway", name: "10.244.0.1" } as const;
+        place.pool("a", poolOf("a", "10.245.0.5", "10.245.0.9", "10.244.0.1"));
+        const claim = place.claimOf("10.244.0.1", { owner: gateway }, "a");
+        expect(place.events).toMatchObject([
+            {
+                reason: "InClusterCIDR",
+                note: "gateway 10.244.0.1 of IPPool a is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it. Use addresses and gateways outside nodeIPAM.clusterCIDRs.",
+            },
+        ]);
+        expect(place.holds.inTheWay).toEqual({ pools: ["a"], claims: [] });
+        expect(place.free).toBe(3);
+        place.pool("a", undefined);
+        expect(place.free).toBe(4);
+        place.claim(claim, undefined);
+        expect(place.free).toBe(4);
     });
 });
