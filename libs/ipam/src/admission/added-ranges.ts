@@ -1,8 +1,10 @@
 import {
+    formatIp,
     formatPrefix,
     formatRange,
     formatRangeSet,
     parsePrefix,
+    prefixContains,
     prefixRange,
     RangeSet,
     unroutedUse,
@@ -50,5 +52,23 @@ export function addedRanges(
                 rule: `must not have addresses of cluster CIDR ${formatPrefix(prefix)} (nodeIPAM.clusterCIDRs), of which Nodes get the subnets of their Pods: ${formatRangeSet(common(prefix))}; choose addresses outside it`,
             })),
         ];
+    });
+}
+
+/**
+ * Refuses gateways that a pool is given now among the subnets for Nodes; of one in a range of the pool `addedRanges`
+ * reports the range. `before`: those that it had.
+ */
+export function addedGateways(
+    ranges: readonly RangeOfPool[],
+    before: RangeSet,
+    { clusterCidrs }: AddedRangesContext,
+): readonly Refusal[] {
+    const reported = RangeSet.of(ranges.map(({ range }) => range)).union(before);
+    return ranges.flatMap(({ path, gateway }) => {
+        const prefix = clusterCidrs.find((each) => prefixContains(each, gateway));
+        if (prefix === undefined || reported.has(gateway)) return [];
+        const rule = `must not be in cluster CIDR ${formatPrefix(prefix)} (nodeIPAM.clusterCIDRs), of which Nodes get the subnets of their Pods; name the address of the router, outside it`;
+        return [{ path: `${path}.gateway`, value: formatIp(gateway), rule }];
     });
 }

@@ -1,4 +1,5 @@
-import { formatIp, parseIp, sameIp, type RangeSet } from "@antrea/ip";
+import { formatIp, parseIp, RangeSet, sameIp } from "@antrea/ip";
+import { type Exclusions } from "../exclusions.ts";
 import { type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
@@ -23,4 +24,25 @@ export function gatewaysInUse(
         const rule = `is in use: ${holderText(claim)}; name the address of the router, or delete what uses this one first`;
         return [{ path: `${range.path}.gateway`, value: formatIp(ip), rule }];
     });
+}
+
+/** Of gateways outside the pool's ranges that are addresses for Pods or Services; a Node may be a gateway. */
+export function gatewayWarnings(
+    ranges: readonly RangeOfPool[],
+    { exclusions }: { readonly exclusions: Pick<Exclusions, "podCidrs" | "serviceCidrs"> },
+): readonly string[] {
+    const kinds = [
+        { what: "podCIDRs of Nodes", set: exclusions.podCidrs },
+        { what: "Service CIDRs", set: exclusions.serviceCidrs },
+    ];
+    const written = RangeSet.of(ranges.map(({ range }) => range));
+    return ranges.flatMap(({ path, gateway }) =>
+        kinds.flatMap(({ what, set }) =>
+            set.has(gateway) && !written.has(gateway)
+                ? [
+                      `${path}.gateway ${formatIp(gateway)} is one of ${what}: a Pod or Service may have it; name the address of the router`,
+                  ]
+                : [],
+        ),
+    );
 }

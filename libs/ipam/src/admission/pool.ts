@@ -13,9 +13,9 @@ import { type Exclusions } from "../exclusions.ts";
 import { readPool, readSpec, type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 import { type RangeOfPool } from "../subnet.ts";
-import { addedRanges, type AddedRangesContext } from "./added-ranges.ts";
+import { addedGateways, addedRanges, type AddedRangesContext } from "./added-ranges.ts";
 import { foreignSubnetWarnings } from "./bridged.ts";
-import { gatewaysInUse } from "./gateways.ts";
+import { gatewaysInUse, gatewayWarnings } from "./gateways.ts";
 import { hostBitWarnings } from "./host-bits.ts";
 import { comparePools, newGateways, sameSpec, type PoolChange } from "./pool-change.ts";
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
@@ -37,26 +37,32 @@ export interface PoolContext extends AddedRangesContext {
 
 /** Judges an IPPool that is to be created. `use`: the claims of the addresses that `newGateways` lists. */
 export function checkPoolCreate(pool: IpPool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
-    return check({ pool, before: RangeSet.empty, gateways: newGateways(pool) }, context, use);
+    const before = { ranges: RangeSet.empty, gateways: RangeSet.empty };
+    return check({ pool, before, gateways: newGateways(pool) }, context, use);
 }
 
 interface Checked {
     readonly pool: IpPool;
     /** The addresses that were written in it before. */
-    readonly before: RangeSet;
-    /** Those whose claims matter. */
+    readonly before: { readonly ranges: RangeSet; readonly gateways: RangeSet };
+    /** Gateways whose claims matter. */
     readonly gateways: RangeSet;
 }
 
 function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const { ranges, refusals } = readSpec(pool);
-    const warnings = [...emptyWarning(pool, refusals, context), ...clusterWarnings(ranges, context)];
+    const warnings = [
+        ...emptyWarning(pool, refusals, context),
+        ...clusterWarnings(ranges, context),
+        ...gatewayWarnings(ranges, context),
+    ];
     return {
         errors: [
             ...refusals,
             ...overlapsWithin(ranges),
             ...overlapsWithOthers(pool, ranges, context),
-            ...addedRanges(ranges, before, context),
+            ...addedRanges(ranges, before.ranges, context),
+            ...addedGateways(ranges, before.gateways, context),
             ...gatewaysInUse(ranges, gateways, context, use),
         ],
         warnings:
@@ -75,7 +81,11 @@ export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext,
     const change = comparePools(old, pool);
     // Of an address of the pool itself it is told with what else is taken away.
     const gateways = change.asks.gateways.subtract(change.uncovered);
-    const before = RangeSet.of(readSpec(old).ranges.map(({ range }) => range));
+    const known = readSpec(old).ranges;
+    const before = {
+        ranges: RangeSet.of(known.map(({ range }) => range)),
+        gateways: RangeSet.ofAddresses(known.map(({ gateway }) => gateway)),
+    };
     const { errors, warnings } = check({ pool, before, gateways }, context, use);
     // What a spec that cannot be read takes away is not known.
     if (readSpec(pool).refusals.length > 0) return { errors, warnings };

@@ -244,6 +244,7 @@ describe("a pool that is created", () => {
         expect(warnings).toEqual([
             "spec.ipRanges: the pool has no address to hand out: gateways, edges of a CIDR and addresses that the cluster uses are all that is in it",
             "spec.ipRanges[0] 10.1.0.8-10.1.0.40 touches podCIDRs of Nodes, which are never handed out: 10.1.0.8-10.1.0.40",
+            "spec.ipRanges[0].gateway 10.1.0.1 is one of podCIDRs of Nodes: a Pod or Service may have it; name the address of the router",
         ]);
     });
 
@@ -543,7 +544,10 @@ describe("addresses that a pool is given", () => {
             `spec.ipRanges[1] "10.243.255.0-10.244.0.9": ${rule}10.244.0.0-10.244.0.9; choose addresses outside it`,
         ]);
         const six = range("fd00:244::9", { gateway: "fd00:244::1" });
-        expect(errorsOf(checkPoolCreate(ipPool("p", six), context([], cluster), notInUse))).toHaveLength(1);
+        expect(errorsOf(checkPoolCreate(ipPool("p", six), context([], cluster), notInUse))).toEqual([
+            expect.stringContaining('spec.ipRanges[0] "fd00:244::9": must not have addresses of cluster CIDR'),
+            expect.stringContaining('spec.ipRanges[0].gateway "fd00:244::1": must not be in cluster CIDR'),
+        ]);
         expect(errorsOf(checkPoolCreate(ipPool("p", "10.1.0.0/24"), context([], cluster), notInUse))).toEqual([]);
     });
 
@@ -589,6 +593,49 @@ describe("addresses that a pool is given", () => {
         expect(readPool(pool).problems).toEqual([]);
         const changed = { ...pool, spec: { ...pool.spec, ipRanges: [{ ...pool.spec.ipRanges[0]!, vlan: 9 }] } };
         expect(errorsOf(checkPoolUpdate(pool, changed, context([pool]), notInUse))).toEqual([]);
+    });
+});
+
+describe("the gateway of a pool, among the addresses of Pods", () => {
+    const cluster = { clusterCidrs: ["10.244.0.0/23"], pods: ["10.244.1.0/24"], services: ["10.96.0.0/16"] };
+    const outside = range("10.244.2.10-10.244.2.20", { gateway: "10.244.1.1", prefixLength: 21 });
+
+    it("is refused in a cluster CIDR, as each Node's subnet has its own users", () => {
+        const refusal = `spec.ipRanges[0].gateway "10.244.1.1": must not be in cluster CIDR 10.244.0.0/23 (nodeIPAM.clusterCIDRs), of which Nodes get the subnets of their Pods; name the address of the router, outside it`;
+        expect(errorsOf(checkPoolCreate(ipPool("p", outside), context([], cluster), notInUse))).toEqual([refusal]);
+        const old = ipPool("p", range("10.244.2.10", { gateway: "10.244.2.1" }));
+        const update = ipPool("p", range("10.244.2.10", { gateway: "10.244.2.1" }), {
+            ...outside,
+            start: "10.244.2.11",
+        });
+        expect(errorsOf(checkPoolUpdate(old, update, context([old], cluster), notInUse))).toEqual([
+            refusal.replace("[0]", "[1]"),
+        ]);
+    });
+
+    it("may stay one in a pool that has it, also in another VLAN", () => {
+        const old = ipPool("p", outside);
+        const grown = ipPool("p", { ...outside, end: "10.244.2.30" });
+        const moved = ipPool("p", { ...outside, vlan: 7 });
+        for (const pool of [grown, moved]) {
+            expect(errorsOf(checkPoolUpdate(old, pool, context([old], cluster), notInUse))).toEqual([]);
+        }
+    });
+
+    it("is warned about in podCIDRs of Nodes and Service CIDRs", () => {
+        const { clusterCidrs: _, ...used } = cluster;
+        expect(checkPoolCreate(ipPool("p", outside), context([], used), notInUse)).toEqual({
+            errors: [],
+            warnings: [
+                "spec.ipRanges[0].gateway 10.244.1.1 is one of podCIDRs of Nodes: a Pod or Service may have it; name the address of the router",
+            ],
+        });
+        const service = range("10.97.0.9", { gateway: "10.96.0.1", prefixLength: 15 });
+        expect(checkPoolCreate(ipPool("p", service), context([], used), notInUse).warnings).toEqual([
+            expect.stringContaining("spec.ipRanges[0].gateway 10.96.0.1 is one of Service CIDRs"),
+        ]);
+        const node = { nodes: ["10.1.0.1"] };
+        expect(checkPoolCreate(ipPool("p", "10.1.0.8/29"), context([], node), notInUse).warnings).toEqual([]);
     });
 });
 
