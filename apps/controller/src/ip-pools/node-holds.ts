@@ -27,8 +27,8 @@ export class NodeHolds {
     readonly #queue: HoldQueue;
     /** Where Nodes have addresses, to find those that a pool touches. */
     readonly #addresses = new RangeIndex<string>();
-    /** Names of claims that are in a Node's way. */
-    readonly #blocked = new Map<string, string>();
+    /** Names of claims that are in a Node's way, and were reported. */
+    readonly #blocked = new Set<string>();
 
     /** `intervalMs`: how often all held addresses are looked at, beside when something changes. */
     constructor(components: NodeHoldsComponents, options: { readonly intervalMs: number }) {
@@ -47,7 +47,20 @@ export class NodeHolds {
             if (change === "meaning") this.#poolChanged(name);
         });
         using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
-        await this.#queue.run(signal, () => claims.holders);
+        await this.#queue.run(signal, () => this.#all());
+    }
+
+    /** Nodes for which addresses are held, and those with addresses in pools. */
+    *#all(): Iterable<string> {
+        const { pools, claims } = this.#components;
+        yield* claims.holders;
+        for (const name of pools.names) yield* this.#nodesIn(name);
+    }
+
+    *#nodesIn(pool: string): Iterable<string> {
+        for (const { range } of this.#components.pools.get(pool)?.subnets ?? []) {
+            for (const { key } of this.#addresses.overlapping(range)) yield key;
+        }
     }
 
     #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
@@ -61,24 +74,19 @@ export class NodeHolds {
     }
 
     #poolChanged(name: string): void {
-        const { pools, claims } = this.#components;
-        for (const { range } of pools.get(name)?.subnets ?? []) {
-            for (const { key } of this.#addresses.overlapping(range)) this.#queue.add(key);
-        }
+        const { claims } = this.#components;
+        for (const node of this.#nodesIn(name)) this.#queue.add(node);
         for (const holder of claims.holders) {
             if ([...claims.heldBy(holder)].some(({ pool }) => pool === name)) this.#queue.add(holder);
         }
     }
 
     #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
-        if (before?.owner.kind === "Node" && after === undefined) this.#queue.add(before.owner.name ?? "");
-        // A gateway may be a Node's address: whoever held it first keeps it for both.
-        if (before?.owner.kind === "Gateway" && after === undefined) {
-            for (const { key } of this.#addresses.overlapping(rangeOf(before.ip))) this.#queue.add(key);
-        }
-        const waiting =
-            after === undefined && before !== undefined ? this.#blocked.get(before.metadata.name) : undefined;
-        if (waiting !== undefined) this.#queue.add(waiting);
+        if (before === undefined || after !== undefined) return;
+        this.#blocked.delete(before.metadata.name);
+        if (before.owner.kind === "Node") this.#queue.add(before.owner.name ?? "");
+        // Several Nodes may have the address, and a gateway may be a Node's: whoever held it first kept it for all.
+        for (const { key } of this.#addresses.overlapping(rangeOf(before.ip))) this.#queue.add(key);
     }
 
     async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
@@ -135,7 +143,6 @@ export class NodeHolds {
             if (known.owner.kind !== "Node" && known.owner.kind !== "Gateway") this.#report(node, known);
             return true;
         }
-        this.#blocked.delete(name);
         const made = await writer.reserve({ ip, pool, owner: { kind: "Node", name: holder, uid } }, signal);
         if (made !== undefined) logger.info("holding an address of a Node", { address: name, node: holder, pool });
         return made !== undefined;
@@ -144,7 +151,7 @@ export class NodeHolds {
     #report(node: Node, claim: Claim): void {
         const { name } = claim.metadata;
         if (this.#blocked.has(name)) return;
-        this.#blocked.set(name, node.metadata?.name ?? "");
+        this.#blocked.add(name);
         const note = `The Node's address ${formatIp(claim.ip)} lies in IPPool ${claim.pool} and is claimed by ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
         this.#components.recorder.record({
             regarding: referenceTo(nodeResource, node),

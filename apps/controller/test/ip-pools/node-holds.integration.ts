@@ -57,6 +57,17 @@ describe("addresses of Nodes inside pools", () => {
         await eventuallyHeld("n1 10.1.1.11 p4 Reserved");
     });
 
+    it("are held for the other of two Nodes that have them, when the one is deleted", async () => {
+        await using _term = world.term();
+        await world.pool("p4", "10.1.4.10-10.1.4.19");
+        await world.server.addNode("old", { internalIps: ["10.1.4.11"] });
+        await eventuallyHeld("old 10.1.4.11 p4 Reserved");
+        // The same machine, registered under another name.
+        await world.server.addNode("new", { internalIps: ["10.1.4.11"] });
+        await world.server.deleteNode("old");
+        await eventuallyHeld("new 10.1.4.11 p4 Reserved");
+    });
+
     it("that a Pod has are told on the Node and held as soon as the Pod is gone", async () => {
         await using term = world.term();
         await world.pool("p4", "10.1.2.10-10.1.2.19");
