@@ -11,11 +11,29 @@ export interface ServiceCidrWithRanges {
     readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
-/** A Node's own addresses, each once. Names are among them too; what is no address can be in no pool. */
+/** How many addresses of each family a Node has at most. Its kubelet reports what it likes, and pools lose them. */
+export const maxNodeAddresses = 16;
+
+/** A Node's own addresses, each once, the first 16 of each family. Names are among them too; what is no address can be in no pool. */
 export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
+    return reported(node)
+        .filter(({ at }) => at < maxNodeAddresses)
+        .map(({ ip }) => ip);
+}
+
+/** What a Node reports beyond its own addresses: nothing keeps these from Pods. */
+export function furtherNodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
+    return reported(node)
+        .filter(({ at }) => at >= maxNodeAddresses)
+        .map(({ ip }) => ip);
+}
+
+/** `at`: its place among those of its family. */
+function reported(node: NodeWithAddresses): readonly { readonly ip: IpAddress; readonly at: number }[] {
     const addresses = readable(node.status?.addresses?.map(({ address }) => address) ?? [], parseIp);
-    if (addresses.length < 2) return addresses;
-    return [...new Map(addresses.map((ip) => [`${ip.family} ${ip.value}`, ip])).values()];
+    const unique = new Map(addresses.map((ip) => [`${ip.family} ${ip.value}`, ip]));
+    const counts = { 4: 0, 6: 0 };
+    return [...unique.values()].map((ip) => ({ ip, at: counts[ip.family]++ }));
 }
 
 /** The podCIDRs of a Node as text: `spec.podCIDRs`, or `spec.podCIDR` where that is empty. */

@@ -13,6 +13,8 @@ export {
 
 // The addresses that the cluster itself uses.
 export {
+    furtherNodeAddressesOf,
+    maxNodeAddresses,
     nodeAddressesOf,
     podCidrTexts,
     podCidrsOf,

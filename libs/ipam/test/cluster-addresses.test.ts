@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix } from "@antrea/ip";
-import { nodeAddressesOf, podCidrTexts, podCidrsOf, serviceCidrsOf } from "../src/index.ts";
+import { furtherNodeAddressesOf, nodeAddressesOf, podCidrTexts, podCidrsOf, serviceCidrsOf } from "../src/index.ts";
 
 describe("the addresses that the cluster itself uses", () => {
     it("of a Node are all that can be read, of whatever type, each once", () => {
@@ -18,6 +18,27 @@ describe("the addresses that the cluster itself uses", () => {
             "203.0.113.5",
         ]);
         expect(nodeAddressesOf({})).toEqual([]);
+    });
+
+    it("of a Node are 16 of each family, in its order, whatever a kubelet reports", () => {
+        const addresses = Array.from({ length: 20 }, (_, at) => [
+            { address: `10.0.0.${at + 1}` },
+            { address: `10.0.0.${at + 1}` },
+            ...(at < 17 ? [{ address: `fd00::${(at + 1).toString(16)}` }] : []),
+        ]).flat();
+        const counted = nodeAddressesOf({ status: { addresses } }).map(formatIp);
+        expect(counted.filter((ip) => !ip.includes(":"))).toEqual(
+            Array.from({ length: 16 }, (_, at) => `10.0.0.${at + 1}`),
+        );
+        expect(counted.filter((ip) => ip.includes(":")).at(-1)).toBe("fd00::10");
+        expect(furtherNodeAddressesOf({ status: { addresses } }).map(formatIp)).toEqual([
+            "10.0.0.17",
+            "fd00::11",
+            "10.0.0.18",
+            "10.0.0.19",
+            "10.0.0.20",
+        ]);
+        expect(furtherNodeAddressesOf({})).toEqual([]);
     });
 
     it("podCIDRs keep the whole subnet from being handed out, also with host bits, and without spec.podCIDRs", () => {

@@ -1,7 +1,7 @@
 import { type Condition, type IpPoolStatus, type IpPoolUsage } from "@antrea/crd";
 import { formatRangeSet } from "@antrea/ip";
-import { type Pool } from "@antrea/ipam";
-import { type Overlap } from "../pools/index.ts";
+import { maxNodeAddresses, type Pool } from "@antrea/ipam";
+import { type FurtherAddresses, type Overlap } from "../pools/index.ts";
 
 export interface Findings {
     /** `metadata.generation` of the object that `pool` was read from. */
@@ -10,12 +10,22 @@ export interface Findings {
     readonly usage: IpPoolUsage;
     readonly freeBlocks: readonly string[];
     readonly overlaps: readonly Overlap[];
+    /** Addresses of Nodes that are not kept from Pods. */
+    readonly further: readonly FurtherAddresses[];
 }
 
 /** Types of the conditions of a pool. */
 export const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "Overlapping" } as const;
 
 const shownOverlaps = 5;
+const shownNodes = 5;
+
+/** Tells which addresses of a pool Pods can get although a Node reports them as its own. */
+export function furtherText(further: readonly FurtherAddresses[]): string {
+    const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
+    const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";
+    return `Of the addresses that a Node reports, ${maxNodeAddresses} of each family are held. Pods can get further ones: ${shown.join("; ")}${more}. Look at what reports them.`;
+}
 
 /** The status that tells these findings. A condition that says what it said keeps its time. */
 export function evaluate(findings: Findings, before: IpPoolStatus | undefined, now: Date): IpPoolStatus {
@@ -40,7 +50,7 @@ export function turnedBad(after: IpPoolStatus, before: IpPoolStatus | undefined)
 
 type Verdict = Pick<Condition, "type" | "status" | "reason" | "message">;
 
-function ready({ pool, usage }: Findings): Verdict {
+function ready({ pool, usage, further }: Findings): Verdict {
     const type = conditionTypes.ready;
     if (pool.problems.length > 0) {
         const message = `These parts of the pool are not used: ${pool.problems.join("; ")}`;
@@ -50,6 +60,9 @@ function ready({ pool, usage }: Findings): Verdict {
         const message =
             "The pool hands out no address: all of its ranges are gateways or belong to Nodes or Services. Add a range to spec.ipRanges.";
         return { type, status: "False", reason: "NoAddresses", message };
+    }
+    if (further.length > 0) {
+        return { type, status: "True", reason: "NodeAddressesNotHeld", message: furtherText(further) };
     }
     return { type, status: "True", reason: "Usable", message: "All ranges can be used." };
 }

@@ -1,6 +1,6 @@
-import { allocationName } from "@antrea/crd";
-import { nodeAddressesOf } from "@antrea/ipam";
-import { RangeIndex, formatIp, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
+import { allocationName, ipPools } from "@antrea/crd";
+import { furtherNodeAddressesOf, maxNodeAddresses, nodeAddressesOf } from "@antrea/ipam";
+import { RangeIndex, RangeSet, formatIp, formatRangeSet, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
 import {
     nodes as nodeResource,
     referenceTo,
@@ -11,12 +11,15 @@ import {
     type ReconcileResult,
 } from "@antrea/kube";
 import { describeHolder, type Claim, type Fate } from "../claims/index.ts";
+import { furtherText } from "./evaluate.ts";
 import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
 export interface NodeHoldsComponents extends HoldComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
 }
+
+const shownPools = 5;
 
 /**
  * Claims the Nodes' own addresses that lie in ranges of pools, as Reserved for the Node, during one term of leadership,
@@ -29,6 +32,8 @@ export class NodeHolds {
     readonly #addresses = new RangeIndex<string>();
     /** Names of claims that are in a Node's way, and were reported. */
     readonly #blocked = new Set<string>();
+    /** What was reported of Nodes, by name, that report more addresses than are held. */
+    readonly #further = new Map<string, string>();
 
     /** `intervalMs`: how often all held addresses are looked at, beside when something changes. */
     constructor(components: NodeHoldsComponents, options: { readonly intervalMs: number }) {
@@ -64,8 +69,8 @@ export class NodeHolds {
     }
 
     #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
-        const addresses = type === "deleted" ? [] : nodeAddressesOf(node);
-        const before = old === undefined ? [] : nodeAddressesOf(old);
+        const addresses = type === "deleted" ? [] : reported(node);
+        const before = old === undefined ? [] : reported(old);
         if (type === "updated" && addresses.map(formatIp).join() === before.map(formatIp).join()) return;
         const ranges = addresses.map((ip) => rangeOf(ip));
         if (ranges.length === 0) this.#addresses.delete(name);
@@ -101,7 +106,40 @@ export class NodeHolds {
             const pool = this.#components.pools.covering(ip)[0];
             if (node !== undefined && pool !== undefined) again = !(await this.#hold(node, ip, pool, signal)) || again;
         }
+        this.#reportFurther(name, node);
         if (again) return { requeueAfterMs: unseenMs };
+    }
+
+    /** On the Node and on the pools, once for what a Node reports of them. */
+    #reportFurther(name: string, node: Node | undefined): void {
+        const { pools, recorder } = this.#components;
+        const named = new Set(
+            node === undefined ? [] : furtherNodeAddressesOf(node).flatMap((ip) => pools.covering(ip)),
+        );
+        const found = [...named]
+            .sort()
+            .map((pool) => ({ pool, further: pools.further(pool).filter((each) => each.node === name) }))
+            .filter(({ further }) => further.length > 0);
+        const texts = found.map(({ pool, further }) => {
+            return `${formatRangeSet(further[0]?.common ?? RangeSet.empty)} of IPPool ${pool}`;
+        });
+        const signature = JSON.stringify([node?.metadata?.uid, texts]);
+        if (node === undefined || found.length === 0) return void this.#further.delete(name);
+        if (this.#further.get(name) === signature) return;
+        this.#further.set(name, signature);
+        const event = { type: "Warning", reason: "NodeAddressesNotHeld", action: "HoldNodeAddress" } as const;
+        const list = texts.slice(0, shownPools).join(", ");
+        const more = texts.length > shownPools ? ` and those of ${texts.length - shownPools} more IPPools` : "";
+        recorder.record({
+            regarding: referenceTo(nodeResource, node),
+            ...event,
+            note: `The Node reports more than ${maxNodeAddresses} addresses of a family. The further ones are not held, and Pods can get those that an IPPool has: ${list}${more}. Look at what reports them: status.addresses is written by kubelet and cloud controller.`,
+        });
+        for (const { pool, further } of found) {
+            const object = pools.object(pool);
+            if (object === undefined) continue;
+            recorder.record({ regarding: referenceTo(ipPools, object), ...event, note: furtherText(further) });
+        }
     }
 
     #isWanted(claim: Claim, node: Node | undefined): boolean {
@@ -161,4 +199,8 @@ export class NodeHolds {
             note,
         });
     }
+}
+
+function reported(node: Node): readonly IpAddress[] {
+    return [...nodeAddressesOf(node), ...furtherNodeAddressesOf(node)];
 }

@@ -105,7 +105,8 @@ export class PoolStatusWriter {
         this.#usages.set(name, usage);
         const generation = object.metadata?.generation ?? 0;
         const now = new Date(this.#clock.now());
-        const status = evaluate({ generation, pool, usage, freeBlocks, overlaps }, object.status, now);
+        const further = pools.further(name);
+        const status = evaluate({ generation, pool, usage, freeBlocks, overlaps, further }, object.status, now);
         if (!sameStatus(status, object.status)) await this.#write(object, status, signal);
     }
 

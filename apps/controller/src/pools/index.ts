@@ -1,2 +1,9 @@
 /** What IPPools mean in this cluster, for all features of the controller. */
-export { PoolBook, type Overlap, type PoolBookComponents, type PoolChange, type PoolListener } from "./pool-book.ts";
+export {
+    PoolBook,
+    type FurtherAddresses,
+    type Overlap,
+    type PoolBookComponents,
+    type PoolChange,
+    type PoolListener,
+} from "./pool-book.ts";

@@ -1,6 +1,14 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import { RangeIndex, RangeSet, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
-import { Exclusions, nodeAddressesOf, podCidrsOf, readPool, serviceCidrsOf, type Pool } from "@antrea/ipam";
+import {
+    Exclusions,
+    furtherNodeAddressesOf,
+    nodeAddressesOf,
+    podCidrsOf,
+    readPool,
+    serviceCidrsOf,
+    type Pool,
+} from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
@@ -26,6 +34,12 @@ export interface Overlap {
     readonly common: RangeSet;
 }
 
+/** Addresses of a pool that a Node reports beyond those that are kept out of pools. */
+export interface FurtherAddresses {
+    readonly node: string;
+    readonly common: RangeSet;
+}
+
 /**
  * - `meaning`: which addresses the pool hands out, or shares with others, may have changed; or the pool is gone.
  * - `status`: something else of the object.
@@ -46,6 +60,8 @@ export class PoolBook {
     readonly #ranges = new RangeIndex<Pool>();
     readonly #usable = new Map<string, RangeSet>();
     readonly #listeners = new Set<PoolListener>();
+    /** Of Nodes that report more addresses than count, those. */
+    readonly #further = new Map<string, RangeSet>();
     #exclusions: Exclusions | undefined;
 
     constructor(components: PoolBookComponents) {
@@ -59,9 +75,7 @@ export class PoolBook {
                 type === "deleted" ? [] : rangesOfServices(object),
             ),
         );
-        this.#nodes.onChange((type, _name, node, old) =>
-            this.#excluded(old === undefined ? [] : rangesOfNode(old), type === "deleted" ? [] : rangesOfNode(node)),
-        );
+        this.#nodes.onChange((type, name, node, old) => this.#nodeChanged(name, type === "deleted", node, old));
         this.part = {
             name: "pools",
             start: (signal) => {
@@ -124,6 +138,17 @@ export class PoolBook {
             .sort((a, b) => (a.pool < b.pool ? -1 : 1));
     }
 
+    /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
+    further(name: string): readonly FurtherAddresses[] {
+        const pool = this.#pools.get(name);
+        if (pool === undefined || this.#further.size === 0) return [];
+        const ranges = RangeSet.of(pool.subnets.map(({ range }) => range));
+        return [...this.#further]
+            .map(([node, addresses]) => ({ node, common: addresses.intersect(ranges) }))
+            .filter(({ common }) => !common.isEmpty)
+            .sort((a, b) => (a.node < b.node ? -1 : 1));
+    }
+
     /** Names of the pools in whose ranges the address lies, in order. */
     covering(ip: IpAddress): readonly string[] {
         return [...new Set(this.#ranges.overlapping(rangeOf(ip)).map(({ key }) => key))].sort();
@@ -169,6 +194,15 @@ export class PoolBook {
         ];
         for (const range of ranges) for (const { key } of this.#ranges.overlapping(range)) touched.add(key);
         return touched;
+    }
+
+    #nodeChanged(name: string, deleted: boolean, node: Node, old: Node | undefined): void {
+        this.#excluded(old === undefined ? [] : rangesOfNode(old), deleted ? [] : rangesOfNode(node));
+        const before = this.#further.get(name) ?? RangeSet.empty;
+        const after = RangeSet.ofAddresses(deleted ? [] : furtherNodeAddressesOf(node));
+        if (after.isEmpty) this.#further.delete(name);
+        else this.#further.set(name, after);
+        this.#excluded(before.ranges, after.ranges);
     }
 
     #excluded(before: readonly IpRange[], after: readonly IpRange[]): void {

@@ -19,6 +19,7 @@ const good: Findings = {
     usage: { total: 8, used: 1, reserved: 2, free: 5 },
     freeBlocks: ["10.0.0.0/24"],
     overlaps: [],
+    further: [],
 };
 const early = new Date("2026-01-01T00:00:00.123Z");
 const later = new Date("2026-01-02T00:00:00Z");
@@ -94,6 +95,12 @@ describe("evaluate", () => {
     });
 
     it("cuts a long list of overlapping pools", () => {
+        const further = Array.from({ length: 7 }, (_, index) => ({ node: `n${index}`, common: set("10.0.0.4/32") }));
+        expect(evaluate({ ...good, further }, undefined, early).conditions?.[0]).toMatchObject({
+            status: "True",
+            reason: "NodeAddressesNotHeld",
+            message: expect.stringContaining("10.0.0.4 of Node n4 and those of 2 more Nodes. Look"),
+        });
         const overlaps = Array.from({ length: 40 }, (_, index) => ({ pool: `q${index}`, common: set("10.0.0.4/32") }));
         const message = evaluate({ ...good, overlaps }, undefined, early).conditions?.[2]?.message ?? "";
         expect(message).toContain("with 35 more pools");

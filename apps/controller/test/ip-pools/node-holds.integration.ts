@@ -68,6 +68,45 @@ describe("addresses of Nodes inside pools", () => {
         await eventuallyHeld("new 10.1.4.11 p4 Reserved");
     });
 
+    it("are 16 of each family at most, and what a Node reports beyond is told on it and on the pool", async () => {
+        await using term = world.term();
+        await world.pool("p4", "10.1.6.0/24");
+        const internalIps = Array.from({ length: 200 }, (_, at) => `10.1.6.${at + 2}`);
+        await world.server.addNode("many", { internalIps });
+        await eventually(async () => (await held()).length === 16);
+        const status = await eventually(async () => {
+            const pool = await world.api.get(ipPools, { name: "p4" });
+            return pool.status?.usage?.total === 253 - 16 ? pool.status : undefined;
+        });
+        const further = "10.1.6.18-10.1.6.201 of Node many";
+        expect(status.conditions?.[0]).toMatchObject({
+            type: "Ready",
+            status: "True",
+            reason: "NodeAddressesNotHeld",
+            message: `Of the addresses that a Node reports, 16 of each family are held. Pods can get further ones: ${further}. Look at what reports them.`,
+        });
+        await eventually(() => term.notes("NodeAddressesNotHeld").length === 2);
+        expect(term.events.filter(({ reason }) => reason === "NodeAddressesNotHeld")).toMatchObject([
+            {
+                regarding: { kind: "Node", name: "many" },
+                type: "Warning",
+                note: "The Node reports more than 16 addresses of a family. The further ones are not held, and Pods can get those that an IPPool has: 10.1.6.18-10.1.6.201 of IPPool p4. Look at what reports them: status.addresses is written by kubelet and cloud controller.",
+            },
+            {
+                regarding: { kind: "IPPool", name: "p4" },
+                type: "Warning",
+                note: `Of the addresses that a Node reports, 16 of each family are held. Pods can get further ones: ${further}. Look at what reports them.`,
+            },
+        ]);
+        const addresses = [{ type: "InternalIP", address: "10.1.6.2" }];
+        const patch = { type: "merge", body: { status: { addresses } } } as const;
+        await world.api.patch(nodes, { name: "many" }, patch, { subresource: "status" });
+        await eventuallyHeld("many 10.1.6.2 p4 Reserved");
+        await eventually(
+            async () => (await world.api.get(ipPools, { name: "p4" })).status?.conditions?.[0]?.reason === "Usable",
+        );
+    });
+
     it("that a Pod has are told on the Node and held as soon as the Pod is gone", async () => {
         await using term = world.term();
         await world.pool("p4", "10.1.2.10-10.1.2.19");
