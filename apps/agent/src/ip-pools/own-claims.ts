@@ -116,7 +116,7 @@ export class OwnClaims {
         const uid = claim.metadata?.uid ?? "";
         const known = this.get(claimName(claim));
         // The late answer to an earlier write: the claim is this Node's again since.
-        if (known?.metadata?.uid === uid && isOlder(claim, known)) return;
+        if (isOlder(claim, known)) return;
         if (isOlder(claim, this.#ended.get(uid)?.claim)) return;
         this.#ended.delete(uid);
         this.#ended.set(uid, { claim, at });

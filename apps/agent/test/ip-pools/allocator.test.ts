@@ -512,6 +512,19 @@ describe("a freed address", () => {
 });
 
 describe("while the API server is away", () => {
+    it.each([
+        ["does not answer", new KubeError("UNAVAILABLE", "made up"), "API_AWAY"],
+        ["was asked by an agent that ends", new KubeError("ABORTED", "made up"), "API_AWAY"],
+        ["refuses", new KubeError("FORBIDDEN", "made up"), "FORBIDDEN"],
+    ])("or %s, an ADD fails with what is to be done about it", async (_what, refuse, code) => {
+        const agent = cluster.agent("a");
+        await agent.pools.synced(AbortSignal.timeout(5_000));
+        cluster.api.accident = (method, plural) => (method === "find" && plural === "ippools" ? { refuse } : undefined);
+        await expect(agent.claim("p1", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
+            ...{ code, message: expect.stringMatching(/made up$/) },
+        });
+    });
+
     it("an ADD says so, to be tried again", async () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
@@ -342,6 +343,8 @@ describe("a request that is repeated", () => {
         stop.abort(reason);
         await expect(waiting).rejects.toBe(reason);
         await expect(untilAborted(new Promise(() => undefined), stop.signal)).rejects.toBe(reason);
-        expect(await untilAborted(Promise.resolve(7), never())).toBe(7);
+        const { signal } = new AbortController();
+        expect(await untilAborted(Promise.resolve(7), signal)).toBe(7);
+        expect(getEventListeners(signal, "abort")).toEqual([]);
     });
 });

@@ -86,6 +86,10 @@ describe("claims", () => {
         const unknown: IpAllocation = { ...reserved, spec: { ...reserved.spec, owner } };
         expect(mayTake(unknown, holder)).toBe(false);
         expect(holderText(unknown)).toBe("Lease ns/web, for which it is reserved");
+        const kept = { kind: "Pod", namespace: "ns", name: "web" } as const;
+        expect(holderText({ ...reserved, spec: { ...reserved.spec, owner: kept } })).toBe(
+            "Pod ns/web, for which it is reserved",
+        );
         const named = (owner: object): string =>
             holderText({ ...reserved, spec: { ...reserved.spec, owner: owner as never } });
         expect(named({ kind: "Cluster", name: "c" })).toBe("Cluster c, for which it is reserved");

@@ -205,6 +205,18 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
+    it("of two pools with different VLANs is as they say, when one of them only grows", async () => {
+        const six = { start: "fd02::10", end: "fd02::1f", gateway: "fd02::1", prefixLength: 64, vlan: 7 };
+        const four = { ...wide, start: "10.2.0.50", end: "10.2.0.59", vlan: 0 };
+        cluster.addPool("pool6", six);
+        cluster.addPool("pool4", four);
+        wiring.wire("p2", await agent.claimAddresses("p2", { pools: ["pool4", "pool6"] }));
+        cluster.addPool("pool4", four, { ...four, start: "10.2.0.70", end: "10.2.0.79" });
+        await reconcile();
+        await reconcile();
+        expect([await changed(), told()]).toEqual([0, []]);
+    });
+
     it("says so on each Pod, once for each definition of the pool", async () => {
         wiring.wire("p2", await claim("p2"));
         for (const gateway of ["10.2.0.254", "10.2.0.253"]) {

@@ -50,6 +50,7 @@ describe("an ADD", () => {
     it("leaves no watch of a block behind a minute after the last, however many there were", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
+        await clock.advance(50_000);
         for (const pod of ["p1", "p2", "p3"]) await agent.claim(pod, { pools: ["four", "six"] });
         expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(2);
         await clock.advance(60_000);
@@ -91,6 +92,17 @@ describe("an ADD", () => {
     it("asks for nothing of a Pod that names no pool", async () => {
         addPod();
         expect(await cluster.agent("a").pools.wishOf(request, signal)).toBeUndefined();
+    });
+
+    it("that fails for a reason nobody thought of is counted and reported too", async () => {
+        const agent = cluster.agent("a");
+        cluster.api.before = (method, plural) =>
+            method === "find" && plural === "pods" ? Promise.reject(new RangeError("made up")) : Promise.resolve();
+        await expect(agent.pools.wishOf(request, signal)).rejects.toThrow("made up");
+        expect(await agent.metric('antrea_agent_ipam_failures_total{reason="INTERNAL"}')).toBe(1);
+        expect(agent.events).toMatchObject([
+            { reason: "IPAllocationFailed", note: expect.stringContaining("made up") },
+        ]);
     });
 
     it("of an annotation that breaks the rules fails with an event and a count, before anything is claimed", async () => {
