@@ -25,20 +25,20 @@ function part(app: string, folder: string, least = 85): Area {
     return { name: `${app} ${folder}`, project: `apps/${app}`, folder: `apps/${app}/src/${folder}`, least };
 }
 
-// What is less than 85 is what the unit tests of the area reach today (docs/testing.md).
+// 82 is for areas whose score is a few points above 85 (docs/testing.md): of 100 mutants it is known to 7 points only.
 export const areas: readonly Area[] = [
     library("ip"),
     library("ipam"),
-    part("agent", "ip-pools", 65),
+    part("agent", "ip-pools", 82),
     part("agent", "pod-network"),
     library("openflow", { folder: "codec" }),
-    library("openflow", { folder: "connection", least: 65 }),
+    library("openflow", { folder: "connection", least: 82 }),
     library("ovsdb", { folder: "codec" }),
-    library("ovsdb", { folder: "session", least: 65 }),
-    library("netlink", { folder: "message", least: 65 }),
+    library("ovsdb", { folder: "session", least: 82 }),
+    library("netlink", { folder: "message" }),
     part("cni", "http2"),
     library("flows"),
-    library("kube", { least: 80 }),
+    library("kube"),
 ];
 
 /** The TypeScript files of an area; fakes for tests are none of it. */
