@@ -25,7 +25,7 @@ function part(app: string, folder: string, least = 85): Area {
     return { name: `${app} ${folder}`, project: `apps/${app}`, folder: `apps/${app}/src/${folder}`, least };
 }
 
-// 82 is for areas whose score is a few points above 85 (docs/testing.md): of 100 mutants it is known to 7 points only.
+// 82 is for areas whose score is near 85 (docs/testing.md): of 100 mutants it is known to 7 points only.
 export const areas: readonly Area[] = [
     library("ip"),
     library("ipam"),
