@@ -261,7 +261,9 @@ function seriesKey(input: EventInput): string {
 
 function eventName(regarding: string): string {
     const unique = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-    return `${regarding.slice(0, 253 - unique.length - 1)}.${unique}`;
+    // A label ends with a letter or digit, also where a long name is cut.
+    const head = regarding.slice(0, 253 - unique.length - 1).replace(/[.-]+$/, "");
+    return `${head}.${unique}`;
 }
 
 function cut(text: string, maxBytes: number): string {

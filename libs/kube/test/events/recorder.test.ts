@@ -45,6 +45,22 @@ function make(options: Partial<EventRecorderOptions> = {}) {
 }
 
 describe("EventRecorder", () => {
+    it.each([".", "-", "a"])(
+        "names the event of a long name as the API server takes it, where it is cut at %j",
+        async (at) => {
+            const { recorder, clock, created } = make();
+            const name =
+                `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(43)}`.slice(0, 235) + `${at}e`;
+            recorder.record({ ...input, regarding: { ...input.regarding, name } });
+            await clock.advance(1);
+            const given = created[0]?.metadata?.name ?? "";
+            // RFC 1123, as the API server reads it
+            expect(given).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+            expect(given.length).toBeLessThanOrEqual(253);
+            expect(given.startsWith(name.slice(0, 235))).toBe(true);
+        },
+    );
+
     it("sends one event, counts repetitions in its series and begins anew after the window", async () => {
         const { recorder, clock, created, patched } = make();
         for (let time = 0; time < 5; time += 1) recorder.record(input);
