@@ -70,8 +70,12 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
         await api.create(resource, make(name, annotations));
         return { namespace, name };
     };
-    const change = async (from: Annotations, to: Readonly<Record<string, string | null>>): Promise<string> =>
-        outcome(api.patch(resource, await stored(from), { type: "merge", body: annotate(to) }));
+    const change = async (
+        from: Annotations,
+        to: Readonly<Record<string, string | null>>,
+        options?: { readonly subresource: string },
+    ): Promise<string> =>
+        outcome(api.patch(resource, await stored(from), { type: "merge", body: annotate(to) }, options));
 
     beforeAll(async () => {
         server = await TestApiServer.start();
@@ -112,6 +116,10 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
         const said = await change(from, to);
         expect(said).toContain(message);
         expect(said).toContain(path);
+        // A template is not written through the status; a Pod's annotations are.
+        const throughStatus = await change(from, to, { subresource: "status" });
+        if (kind === "Pod") expect(throughStatus).toContain(message);
+        else expect(throughStatus).toBe("ok");
     });
 
     it.each<[string, Annotations, string]>([
@@ -138,6 +146,9 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
         expect(await outcome(api.patch(resource, ref, label))).toBe("ok");
         const status = { type: "merge", body: { status: { observedGeneration: 1 } } } as const;
         expect(await outcome(api.patch(resource, ref, status, { subresource: "status" }))).toBe("ok");
+        // as Multus writes what it gave
+        const ofOther = { type: "merge", body: annotate({ "k8s.v1.cni.cncf.io/network-status": "[]" }) } as const;
+        expect(await outcome(api.patch(resource, ref, ofOther, { subresource: "status" }))).toBe("ok");
         const spec = kind === "Pod" ? { activeDeadlineSeconds: 60 } : { replicas: 5 };
         expect(await outcome(api.patch(resource, ref, { type: "merge", body: { spec } }))).toBe("ok");
         expect(await outcome(api.delete(resource, ref))).toBe("ok");

@@ -56,7 +56,11 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
     return withBindings({
         "antrea-agent-ipallocations": agentClaims(user("antrea-agent")),
         "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
-        "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", { apiGroups: [""], resources: ["pods"] }),
+        "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", {
+            apiGroups: [""],
+            // With its status, which others than its owner may write, the API server takes annotations too.
+            resources: ["pods", "pods/status"],
+        }),
         // The webhook, which knows the gate, refuses the removal too while pools are used. While they are not, a stale or
         // bad annotation must not stay for good.
         "antrea-template-annotations": fixedAnnotations(
