@@ -7,7 +7,7 @@ once, one line each.
 {{- $settings := include "antrea.settings" . }}
 {{- $nodeIPAM := "" }}
 {{- if not (contains "nodeIPAM.clusterCIDRs[" $settings) }}{{ $nodeIPAM = include "antrea.nodeIPAM" . }}{{ end }}
-{{- $wrong := printf "%s%s%s%s" $settings (include "antrea.antreaValues" .) $nodeIPAM (include "antrea.chartRules" .) | trim }}
+{{- $wrong := printf "%s%s%s%s%s" $settings (include "antrea.antreaValues" .) $nodeIPAM (include "antrea.chartRules" .) (include "antrea.podRules" .) | trim }}
 {{- if $wrong }}
 {{- fail (printf "these values cannot be used:\n%s" $wrong) }}
 {{- end }}
@@ -164,14 +164,8 @@ once, one line each.
 {{- end }}
 {{- end }}
 
-{{- /* What only the chart can know: how many programs there are, their command lines, and which ports all of them have. */ -}}
+{{- /* What only the chart can know: how many programs there are, their command lines, and which ports all of them have; _validate-pods.tpl has more. */ -}}
 {{- define "antrea.chartRules" -}}
-{{- range $key := list "agentImage" "controllerImage" }}
-{{- $repository := get (get $.Values $key) "repository" }}
-{{- if regexMatch "(^|/)antrea-((agent|controller)-)?(ubuntu|ubi)$" $repository }}
-{{- include "antrea.wrong" (dict "key" (printf "%s.repository" $key) "value" $repository "rule" "is an image of Antrea in Go, which this chart cannot run; name the one of this version, see README.md") }}
-{{- end }}
-{{- end }}
 {{- if and .Values.nodeIPAM.enable (eq (int .Values.controller.replicas) 0) }}
 {{- include "antrea.wrong" (dict "key" "controller.replicas" "value" 0 "rule" "must be at least 1 with nodeIPAM.enable: antrea-controller gives Nodes their podCIDRs") }}
 {{- end }}
