@@ -51,6 +51,18 @@ export function fieldsOf(value: unknown): Fields {
     return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
+const subdomain = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+/** Whether the API server takes it as the name of an object. */
+export function isName(value: unknown): value is string {
+    return typeof value === "string" && subdomain.test(value);
+}
+
+/** Whether the API server takes it as the name of a Namespace. */
+export function isNamespaceName(value: unknown): value is string {
+    return isName(value) && value.length <= 63 && !value.includes(".");
+}
+
 /** A value for people. */
 export function textOf(value: unknown): string {
     if (typeof value === "string") return value;

@@ -4,7 +4,7 @@ import { type Source } from "../input-files.ts";
 import { fieldsOf, objectsOf, textOf, type Fields } from "../manifest-objects.ts";
 import { planPool, plannedPool } from "../plan/index.ts";
 import { PoolSet } from "../pools/index.ts";
-import { reservationsOf } from "./reservations.ts";
+import { oneAnOrdinal, reservationsOf, type Reservation } from "./reservations.ts";
 import { asGiven, withoutSubnetInfo } from "./subnet-info.ts";
 
 /** What becomes of the IPPools of files. */
@@ -36,7 +36,7 @@ export function convert(sources: readonly Source[]): Conversion {
     const refused: RefusedPool[] = [];
     const warnings: string[] = [];
     const ignored: string[] = [];
-    const reservations = new Map<string, IpAllocation>();
+    const stored: Reservation[] = [];
     let known = new PoolSet([], [], []);
     for (const object of sources.flatMap(objectsOf)) {
         const name = textOf(fieldsOf(object.metadata).name);
@@ -55,14 +55,28 @@ export function convert(sources: readonly Source[]): Conversion {
         }
         known = known.with(planned.object);
         warnings.push(...plan.warnings.map((warning) => `IPPool ${name}: ${warning}`));
-        const { claims, unusable } = reservationsOf(name, object.status);
-        warnings.push(...unusable.map((text) => `not kept for its StatefulSet, as it cannot be read: ${text}`));
-        for (const claim of claims) {
-            const key = claim.metadata?.name ?? "";
-            const other = reservations.get(key);
-            if (other === undefined) reservations.set(key, claim);
-            else warnings.push(`IPPool ${name}: ${key} is kept for a StatefulSet by IPPool ${other.spec.pool} already`);
-        }
+        const reservations = reservationsOf(name, object.status);
+        warnings.push(
+            ...reservations.unusable.map((text) => `not kept for its StatefulSet, as it cannot be read: ${text}`),
+        );
+        stored.push(...reservations.stored);
+    }
+    // When all pools are known: what is a gateway of one is handed out by none.
+    const handedOut = stored.filter(({ ip, pool, ordinal, claim }) => {
+        const entry = known.get(pool);
+        const reason = entry && known.exclusions.reason(entry.pool, ip);
+        if (reason === undefined) return true;
+        warnings.push(`IPPool ${pool}: ${claim.spec.address} is not kept for ${ordinal}, as it ${reason}`);
+        return false;
+    });
+    const { kept, further } = oneAnOrdinal(handedOut);
+    warnings.push(...further);
+    const reservations = new Map<string, IpAllocation>();
+    for (const { pool, claim } of kept) {
+        const { address } = claim.spec;
+        const other = reservations.get(address);
+        if (other === undefined) reservations.set(address, claim);
+        else warnings.push(`IPPool ${pool}: ${address} is kept for a StatefulSet by IPPool ${other.spec.pool} already`);
     }
     const pools = [...known.all].map(({ object }) => object);
     return { pools, reservations: [...reservations.values()], refused, warnings, ignored };

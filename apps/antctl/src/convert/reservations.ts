@@ -1,10 +1,21 @@
 import { allocationName, blockText, ipAllocations, type IpAllocation } from "@antrea/crd";
-import { formatIp, parseIp } from "@antrea/ip";
-import { fieldsOf, textOf, type Fields } from "../manifest-objects.ts";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { fieldsOf, isName, isNamespaceName, textOf, type Fields } from "../manifest-objects.ts";
 
-/** What the status of a pool says of StatefulSets, as claims, and what of it cannot be read. */
+/** An address that a pool keeps for an ordinal. */
+export interface Reservation {
+    readonly ip: IpAddress;
+    readonly pool: string;
+    /** `ordinal 1 of StatefulSet shop/db` */
+    readonly ordinal: string;
+    /** A Pod has it. */
+    readonly inUse: boolean;
+    readonly claim: IpAllocation;
+}
+
+/** What the status of a pool says of StatefulSets, and what of it cannot be read. */
 export interface Reservations {
-    readonly claims: readonly IpAllocation[];
+    readonly stored: readonly Reservation[];
     readonly unusable: readonly string[];
 }
 
@@ -15,24 +26,49 @@ export interface Reservations {
  */
 export function reservationsOf(pool: string, status: unknown): Reservations {
     const entries: unknown = fieldsOf(status).ipAddresses;
-    const claims: IpAllocation[] = [];
+    const stored: Reservation[] = [];
     const unusable: string[] = [];
     for (const entry of Array.isArray(entries) ? entries.map(fieldsOf) : []) {
-        const { statefulSet } = fieldsOf(entry.owner);
-        if (statefulSet === undefined) continue;
-        const claim = claimOf(pool, entry.ipAddress, fieldsOf(statefulSet));
-        if (claim === undefined) unusable.push(`status.ipAddresses of IPPool ${pool}: ${textOf(entry)}`);
-        else claims.push(claim);
+        const owner = fieldsOf(entry.owner);
+        if (owner.statefulSet === undefined) continue;
+        const reservation = reservationOf(pool, entry.ipAddress, owner);
+        if (reservation === undefined) unusable.push(`status.ipAddresses of IPPool ${pool}: ${textOf(entry)}`);
+        else stored.push(reservation);
     }
-    return { claims, unusable };
+    return { stored, unusable };
 }
 
-function claimOf(pool: string, address: unknown, { namespace, name, index }: Fields): IpAllocation | undefined {
-    if (typeof address !== "string" || typeof namespace !== "string" || typeof name !== "string") return undefined;
-    if (typeof index !== "number" || !Number.isInteger(index) || index < 0) return undefined;
+/**
+ * Of several addresses of one family that a pool has for an ordinal one, as it can have no more: that of a Pod, else the
+ * first. `further` says as sentences which are left out.
+ */
+export function oneAnOrdinal(stored: readonly Reservation[]): {
+    readonly kept: readonly Reservation[];
+    readonly further: readonly string[];
+} {
+    const keyOf = ({ pool, ordinal, ip }: Reservation): string => `${pool} ${ip.family} ${ordinal}`;
+    const chosen = new Map<string, Reservation>();
+    for (const one of stored) {
+        const known = chosen.get(keyOf(one));
+        if (known === undefined || (one.inUse && !known.inUse)) chosen.set(keyOf(one), one);
+    }
+    const kept = new Set(chosen.values());
+    const further = stored
+        .filter((one) => !kept.has(one))
+        .map((one) => {
+            const { address } = (chosen.get(keyOf(one)) ?? one).claim.spec;
+            return `IPPool ${one.pool}: ${formatIp(one.ip)} is not kept for ${one.ordinal}, which has ${address}`;
+        });
+    return { kept: stored.filter((one) => kept.has(one)), further };
+}
+
+function reservationOf(pool: string, address: unknown, { statefulSet, pod }: Fields): Reservation | undefined {
+    const { namespace, name, index } = fieldsOf(statefulSet);
+    if (typeof address !== "string" || !isNamespaceName(namespace) || !isName(name)) return undefined;
+    if (typeof index !== "number" || !Number.isSafeInteger(index) || index < 0) return undefined;
     try {
         const ip = parseIp(address);
-        return {
+        const claim: IpAllocation = {
             apiVersion: `${ipAllocations.group}/${ipAllocations.version}`,
             kind: ipAllocations.kind,
             metadata: { name: allocationName(ip) },
@@ -44,6 +80,8 @@ function claimOf(pool: string, address: unknown, { namespace, name, index }: Fie
                 owner: { kind: "StatefulSet", namespace, name, index },
             },
         };
+        const ordinal = `ordinal ${index} of StatefulSet ${namespace}/${name}`;
+        return { ip, pool, ordinal, inUse: pod !== undefined, claim };
     } catch {
         return undefined;
     }

@@ -3,7 +3,7 @@ import { ipPoolSpec, ipRange } from "@antrea/crd/schema";
 import { type Refusal } from "@antrea/ipam";
 import { CliError } from "../errors.ts";
 import { type Source } from "../input-files.ts";
-import { fieldsOf, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
+import { fieldsOf, isName, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
 import { someOf } from "../output/index.ts";
 
 /** What a file plans. */
@@ -51,8 +51,11 @@ function isOfGroup(apiVersion: unknown): boolean {
 export function plannedPool(object: Fields): PlannedPool {
     const refusals: Refusal[] = [];
     const { name } = fieldsOf(object.metadata);
-    if (typeof name !== "string" || name === "") {
+    if (name === undefined || name === "") {
         refusals.push({ path: "metadata.name", value: "", rule: "must be set" });
+    } else if (!isName(name)) {
+        const rule = "must be lower case letters, digits, - and . (RFC 1123), at most 253";
+        refusals.push({ path: "metadata.name", value: textOf(name), rule });
     }
     refusals.push(...unknownFields(object));
     const spec = ipPoolSpec.safeParse(object.spec);

@@ -96,6 +96,68 @@ describe("convert", () => {
         expect(warnings[0]).toContain('cannot be read: status.ipAddresses of IPPool web: {"ipAddress":"none"');
     });
 
+    it("keeps no address that a pool would not hand out, and one for an ordinal, and says so", () => {
+        const entry = (ipAddress: string, index: number, rest = ""): string =>
+            `{ipAddress: ${ipAddress}, owner: {statefulSet: {name: db, namespace: shop, index: ${index}}${rest}}}`;
+        const status = [
+            entry("10.7.0.1", 0),
+            entry("10.9.9.9", 1),
+            entry("10.7.0.64", 2),
+            entry("10.7.0.18", 3),
+            entry("10.7.0.13", 4),
+            entry("10.7.0.14", 4, ", pod: {name: db-4, namespace: shop, containerID: c}"),
+            entry("10.7.0.15", 4),
+            entry("10.7.0.16", 5),
+        ];
+        const { reservations, warnings, refused } = of(
+            `${beta("web", web, `, status: {ipAddresses: [${status.join(", ")}]}`)}---\n` +
+                // a gateway of the same VLAN
+                beta(
+                    "other",
+                    "subnetInfo: {gateway: 10.7.0.18, prefixLength: 24, vlan: 2}, ipRanges: [{cidr: 10.7.0.32/28}]",
+                ),
+        );
+        expect(refused).toEqual([]);
+        expect(reservations.map(({ spec }) => [spec.address, spec.owner.index])).toEqual([
+            ["10.7.0.14", 4],
+            ["10.7.0.16", 5],
+        ]);
+        const ordinal = (index: number): string => `ordinal ${index} of StatefulSet shop/db`;
+        expect(warnings.filter((line) => line.includes("StatefulSet"))).toEqual([
+            `IPPool web: 10.7.0.1 is not kept for ${ordinal(0)}, as it is not in its ranges`,
+            `IPPool web: 10.9.9.9 is not kept for ${ordinal(1)}, as it is not in its ranges`,
+            `IPPool web: 10.7.0.64 is not kept for ${ordinal(2)}, as it is the first or last address of the CIDR of spec.ipRanges[1]`,
+            `IPPool web: 10.7.0.18 is not kept for ${ordinal(3)}, as it is a gateway`,
+            `IPPool web: 10.7.0.13 is not kept for ${ordinal(4)}, which has 10.7.0.14`,
+            `IPPool web: 10.7.0.15 is not kept for ${ordinal(4)}, which has 10.7.0.14`,
+        ]);
+    });
+
+    it.each([
+        ["namespace", "{name: db, namespace: 'my shop', index: 0}"],
+        ["name", "{name: Db, namespace: shop, index: 0}"],
+        ["ordinal", "{name: db, namespace: shop, index: 1e300}"],
+    ])("keeps no address for a StatefulSet of impossible %s", (_what, statefulSet) => {
+        const { reservations, warnings } = of(
+            beta("web", web, `, status: {ipAddresses: [{ipAddress: 10.7.0.14, owner: {statefulSet: ${statefulSet}}}]}`),
+        );
+        expect(reservations).toEqual([]);
+        expect(warnings[0]).toContain("cannot be read: status.ipAddresses of IPPool web");
+    });
+
+    it.each([
+        ["'A B'", "A B"],
+        ["x/y", "x/y"],
+        ["123", "123"],
+        [`'${"a".repeat(254)}'`, "a".repeat(254)],
+        ["-a", "-a"],
+        ["a..b", "a..b"],
+    ])("refuses a pool of name %s", (written, name) => {
+        expect(refusals(beta(written, web))).toEqual([
+            `metadata.name ${name}: must be lower case letters, digits, - and . (RFC 1123), at most 253`,
+        ]);
+    });
+
     it.each([
         [
             "no subnet",
