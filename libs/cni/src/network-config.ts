@@ -1,5 +1,5 @@
 import { CniCallError } from "./errors.ts";
-import { JsonReader, type JsonObject, isJsonObject } from "./json-object.ts";
+import { JsonReader, type JsonObject, invalid, isJsonObject } from "./json-object.ts";
 import { checkNetworkName, containerIdFault, ifnameFault } from "./names.ts";
 import { parseDns, parseResult } from "./result-parse.ts";
 import { type CniDns, type CniResult } from "./result.ts";
@@ -55,7 +55,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * DECODING_FAILURE for what is no JSON, INCOMPATIBLE_CNI_VERSION, else INVALID_NETWORK_CONFIG with key, value and rule.
  */
 export function parseNetworkConfig(input: Uint8Array | string, options: ParseNetworkConfigOptions = {}): NetworkConfig {
-    const reader = new JsonReader(parseJson(input), "");
+    const document = parseJson(input);
+    if (!isJsonObject(document)) throw invalid("network configuration", document, "must be a JSON object");
+    const reader = new JsonReader(document, "");
     const cniVersion = checkVersion(reader.get("cniVersion"));
     const name = reader.text("name");
     checkNetworkName(name);

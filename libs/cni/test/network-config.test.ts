@@ -51,7 +51,8 @@ describe("parseNetworkConfig", () => {
     it.each([
         ["no input", "", "DECODING_FAILURE network configuration: standard input was empty"],
         ["no JSON", "{", "DECODING_FAILURE network configuration: not valid JSON"],
-        ["no object", "[]", "INVALID_NETWORK_CONFIG : [] must be a JSON object"],
+        ["no object", "[]", "INVALID_NETWORK_CONFIG network configuration: [] must be a JSON object"],
+        ["null", "null", "INVALID_NETWORK_CONFIG network configuration: null must be a JSON object"],
         ["too much", `"${"x".repeat(5_000_000)}"`, "exceed the limit of 4194304"],
         ["no version", { cniVersion: undefined }, "INCOMPATIBLE_CNI_VERSION cniVersion: nothing is not one of"],
         ["version 0.2.0", { cniVersion: "0.2.0" }, 'cniVersion: "0.2.0" is not one of the supported versions 0.3.0'],
