@@ -6,6 +6,7 @@ import {
     encodeResult,
     parseCniArgs,
     parseNetworkConfig,
+    shown,
     type CniCmdArgs,
     type CniResult,
     type ErrorCodeName,
@@ -233,6 +234,11 @@ function checkArgs(args: CniCmdArgs): void {
         throw badArgument(`CNI_CONTAINERID: ${args.containerId} must not exceed ${maxContainerIdLength} characters`);
     }
     if (args.netns === "") throw badArgument("CNI_NETNS must be set");
+    if (!args.netns.startsWith("/")) {
+        throw badArgument(
+            `CNI_NETNS: ${shown(args.netns)} must be an absolute path, like /var/run/netns/cni-1 or /proc/4711/ns/net`,
+        );
+    }
 }
 
 function badArgument(message: string): CniCallError {

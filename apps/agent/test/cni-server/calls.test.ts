@@ -292,6 +292,12 @@ describe("errors of the caller", () => {
             "CNI_IFNAME",
         ],
         ["no namespace path", ErrorCode.INVALID_ENVIRONMENT_VARIABLES, argsOf({}, { netns: "" }), "CNI_NETNS"],
+        [
+            "a namespace path that is not absolute",
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            argsOf({}, { netns: "t2" }),
+            'CNI_NETNS: "t2" must be an absolute path, like /var/run/netns/cni-1 or /proc/4711/ns/net',
+        ],
     ])("ADD with %s is %i", async (_, cniCode, args, words) => {
         const error = await errorOf("add", args);
         expect(error).toMatchObject({ cniCode, fault: "caller" });
@@ -305,6 +311,17 @@ describe("errors of the caller", () => {
         ["status", "1.0.0"],
     ])("%s does not exist in %s", async (command, cniVersion) => {
         expect(await errorOf(command, argsOf({ cniVersion }))).toMatchObject({ cniCode: 1 });
+    });
+
+    it("CHECK refuses a namespace path that is not absolute, DEL does not look at it", async () => {
+        const args = argsOf({}, { netns: "../netns/t2" });
+        const error = await errorOf("check", args);
+        expect(error.cniCode).toBe(4);
+        expect(error.message).toContain('CNI_NETNS: "../netns/t2" must be an absolute path');
+        expect(backend.checks).toEqual([]);
+        await call("add");
+        await call("del", args);
+        expect(backend.wired.size).toBe(0);
     });
 
     it("CHECK refuses a prevResult that breaks a rule", async () => {
