@@ -1,3 +1,4 @@
+import { CniCallError, shown } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { cniErrorCode } from "./cni-error-code.ts";
 import type { Attachment, CniBackend, WiredInterface } from "./cni-server/index.ts";
@@ -14,6 +15,8 @@ export interface CniBackendComponents {
     ) => Promise<void>;
     /** The path here of a network namespace that the runtime names. */
     readonly netnsPath: (path: string) => string;
+    /** Whether a path here stands for the network namespace of the Node itself. */
+    readonly isNodeNetns: (path: string) => boolean;
     /** The live UID of a Pod, for runtimes that do not send K8S_POD_UID. */
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
@@ -48,11 +51,23 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         if (built !== undefined) return built;
         throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
     };
+    const podNetns = ({ containerId, netns }: Attachment & { readonly netns: string }, next = ""): string => {
+        const path = components.netnsPath(netns);
+        if (!components.isNodeNetns(path)) return path;
+        throw new CniCallError(
+            "INVALID_ENVIRONMENT_VARIABLES",
+            "caller",
+            `CNI_NETNS: ${shown(netns)} is the network namespace of the Node itself, not of container ${containerId}; the process it names may have ended, and a process of the Node have its number now${next}`,
+        );
+    };
     return {
         async add(request, signal): Promise<WiredInterface> {
             const podUid =
                 request.podUid === "" ? await components.podUid(request.podNamespace, request.podName) : request.podUid;
-            const netns = components.netnsPath(request.netns);
+            const netns = podNetns(
+                request,
+                `; next: let the runtime make the sandbox of Pod ${request.podNamespace}/${request.podName} anew`,
+            );
             const record = await network().add({ ...request, podUid, netns }, signal);
             return { ...record, netns: request.netns };
         },
@@ -62,6 +77,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             else await built.delete(attachment.containerId, attachment.ifName);
         },
         async check(request): Promise<void> {
+            const netns = podNetns(request);
             const known = network().find(request.containerId, request.ifName);
             if (known === undefined) {
                 throw new CheckError(
@@ -70,7 +86,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
                     `container ${request.containerId} has no interface ${request.ifName} on this Node`,
                 );
             }
-            await components.check(known, { ...request, netns: components.netnsPath(request.netns) });
+            await components.check(known, { ...request, netns });
         },
         async collect(valid, receivedAt): Promise<number> {
             const keep = new Set(valid.map(keyOf));

@@ -45,6 +45,7 @@ import {
     rememberedNodeKey,
 } from "./node-config/index.ts";
 import { netnsPathHere } from "./netns-path.ts";
+import { isNodeNetns } from "./node-netns.ts";
 import { runNft } from "./nft.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
@@ -316,6 +317,7 @@ function buildCni(base: Base, network: () => PodNetwork | undefined) {
         readiness,
         network,
         netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
+        isNodeNetns: (path) => isNodeNetns(path, config.hostProcPathPrefix),
         podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
         check: (known, input) =>
             checkInterface(

@@ -67,6 +67,7 @@ beforeEach(() => {
         network: () => network as unknown as PodNetwork | undefined,
         check: (_known, { netns }) => Promise.resolve(void checked.push(netns)),
         netnsPath: (path) => `/host${path}`,
+        isNodeNetns: (path) => path === "/host/proc/1/ns/net",
         podUid: (namespace, name) => {
             asked.push(`${namespace}/${name}`);
             return Promise.resolve("uid-live");
@@ -129,6 +130,31 @@ describe("GC", () => {
         network?.wire("valid", 10, podRecord({ containerId: "valid", ifName: "net1" }));
         expect(await backend.collect([{ containerId: "valid", ifName: "eth0" }], 100)).toBe(2);
         expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
+    });
+});
+
+describe("the network namespace of the Node itself", () => {
+    const ofNode = { ...request, netns: "/proc/1/ns/net" };
+    const refusal = {
+        code: "INVALID_ENVIRONMENT_VARIABLES",
+        message:
+            'CNI_NETNS: "/proc/1/ns/net" is the network namespace of the Node itself, not of container c1; the process it names may have ended, and a process of the Node have its number now; next: let the runtime make the sandbox of Pod default/web-0 anew',
+    };
+
+    it("ADD refuses it before anything is made", async () => {
+        await expect(backend.add(ofNode, signal)).rejects.toMatchObject(refusal);
+        expect(network?.netns).toBeUndefined();
+    });
+
+    it("CHECK refuses it, DEL succeeds", async () => {
+        await backend.add(request, signal);
+        await expect(backend.check({ ...ofNode, previous: undefined })).rejects.toMatchObject({
+            code: "INVALID_ENVIRONMENT_VARIABLES",
+            message: expect.stringContaining("is the network namespace of the Node itself"),
+        });
+        expect(checked).toEqual([]);
+        await backend.delete(ofNode);
+        expect(network?.deleted).toEqual(["c1 eth0"]);
     });
 });
 

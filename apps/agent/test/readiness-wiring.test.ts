@@ -34,6 +34,7 @@ async function status(): Promise<void> {
         network: () => undefined,
         check: () => Promise.resolve(),
         netnsPath: (path) => path,
+        isNodeNetns: () => false,
         podUid: () => Promise.resolve(""),
     });
     const calls = new CniCalls({ backend, logger: silentLogger, observe: () => undefined, now: () => 0 });

@@ -1,18 +1,23 @@
 import { AntreaError } from "@antrea/errors";
 import { formatMac } from "@antrea/ip";
 import { isNetlinkError, Netlink, NeighbourState, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
+import { isNodeNetns } from "../node-netns.ts";
 import { draftMacOf, hostMacOf } from "./names.ts";
 import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord } from "./record.ts";
 
 /** How what is in a Pod's network namespace is reached. */
 export interface PodNamespaces {
-    /** Throws NetlinkError when there is no such namespace. */
+    /** Throws NetlinkError when there is no such namespace, PodLinkError when it is the Node's own. */
     openIn(netns: string): Pick<Netlink, "batch" | "link" | "neighbours" | "setLink"> & Disposable;
     setSysctl(netns: string, path: string, value: string): void;
     setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
 }
 
-const kernel: PodNamespaces = { openIn: (netns) => Netlink.openIn(netns), setSysctl, setTxChecksumOffload };
+const kernel: PodNamespaces = {
+    openIn: (netns) => Netlink.openIn(notNodes(netns)),
+    setSysctl: (netns, path, value) => setSysctl(notNodes(netns), path, value),
+    setTxChecksumOffload: (ifName, isOn, netns) => setTxChecksumOffload(ifName, isOn, notNodes(netns)),
+};
 
 export interface PodLinkOptions {
     readonly mtu: number;
@@ -30,7 +35,20 @@ export interface PodEndOptions extends PodLinkOptions {
 /** The group of all host ends (ip-link(8)): by it rules find them, whatever their names. */
 export const podLinkGroup = 178;
 
-export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN"> {}
+export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN" | "NODE_NETNS"> {}
+
+/**
+ * A path /proc/PID/ns/net of a record, or of a call under way, leads to the Node's own namespace once the process has
+ * ended and one of the Node has its number. There an eth0 is the Node's.
+ */
+function notNodes(netns: string): string {
+    if (!isNodeNetns(netns)) return netns;
+    throw new PodLinkError(
+        "NODE_NETNS",
+        "environment",
+        `${netns} is the network namespace of the Node itself; the Pod whose process had this number has ended`,
+    );
+}
 
 /** A link before its addresses are known. */
 export type PodLinkDraft = Pick<PodRecord, "containerId" | "ifName" | "netns" | "hostIfName">;
@@ -57,7 +75,7 @@ export async function createPodLink(
             group: podLinkGroup,
             // one queue pair: the kernel would make one a CPU, with files in sysfs for each
             queues: 1,
-            peer: { name: link.ifName, mac, mtu, netnsPath: link.netns },
+            peer: { name: link.ifName, mac, mtu, netnsPath: notNodes(link.netns) },
         });
     try {
         await create();
@@ -68,7 +86,7 @@ export async function createPodLink(
     }
 }
 
-/** Throws NetlinkError when the network namespace is gone. */
+/** Throws NetlinkError when the network namespace is gone, PodLinkError when it is the Node's. */
 export function checkNamespace(netns: string, { namespaces = kernel }: PodLinkOptions): void {
     using _ = namespaces.openIn(netns);
 }

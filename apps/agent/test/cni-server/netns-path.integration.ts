@@ -3,6 +3,7 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { CniCmdArgs } from "@antrea/cni";
 import { TestNode, type TestAgent } from "../support/test-node.ts";
 import { TestPod, type AddAnswer } from "../support/test-pod.ts";
 
@@ -60,6 +61,48 @@ it("a folder of the container runtime's own, as containerd has it when told so",
         await lifeOf(pod, path);
     } finally {
         execFileSync("umount", [path]);
+    }
+});
+
+it("the Node's own is refused, and left as it is", async () => {
+    using pod = new TestPod();
+    const routes = (): string => execFileSync("ip", ["route"], { encoding: "utf8" });
+    execFileSync("ip", ["route", "add", "default", "dev", "antrea-gw0", "metric", "0"]);
+    const [before, state] = [routes(), await node.state()];
+    const call = (command: "add" | "check" | "del", changes: Partial<CniCmdArgs>) =>
+        agent.calls.call(command, pod.args({}, changes), new AbortController().signal);
+    for (const netns of ["/proc/1/ns/net", "/proc/thread-self/ns/net"]) {
+        for (const command of ["add", "check"] as const) {
+            await expect(call(command, { netns, ifname: "ethx" })).rejects.toMatchObject({
+                cniCode: 4,
+                message: expect.stringContaining(`CNI_NETNS: "${netns}" is the network namespace of the Node itself`),
+            });
+        }
+        await call("del", { netns, ifname: "ethx" });
+    }
+    expect([routes(), await node.state(), agent.used]).toEqual([before, state, [0, 0]]);
+});
+
+it("a process that ended, whose number one of the Node has now, leaves the Node's interfaces as they are", async () => {
+    using pod = new TestPod();
+    const path = join(folder, "host/proc/4711");
+    const sandbox = await sleeperIn(pod);
+    symlinkSync(`/proc/${sandbox.pid}`, path);
+    const args = pod.args({}, { netns: "/proc/4711/ns/net" });
+    await agent.calls.call("add", args, new AbortController().signal);
+    rmSync(path);
+    symlinkSync("/proc/self", path);
+    // An interface of the Node by the name of the Pod's, with the MTU that the Pod's had before it is adjusted.
+    execFileSync("ip", ["link", "add", "eth0", "mtu", "1300", "type", "veth", "peer", "name", "eth0-peer"]);
+    try {
+        execFileSync("ip", ["link", "set", pod.hostIfName, "mtu", "1300"]);
+        for (const known of agent.network.interfaces()) await agent.network.restore(known);
+        expect(execFileSync("ip", ["-o", "link", "show", "eth0"], { encoding: "utf8" })).toContain("mtu 1300");
+        await agent.calls.call("del", args, new AbortController().signal);
+        expect(agent.used).toEqual([0, 0]);
+    } finally {
+        execFileSync("ip", ["link", "del", "eth0"]);
+        sandbox.kill("SIGKILL");
     }
 });
 

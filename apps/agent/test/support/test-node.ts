@@ -27,6 +27,7 @@ import {
 } from "../../src/pod-network/index.ts";
 import type { PodFlowTable, PodPorts } from "../../src/pod-network/types.ts";
 import { netnsPathHere } from "../../src/netns-path.ts";
+import { isNodeNetns } from "../../src/node-netns.ts";
 import { Readiness } from "../../src/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
@@ -201,6 +202,7 @@ export class TestAgent {
                 readiness: this.readiness,
                 network: () => this.network,
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
+                isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),
                 podUid: () => Promise.resolve(""),
                 check: (known, input) =>
                     checkInterface(
