@@ -3,7 +3,7 @@ import { AntreaError } from "@antrea/errors";
 import { OpenFlowError } from "@antrea/openflow";
 import { OvsdbError } from "@antrea/ovsdb";
 import { IpPoolError, type IpPoolErrorCode } from "./ip-pools/index.ts";
-import { NodeSubnetError, type NodeSubnetErrorCode } from "./pod-network/index.ts";
+import { NodeSubnetError, PodNetworkError, type NodeSubnetErrorCode } from "./pod-network/index.ts";
 
 /** IPAM_FAILURE where somebody has to look at pools, TRY_AGAIN_LATER where the next call may succeed without that. */
 const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
@@ -35,6 +35,8 @@ const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
 export function cniErrorCode(error: unknown): ErrorCodeName {
     if (error instanceof IpPoolError) return poolCodes[error.code];
     if (error instanceof NodeSubnetError) return subnetCodes[error.code];
+    if (error instanceof PodNetworkError && error.code === "SECOND_INTERFACE") return "INVALID_NETWORK_CONFIG";
+    if (error instanceof PodNetworkError && error.code === "OTHERS_NETNS") return "INVALID_ENVIRONMENT_VARIABLES";
     // OVS or its database went away during the call: the same call may succeed when they are back.
     if ((error instanceof OpenFlowError || error instanceof OvsdbError) && error.retryable) return "TRY_AGAIN_LATER";
     if (error instanceof AntreaError && (error.fault === "timeout" || error.fault === "aborted")) {

@@ -36,6 +36,11 @@ class PodEnd implements Disposable {
         return hostIfName === undefined ? undefined : { index: 2, name, mac, mtu: 1450 };
     }
 
+    /** Of other containers: on these machines no namespace is given to a second one. */
+    links(): Promise<readonly Link[]> {
+        return Promise.resolve([]);
+    }
+
     async batch(write: (batch: Batch) => void): Promise<void> {
         await Promise.resolve();
         const netns = this.#find();

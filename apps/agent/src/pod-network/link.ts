@@ -8,12 +8,12 @@ import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord 
 /** How what is in a Pod's network namespace is reached. */
 export interface PodNamespaces {
     /** Throws NetlinkError when there is no such namespace, PodLinkError when it is the Node's own. */
-    openIn(netns: string): Pick<Netlink, "batch" | "link" | "neighbours" | "setLink"> & Disposable;
+    openIn(netns: string): Pick<Netlink, "batch" | "link" | "links" | "neighbours" | "setLink"> & Disposable;
     setSysctl(netns: string, path: string, value: string): void;
     setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
 }
 
-const kernel: PodNamespaces = {
+export const kernelNamespaces: PodNamespaces = {
     openIn: (netns) => Netlink.openIn(notNodes(netns)),
     setSysctl: (netns, path, value) => setSysctl(notNodes(netns), path, value),
     setTxChecksumOffload: (ifName, isOn, netns) => setTxChecksumOffload(ifName, isOn, notNodes(netns)),
@@ -87,13 +87,13 @@ export async function createPodLink(
 }
 
 /** Throws NetlinkError when the network namespace is gone, PodLinkError when it is the Node's. */
-export function checkNamespace(netns: string, { namespaces = kernel }: PodLinkOptions): void {
+export function checkNamespace(netns: string, { namespaces = kernelNamespaces }: PodLinkOptions): void {
     using _ = namespaces.openIn(netns);
 }
 
 /** What of the Pod end can be set up before its addresses are known. */
 export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
-    const { disableTxChecksumOffload, namespaces = kernel } = options;
+    const { disableTxChecksumOffload, namespaces = kernelNamespaces } = options;
     if (disableTxChecksumOffload) namespaces.setTxChecksumOffload(link.ifName, false, link.netns);
 }
 
@@ -111,7 +111,7 @@ export async function completePodLink(netlink: Netlink, record: PodRecord): Prom
  * there already stays.
  */
 export async function configurePodEnd(record: PodRecord, options: PodEndOptions): Promise<void> {
-    const { namespaces = kernel } = options;
+    const { namespaces = kernelNamespaces } = options;
     if (record.addresses.some((address) => address.ip.family === 6)) {
         namespaces.setSysctl(record.netns, `net/ipv6/conf/${record.ifName}/disable_ipv6`, "0");
     }
@@ -155,7 +155,7 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
  * the MTU of its host end was set so by somebody else and stays.
  */
 export async function adjustPodLink(netlink: Netlink, record: PodRecord, options: PodLinkOptions): Promise<void> {
-    const { mtu, namespaces = kernel } = options;
+    const { mtu, namespaces = kernelNamespaces } = options;
     const link = await netlink.link(record.hostIfName);
     if (link === undefined) return;
     if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
@@ -171,7 +171,7 @@ export async function adjustPodLink(netlink: Netlink, record: PodRecord, options
  * themselves, elsewhere the gateway stands for its router.
  */
 export async function adjustPodNeighbours(record: PodRecord, options: PodEndOptions): Promise<void> {
-    const { namespaces = kernel } = options;
+    const { namespaces = kernelNamespaces } = options;
     const gatewayMac = formatMac(options.gatewayMac());
     using pod = namespaces.openIn(record.netns);
     const index = (await pod.link(record.ifName))?.index;

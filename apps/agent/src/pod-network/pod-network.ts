@@ -4,11 +4,12 @@ import { KeyedLock, systemClock, type Clock, type Logger } from "@antrea/runtime
 import { allDone } from "../all-done.ts";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
 import { KnownInterfaces, type Claims } from "./known-interfaces.ts";
-import { checkNamespace, completePodLink, createPodLink } from "./link.ts";
+import { checkNamespace, completePodLink, createPodLink, kernelNamespaces } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
 import type { OfPortNumbers } from "./of-ports.ts";
+import { refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
 import { keyOf, podOf, recordOf, type PodDraft } from "./parts.ts";
 import { recordKey, type PodRecord } from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -196,6 +197,7 @@ export class PodNetwork {
             const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
         }
+        await this.#refuseMisplaced(request);
         const wish = await this.#components.pools?.wishOf(request, signal);
         if (wish === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
@@ -351,6 +353,15 @@ export class PodNetwork {
             });
         }
         this.#refuseIfDeleted(request);
+    }
+
+    async #refuseMisplaced(request: AddRequest): Promise<void> {
+        refuseSecond(
+            request,
+            this.interfaces().filter((one) => !this.isLeaving(one)),
+        );
+        const { namespaces = kernelNamespaces } = this.#options;
+        await refuseOthersNamespace(request, this.#components.netlink, namespaces);
     }
 
     #refuseIfDeleted(request: AddRequest): void {

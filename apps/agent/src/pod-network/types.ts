@@ -118,5 +118,12 @@ export interface PodInterface {
 }
 
 export class PodNetworkError extends AntreaError<
-    "DELETED_MEANWHILE" | "OTHER_NETNS" | "CANCELLED" | "STILL_REMOVED" | "NO_ADDRESS" | "TOO_SLOW"
+    | "DELETED_MEANWHILE"
+    | "OTHER_NETNS"
+    | "OTHERS_NETNS"
+    | "SECOND_INTERFACE"
+    | "CANCELLED"
+    | "STILL_REMOVED"
+    | "NO_ADDRESS"
+    | "TOO_SLOW"
 > {}

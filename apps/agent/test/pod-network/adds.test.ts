@@ -276,7 +276,9 @@ describe("names and numbers", () => {
             if (earlier !== undefined) met = [earlier, id];
             seen.set(name, id);
         }
-        for (const [at, containerId] of met.entries()) await node.add({ containerId, podUid: `uid-${at}` });
+        for (const [at, containerId] of met.entries()) {
+            await node.add({ containerId, podUid: `uid-${at}`, netns: `/run/netns/${at}` });
+        }
         expect(containers()).toEqual(met);
         expect(node.stored.size).toBe(2);
         expect([...node.links.values()].filter(({ kind }) => kind === "veth")).toHaveLength(2);

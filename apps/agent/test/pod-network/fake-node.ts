@@ -28,7 +28,14 @@ export interface FakeNodeOptions {
     readonly logger?: typeof silentLogger;
 }
 
-type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac"> & { readonly alias: string };
+type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex"> & {
+    readonly alias: string;
+    /** The other end of a veth pair. */
+    readonly podEnd?: { readonly netns: string; readonly ifName: string };
+};
+
+/** Ends of veth pairs in a Pod's namespace whose other end is not on this Node's own. */
+type ForeignEnd = Pick<Link, "index" | "name" | "kind" | "peerIndex"> & { readonly netns: string };
 
 const poolAddress = { ip: parseIp("10.20.0.7"), prefixLength: 24, gateway: parseIp("10.20.0.1"), pool: "pool1" };
 
@@ -55,6 +62,7 @@ export class FakeNode {
     podsAsked = 0;
     /** What each Pod's namespace knows of its neighbours, and those that were forgotten. */
     neighbours: Neighbour[] = [];
+    readonly foreignEnds: ForeignEnd[] = [];
     readonly forgotten: string[] = [];
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
@@ -135,8 +143,8 @@ export class FakeNode {
     }
 
     /** A host end that is there already. */
-    putLink(name: string, alias: string): void {
-        this.links.set(name, linkOf(this.#nextIndex++, name, "veth", alias));
+    putLink(name: string, alias: string, podEnd?: FakeLink["podEnd"]): void {
+        this.links.set(name, linkOf(this.#nextIndex++, name, "veth", alias, podEnd));
     }
 
     /** All that is taken for Pods, by what it is. */
@@ -185,13 +193,18 @@ export class FakeNode {
         };
         const netlink: Partial<Netlink> = {
             links: () => steps.run("links", () => [...links.values()] as unknown as Link[]),
-            link: (name) => steps.run("link", () => links.get(String(name)) as unknown as Link),
+            link: (key) =>
+                steps.run("link", () => {
+                    const found = [...links.values()].find(({ index, name }) => index === key || name === key);
+                    return found as unknown as Link;
+                }),
             createVeth: ({ name, alias = "", peer, up = false }) =>
                 steps.run("createVeth", () => {
                     if (links.has(name)) throw new NetlinkError("EEXIST", "environment", name);
                     if (!this.namespaces.has(peer.netnsPath ?? ""))
                         throw new NetlinkError("ENOENT", "environment", name);
-                    links.set(name, { ...linkOf(this.#nextIndex++, name, "veth", alias), up });
+                    const podEnd = { netns: peer.netnsPath ?? "", ifName: peer.name };
+                    links.set(name, { ...linkOf(this.#nextIndex++, name, "veth", alias, podEnd), up });
                 }),
             setLink: (index, changes) =>
                 steps.run(changes.up === false ? "close link" : "setLink", () => {
@@ -223,12 +236,25 @@ export class FakeNode {
         return {
             openIn: (netns) =>
                 steps.sync("open namespace", () => {
-                    if (this.namespaces.has(netns)) return podEnd;
+                    if (this.namespaces.has(netns))
+                        return { ...podEnd, links: () => Promise.resolve(this.#endsIn(netns)) };
                     throw new NetlinkError("ENOENT", "environment", `${netns} is gone`);
                 }),
             setSysctl: () => steps.sync("sysctl", () => undefined),
             setTxChecksumOffload: () => steps.sync("checksum offload", () => undefined),
         };
+    }
+
+    #endsIn(netns: string): Link[] {
+        const ours = [...this.links.values()].flatMap(({ index, peerIndex, podEnd }) =>
+            podEnd?.netns === netns ? [{ index: peerIndex, name: podEnd.ifName, kind: "veth", peerIndex: index }] : [],
+        );
+        const ends = [
+            { index: 1, name: "lo", kind: "" },
+            ...ours,
+            ...this.foreignEnds.filter((end) => end.netns === netns),
+        ];
+        return ends as unknown as Link[];
     }
 
     #pools(): PodPools {
@@ -260,8 +286,9 @@ export class FakeNode {
     }
 }
 
-function linkOf(index: number, name: string, kind: string, alias: string): FakeLink {
-    return { index, name, kind, alias, up: true, mtu: 1450, group: 178, mac: "" };
+function linkOf(index: number, name: string, kind: string, alias: string, podEnd?: FakeLink["podEnd"]): FakeLink {
+    const pair = podEnd === undefined ? {} : { podEnd, peerIndex: index + 1000 };
+    return { index, name, kind, alias, up: true, mtu: 1450, group: 178, mac: "", ...pair };
 }
 
 function routeOf(dst: "default" | { readonly family: 4 | 6; readonly base: bigint }): string {

@@ -27,6 +27,7 @@ beforeEach(() => {
             const podEnd = {
                 batch: () => Promise.resolve(),
                 link: (name: string) => Promise.resolve({ index: 2, name, mac: "", mtu: 1500 }),
+                links: () => Promise.resolve([]),
                 neighbours: () => Promise.resolve([]),
                 setLink: () => Promise.resolve(),
                 [Symbol.dispose]: () => undefined,

@@ -1,0 +1,45 @@
+import type { Netlink } from "@antrea/netlink";
+import type { PodNamespaces } from "./link.ts";
+import { containerOfAlias } from "./record.ts";
+import { PodNetworkError, type AddRequest, type PodInterface } from "./types.ts";
+
+/**
+ * Refuses a second interface of a container: it would take the default route of the first one, and an address for no use.
+ * Interfaces that are being removed do not count.
+ */
+export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: readonly PodInterface[]): void {
+    const other = interfaces.find(({ record }) => record.containerId === containerId && record.ifName !== ifName);
+    if (other === undefined) return;
+    throw new PodNetworkError(
+        "SECOND_INTERFACE",
+        "caller",
+        `container ${containerId} has interface ${other.record.ifName} on the Pod network already, and ${ifName} is refused: a Pod gets one interface of it; next: take the network of type "antrea" that asks for ${ifName} out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or let another plugin serve it`,
+    );
+}
+
+/**
+ * Refuses a network namespace in which another container has its interface: the path /proc/PID/ns/net leads there when
+ * that container has the number of a process that ended. What tells is the kernel, not the path: of an older container
+ * the record may name the same path, and be wrong.
+ */
+export async function refuseOthersNamespace(
+    request: AddRequest,
+    netlink: Pick<Netlink, "link">,
+    namespaces: PodNamespaces,
+): Promise<void> {
+    const { containerId, netns, podNamespace, podName } = request;
+    using pod = namespaces.openIn(netns);
+    for (const { index, kind, name, peerIndex } of await pod.links()) {
+        if (kind !== "veth" || peerIndex === undefined) continue;
+        const host = await netlink.link(peerIndex);
+        // An index is one of its namespace: the other end may be in a third one.
+        if (host?.kind !== "veth" || host.peerIndex !== index) continue;
+        const owner = containerOfAlias(host.alias) ?? "";
+        if (owner === "" || owner === containerId) continue;
+        throw new PodNetworkError(
+            "OTHERS_NETNS",
+            "caller",
+            `${netns} is the network namespace of container ${owner}, whose interface ${name} is in it, not of container ${containerId}; the process it names may have ended, and another one have its number now; next: let the runtime make the sandbox of Pod ${podNamespace}/${podName} anew`,
+        );
+    }
+}
