@@ -17,6 +17,8 @@ export interface CniBackendComponents {
     readonly netnsPath: (path: string) => string;
     /** Whether a path here stands for the network namespace of the Node itself. */
     readonly isNodeNetns: (path: string) => boolean;
+    /** The network of this Node's CNI configuration: that of interfaces whose record names none. */
+    readonly networkName: string;
     /** The live UID of a Pod, for runtimes that do not send K8S_POD_UID. */
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
@@ -88,11 +90,12 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             }
             await components.check(known, { ...request, netns });
         },
-        async collect(valid, receivedAt): Promise<number> {
+        async collect(name, valid, receivedAt): Promise<number> {
             const keep = new Set(valid.map(keyOf));
             // What was wired after the call came in cannot be in its list and is no garbage.
             const garbage = network()
                 .interfaces()
+                .filter(({ record }) => (record.network ?? components.networkName) === name)
                 .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(keyOf(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;

@@ -23,7 +23,7 @@ import { ServiceWay, serviceSources } from "./bridged-pods/index.ts";
 import { Bridging } from "./bridging.ts";
 import { createCniBackend } from "./cni-backend.ts";
 import { CniCalls, CniServer } from "./cni-server/index.ts";
-import { Conflist } from "./conflist/index.ts";
+import { Conflist, networkNameOf } from "./conflist/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl } from "./datapath/index.ts";
 import { readEnvironment } from "./environment.ts";
 import { EarlierFlows, FlowRestore, FlowTable } from "./flow-table/index.ts";
@@ -312,11 +312,12 @@ function buildBase(context: MainContext) {
 }
 
 function buildCni(base: Base, network: () => PodNetwork | undefined) {
-    const { kube, netlink, bridge, flowTable, openflow, readiness, logger, metrics, config } = base;
+    const { kube, netlink, bridge, flowTable, openflow, readiness, logger, metrics, config, environment } = base;
     const backend = createCniBackend({
         readiness,
         network,
         netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
+        networkName: networkNameOf(environment.conflist),
         isNodeNetns: (path) => isNodeNetns(path, config.hostProcPathPrefix),
         podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
         check: (known, input) =>

@@ -54,6 +54,7 @@ const request = {
     podNamespace: "default",
     podName: "web-0",
     podUid: "uid-0",
+    network: "antrea",
     receivedAt: 100,
 };
 
@@ -68,6 +69,7 @@ beforeEach(() => {
         check: (_known, { netns }) => Promise.resolve(void checked.push(netns)),
         netnsPath: (path) => `/host${path}`,
         isNodeNetns: (path) => path === "/host/proc/1/ns/net",
+        networkName: "antrea",
         podUid: (namespace, name) => {
             asked.push(`${namespace}/${name}`);
             return Promise.resolve("uid-live");
@@ -128,8 +130,21 @@ describe("GC", () => {
             network?.wire(containerId, addedAt);
         }
         network?.wire("valid", 10, podRecord({ containerId: "valid", ifName: "net1" }));
-        expect(await backend.collect([{ containerId: "valid", ifName: "eth0" }], 100)).toBe(2);
+        expect(await backend.collect("antrea", [{ containerId: "valid", ifName: "eth0" }], 100)).toBe(2);
         expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
+    });
+
+    it("removes what is of its own network; what an earlier agent recorded is of the network of the Node's configuration", async () => {
+        const networks = { ours: "antrea", earlier: undefined, theirs: "storage", unknown: "" };
+        for (const [containerId, name] of Object.entries(networks)) {
+            network?.wire(containerId, 10, podRecord({ containerId, network: name }));
+        }
+        expect(await backend.collect("backup", [], 100)).toBe(0);
+        expect(await backend.collect("antrea", [{ containerId: "ours", ifName: "eth0" }], 100)).toBe(1);
+        expect(network?.deleted).toEqual(["earlier eth0"]);
+        expect(await backend.collect("storage", [], 100)).toBe(1);
+        expect(await backend.collect("antrea", [], 100)).toBe(1);
+        expect(network?.deleted).toEqual(["earlier eth0", "theirs eth0", "ours eth0"]);
     });
 });
 

@@ -34,6 +34,7 @@ async function status(): Promise<void> {
         network: () => undefined,
         check: () => Promise.resolve(),
         netnsPath: (path) => path,
+        networkName: "antrea",
         isNodeNetns: () => false,
         podUid: () => Promise.resolve(""),
     });

@@ -29,6 +29,7 @@ const ids = {
     "ip-pool": "a,b",
     vlan: "7",
     "boot-id": "b",
+    "cni-network": "antrea",
 };
 const nic = {
     index: 2,

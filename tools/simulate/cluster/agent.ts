@@ -103,6 +103,7 @@ export class Agent {
             readiness,
             network: () => network,
             netnsPath: (path) => path,
+            networkName: "antrea",
             isNodeNetns: () => false,
             podUid: (namespace, name) => podUidOf(api, namespace, name),
             check: async ({ record }) => {

@@ -16,9 +16,6 @@ import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { unservedConfig } from "./served-config.ts";
 
-/** The network name that the conflist carries; a call for another network is not ours to answer. */
-export const networkName = "antrea";
-
 /** One address of a wired interface. */
 export interface WiredAddress {
     readonly ip: IpAddress;
@@ -48,6 +45,8 @@ export interface CniBackend {
             readonly podNamespace: string;
             readonly podName: string;
             readonly podUid: string;
+            /** The name of the network: with container and interface the identity of an attachment. */
+            readonly network: string;
             readonly receivedAt: number;
         },
         signal: AbortSignal,
@@ -59,8 +58,8 @@ export interface CniBackend {
             readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
         },
     ): Promise<void>;
-    /** Removes what is not in the list and is older than the call; resolves with how many. */
-    collect(valid: readonly Attachment[], receivedAt: number): Promise<number>;
+    /** Removes what of a network is not in the list and is older than the call; resolves with how many. */
+    collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
     /** What is missing for ADD to succeed, or undefined when nothing is. */
     notReady(): string | undefined;
     /** Resolves when ADD can be served; rejects when the signal ends first. */
@@ -167,6 +166,7 @@ export class CniCalls {
                 podNamespace,
                 podName,
                 podUid: pod.podUid ?? "",
+                network: config.name,
                 receivedAt,
             },
             signal,
@@ -184,7 +184,6 @@ export class CniCalls {
     }
 
     async #collect(config: NetworkConfig, receivedAt: number): Promise<void> {
-        if (config.name !== networkName) return;
         const valid = config.validAttachments;
         if (valid === undefined) {
             throw new CniCallError(
@@ -194,10 +193,11 @@ export class CniCalls {
             );
         }
         const removed = await this.#components.backend.collect(
+            config.name,
             valid.map((one) => ({ containerId: one.containerId, ifName: one.ifname })),
             receivedAt,
         );
-        this.#components.logger.info("GC done", { valid: valid.length, removed });
+        this.#components.logger.info("GC done", { network: config.name, valid: valid.length, removed });
     }
 
     #status(): void {

@@ -1,6 +1,5 @@
 export {
     CniCalls,
-    networkName,
     type Attachment,
     type CniBackend,
     type CniCallsComponents,

@@ -61,6 +61,19 @@ async function isAsItShouldBe(path: string, content: string, mode: number): Prom
     }
 }
 
+const defaultName = "antrea";
+
+/** The name of the network in the content of 10-antrea.conflist; "antrea" where none can be read. */
+export function networkNameOf(content: string): string {
+    try {
+        const { name } = JSON.parse(content) as { readonly name?: unknown };
+        return typeof name === "string" && name !== "" ? name : defaultName;
+    } catch {
+        // No JSON, or null: no runtime calls with that.
+        return defaultName;
+    }
+}
+
 /**
  * The content of 10-antrea.conflist when the chart gave none: our plugin, then portmap for hostPorts and bandwidth for
  * the limits that Pods are annotated with, unless they are left out. Version 1.0.0, which every container runtime knows; one that finds 1.1.0 asks for STATUS, and an older one
@@ -72,5 +85,5 @@ export function conflistText(options: { readonly portmap: boolean; readonly band
         ...(options.portmap ? [{ type: "portmap", capabilities: { portMappings: true } }] : []),
         ...(options.bandwidth ? [{ type: "bandwidth", capabilities: { bandwidth: true } }] : []),
     ];
-    return `${JSON.stringify({ cniVersion: "1.0.0", name: "antrea", plugins }, undefined, 2)}\n`;
+    return `${JSON.stringify({ cniVersion: "1.0.0", name: defaultName, plugins }, undefined, 2)}\n`;
 }

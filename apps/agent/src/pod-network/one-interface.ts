@@ -17,6 +17,17 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
     );
 }
 
+/** Refuses a call of one network for the interface that another one has: CNI has the two for different attachments. */
+export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
+    if (record.network === undefined || record.network === "" || record.network === network) return;
+    const { containerId, ifName } = record;
+    throw new PodNetworkError(
+        "SECOND_INTERFACE",
+        "caller",
+        `container ${containerId} has interface ${ifName} of network "${record.network}" already, and network "${network}" asks for the same; next: take network "${network}" out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
+    );
+}
+
 /**
  * Refuses a network namespace in which another container has its interface: the path /proc/PID/ns/net leads there when
  * that container has the number of a process that ended. What tells is the kernel, not the path: of an older container

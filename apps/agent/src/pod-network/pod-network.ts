@@ -9,7 +9,7 @@ import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
 import type { OfPortNumbers } from "./of-ports.ts";
-import { refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
+import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
 import { keyOf, podOf, recordOf, type PodDraft } from "./parts.ts";
 import { recordKey, type PodRecord } from "./record.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -288,6 +288,7 @@ export class PodNetwork {
         const link = this.isLeaving(existing)
             ? undefined
             : await this.#components.netlink.link(existing.record.hostIfName);
+        if (link !== undefined) refuseOtherNetwork(existing, request);
         if (link !== undefined && existing.record.netns !== request.netns && existing.record.netns !== "") {
             throw new PodNetworkError(
                 "OTHER_NETNS",
@@ -306,8 +307,8 @@ export class PodNetwork {
 
     /** Puts all parts of a wired interface in place again, whichever is missing; a record that was rebuilt is completed. */
     async #mend(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        const { netns, podNamespace, podName, podUid } = request;
-        const record = { ...existing.record, netns, podNamespace, podName, podUid };
+        const { netns, podNamespace, podName, podUid, network } = request;
+        const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
         await this.#wiring.configurePodEnd(record);
         await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
         this.#checkpoint(request, signal);
@@ -321,13 +322,13 @@ export class PodNetwork {
     }
 
     #draft(request: AddRequest): PodDraft {
-        const { containerId, ifName, netns, podNamespace, podName, podUid } = request;
+        const { containerId, ifName, netns, podNamespace, podName, podUid, network } = request;
         const taken = new Set(this.interfaces().map((other) => other.record.hostIfName));
         let attempt = 0;
         while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
         const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
         const { bootId } = this.#options;
-        return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId };
+        return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
     }
 
     /** The number to ask OVS for; without one the addresses of the record are given back. */

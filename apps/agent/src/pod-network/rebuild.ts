@@ -155,6 +155,7 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         ),
         vlan: alias.vlan,
         bootId: input.bootId,
+        network: "",
         ...(alias.isolated ? { isolated: true } : {}),
     };
 }

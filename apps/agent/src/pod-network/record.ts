@@ -36,6 +36,11 @@ export interface PodRecord {
      * an agent that starts again knows it without the API server.
      */
     readonly isolated?: boolean | undefined;
+    /**
+     * The name of the CNI network that the interface belongs to. Undefined in the record of an agent that did not write it;
+     * "" when the database was lost: the alias has no room for it.
+     */
+    readonly network?: string | undefined;
 }
 
 /** Records are kept by container and interface, the identity that CNI gives an attachment. */
@@ -44,6 +49,7 @@ export function recordKey(containerId: string, ifName: string): string {
 }
 
 const separator = ",";
+const networkKey = "cni-network";
 
 /** True when addresses of the record are claimed from IPPools. */
 export function isPoolRecord(record: Pick<PodRecord, "addresses">): boolean {
@@ -88,6 +94,7 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
         ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
         "boot-id": record.bootId,
         ...(record.isolated === true ? { isolated: "true" } : {}),
+        ...(record.network === undefined ? {} : { [networkKey]: record.network }),
     };
 }
 
@@ -103,6 +110,7 @@ export function fromExternalIds(
     const containerId = ids.get("container-id") ?? "";
     const addresses = readAddresses(ids);
     const mac = ids.get("attached-mac") ?? "";
+    const network = ids.get(networkKey);
     if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
         containerId,
@@ -117,6 +125,7 @@ export function fromExternalIds(
         vlan: readVlan(ids.get("vlan") ?? "0"),
         bootId: ids.get("boot-id") ?? "",
         ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
+        ...(network === undefined ? {} : { network }),
     };
 }
 

@@ -105,6 +105,8 @@ export interface AddRequest {
     readonly podNamespace: string;
     readonly podName: string;
     readonly podUid: string;
+    /** The name of the CNI network that asks for it. */
+    readonly network: string;
     /** When the call came in; a DEL that came later wins. */
     readonly receivedAt: number;
 }

@@ -69,6 +69,7 @@ describe("ADD", () => {
                 podNamespace: "default",
                 podName: "web-0",
                 podUid: "uid-0",
+                network: "antrea",
                 receivedAt: 4711,
             },
         ]);
@@ -183,17 +184,24 @@ describe("GC", () => {
 
     it("without a list is refused: all would be garbage", async () => {
         await call("add");
-        expect(await errorOf("gc")).toMatchObject({
-            cniCode: 7,
-            message: expect.stringContaining("valid-attachments"),
-        });
+        for (const name of ["antrea", "storage"]) {
+            expect(await errorOf("gc", argsOf({ name }))).toMatchObject({
+                cniCode: 7,
+                message: expect.stringContaining("valid-attachments"),
+            });
+        }
         expect(backend.wired.size).toBe(1);
     });
 
-    it("of another network removes nothing", async () => {
+    it("removes what is of its own network, whatever that is called, and nothing of another", async () => {
         await call("add");
+        await call("add", argsOf({ name: "storage" }, { containerId: "c2" }));
+        await call("gc", argsOf({ ...valid(), name: "backup" }));
+        expect([...backend.wired.keys()]).toEqual(["c1 eth0", "c2 eth0"]);
+        await call("gc", argsOf({ ...valid("c1") }));
+        expect([...backend.wired.keys()]).toEqual(["c1 eth0", "c2 eth0"]);
         await call("gc", argsOf({ ...valid(), name: "storage" }));
-        expect(backend.wired.size).toBe(1);
+        expect([...backend.wired.keys()]).toEqual(["c1 eth0"]);
     });
 });
 

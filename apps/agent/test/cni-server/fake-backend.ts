@@ -10,10 +10,15 @@ export class FakeBackend implements CniBackend {
     readonly wired = new Map<string, WiredInterface>();
     readonly adds: AddRequest[] = [];
     readonly checks: CheckRequest[] = [];
-    readonly collects: { readonly valid: readonly Attachment[]; readonly receivedAt: number }[] = [];
+    readonly collects: {
+        readonly network: string;
+        readonly valid: readonly Attachment[];
+        readonly receivedAt: number;
+    }[] = [];
     /** Thrown by the next call of that name. */
     failure: { readonly of: "add" | "delete" | "check" | "collect"; readonly error: unknown } | undefined;
     problem: string | undefined;
+    readonly #networks = new Map<string, string>();
     #next = 2;
 
     add(request: AddRequest, signal: AbortSignal): Promise<WiredInterface> {
@@ -23,6 +28,7 @@ export class FakeBackend implements CniBackend {
         const key = keyOf(request);
         const found = this.wired.get(key) ?? this.#wire(request);
         this.wired.set(key, found);
+        this.#networks.set(key, request.network);
         return Promise.resolve(found);
     }
 
@@ -37,11 +43,11 @@ export class FakeBackend implements CniBackend {
         return this.failure?.of === "check" ? this.#fail() : Promise.resolve();
     }
 
-    collect(valid: readonly Attachment[], receivedAt: number): Promise<number> {
-        this.collects.push({ valid, receivedAt });
+    collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number> {
+        this.collects.push({ network, valid, receivedAt });
         if (this.failure?.of === "collect") return this.#fail();
         const keep = new Set(valid.map(keyOf));
-        const garbage = [...this.wired.keys()].filter((key) => !keep.has(key));
+        const garbage = [...this.wired.keys()].filter((key) => this.#networks.get(key) === network && !keep.has(key));
         for (const key of garbage) this.wired.delete(key);
         return Promise.resolve(garbage.length);
     }

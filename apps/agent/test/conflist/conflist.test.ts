@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseNetworkConfig } from "@antrea/cni";
-import { Conflist, conflistText } from "../../src/conflist/index.ts";
+import { Conflist, conflistText, networkNameOf } from "../../src/conflist/index.ts";
 
 let folder: string;
 const name = "10-antrea.conflist";
@@ -111,6 +111,20 @@ describe("the content", () => {
             for (const plugin of parsed.plugins) {
                 parseNetworkConfig(JSON.stringify({ cniVersion: parsed.cniVersion, name: parsed.name, ...plugin }));
             }
+        },
+    );
+});
+
+describe("the name of the network", () => {
+    it("is that of the configuration", () => {
+        expect(networkNameOf(conflistText({ portmap: true, bandwidth: true }))).toBe("antrea");
+        expect(networkNameOf('{"cniVersion": "1.0.0", "name": "pods", "plugins": []}')).toBe("pods");
+    });
+
+    it.each(["", "{", "[]", "null", "{}", '{"name": 5}', '{"name": ""}'])(
+        "is antrea where %j names none",
+        (content) => {
+            expect(networkNameOf(content)).toBe("antrea");
         },
     );
 });

@@ -133,6 +133,7 @@ export class FakeNode {
         this.namespaces.add(changes.netns ?? netns);
         return {
             ...{ containerId, netns, ifName: "eth0", podNamespace: "default", podName: "web-0", podUid: "uid-web-0" },
+            network: "antrea",
             receivedAt: this.clock.monotonic(),
             ...changes,
         };

@@ -86,7 +86,8 @@ function grant() {
 function add(containerId: string): Promise<unknown> {
     const { ifName, podNamespace, podName, podUid } = running;
     const netns = `/run/netns/${containerId}`;
-    const request: AddRequest = { containerId, ifName, netns, podNamespace, podName, podUid, receivedAt: 1 };
+    const pod = { podNamespace, podName, podUid };
+    const request: AddRequest = { containerId, ifName, netns, ...pod, network: "antrea", receivedAt: 1 };
     return network.add(request, signal);
 }
 

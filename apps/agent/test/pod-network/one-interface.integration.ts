@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { CniCmdArgs } from "@antrea/cni";
+import { eventually } from "../support/eventually.ts";
 import { TestNode, type NodeState, type TestAgent } from "../support/test-node.ts";
 import { TestPod, type AddAnswer } from "../support/test-pod.ts";
 
@@ -69,4 +70,21 @@ it("an interface of another container in the same namespace is refused, also whe
         });
         await call("del", "antrea", changes);
     }
+});
+
+it("GC of a network spares what is of another, also after a restart of the agent", async () => {
+    using foreign = new TestPod("web-1");
+    await agent.calls.call("add", foreign.args({ name: "foo" }), new AbortController().signal);
+    await agent.collect([pod]);
+    await agent.collect([foreign], "foo");
+    await agent.stop();
+    agent = await node.startAgent();
+    await agent.collect([pod]);
+    expect(agent.used).toEqual([2, 2]);
+    await agent.collect([], "foo");
+    expect(agent.used).toEqual([1, 1]);
+    await eventually(
+        () => agent.resync().then(() => node.state()),
+        (found) => found.links.length <= before.links.length,
+    );
 });

@@ -65,6 +65,30 @@ describe.each([
         expect(await node.add({ ifName: "net1" })).toMatchObject({ ifName: "net1" });
     });
 
+    it("the record names the network, and the ADD of another one for the same interface is refused", async () => {
+        const answer = await node.add({ network: "antrea" });
+        expect([...node.stored.values()].map(({ externalIds }) => externalIds.get("cni-network"))).toEqual(["antrea"]);
+        const before = node.taken();
+        expect(await refusal(node.add({ network: "foo" }))).toMatchObject({
+            code: "SECOND_INTERFACE",
+            message: `container ${container} has interface eth0 of network "antrea" already, and network "foo" asks for the same; next: take network "foo" out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL eth0 first`,
+        });
+        expect(node.taken()).toEqual(before);
+        expect(await node.add({ network: "antrea" })).toEqual(answer);
+    });
+
+    it.each([
+        ["of an earlier agent", undefined],
+        ["that was rebuilt without the database", ""],
+    ])("a record %s gets the network's name with a repeated ADD", async (__, network) => {
+        await node.add();
+        const known = node.network.interfaces()[0];
+        if (known === undefined) throw new Error("no interface");
+        node.network.adopt({ ...known.record, network }, known.ofPort);
+        expect(await node.add({ network: "pods" })).toMatchObject({ network: "pods" });
+        expect([...node.stored.values()].map(({ externalIds }) => externalIds.get("cni-network"))).toEqual(["pods"]);
+    });
+
     it("a namespace in which another container has its interface is refused", async () => {
         await node.add({ containerId: other, podUid: "uid-web-1", podName: "web-1", netns });
         const before = node.taken();

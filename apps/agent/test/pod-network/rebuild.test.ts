@@ -87,7 +87,7 @@ describe("with one witness", () => {
 
     it("the links alone (a lost database): addresses, gateways and MAC from the alias", () => {
         expect(run({ links: [linkOf(one, toAlias(one))] })).toEqual({
-            kept: [{ record: { ...one, podNamespace: "", podName: "", netns: "" }, ofPort: undefined }],
+            kept: [{ record: { ...one, podNamespace: "", podName: "", netns: "", network: "" }, ofPort: undefined }],
             dropped: [],
             held: [],
         });
@@ -95,7 +95,7 @@ describe("with one witness", () => {
 
     it("the links and the API server: the Pod's names too, and nothing is held twice", () => {
         expect(run({ links: [linkOf(one, toAlias(one))], pods: [podOf(one)] })).toEqual({
-            kept: [{ record: { ...one, netns: "" }, ofPort: undefined }],
+            kept: [{ record: { ...one, netns: "", network: "" }, ofPort: undefined }],
             dropped: [],
             held: [],
         });
@@ -125,7 +125,7 @@ describe("addresses of pools", () => {
 
     it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims tell", () => {
         const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
-        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "" }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: "" }, ofPort: undefined }]);
     });
 
     describe("of two live interfaces", () => {
@@ -270,7 +270,7 @@ describe("what stands for nothing", () => {
             pods: [podOf(one)],
         });
         expect(rebuilt.dropped).toHaveLength(1);
-        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "" }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "" }, ofPort: undefined }]);
     });
 
     it("a record without a boot id, of an older version, is kept", () => {

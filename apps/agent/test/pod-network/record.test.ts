@@ -43,8 +43,18 @@ describe("a record in external_ids", () => {
         ],
         ["another interface than eth0", podRecord({ ifName: "net1" })],
         ["isolated", { ...pooled, isolated: true }],
+        ["of a network", podRecord({ network: "storage" })],
+        ["of a network that is not known any more", podRecord({ network: "" })],
     ])("comes back as it was: %s", (_, record) => {
         expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
+    });
+
+    it("of an earlier version names no network, and says so when it is written again", () => {
+        const { network: _, ...earlier } = podRecord({ network: "antrea" });
+        expect(idsOf(podRecord({ network: "storage" })).get("cni-network")).toBe("storage");
+        const read = fromExternalIds(earlier.hostIfName, idsOf(earlier));
+        expect(read).not.toHaveProperty("network");
+        expect(toExternalIds(read as PodRecord)).not.toHaveProperty("cni-network");
     });
 
     it("has the keys that Antrea gives a Pod's port", () => {

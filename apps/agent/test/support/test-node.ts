@@ -202,6 +202,7 @@ export class TestAgent {
                 readiness: this.readiness,
                 network: () => this.network,
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
+                networkName: "antrea",
                 isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),
                 podUid: () => Promise.resolve(""),
                 check: (known, input) =>
@@ -320,9 +321,9 @@ export class TestAgent {
         }
     }
 
-    async collect(valid: readonly TestPod[]): Promise<void> {
+    async collect(valid: readonly TestPod[], name = "antrea"): Promise<void> {
         const list = valid.map(({ containerId }) => ({ containerID: containerId, ifname: "eth0" }));
-        const config = { cniVersion: "1.1.0", name: "antrea", type: "antrea", "cni.dev/valid-attachments": list };
+        const config = { cniVersion: "1.1.0", name, type: "antrea", "cni.dev/valid-attachments": list };
         await this.calls.call(
             "gc",
             {
