@@ -168,9 +168,10 @@ export class ClaimReconciler {
             return true;
         }
         const holder = this.#holderOf(wired);
+        const askedAt = this.#components.clock.monotonic();
         const live = await writer.find(ip, signal);
         if (live !== undefined && namesContainer(live, wired)) {
-            own.note(live);
+            own.note(live, askedAt);
             return true;
         }
         if (live !== undefined && !mayTake(live, holder)) {

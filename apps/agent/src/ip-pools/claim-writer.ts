@@ -76,12 +76,13 @@ export class ClaimWriter {
         const claim = newClaim(ip, pool, holder, o);
         const key = keyOf(holder, ip.family);
         let mayBeOurs = o.look === true || this.#unanswered.has(key);
+        const askedAt = this.#now;
         try {
             const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once), {
                 onRepeat: () => (mayBeOurs = true),
             });
             this.#unanswered.delete(key);
-            own.note(created);
+            own.note(created, askedAt);
             return created;
         } catch (error) {
             if (isPassing(error)) this.#noteUnanswered(key, ip);
@@ -108,26 +109,29 @@ export class ClaimWriter {
         version?: PoolVersion,
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
+        let askedAt: number | undefined;
         for (let current: IpAllocation | undefined = claim; current !== undefined;) {
             const seen: IpAllocation = current;
             if (!mayTake(seen, holder)) {
-                own.note(seen);
+                own.note(seen, askedAt);
                 return undefined;
             }
             if (isHeldBy(seen, holder) && (version === undefined || isOfVersion(seen, version))) {
-                own.note(seen);
+                own.note(seen, askedAt);
                 return seen;
             }
+            askedAt = this.#now;
             try {
                 const wanted = takenBy(seen, holder, version);
                 const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once));
-                own.note(taken);
+                own.note(taken, askedAt);
                 return taken;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
+            askedAt = this.#now;
             current = await this.find(claimIp(seen), signal);
-            if (current === undefined) own.noteGone(seen);
+            if (current === undefined) own.noteGone(seen, askedAt);
         }
         return undefined;
     }
@@ -143,19 +147,22 @@ export class ClaimWriter {
         signal: AbortSignal,
     ): Promise<void> {
         const { own, cooldown } = this.#components;
+        let askedAt: number | undefined;
         for (let current: IpAllocation | undefined = claim; current !== undefined;) {
             const seen: IpAllocation = current;
-            if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen);
+            if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen, askedAt);
+            askedAt = this.#now;
             try {
-                own.noteGone(await this.#free(seen, signal));
+                own.noteGone(await this.#free(seen, signal), askedAt);
                 cooldown.freed(claimIp(seen));
                 return;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
+            askedAt = this.#now;
             current = await this.find(claimIp(seen), signal);
             if (current !== undefined) continue;
-            own.noteGone(seen);
+            own.noteGone(seen, askedAt);
             cooldown.freed(claimIp(seen));
         }
     }
@@ -193,6 +200,10 @@ export class ClaimWriter {
                 o.onRepeat?.();
             },
         });
+    }
+
+    get #now(): number {
+        return this.#components.clock.monotonic();
     }
 
     #noteUnanswered(key: string, ip: IpAddress): void {

@@ -18,13 +18,24 @@ const toldMs = 60_000;
 
 interface Known {
     readonly claim: IpAllocation;
-    /** When we wrote it; undefined once the watch told it. */
-    readonly writtenAt: number | undefined;
+    /** By the monotonic clock, when it became known. */
+    readonly at: number;
+    /** By an answer to a request of ours that the watch has not told yet. */
+    readonly isAnswer: boolean;
+}
+
+interface Ended {
+    readonly claim: IpAllocation;
+    readonly at: number;
 }
 
 /**
  * The claims that name this Node: those that the watch tells, and our own writes, which count at once. A Node has few
  * Pods, so they are looked through rather than indexed by everything.
+ *
+ * Of two states of a claim the later counts. A list, or the answer to a request, is later than all that was known when it
+ * was asked for, whatever its versions are: after etcd was restored from a backup they are lower. Only what may have
+ * crossed an answer, and what the watch tells, is judged by versions.
  */
 export class OwnClaims {
     readonly #components: OwnClaimsComponents;
@@ -33,7 +44,7 @@ export class OwnClaims {
     readonly #claims = new Map<string, Known>();
     readonly #byPod = new Map<string, Set<string>>();
     /** By UID up to which version a claim is no longer this Node's: a late event must not bring it back. */
-    readonly #ended = new Map<string, { readonly claim: IpAllocation; readonly at: number }>();
+    readonly #ended = new Map<string, Ended>();
     readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
 
     constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
@@ -99,48 +110,64 @@ export class OwnClaims {
         return { [Symbol.dispose]: () => this.#goneListeners.delete(listener) };
     }
 
-    /** The API server says that the claim is so: the answer to a request of ours. */
-    note(claim: IpAllocation): void {
-        if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim);
-        if (isOlder(claim, this.get(claimName(claim)))) return;
-        this.#put(withoutManagedFields(claim), this.#components.clock.monotonic());
+    /**
+     * The API server says that the claim is so: the answer to a request of ours.
+     *
+     * @param askedAt by the monotonic clock, before the request was made; undefined when that is not known
+     */
+    note(claim: IpAllocation, askedAt?: number): void {
+        if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim, askedAt);
+        if (isBefore(claim, this.#claims.get(claimName(claim)), askedAt)) return;
+        this.#put(withoutManagedFields(claim), { isAnswer: true });
     }
 
-    /** The API server says that this claim is gone, or is no longer this Node's as of this version. */
-    noteGone(claim: IpAllocation): void {
-        const at = this.#components.clock.monotonic();
+    /** The API server says that this claim is gone, or is no longer this Node's as of this version; `askedAt` as of `note`. */
+    noteGone(claim: IpAllocation, askedAt?: number): void {
+        const at = this.#now;
         for (const [uid, ended] of this.#ended) {
             if (at - ended.at <= toldMs) break;
             this.#ended.delete(uid);
         }
         const uid = claim.metadata?.uid ?? "";
-        const known = this.get(claimName(claim));
+        const known = this.#claims.get(claimName(claim));
         // The late answer to an earlier write: the claim is this Node's again since.
-        if (isOlder(claim, known)) return;
-        if (isOlder(claim, this.#ended.get(uid)?.claim)) return;
+        if (isBefore(claim, known, askedAt) || isBefore(claim, this.#ended.get(uid), askedAt)) return;
         this.#ended.delete(uid);
         this.#ended.set(uid, { claim, at });
-        if (known?.metadata?.uid === uid) this.#drop(claimName(claim));
+        if (known?.claim.metadata?.uid === uid) this.#drop(claimName(claim));
     }
 
     /** Forgets what was written long ago and never told: it was deleted while the watch was broken. */
     settle(): void {
-        const now = this.#components.clock.monotonic();
+        const now = this.#now;
         if (this.#informer.state.kind !== "watching") return;
-        for (const [name, { writtenAt }] of [...this.#claims]) {
-            if (writtenAt !== undefined && now - writtenAt > toldMs && this.#informer.get(name) === undefined) {
-                this.#drop(name);
-            }
+        for (const [name, { at, isAnswer }] of [...this.#claims]) {
+            if (isAnswer && now - at > toldMs && this.#informer.get(name) === undefined) this.#drop(name);
         }
     }
 
-    /** What we wrote before the list began, and it does not have, was deleted or taken from this Node while no watch told. */
+    get #now(): number {
+        return this.#components.clock.monotonic();
+    }
+
+    /**
+     * What was known before the list began is as the list says: what it does not have was deleted or taken from this Node
+     * while no watch told, and what it has differently is so, also if its version is lower.
+     */
     #listed(began: number): void {
-        for (const [name, { claim, writtenAt }] of [...this.#claims]) {
-            if (writtenAt === undefined || writtenAt >= began || this.#informer.get(name) !== undefined) continue;
+        for (const [name, { claim, at, isAnswer }] of [...this.#claims]) {
+            if (!isAnswer || at >= began || this.#informer.get(name) !== undefined) continue;
             this.#drop(name);
             this.#components.freed(claimIp(claim));
-            for (const listener of this.#goneListeners) listener(claim);
+            this.#tellGone(claim);
+        }
+        for (const claim of this.#informer.list()) {
+            const known = this.#claims.get(claimName(claim));
+            const uid = claim.metadata?.uid ?? "";
+            const ended = this.#ended.get(uid);
+            if (known?.claim === claim || [known, ended].some((one) => one !== undefined && one.at >= began)) continue;
+            this.#ended.delete(uid);
+            this.#put(claim, { isAnswer: false });
         }
     }
 
@@ -150,8 +177,8 @@ export class OwnClaims {
         if (!deleted) {
             const ended = this.#ended.get(claim.metadata?.uid ?? "");
             if (ended !== undefined && !isOlder(ended.claim, claim)) return;
-            if (isOlder(claim, known?.claim) || this.#isBefore(claim, known)) return;
-            this.#put(claim, undefined);
+            if (isOlder(claim, known?.claim) || this.#isBeforeAnswer(claim, known)) return;
+            this.#put(claim, { isAnswer: false });
             return;
         }
         if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
@@ -159,28 +186,32 @@ export class OwnClaims {
         if (isOlder(claim, known.claim)) return;
         this.#drop(name);
         this.#components.freed(claimIp(claim));
-        for (const listener of this.#goneListeners) listener(known.claim);
+        this.#tellGone(known.claim);
     }
 
     /** Whether the watch tells late of the object that had the name before the one that we wrote a moment ago. */
-    #isBefore(claim: IpAllocation, known: Known | undefined): boolean {
-        if (known?.writtenAt === undefined || known.claim.metadata?.uid === claim.metadata?.uid) return false;
-        const sinceMs = this.#components.clock.monotonic() - known.writtenAt;
-        return sinceMs <= toldMs && versionOf(claim) < versionOf(known.claim);
+    #isBeforeAnswer(claim: IpAllocation, known: Known | undefined): boolean {
+        if (known?.isAnswer !== true || known.claim.metadata?.uid === claim.metadata?.uid) return false;
+        return this.#now - known.at <= toldMs && versionOf(claim) < versionOf(known.claim);
     }
 
-    #put(claim: IpAllocation, writtenAt: number | undefined): void {
+    #put(claim: IpAllocation, { isAnswer }: { readonly isAnswer: boolean }): void {
         const name = claimName(claim);
         const before = this.get(name);
         this.#drop(name);
-        this.#claims.set(name, { claim, writtenAt });
+        this.#claims.set(name, { claim, at: this.#now, isAnswer });
         const uid = claim.spec.pod?.uid ?? "";
         const names = this.#byPod.get(uid);
         if (names === undefined) this.#byPod.set(uid, new Set([name]));
         else names.add(name);
-        // Another object of the name: who had the one before has lost the address, whatever the watch tells, and when.
-        if (before === undefined || before.metadata?.uid === claim.metadata?.uid) return;
-        for (const listener of this.#goneListeners) listener(before);
+        // Another object of the name, or the past of this one after etcd was restored: who had the one before has lost the
+        // address, whatever the watch tells, and when.
+        if (before === undefined) return;
+        if (before.metadata?.uid !== claim.metadata?.uid || isOlder(claim, before)) this.#tellGone(before);
+    }
+
+    #tellGone(claim: IpAllocation): void {
+        for (const listener of this.#goneListeners) listener(claim);
     }
 
     #drop(name: string): void {
@@ -192,6 +223,15 @@ export class OwnClaims {
         names?.delete(name);
         if (names?.size === 0) this.#byPod.delete(uid);
     }
+}
+
+/** Whether an answer is from before what is known of the same object; it is not if it was asked for after that. */
+function isBefore(
+    claim: IpAllocation,
+    known: Pick<Known, "claim" | "at"> | undefined,
+    askedAt: number | undefined,
+): boolean {
+    return (askedAt === undefined || known === undefined || askedAt <= known.at) && isOlder(claim, known?.claim);
 }
 
 /** Whether the claim is a state before the known one of the same object. Versions are decimal numbers that grow. */

@@ -3,10 +3,12 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { ManualClock } from "@antrea/runtime/testing";
-import { newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
+import { ClaimWriter } from "../../src/ip-pools/claim-writer.ts";
+import { namesContainer, newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
+import { Cooldown } from "../../src/ip-pools/cooldown.ts";
 import { OwnClaims } from "../../src/ip-pools/own-claims.ts";
 import { silentLogger } from "../support/logger.ts";
-import { away, FakeApi } from "./support/fake-api.ts";
+import { away, FakeApi, type Backup } from "./support/fake-api.ts";
 
 const holder: Holder = {
     pod: { namespace: "ns", name: "p", uid: "u" },
@@ -323,5 +325,97 @@ describe("OwnClaims", () => {
         await clock.advance(60_001);
         own.settle();
         expect(addresses()).toEqual(["10.0.0.1"]);
+    });
+});
+
+describe("OwnClaims after etcd was restored from a backup", () => {
+    const later = { pod: { ...holder.pod, uid: "later" }, containerId: "c2" };
+    const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 0 } as const;
+    let writer: ClaimWriter;
+    let backup: Backup;
+
+    function asPut(given: IpAllocation): IpAllocation {
+        return api.put(ipAllocations, given) as IpAllocation;
+    }
+
+    /** Pod "u" has 10.0.0.1 in the backup; since then the Pod "later" has it. */
+    async function startWithBackup(): Promise<void> {
+        const given = asPut({ ...claim("10.0.0.1"), spec: { ...claim("10.0.0.1").spec, owner } });
+        backup = api.save();
+        for (let at = 0; at < 10; at += 1) asPut(claim("10.0.0.99", { nodeName: "b", containerId: `c${at}` }));
+        asPut(takenBy(given, { ...holder, ...later }));
+        await start();
+        expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("later");
+        const cooldown = new Cooldown({ clock }, { cooldownMs: 1_000 });
+        writer = new ClaimWriter({ api, own, cooldown, clock, metrics: { retry: () => undefined } });
+        await clock.advance(1);
+    }
+
+    async function relisted(): Promise<void> {
+        const lists = (): number => api.requests.filter((line) => line.startsWith("list ipallocations")).length;
+        const before = lists();
+        await eventually(async () => {
+            await clock.advance(1_000);
+            return lists() > before && api.watches(ipAllocations) > 0;
+        });
+    }
+
+    it("takes what a list says, also if its versions are older, and reports who lost an address", async () => {
+        await startWithBackup();
+        const gone: string[] = [];
+        own.onGone(({ spec }) => gone.push(spec.pod?.uid ?? ""));
+        api.restore(backup);
+        await relisted();
+        expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("u");
+        expect(own.ofPod("u", "eth0", 4)).toHaveLength(1);
+        expect(own.ofPod("later", "eth0", 4)).toEqual([]);
+        expect(gone).toEqual(["later"]);
+    });
+
+    it("knows a claim again that had left this Node after the backup", async () => {
+        await startWithBackup();
+        own.noteGone(api.get(ipAllocations, "10.0.0.1") as IpAllocation);
+        expect(addresses()).toEqual([]);
+        await clock.advance(1);
+        api.restore(backup);
+        await relisted();
+        expect(addresses()).toEqual(["10.0.0.1"]);
+    });
+
+    it("keeps what it wrote while the list was under way: the list may be older", async () => {
+        await startWithBackup();
+        const gone: string[] = [];
+        own.onGone(({ spec }) => gone.push(spec.pod?.containerID ?? ""));
+        api.restore(backup);
+        const list = api.list;
+        api.list = async (resource, o) => {
+            const result = await list(resource, o);
+            own.note(asPut(takenBy(result.items[0] as unknown as IpAllocation, { ...holder, containerId: "c3" })));
+            return result;
+        };
+        await relisted();
+        expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
+        expect(gone).not.toContain("c3");
+    });
+
+    it("takes what a request finds, before any list", async () => {
+        await startWithBackup();
+        api.restore(backup);
+        const known = own.get("10.0.0.1");
+        // DEL of the later container: the claim of the backup is not its
+        await writer.free(known!, (now) => namesContainer(now, { containerId: "c2", ifName: "eth0" }), stop.signal);
+        expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("u");
+    });
+
+    it("keeps the answers to its own writes, whose versions are lower than those before", async () => {
+        await startWithBackup();
+        api.restore(backup);
+        const found = await writer.find(parseIp("10.0.0.1"), stop.signal);
+        await clock.advance(1);
+        await writer.take(found!, { ...holder, containerId: "c3" }, stop.signal);
+        expect(own.ofContainer({ containerId: "c3", ifName: "eth0" })).toHaveLength(1);
+        await clock.advance(1);
+        await writer.free(own.get("10.0.0.1")!, () => true, stop.signal);
+        expect(addresses()).toEqual([]);
     });
 });

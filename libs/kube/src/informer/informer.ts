@@ -56,8 +56,8 @@ export type ListListener = (began: number) => void;
 
 /**
  * A copy of one kind of objects, kept true by list and watch. It survives everything: lost connections are resumed from
- * the last version; an expired version, garbage or a server that lost its past lead to a new list whose difference is
- * told as changes. While the server is away, the last known state stays.
+ * the last version; an expired version, garbage, a watch that never says anything or a server that lost its past lead to a
+ * new list whose difference is told as changes. While the server is away, the last known state stays.
  */
 export class Informer<T extends KubeObject> implements AsyncDisposable {
     readonly #components: InformerComponents;
@@ -191,9 +191,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             const interrupted = this.#interruption.signal;
             const turn = AbortSignal.any([signal, interrupted]);
             try {
-                if (this.#version === "" || this.#refreshing !== undefined) await this.#relist(signal);
+                const isResumed = this.#version !== "" && this.#refreshing === undefined;
+                if (!isResumed) await this.#relist(signal);
                 if (interrupted.aborted) continue;
-                await this.#watch(turn);
+                await this.#watch(turn, isResumed);
                 if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
                 // A server that closes each watch at once must not be asked in a tight loop.
                 else await sleep(this.#backoff.next(), turn, this.#clock);
@@ -261,7 +262,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         else this.#refreshing.promise.then(refreshing.resolve, refreshing.reject);
     }
 
-    async #watch(signal: AbortSignal): Promise<void> {
+    async #watch(signal: AbortSignal, isResumed: boolean): Promise<void> {
         const { resource, namespace, fieldSelector, labelSelector } = this.#options;
         const idleMs = this.#options.idleTimeoutMs ?? 100_000;
         const idle = new AbortController();
@@ -272,6 +273,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         };
         touch();
         const what = `watch of ${this.#what}`;
+        let isSilent = false;
         try {
             const response = await this.#components.api.watch(resource, {
                 namespace,
@@ -283,9 +285,11 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 signal: AbortSignal.any([signal, idle.signal]),
             });
             this.#state = { kind: "watching" };
+            isSilent = isResumed;
             touch();
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();
+                isSilent = false;
                 // An answer that the version is forgotten says nothing of what there is.
                 const event = line.trim() === "" ? undefined : decodeWatchEvent<T>(line, what);
                 this.#heard();
@@ -293,6 +297,9 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             }
         } catch (cause) {
             if (!idle.signal.aborted || signal.aborted) throw cause;
+            // Not even a bookmark came: the version may be one of a future that the server does not have any more, as after
+            // etcd was restored from a backup. It says nothing then until its versions have come so far again.
+            if (isSilent) this.#version = "";
             throw new KubeError("TIMEOUT", `${what}: nothing came for ${idleMs} ms, the connection is dead`, { cause });
         } finally {
             clearTimeout(timer);

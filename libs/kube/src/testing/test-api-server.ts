@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { namespaces, nodes } from "../api/resources.ts";
@@ -107,6 +107,22 @@ export class TestApiServer implements AsyncDisposable {
         this.#server?.signal("SIGCONT");
     }
 
+    /** Keeps what etcd has, for `restoreBackup`; kube-apiserver is away meanwhile. */
+    async backUp(): Promise<void> {
+        await this.#withoutPrograms(() => cp(this.#path("etcd"), this.#path("backup"), { recursive: true }));
+    }
+
+    /**
+     * Goes back to what etcd had at `backUp`, with the versions of then: they grow from there again, so a version that was
+     * seen before the restore may come a second time, for another state.
+     */
+    async restoreBackup(): Promise<void> {
+        await this.#withoutPrograms(async () => {
+            await rm(this.#path("etcd"), { recursive: true });
+            await cp(this.#path("backup"), this.#path("etcd"), { recursive: true });
+        });
+    }
+
     async addNode(name: string, options: TestNodeOptions = {}): Promise<Node> {
         const { podCidrs, labels, annotations, internalIps } = options;
         const api = this.#admin;
@@ -176,6 +192,14 @@ export class TestApiServer implements AsyncDisposable {
 
     #path(name: string): string {
         return join(this.#folder, name);
+    }
+
+    async #withoutPrograms(work: () => Promise<void>): Promise<void> {
+        await this.stopApiServer();
+        await this.#etcd?.kill();
+        await work();
+        this.#startEtcd();
+        await this.startApiServer();
     }
 
     #startEtcd(): void {

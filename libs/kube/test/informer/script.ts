@@ -11,15 +11,18 @@ export function event(type: string, object: unknown): string {
     return `${JSON.stringify({ type, object })}\n`;
 }
 
+/** What a watch says: text and then its end, or nothing and no end, or text and no end. */
+type WatchAnswer = string | KubeError | "silent" | { readonly open: string };
+
 /** Answers of an API server, in order; the last one of each kind stays. */
 export class Script {
     readonly watchedFrom: string[] = [];
     lists = 0;
     readonly #lists: (readonly Node[] | KubeError)[];
-    readonly #watches: (string | KubeError | "silent")[];
+    readonly #watches: WatchAnswer[];
     #version = 0;
 
-    constructor(lists: (readonly Node[] | KubeError)[], watches: (string | KubeError | "silent")[]) {
+    constructor(lists: (readonly Node[] | KubeError)[], watches: WatchAnswer[]) {
         this.#lists = lists;
         this.#watches = watches;
     }
@@ -39,8 +42,9 @@ export class Script {
                 if (answer instanceof KubeError) return Promise.reject(answer);
                 const stream = new Readable({ read: () => undefined });
                 signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
-                stream.push(answer === "silent" ? "" : answer);
-                if (answer !== "silent") stream.push(null);
+                if (typeof answer !== "string") stream.push(answer.open);
+                else stream.push(answer === "silent" ? "" : answer);
+                if (typeof answer === "string" && answer !== "silent") stream.push(null);
                 return Promise.resolve(stream as never);
             },
         };

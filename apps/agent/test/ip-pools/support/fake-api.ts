@@ -26,6 +26,11 @@ interface Change {
     readonly deleted: boolean;
 }
 
+export interface Backup {
+    readonly version: number;
+    readonly kinds: ReadonlyMap<string, ReadonlyMap<string, KubeObject>>;
+}
+
 /**
  * An API server in memory: versions, UIDs, preconditions, field selectors and watches as the real one has them, and
  * accidents on demand. Events reach watches when the test says so, if it holds them back.
@@ -77,6 +82,22 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         const held = this.#held ?? [];
         this.#held = undefined;
         for (const tell of held) tell();
+    }
+
+    /** What there is, for `restore`. */
+    save(): Backup {
+        const kinds = [...this.#kinds].map(([plural, objects]) => [plural, new Map(objects)] as const);
+        return { version: this.#version, kinds: new Map(kinds) };
+    }
+
+    /** Goes back to what there was, with the versions of then, and ends all watches, as a restore of etcd does. */
+    restore({ version, kinds }: Backup): void {
+        this.#version = version;
+        this.#kinds.clear();
+        for (const [plural, objects] of kinds) this.#kinds.set(plural, new Map(objects));
+        this.#changes.splice(0, this.#changes.length, ...this.#changes.filter((change) => change.version <= version));
+        for (const { stream } of this.#watchers) stream.destroy(new KubeError("EXPIRED", "too old resource version"));
+        this.#watchers.clear();
     }
 
     create: ApiClient["create"] = async (resource, object) => {
@@ -171,7 +192,8 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         const uid = old?.metadata?.uid ?? object.metadata?.uid ?? `uid-of-${keyOf(object)}-${this.#version}`;
         const { spec } = object as { spec?: unknown };
         const isSame = isDeepStrictEqual(spec, (old as { spec?: unknown } | undefined)?.spec);
-        const generation = (old?.metadata?.generation ?? 0) + (isSame && old !== undefined ? 0 : 1);
+        const isDeleted = object.metadata?.deletionTimestamp !== old?.metadata?.deletionTimestamp;
+        const generation = (old?.metadata?.generation ?? 0) + (isSame && !isDeleted && old !== undefined ? 0 : 1);
         const metadata = { ...object.metadata, uid, generation, resourceVersion: String(this.#version) };
         const stored = structuredClone({ ...object, metadata });
         this.#objects(resource).set(keyOf(stored), stored);
