@@ -9,6 +9,7 @@ import { NodeSubnetError, PodNetworkError, type NodeSubnetErrorCode } from "./po
 const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
     EXHAUSTED: "IPAM_FAILURE",
     NO_POOL: "IPAM_FAILURE",
+    POOL_DELETED: "IPAM_FAILURE",
     BAD_ANNOTATION: "IPAM_FAILURE",
     NOT_IN_POOL: "IPAM_FAILURE",
     ADDRESS_HELD: "IPAM_FAILURE",

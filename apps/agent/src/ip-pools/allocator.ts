@@ -17,6 +17,7 @@ import {
     exhausted,
     heldByOther,
     noPool,
+    openPools,
     poolChanged,
     refuseVlansApart,
     vlanConflict,
@@ -70,6 +71,8 @@ export class PoolAllocator {
     readonly #containerLocks = new KeyedLock();
     /** Attachments whose claims were to be freed when the API server was away. */
     readonly #owed = new Map<string, Attachment>();
+    /** Addresses that nobody had before, neither the Pod nor its ordinal. */
+    readonly #fresh = new WeakSet<ClaimedAddress>();
 
     constructor(components: PoolAllocatorComponents, options: PoolAllocatorOptions) {
         this.#components = components;
@@ -166,7 +169,8 @@ export class PoolAllocator {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
             const { claimed, pools } = await this.#claimOnce(request, limit);
             try {
-                changed = await changedSince(this.#components, { claimed, pools, signal: limit });
+                const isFresh = (address: ClaimedAddress): boolean => this.#fresh.has(address);
+                changed = await changedSince(this.#components, { claimed, pools, isFresh, signal: limit });
             } catch (error) {
                 await this.#giveBack(request);
                 throw error;
@@ -246,8 +250,12 @@ export class PoolAllocator {
         const own = await this.#adopted(wish, holder, limit);
         if (own !== undefined) return own;
         const { family, pools, fixed } = wish;
-        if (fixed !== undefined) return this.#claimFixed(fixed, pools, holder, limit);
-        return this.#claimAny(family, pools, holder, limit);
+        const fresh =
+            fixed === undefined
+                ? await this.#claimAny(family, pools, holder, limit)
+                : await this.#claimFixed(fixed, pools, holder, limit);
+        this.#fresh.add(fresh);
+        return fresh;
     }
 
     /** What is kept for the Pod's ordinal; of the families that the Pod has no address of, all or none. */
@@ -308,7 +316,8 @@ export class PoolAllocator {
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
         const { book, writer } = this.#components;
-        const home = pools.find(({ usable }) => usable.has(ip));
+        const open = openPools(pools.filter(({ pool }) => pool.addresses.has(ip)));
+        const home = open.find(({ usable }) => usable.has(ip));
         if (home === undefined) {
             const reasons = pools.map(
                 ({ pool }) => `${book.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`,
@@ -334,6 +343,7 @@ export class PoolAllocator {
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
         const { metrics, search, writer } = this.#components;
+        const open = openPools(pools);
         const attempt = async (ip: IpAddress, known: KnownPool): Promise<ClaimedAddress | undefined> => {
             const { pool, version } = known;
             const claim = await writer.create(ip, pool.name, holder, { signal: limit, version });
@@ -342,17 +352,17 @@ export class PoolAllocator {
         };
         // Nobody knows whether an earlier create for this interface was done: its name comes first.
         const unanswered = writer.unanswered(holder, family);
-        const home = unanswered && pools.find(({ usable }) => usable.has(unanswered));
+        const home = unanswered && open.find(({ usable }) => usable.has(unanswered));
         const again = unanswered && home && (await attempt(unanswered, home));
         if (again !== undefined) return again;
-        for (const known of pools) {
+        for (const known of open) {
             for await (const ip of search(known.pool.name).candidates(known, limit)) {
                 const claimed = await attempt(ip, known);
                 if (claimed !== undefined) return claimed;
                 limit.throwIfAborted();
             }
         }
-        throw exhausted(pools);
+        throw exhausted(open);
     }
 
     /** A claim with what its pool says of the subnet; undefined for a claim of another pool or outside its ranges. */

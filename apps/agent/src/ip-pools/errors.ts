@@ -5,6 +5,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
  *
  * - `EXHAUSTED`: all addresses of the pools are claimed.
  * - `NO_POOL`: an IPPool that is named does not exist, or none of its ranges can be read.
+ * - `POOL_DELETED`: all IPPools that could give an address are being deleted.
  * - `BAD_ANNOTATION`: an annotation of the Pod or of its Namespace breaks a rule.
  * - `NOT_IN_POOL`: the fixed address is not one that the pool hands out.
  * - `ADDRESS_HELD`: the fixed address is claimed for another.
@@ -20,6 +21,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
 export type IpPoolErrorCode =
     | "EXHAUSTED"
     | "NO_POOL"
+    | "POOL_DELETED"
     | "BAD_ANNOTATION"
     | "NOT_IN_POOL"
     | "ADDRESS_HELD"
@@ -36,6 +38,7 @@ export type IpPoolErrorCode =
 const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     EXHAUSTED: "environment",
     NO_POOL: "environment",
+    POOL_DELETED: "environment",
     BAD_ANNOTATION: "caller",
     NOT_IN_POOL: "caller",
     ADDRESS_HELD: "environment",

@@ -25,6 +25,8 @@ export interface KnownPool {
     readonly usable: RangeSet;
     readonly status: IpPoolStatus | undefined;
     readonly version: PoolVersion;
+    /** It was deleted and only waits for a finalizer: it hands out nothing new. */
+    readonly isDeleting: boolean;
 }
 
 interface Entry {
@@ -33,6 +35,7 @@ interface Entry {
     readonly spec: IpPoolSpec;
     readonly pool: Pool;
     readonly status: IpPoolStatus | undefined;
+    readonly isDeleting: boolean;
     /** A live look found it; the watch has not told of it yet. */
     readonly isLive: boolean;
 }
@@ -173,8 +176,8 @@ export class PoolBook {
         return this.#exclusionsFor(pool).reason(pool, ip);
     }
 
-    #known({ pool, status, version }: Entry): KnownPool {
-        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status, version };
+    #known({ pool, status, version, isDeleting }: Entry): KnownPool {
+        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status, version, isDeleting };
     }
 
     /** Whether the watch tells of what was before a live look. By versions, which a list after a restore of etcd ends. */
@@ -224,6 +227,7 @@ export class PoolBook {
             spec: isSame ? held.spec : object.spec,
             pool: isSame ? held.pool : readPool(object),
             status: object.status,
+            isDeleting: object.metadata?.deletionTimestamp !== undefined,
             isLive,
         };
     }
@@ -262,8 +266,9 @@ function versionOf({ metadata }: IpPool): bigint {
 }
 
 function slimPool({ metadata, spec, status }: IpPool): IpPool {
-    const { name = "", uid = "", resourceVersion = "", generation = 0 } = metadata ?? {};
-    const slim = { metadata: { name, uid, resourceVersion, generation }, spec };
+    const { name = "", uid = "", resourceVersion = "", generation = 0, deletionTimestamp } = metadata ?? {};
+    const deleted = deletionTimestamp === undefined ? {} : { deletionTimestamp };
+    const slim = { metadata: { name, uid, resourceVersion, generation, ...deleted }, spec };
     if (status === undefined) return slim;
     const { usage, freeBlocks } = status;
     return { ...slim, status: { ...(usage && { usage }), ...(freeBlocks && { freeBlocks }) } };

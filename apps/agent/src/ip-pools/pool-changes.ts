@@ -67,10 +67,12 @@ export async function changedSince(
         readonly claimed: readonly ClaimedAddress[];
         /** By which they were claimed. */
         readonly pools: readonly KnownPool[];
+        /** Whether nobody had the address before: what the Pod, or its ordinal, has of a pool that is being deleted it keeps. */
+        readonly isFresh: (address: ClaimedAddress) => boolean;
         readonly signal: AbortSignal;
     },
 ): Promise<PoolChange | undefined> {
-    const { claimed, pools, signal } = o;
+    const { claimed, pools, isFresh, signal } = o;
     const found = await allDone(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
             const live = (): Promise<KnownPool | undefined> =>
@@ -79,7 +81,8 @@ export async function changedSince(
             const before = pools.find(({ pool }) => pool.name === address.pool);
             if (now === undefined || before === undefined) throw noPool(address.pool);
             if (isSameVersion(now.version, before.version)) return undefined;
-            const difference = differenceOf(address, now.pool);
+            const isLost = now.isDeleting && !before.isDeleting && isFresh(address);
+            const difference = isLost ? `IPPool ${address.pool} was being deleted` : differenceOf(address, now.pool);
             return difference === undefined ? undefined : { address, difference };
         }),
     );

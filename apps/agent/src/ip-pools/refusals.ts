@@ -19,6 +19,22 @@ export function noPool(name: string): IpPoolError {
     );
 }
 
+/** Of pools that are all being deleted. */
+export function poolDeleted(names: readonly string[]): IpPoolError {
+    const [subject, verb] = names.length === 1 ? ["IPPool", "is"] : ["IPPools", "are"];
+    return new IpPoolError(
+        "POOL_DELETED",
+        `${subject} ${names.join(", ")} ${verb} being deleted and ${verb === "is" ? "hands" : "hand"} out no new address; name another IPPool in the annotation of the Pod's template or Namespace, or create the IPPool again when it is gone`,
+    );
+}
+
+/** Those that hand out new addresses; throws POOL_DELETED when there were some and all are being deleted. */
+export function openPools(pools: readonly KnownPool[]): readonly KnownPool[] {
+    const open = pools.filter(({ isDeleting }) => !isDeleting);
+    if (open.length === 0 && pools.length > 0) throw poolDeleted(pools.map(({ pool }) => pool.name));
+    return open;
+}
+
 /** Of pools of one family, at least one, none of which has an address left. */
 export function exhausted(pools: readonly KnownPool[]): IpPoolError {
     const texts = pools.map(

@@ -7,6 +7,7 @@ import { claimIp, isForOrdinal, type Holder } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type GoneNodes } from "./gone-nodes.ts";
 import { type OwnClaims } from "./own-claims.ts";
+import { poolDeleted } from "./refusals.ts";
 import { untilAborted } from "./requests.ts";
 import { type SetPlace } from "./types.ts";
 
@@ -24,6 +25,8 @@ export interface MissingAddress {
     readonly family: Family;
     /** Names of the pools of that family. */
     readonly pools: readonly string[];
+    /** All of them are being deleted: no address will be reserved. */
+    readonly isDeleting: boolean;
     /** The fixed address that the ordinal must have. */
     readonly fixed: IpAddress | undefined;
 }
@@ -51,12 +54,13 @@ export class ReservationHolders {
         this.#components = components;
     }
 
-    /** Why the address is missing, with the next step: NOT_RESERVED or HELD_ON_OTHER_NODE. */
+    /** Why the address is missing, with the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. */
     async explain(missing: MissingAddress, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
         const { place, pools, fixed } = missing;
         const { namespace } = holder.pod;
         const set = `StatefulSet ${namespace}/${place.name}`;
         const held = (await this.#held(missing, namespace, signal))?.spec;
+        if (held?.pod === undefined && missing.isDeleting) return poolDeleted(pools);
         if (held?.pod === undefined) {
             const kind = pools.length === 1 ? "IPPool" : "IPPools";
             const address = fixed === undefined ? "no address" : `address ${formatIp(fixed)} is not and no other`;

@@ -70,8 +70,8 @@ export class Reservations {
 
     /**
      * Takes the reservations of an ordinal, one of each family, waiting until all of them are there: what was taken counts
-     * as used, and the controller frees half of a reservation only if it never was. Rejects with NOT_RESERVED or
-     * HELD_ON_OTHER_NODE when one does not come.
+     * as used, and the controller frees half of a reservation only if it never was. Rejects with NOT_RESERVED,
+     * HELD_ON_OTHER_NODE or POOL_DELETED when one does not come.
      */
     async take(
         wanted: readonly ReservationWanted[],
@@ -176,7 +176,8 @@ export class Reservations {
         const { place, pools, fixed } = open.find((search) => found(search, holder) === undefined) ?? open[0]!;
         const names = pools.map(({ pool }) => pool.name);
         const family = pools[0]!.pool.family;
-        return this.#components.holders.explain({ place, fixed, family, pools: names }, holder, signal);
+        const missing = { place, fixed, family, pools: names, isDeleting: pools.every(({ isDeleting }) => isDeleting) };
+        return this.#components.holders.explain(missing, holder, signal);
     }
 }
 

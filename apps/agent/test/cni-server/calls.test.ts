@@ -470,6 +470,7 @@ describe("errors of the work", () => {
     const poolErrors: Readonly<Record<IpPoolErrorCode, number>> = {
         EXHAUSTED: 101,
         NO_POOL: 101,
+        POOL_DELETED: 101,
         BAD_ANNOTATION: 101,
         NOT_IN_POOL: 101,
         ADDRESS_HELD: 101,

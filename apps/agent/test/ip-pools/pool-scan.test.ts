@@ -33,7 +33,7 @@ function pool(start: string, end: string, free?: number): KnownPool {
     const ipRanges = [{ start, end, gateway: start.includes(":") ? "fd00::1" : "10.255.255.1", prefixLength: 8 }];
     const read = readPool({ metadata: { name: "pool1" }, spec: { ipVersion: start.includes(":") ? 6 : 4, ipRanges } });
     const status = free === undefined ? undefined : { usage: { total: 8, used: 8 - free, reserved: 0, free } };
-    return { pool: read, usable: read.addresses, status, version: { uid: "u", generation: 1 } };
+    return { pool: read, usable: read.addresses, status, version: { uid: "u", generation: 1 }, isDeleting: false };
 }
 
 function claim(ip: string, from = "pool1"): void {

@@ -39,7 +39,7 @@ function pool(start: string, end: string, status?: IpPoolStatus): KnownPool {
     const ipVersion = start.includes(":") ? 6 : 4;
     const ipRanges = [{ start, end, gateway, prefixLength: ipVersion === 4 ? 8 : 16 }];
     const read = readPool({ metadata: { name: "pool1" }, spec: { ipVersion, ipRanges } });
-    return { pool: read, usable: read.addresses, status, version: { uid: "u", generation: 1 } };
+    return { pool: read, usable: read.addresses, status, version: { uid: "u", generation: 1 }, isDeleting: false };
 }
 
 function claim(ip: string, name = "pool1"): void {
@@ -220,7 +220,9 @@ describe("PoolSearch", () => {
         expect(moved).toHaveLength(10);
         const empty = readPool({ metadata: { name: "pool1" }, spec: { ipVersion: 4, ipRanges: [] } });
         const version = { uid: "u", generation: 2 };
-        expect(await tried(one, { pool: empty, usable: empty.addresses, status: undefined, version })).toEqual([]);
+        expect(
+            await tried(one, { pool: empty, usable: empty.addresses, status: undefined, version, isDeleting: false }),
+        ).toEqual([]);
     });
 
     it("goes on when another closes its views meanwhile", async () => {

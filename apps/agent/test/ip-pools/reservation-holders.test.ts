@@ -13,6 +13,7 @@ const holder: Holder = {
 const earlier: Holder = { ...holder, pod: { ...holder.pod, uid: "old" }, nodeName: "far", containerId: "c-old" };
 const missing: MissingAddress = {
     ...{ place: { name: "web", ordinal: 2 }, family: 4, pools: ["pool1", "pool2"], fixed: undefined },
+    isDeleting: false,
 };
 const limit = AbortSignal.timeout(60_000);
 
