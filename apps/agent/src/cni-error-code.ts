@@ -2,6 +2,7 @@ import type { ErrorCodeName } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { OpenFlowError } from "@antrea/openflow";
 import { OvsdbError } from "@antrea/ovsdb";
+import { NodeConfigError } from "./node-config/index.ts";
 import { IpPoolError, type IpPoolErrorCode } from "./ip-pools/index.ts";
 import { NodeSubnetError, PodNetworkError, type NodeSubnetErrorCode } from "./pod-network/index.ts";
 
@@ -19,6 +20,7 @@ const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
     POOL_CHANGED: "TRY_AGAIN_LATER",
     POD_GONE: "TRY_AGAIN_LATER",
     POD_UNKNOWN: "TRY_AGAIN_LATER",
+    NODE_GONE: "TRY_AGAIN_LATER",
     API_AWAY: "TRY_AGAIN_LATER",
     REFUSED: "IPAM_FAILURE",
 };
@@ -38,6 +40,8 @@ export function cniErrorCode(error: unknown): ErrorCodeName {
     if (error instanceof NodeSubnetError) return subnetCodes[error.code];
     if (error instanceof PodNetworkError && error.code === "SECOND_INTERFACE") return "INVALID_NETWORK_CONFIG";
     if (error instanceof PodNetworkError && error.code === "OTHERS_NETNS") return "INVALID_ENVIRONMENT_VARIABLES";
+    // The Node is gone or has no podCIDRs, and the agent waits for them: as when it is asked before it has any.
+    if (error instanceof NodeConfigError) return "TRY_AGAIN_LATER";
     // OVS or its database went away during the call: the same call may succeed when they are back.
     if ((error instanceof OpenFlowError || error instanceof OvsdbError) && error.retryable) return "TRY_AGAIN_LATER";
     if (error instanceof AntreaError && (error.fault === "timeout" || error.fault === "aborted")) {

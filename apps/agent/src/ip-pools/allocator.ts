@@ -9,6 +9,7 @@ import { claimIp, isForPod, namesContainer, type Holder } from "./claims.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
+import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolBook } from "./pool-book.ts";
 import { type PoolSearch } from "./pool-search.ts";
@@ -30,6 +31,7 @@ import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace 
 export interface PoolAllocatorComponents {
     readonly book: PoolBook;
     readonly own: OwnClaims;
+    readonly node: Pick<OwnNode, "confirm">;
     readonly writer: ClaimWriter;
     readonly reservations: Reservations;
     /** The search of a pool, kept for the next claim. */
@@ -165,6 +167,7 @@ export class PoolAllocator {
         const { pod } = request;
         if (pod.uid === "")
             throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} does not exist any more`);
+        await this.#components.node.confirm(limit);
         for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
             const { claimed, pools } = await this.#claimOnce(request, limit);

@@ -15,6 +15,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
  * - `POOL_CHANGED`: an IPPool was changed each time while an address of it was claimed.
  * - `POD_GONE`: the Pod that the address is asked for does not exist any more.
  * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror of a static Pod.
+ * - `NODE_GONE`: the Node object of this agent was deleted.
  * - `API_AWAY`: the API server did not answer in time.
  * - `REFUSED`: the API server refused a claim for a reason that trying again does not change.
  */
@@ -31,6 +32,7 @@ export type IpPoolErrorCode =
     | "POOL_CHANGED"
     | "POD_GONE"
     | "POD_UNKNOWN"
+    | "NODE_GONE"
     | "API_AWAY"
     | "REFUSED";
 
@@ -48,6 +50,7 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     POOL_CHANGED: "timeout",
     POD_GONE: "timeout",
     POD_UNKNOWN: "timeout",
+    NODE_GONE: "timeout",
     API_AWAY: "timeout",
     REFUSED: "environment",
 };

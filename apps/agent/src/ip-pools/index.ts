@@ -9,7 +9,7 @@ export {
     type IpPoolsOptions,
 } from "./ip-pools.ts";
 export { PodPools } from "./pod-pools.ts";
-export { type NodeSource } from "./node-addresses.ts";
+export { type DatedNodeSource } from "./node-addresses.ts";
 export { type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
 export {
     type Attachment,

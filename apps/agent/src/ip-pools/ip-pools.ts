@@ -14,7 +14,7 @@ import { IpPoolError } from "./errors.ts";
 import { GoneNodes } from "./gone-nodes.ts";
 import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
 import { NamespacePools } from "./namespace-pools.ts";
-import { type NodeSource } from "./node-addresses.ts";
+import { type DatedNodeSource } from "./node-addresses.ts";
 import { NodePods } from "./node-pods.ts";
 import { OwnClaims } from "./own-claims.ts";
 import { OwnNode } from "./own-node.ts";
@@ -34,7 +34,7 @@ export interface IpPoolsComponents {
     readonly metrics: MetricsFactory;
     /** Records an event; never waits, never fails. */
     readonly record: (event: EventInput) => void;
-    readonly nodes: NodeSource;
+    readonly nodes: DatedNodeSource;
     readonly clock?: Clock;
     /** Numbers from 0 to below 1. Default `Math.random`. */
     readonly random?: () => number;
@@ -149,7 +149,7 @@ export class IpPools implements AsyncDisposable {
         this.allocator = new PoolAllocator(
             {
                 ...{ book: this.book, own: this.own, writer: this.#writer, reservations: this.#reservations },
-                ...{ search, clock, events: this.#events, metrics, logger },
+                ...{ search, clock, events: this.#events, metrics, logger, node: this.#node },
             },
             { nodeName, bridged: options.bridged },
         );

@@ -9,6 +9,12 @@ export interface NodeSource {
     synced(signal?: AbortSignal): Promise<void>;
 }
 
+/** Nodes of which it is known how old the knowledge is. */
+export interface DatedNodeSource extends NodeSource {
+    /** By the monotonic clock: what happened to Nodes before this is known. */
+    readonly upToDateAt: number;
+}
+
 export interface NodeAddressesComponents {
     readonly nodes: Pick<NodeSource, "list" | "onChange">;
     /** Whether an IPPool has an address of the range. */

@@ -2,11 +2,13 @@ import { messageOf } from "@antrea/errors";
 import { isKubeError, nodes as nodeResource, type ApiClient } from "@antrea/kube";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
-import { type NodeSource } from "./node-addresses.ts";
+import { type DatedNodeSource } from "./node-addresses.ts";
+import { nodeGone } from "./refusals.ts";
+import { untilAborted } from "./requests.ts";
 
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
-    readonly nodes: NodeSource;
+    readonly nodes: DatedNodeSource;
     readonly clock: Clock;
     readonly logger: Logger;
 }
@@ -15,6 +17,8 @@ export interface OwnNodeOptions {
     readonly nodeName: string;
 }
 
+/** For how long what the watch of Nodes said last is enough for a claim. The controller waits 5 min after a deletion. */
+const freshMs = 30_000;
 /** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
 const isolateAfterMs = 240_000;
 const askLimitMs = 3_000;
@@ -33,6 +37,11 @@ export class OwnNode {
     #isKnown = false;
     /** By the monotonic clock, when it was deleted at the earliest. -Infinity: it was gone when this agent began. */
     #goneSince: number | undefined;
+    /** By the monotonic clock, when the API server was asked that said so last that the Node is there. */
+    #confirmedAt = -Infinity;
+    /** How often the watch told of the Node. */
+    #events = 0;
+    #asking: Promise<void> | undefined;
     /** Interfaces that were isolated because the Node is gone. */
     readonly #isolated = new Set<string>();
 
@@ -41,6 +50,7 @@ export class OwnNode {
         this.#nodeName = options.nodeName;
         components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
+            this.#events += 1;
             // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
             if (type === "deleted") this.#goneSince = Math.min(after, components.clock.monotonic());
             else this.#back();
@@ -83,6 +93,40 @@ export class OwnNode {
     /** Whether the Node was gone by what was heard last. */
     get isGone(): boolean {
         return this.#goneSince !== undefined;
+    }
+
+    /**
+     * Resolves when an address may be claimed for this Node. When the Node was gone by what was heard last, or the watch
+     * of Nodes has been silent for 30 s, the API server is asked: a Node that was made again has claims at once. Rejects
+     * with NODE_GONE when there is none, or when nobody says that a deleted one is back. While nobody answers about a Node
+     * that was not heard to be deleted, the claim itself finds out what the API server says.
+     */
+    async confirm(signal: AbortSignal): Promise<void> {
+        await this.known(signal);
+        const { clock, nodes } = this.#components;
+        const heardAt = Math.max(nodes.upToDateAt, this.#confirmedAt);
+        if (!this.isGone && clock.monotonic() - heardAt < freshMs) return;
+        this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
+        await untilAborted(this.#asking, signal);
+    }
+
+    async #ask(): Promise<void> {
+        const { api, clock, nodes } = this.#components;
+        const [began, events] = [clock.monotonic(), this.#events];
+        try {
+            const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
+            if (found !== undefined) {
+                this.#confirmedAt = began;
+                return this.#back();
+            }
+        } catch (error) {
+            if (!isKubeError(error)) throw error;
+            if (this.isGone) throw nodeGone(this.#nodeName, error);
+            return;
+        }
+        // Unless it was made again while the answer was under way.
+        if (events === this.#events) this.#goneSince ??= Math.min(nodes.upToDateAt, began);
+        if (this.isGone) throw nodeGone(this.#nodeName);
     }
 
     /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */

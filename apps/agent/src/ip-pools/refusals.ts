@@ -1,5 +1,6 @@
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
+import { type KubeError } from "@antrea/kube";
 import { holderText } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-book.ts";
@@ -16,6 +17,19 @@ export function noPool(name: string): IpPoolError {
     return new IpPoolError(
         "NO_POOL",
         `IPPool ${name} does not exist; create it, or correct the annotation of the Pod's template or Namespace`,
+    );
+}
+
+/** @param cause why nobody says whether the Node is back */
+export function nodeGone(name: string, cause?: KubeError): IpPoolError {
+    const what =
+        cause === undefined
+            ? `Node ${name} does not exist any more`
+            : `Node ${name} was deleted, and the API server does not say whether it is back (${cause.message})`;
+    return new IpPoolError(
+        "NODE_GONE",
+        `${what}, so no address of an IPPool is claimed for it; it is tried again, and kubelet makes the Node again when it is restarted`,
+        { cause },
     );
 }
 

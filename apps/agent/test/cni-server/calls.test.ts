@@ -7,6 +7,7 @@ import { OvsdbError } from "@antrea/ovsdb";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
 import { IpPoolError, type IpPoolErrorCode } from "../../src/ip-pools/index.ts";
+import { NodeConfigError } from "../../src/node-config/index.ts";
 import { CheckError, NodeSubnetError, PodNetworkError } from "../../src/pod-network/index.ts";
 import { silentLogger } from "../support/logger.ts";
 import { FakeBackend } from "./fake-backend.ts";
@@ -447,6 +448,7 @@ describe("errors of the work", () => {
     it.each<[string, number, unknown]>([
         ["no address is left", 101, new NodeSubnetError("EXHAUSTED", "environment", "all 253 are in use")],
         ["there is no podCIDR", 101, new NodeSubnetError("NO_SUBNET", "environment", "no podCIDR")],
+        ["the Node is gone", 11, new NodeConfigError("SUBNET_LOST", "environment", "no Node")],
         ["OVS does not answer", 11, new AntreaError("TIMEOUT", "timeout", "no answer")],
         ["the caller went away", 11, new PodNetworkError("CANCELLED", "aborted", "cancelled")],
         ["the container was deleted", 102, new PodNetworkError("DELETED_MEANWHILE", "caller", "deleted")],
@@ -480,6 +482,7 @@ describe("errors of the work", () => {
         POOL_CHANGED: 11,
         POD_GONE: 11,
         POD_UNKNOWN: 11,
+        NODE_GONE: 11,
         API_AWAY: 11,
         REFUSED: 101,
     };

@@ -162,6 +162,72 @@ describe("an agent whose Node is gone", () => {
         ]);
     });
 
+    it("claims nothing more once it heard so, until the API server says that the Node is there again", async () => {
+        await node.confirm(signal);
+        expect(api.requests).toEqual([]);
+        deleteNode();
+        await expect(node.confirm(signal)).rejects.toMatchObject({
+            code: "NODE_GONE",
+            message: expect.stringMatching(/^Node a does not exist any more, .*kubelet makes the Node again/),
+        });
+        // Made again, and the watch is late.
+        api.put(nodeResource, { metadata: { name: "a" } });
+        await node.confirm(signal);
+        expect(node.isGone).toBe(false);
+        expect(api.requests).toHaveLength(2);
+        await node.confirm(signal);
+        expect(api.requests).toHaveLength(2);
+    });
+
+    it("claims nothing while nobody says whether the deleted Node is back", async () => {
+        deleteNode();
+        api.accident = () => ({ refuse: unauthorized });
+        await expect(node.confirm(signal)).rejects.toMatchObject({
+            code: "NODE_GONE",
+            message: expect.stringContaining("does not say whether it is back (the token is refused)"),
+        });
+    });
+
+    it("asks before it claims when its watch has been silent for 30 s, and isolates 4 min after that began", async () => {
+        await clock.advance(1_000_000);
+        nodes.upToDateAt = clock.monotonic();
+        await clock.advance(29_000);
+        await node.confirm(signal);
+        expect(api.requests).toEqual([]);
+        await clock.advance(1_000);
+        await Promise.all([node.confirm(signal), node.confirm(signal)]);
+        expect(api.requests).toHaveLength(1);
+        await clock.advance(29_000);
+        await node.confirm(signal);
+        expect(api.requests).toHaveLength(1);
+        api.remove(nodeResource, "a");
+        await clock.advance(1_000);
+        await expect(node.confirm(signal)).rejects.toMatchObject({ code: "NODE_GONE" });
+        expect(node.isGone).toBe(true);
+        await pass(175_000);
+        expect(wiring.cut.size).toBe(0);
+        await pass(10_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("leaves it to the claim when nobody answers and nobody said that its Node is gone", async () => {
+        await clock.advance(1_000_000);
+        nodes.upToDateAt = 0;
+        api.accident = () => ({ refuse: unauthorized });
+        await node.confirm(signal);
+        expect(node.isGone).toBe(false);
+    });
+
+    it("believes the watch, which says that the Node was made again, more than an answer that is older", async () => {
+        deleteNode();
+        await pass(5_000);
+        nodes.put("a");
+        nodes.upToDateAt = -Infinity;
+        api.before = () => Promise.resolve(nodes.put("a"));
+        await node.confirm(signal);
+        expect(node.isGone).toBe(false);
+    });
+
     it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {
         deleteNode();
         start();
@@ -286,6 +352,17 @@ describe("the claims of a Node that is gone", () => {
         await reconcile();
         expect(cluster.holders()).toEqual([`${ips[0]} other`, `${ips[1]} p2`].sort());
         expect([...wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it("are no more than they were, and the Pod is told why, until the Node is made again", async () => {
+        agent.nodes.remove("a");
+        await expect(agent.claim("p3", { pools: ["pool1"] })).rejects.toMatchObject({ code: "NODE_GONE" });
+        expect(agent.events).toContainEqual(
+            expect.objectContaining({ reason: "IPAllocationFailed", note: expect.stringContaining("Node a does not") }),
+        );
+        expect(cluster.claims()).toHaveLength(2);
+        agent.nodes.put("a");
+        expect(await agent.claim("p3", { pools: ["pool1"] })).toHaveLength(1);
     });
 
     it("that are free already: their interfaces are isolated at once, by default times", async () => {

@@ -7,7 +7,7 @@ import {
     type ClaimedAddress,
     type ClaimRequest,
     type IpPoolsComponents,
-    type NodeSource,
+    type DatedNodeSource,
 } from "../../../src/ip-pools/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 
@@ -20,7 +20,7 @@ export interface TestPoolAgentOptions {
     readonly reservationWaitMs?: number;
     readonly confirmMs?: number;
     readonly bridged?: boolean;
-    readonly nodes?: readonly Node[] | NodeSource;
+    readonly nodes?: readonly Node[] | DatedNodeSource;
     readonly clock?: Clock;
     readonly random?: () => number;
     readonly logger?: Logger;
@@ -131,7 +131,9 @@ export function requestOf(pod: string): ClaimRequest {
 }
 
 /** The Nodes of the cluster, told at once, unless a test says otherwise. */
-export class TestNodes implements NodeSource {
+export class TestNodes implements DatedNodeSource {
+    /** Always; a test may set when the watch fell silent. */
+    upToDateAt = Infinity;
     readonly #nodes = new Map<string, Node>();
     readonly #listeners = new Set<ChangeListener<Node>>();
 
