@@ -31,6 +31,7 @@ import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wir
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 import { IpPools } from "./ip-pools/index.ts";
+import { IsolatedPods } from "./isolated-pods.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
 import { LockGuard } from "./lock-guard.ts";
 import { Masquerade } from "./masquerade/index.ts";
@@ -51,7 +52,14 @@ import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-brid
 import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
-import { claimProblem, guardedPrefixes, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
+import {
+    claimProblem,
+    guardedPrefixes,
+    isolatedInterfaces,
+    poolWiring,
+    subnetInterfaces,
+    subnetWiring,
+} from "./pool-wiring.ts";
 import { buildReadiness } from "./readiness-wiring.ts";
 import { buildUplink, UplinkKeeper } from "./uplink-wiring.ts";
 import { runProgram } from "./run-program.ts";
@@ -498,7 +506,7 @@ async function guardSubnets(
     }
 }
 
-/** Keeps claims of IPPools in step with what is wired; while pools are off, says where annotations have no effect. */
+/** Keeps claims of IPPools in step with what is wired; while pools are off, reports what is ignored and who is isolated. */
 function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const { ipPools, jobs, netlink, nodeInformer, events, kube, environment, logger } = base;
     const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
@@ -520,6 +528,11 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         );
         const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
         jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+        const isolated = new IsolatedPods({
+            ...{ api: kube.api, events, logger: logger.child("ip-pools") },
+            interfaces: () => isolatedInterfaces(podNetwork),
+        });
+        jobs.every("isolated-pods", resyncMs, (limit) => isolated.look(limit));
         return;
     }
     const wiring = poolWiring(podNetwork, netlink);

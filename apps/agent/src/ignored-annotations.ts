@@ -118,7 +118,11 @@ export class IgnoredAnnotations {
     }
 }
 
-function isPodOf({ metadata }: Pod, { podNamespace, podName, podUid }: SubnetInterface): boolean {
+/** Whether the object is of the Pod that an interface is wired for. */
+export function isPodOf(
+    { metadata }: Pod,
+    { podNamespace, podName, podUid }: Pick<SubnetInterface, "podNamespace" | "podName" | "podUid">,
+): boolean {
     if (metadata?.namespace !== podNamespace || metadata.name !== podName) return false;
     return podUid === "" || metadata.uid === podUid || metadata.annotations?.[configHashAnnotation] === podUid;
 }

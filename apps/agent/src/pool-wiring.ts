@@ -1,6 +1,7 @@
 import { formatIp, prefixContains, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { SubnetInterface } from "./ignored-annotations.ts";
+import type { IsolatedInterface } from "./isolated-pods.ts";
 import type { Attachment, IpPools, SubnetWired, SubnetWiring, WiredInterface, Wiring } from "./ip-pools/index.ts";
 import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
 
@@ -91,6 +92,16 @@ export function subnetInterfaces(network: Pick<PodNetwork, "interfaces">): reado
             ...{ key: `${containerId} ${ifName}`, podNamespace, podName, podUid },
             isRebuilt: addedAt === 0,
         }));
+}
+
+/** Interfaces that are isolated, with whatever addresses. */
+export function isolatedInterfaces(
+    network: Pick<PodNetwork, "interfaces" | "isCutOff" | "isLeaving">,
+): readonly IsolatedInterface[] {
+    return network
+        .interfaces()
+        .filter((known) => network.isCutOff(known) && !network.isLeaving(known))
+        .map(({ record }) => subnetWiredOf(record));
 }
 
 const claimsKnownMs = 2_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatPrefix, parsePrefix } from "@antrea/ip";
-import { guardedPrefixes } from "../src/pool-wiring.ts";
+import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
+import { guardedPrefixes, isolatedInterfaces } from "../src/pool-wiring.ts";
 import { addressOf, podRecord } from "./support/records.ts";
 
 describe("where claims of others concern a Node", () => {
@@ -30,6 +30,24 @@ describe("where claims of others concern a Node", () => {
             "fd10:10:0:1::/64",
             "10.10.7.5/32",
             "fd10:10:0:7::5/128",
+        ]);
+    });
+});
+
+describe("what is reported as isolated", () => {
+    it("is each interface that is and is not being removed, of pools and of the podCIDR", () => {
+        const known = ["isolated", "leaving", "connected", "of podCIDR"].map((podName, at) => {
+            const address = { ...addressOf(`10.2.0.${at}/24`), ...(podName !== "of podCIDR" && { pool: "pool1" }) };
+            return { record: podRecord({ podName, addresses: [address] }), ofPort: 32784 + at, addedAt: 0 };
+        });
+        const found = isolatedInterfaces({
+            interfaces: () => known,
+            isCutOff: ({ record }) => record.podName !== "connected",
+            isLeaving: ({ record }) => record.podName === "leaving",
+        });
+        expect(found.map(({ podName, addresses }) => [podName, ...addresses.map(formatIp)])).toEqual([
+            ["isolated", "10.2.0.0"],
+            ["of podCIDR", "10.2.0.3"],
         ]);
     });
 });

@@ -28,6 +28,7 @@ type Works = (mode: Mode) => boolean;
 const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/ip-pools/", ({ ipam }) => ipam],
     ["apps/agent/src/ignored-annotations.ts", ({ ipam }) => !ipam],
+    ["apps/agent/src/isolated-pods.ts", ({ ipam }) => !ipam],
     ["apps/controller/src/node-ipam/", ({ nodeIpam }) => nodeIpam],
     ...["claim-cleaner", "claims", "ip-pools", "pools", "reservations"].map(
         (folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const,

@@ -1,0 +1,84 @@
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import type { Logger } from "@antrea/runtime";
+import { isPodOf } from "./ignored-annotations.ts";
+
+/** An interface without flows and route, as its record says. */
+export interface IsolatedInterface {
+    readonly containerId: string;
+    readonly ifName: string;
+    readonly podNamespace: string;
+    /** Empty when only a link tells of the interface. */
+    readonly podName: string;
+    /** Of a static Pod the hash of its file. */
+    readonly podUid: string;
+    readonly addresses: readonly IpAddress[];
+}
+
+export interface IsolatedPodsComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly events: Pick<EventRecorder, "record">;
+    readonly interfaces: () => readonly IsolatedInterface[];
+    readonly logger: Logger;
+}
+
+/**
+ * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
+ * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
+ * on its Pod.
+ */
+export class IsolatedPods {
+    readonly #components: IsolatedPodsComponents;
+    readonly #logged = new Set<string>();
+    readonly #reported = new Set<string>();
+
+    constructor(components: IsolatedPodsComponents) {
+        this.#components = components;
+    }
+
+    /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
+    async look(signal: AbortSignal): Promise<void> {
+        const present = this.#components.interfaces();
+        const keys = new Set(present.map(keyOf));
+        for (const known of [this.#logged, this.#reported]) {
+            for (const key of known) if (!keys.has(key)) known.delete(key);
+        }
+        for (const one of present) this.#log(one);
+        for (const one of present) await this.#report(one, signal);
+    }
+
+    #log(one: IsolatedInterface): void {
+        if (this.#logged.has(keyOf(one))) return;
+        this.#logged.add(keyOf(one));
+        this.#components.logger.warn("a Pod interface stays isolated", {
+            ...{ pod: `${one.podNamespace}/${one.podName}`, container: one.containerId, interface: one.ifName },
+            reason: noteOf(one),
+        });
+    }
+
+    async #report(one: IsolatedInterface, signal: AbortSignal): Promise<void> {
+        const { api, events } = this.#components;
+        const { podNamespace: namespace, podName: name } = one;
+        if (name === "" || this.#reported.has(keyOf(one))) return;
+        const pod: Pod | undefined = await api.find(pods, { namespace, name }, { signal });
+        // The mirror of a static Pod may come later; of a Pod that is gone the container ends.
+        if (pod === undefined || !isPodOf(pod, one)) return;
+        this.#reported.add(keyOf(one));
+        const regarding = referenceTo(pods, pod);
+        const event = { type: "Warning", reason: "PodIsolated", action: "ReportIsolation", note: noteOf(one) } as const;
+        events.record({ regarding, ...event });
+    }
+}
+
+function keyOf({ containerId, ifName }: IsolatedInterface): string {
+    return `${containerId} ${ifName}`;
+}
+
+function noteOf({ addresses }: IsolatedInterface): string {
+    const what = addresses.length === 1 ? "address" : "addresses";
+    return (
+        `the Pod has no traffic: it was isolated because its ${what} ${addresses.map(formatIp).join(" and ")} may be ` +
+        `another's, and while the feature gate AntreaIPAM is off nothing tells when that ends. Delete the Pod to give it ` +
+        `another address, or install with featureGates.AntreaIPAM=true`
+    );
+}

@@ -1,0 +1,85 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { parseIp } from "@antrea/ip";
+import { KubeError, pods, type EventInput } from "@antrea/kube";
+import { IsolatedPods, type IsolatedInterface } from "../src/isolated-pods.ts";
+import { FakeApi } from "./ip-pools/support/fake-api.ts";
+import { listLogger, type LogEntry } from "./support/logger.ts";
+
+const { signal } = new AbortController();
+
+describe("isolated Pods while IPPools are switched off", () => {
+    let api: FakeApi;
+    let events: EventInput[];
+    let log: LogEntry[];
+    let interfaces: IsolatedInterface[];
+    let isolated: IsolatedPods;
+
+    function wired(podName: string, o: Partial<IsolatedInterface> = {}): IsolatedInterface {
+        const names = { containerId: `c-${podName}`, ifName: "eth0", podNamespace: "default", podName };
+        return { ...names, podUid: `uid-${podName}`, addresses: [parseIp("10.2.0.9")], ...o };
+    }
+
+    function addPod(name: string, uid = `uid-${name}`): void {
+        api.put(pods, { metadata: { namespace: "default", name, uid } });
+    }
+
+    beforeEach(() => {
+        [api, events, log, interfaces] = [new FakeApi(), [], [], []];
+        isolated = new IsolatedPods({
+            api,
+            events: { record: (event: EventInput) => void events.push(event) },
+            interfaces: () => interfaces,
+            logger: listLogger(log),
+        });
+    });
+
+    it("are reported once, with the reason and the next step, on the Pod and in the log", async () => {
+        addPod("p1");
+        interfaces = [wired("p1", { addresses: [parseIp("10.2.0.9"), parseIp("fd02::9")] })];
+        await isolated.look(signal);
+        await isolated.look(signal);
+        const note = expect.stringMatching(
+            /has no traffic.*addresses 10\.2\.0\.9 and fd02::9.*AntreaIPAM is off.*Delete the Pod/,
+        ) as unknown;
+        expect(events).toEqual([
+            {
+                regarding: expect.objectContaining({ kind: "Pod", name: "p1", uid: "uid-p1" }),
+                ...{ type: "Warning", reason: "PodIsolated", action: "ReportIsolation", note },
+            },
+        ]);
+        expect(log).toMatchObject([
+            { level: "warn", fields: { pod: "default/p1", container: "c-p1", interface: "eth0", reason: note } },
+        ]);
+    });
+
+    it("cost nothing while there are none", async () => {
+        await isolated.look(signal);
+        expect([api.requests, log]).toEqual([[], []]);
+    });
+
+    it("are in the log although the API server does not answer, and get their event later", async () => {
+        addPod("p1");
+        interfaces = [wired("p1")];
+        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        await expect(isolated.look(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
+        expect([log.length, events.length]).toEqual([1, 0]);
+        api.accident = () => undefined;
+        await isolated.look(signal);
+        expect([log.length, events.length]).toEqual([1, 1]);
+    });
+
+    it("give no event to another Pod of the name, nor without a name, and are reported anew when they come again", async () => {
+        addPod("p1", "uid-next");
+        interfaces = [wired("p1"), wired("", { containerId: "c0" })];
+        await isolated.look(signal);
+        expect([log.length, events]).toEqual([2, []]);
+        addPod("p2");
+        interfaces = [wired("p2")];
+        await isolated.look(signal);
+        interfaces = [];
+        await isolated.look(signal);
+        interfaces = [wired("p2")];
+        await isolated.look(signal);
+        expect([log.length, events.length]).toEqual([4, 2]);
+    });
+});
