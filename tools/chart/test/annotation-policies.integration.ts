@@ -3,6 +3,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import {
     daemonSets,
     deployments,
+    pathOf,
     pods,
     replicaSets,
     statefulSets,
@@ -154,5 +155,50 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
         expect(await outcome(api.delete(resource, ref))).toBe("ok");
         const free = { type: "merge", body: { metadata: { finalizers: null } } } as const;
         expect(await outcome(api.patch(resource, ref, free))).toBe("ok");
+    });
+});
+
+// What docs/security.md says of who else may write annotations of Pods.
+describe("the annotations of a Pod", () => {
+    let server: TestApiServer;
+    let api: ApiClient;
+
+    beforeAll(async () => {
+        server = await TestApiServer.start({ authorization: "RBAC" });
+        api = server.clients().api;
+        const manifests = await render("--set", "featureGates.AntreaIPAM=true");
+        await server.apply(manifests.filter((one) => one.kind.startsWith("ValidatingAdmissionPolicy")));
+    });
+    afterAll(() => server.stop());
+
+    it("may be set by who binds it to a Node", async () => {
+        const ref = { namespace, name: "bound" };
+        await api.create(pods, { metadata: ref, spec: podSpec } as never);
+        const body = JSON.stringify({
+            apiVersion: "v1",
+            kind: "Binding",
+            metadata: { ...ref, annotations: { [poolsAnnotation]: "pool1" } },
+            target: { apiVersion: "v1", kind: "Node", name: "n1" },
+        });
+        await api.request({ method: "POST", path: pathOf(pods, ref, "binding"), body });
+        const { metadata, spec } = await api.get(pods, ref);
+        expect([spec?.nodeName, metadata?.annotations?.[poolsAnnotation]]).toEqual(["n1", "pool1"]);
+    });
+
+    it.each(["view", "edit", "admin"])("are not written through status or binding by role %s", async (role) => {
+        const { rules } = (await api.request({
+            method: "GET",
+            path: `/apis/rbac.authorization.k8s.io/v1/clusterroles/system:aggregate-to-${role}`,
+        })) as {
+            readonly rules: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[];
+        };
+        const writes = rules
+            .filter(({ resources = [] }) =>
+                resources.some((one) => ["pods/status", "pods/binding", "bindings", "*"].includes(one)),
+            )
+            .flatMap(({ verbs }) => verbs)
+            .filter((verb) => !["get", "list", "watch"].includes(verb));
+        expect(rules.length).toBeGreaterThan(0);
+        expect(writes).toEqual([]);
     });
 });
