@@ -30,6 +30,7 @@ import { EarlierFlows, FlowRestore, FlowTable } from "./flow-table/index.ts";
 import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wiring.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
+import { keepNetwork } from "./keep-network.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
@@ -410,13 +411,7 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
         // The transaction was made, so there is a connection, and the lock is ours.
         readiness.met("ovsdb");
         await probe.passed(limit);
-        const flows = await pipeline(limit);
-        await gateway.ensureDevice(limit);
-        await flowTable.set("pipeline", flows, limit);
-        await flowTable.repair();
-        // Also where a replay failed, or the database was away after it.
-        await bridge.endFlowRestore(limit);
-        await reconciler.reconcile(limit);
+        await keepNetwork({ bridge, flowTable, gateway, pipeline, readiness, reconciler }, limit);
     });
     database.onConnect(() => ovs.trigger());
     database.onLockChange((state) => {

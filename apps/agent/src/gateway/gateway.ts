@@ -26,7 +26,10 @@ export interface GatewayPorts {
         },
         signal?: AbortSignal,
     ): Promise<void>;
+    deletePort(name: string, signal?: AbortSignal): Promise<void>;
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
+    /** Waits until OVS has carried out what the database says. */
+    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
 }
 
 export interface GatewayOptions {
@@ -46,6 +49,7 @@ export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
 const linkTimeoutMs = 10_000;
+const carryOutTimeoutMs = 10_000;
 const linkLookMs = 20;
 
 /**
@@ -84,17 +88,36 @@ export class Gateway {
         return this.#mac;
     }
 
-    /** Puts the port into OVSDB; again with the same MAC when the database lost it. Returns the port's number. */
+    /**
+     * Puts the port into OVSDB; again with the same MAC when the database lost it, or when somebody has deleted or moved the
+     * device. Returns the port's number, which may be another then.
+     */
     async ensurePort(signal?: AbortSignal): Promise<number> {
-        const stored = this.#ports.port(this.#options.name)?.mac;
+        const { name } = this.#options;
+        const stored = this.#ports.port(name)?.mac;
         this.#mac ??= stored === undefined ? macOfGateway(this.#options.gatewayIps[0]) : parseMac(stored);
+        const ofPort = await this.#addPort(this.#mac, signal);
+        if ((await this.#netlink.link(name)) !== undefined) return ofPort;
+        // The number may be that of an OVS that has ended: one that has just started makes the device in its own time.
+        await this.#ports.carriedOut(carryOutTimeoutMs, signal);
+        if ((await this.#netlink.link(name)) !== undefined) return this.#ports.ofPort(name, ofPortTimeoutMs, signal);
+        this.#logger.warn("the device of the gateway is gone, while OVS has its port; the port is made again", {
+            device: name,
+        });
+        await this.#ports.deletePort(name, signal);
+        // OVS makes no new device for a port that it finds again under the same name.
+        await this.#ports.carriedOut(carryOutTimeoutMs, signal);
+        return this.#addPort(this.#mac, signal);
+    }
+
+    async #addPort(mac: Uint8Array, signal: AbortSignal | undefined): Promise<number> {
         await this.#ports.ensurePort(
             {
                 name: this.#options.name,
                 type: "internal",
                 ofPortRequest: this.#options.ofPort,
                 externalIds: { "antrea-type": "gateway" },
-                mac: formatMac(this.#mac),
+                mac: formatMac(mac),
                 mtuRequest: this.#options.mtu(),
             },
             signal,

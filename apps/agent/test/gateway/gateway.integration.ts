@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { formatMac } from "@antrea/ip";
 import { getSysctl, setSysctl, txChecksumOffload } from "@antrea/netlink";
 import { TestNode, type TestAgent } from "../support/test-node.ts";
+import { TestPod } from "../support/test-pod.ts";
 
 let node: TestNode;
 let agent: TestAgent;
@@ -76,6 +77,54 @@ describe("the gateway", () => {
         } finally {
             await node.ovs.startVswitchd();
         }
+    });
+});
+
+describe("a gateway whose device somebody has deleted, while its port is in the database", () => {
+    const ofPort = (): Promise<string> => node.ovs.vsctl("get", "interface", node.gateway, "ofport");
+
+    it("comes back by the next look, with its MAC address, its number and its addresses; Pods have their flows", async () => {
+        using pod = new TestPod();
+        await agent.add(pod);
+        const number = await ofPort();
+        for (const loss of ["once", "again"]) {
+            ip("link", "del", node.gateway);
+            await node.ovs.ofctl("del-flows", node.bridge, "table=4");
+            await agent.resync();
+            expect([loss, ...addresses()].sort()).toEqual([...wanted, loss].sort());
+            expect(ip("-o", "link", "show", node.gateway)).toContain(`link/ether ${formatMac(agent.gateway.mac)}`);
+            expect(ip("-o", "link", "show", node.gateway)).toMatch(/[<,]UP[,>].* mtu 1400 /);
+            expect(await ofPort()).toBe(number);
+            expect(pod.netns.run("ping", "-c", "1", "-W", "2", "10.10.1.1")).toContain("1 received");
+        }
+        await agent.del(pod);
+    });
+
+    it("has flows for its new number where another port has got its number meanwhile", async () => {
+        const flows = (): Promise<string> => node.ovs.ofctl("--names", "--no-stats", "dump-flows", node.bridge);
+        const number = await ofPort();
+        expect(await flows()).toMatch(/in_port="?antrea-gw0/);
+        const other = ["interface", "other", "type=internal", `ofport_request=${number.trim()}`];
+        await node.ovs.vsctl("add-port", node.bridge, "other", "--", "set", ...other);
+        try {
+            ip("link", "del", node.gateway);
+            await agent.resync();
+            expect(addresses()).toEqual(wanted);
+            expect(await ofPort()).not.toBe(number);
+            expect(await flows()).toMatch(/in_port="?antrea-gw0/);
+            expect(await flows()).not.toMatch(/in_port="?other/);
+        } finally {
+            await node.ovs.vsctl("del-port", "other");
+        }
+    });
+
+    it("comes back by the start of an agent", async () => {
+        const { mac } = agent.gateway;
+        await agent.stop();
+        ip("link", "del", node.gateway);
+        agent = await node.startAgent();
+        expect(addresses()).toEqual(wanted);
+        expect(agent.gateway.mac).toEqual(mac);
     });
 });
 

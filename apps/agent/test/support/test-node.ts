@@ -12,6 +12,7 @@ import { createCniBackend } from "../../src/cni-backend.ts";
 import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
 import { FlowRestore, FlowTable } from "../../src/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/gateway/index.ts";
+import { keepNetwork } from "../../src/keep-network.ts";
 import { gatewayIpOf } from "../../src/node-config/index.ts";
 import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
 import {
@@ -244,7 +245,7 @@ export class TestAgent {
         await this.gateway.ensurePort(signal);
         await this.gateway.ensureDevice(signal);
         await this.reconciler.rebuild(signal);
-        this.flowTable.stage("pipeline", this.#pipeline());
+        this.flowTable.stage("pipeline", await this.#pipeline(signal));
         const rounds = await this.bridge.beginRound(signal);
         this.round = rounds.current;
         this.flowTable.useRound(rounds.current);
@@ -271,12 +272,9 @@ export class TestAgent {
         await this.database.ready(signal);
         await this.database.lockAcquired(signal);
         await this.bridge.ensure(signal);
-        await this.gateway.ensurePort(signal);
-        await this.gateway.ensureDevice(signal);
-        await this.flowTable.set("pipeline", this.#pipeline(), signal);
-        await this.flowTable.repair();
-        await this.bridge.endFlowRestore(signal);
-        await this.reconciler.reconcile(signal);
+        const { bridge, flowTable, gateway, readiness, reconciler } = this;
+        const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
+        await keepNetwork({ bridge, flowTable, gateway, pipeline, readiness, reconciler }, signal);
     }
 
     /** Ends the agent as a kill does: nothing is taken back. */
@@ -392,11 +390,15 @@ export class TestAgent {
         };
     }
 
-    #pipeline(): ReturnType<typeof pipelineFlows> {
+    async #pipeline(limit: AbortSignal): Promise<ReturnType<typeof pipelineFlows>> {
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
         return pipelineFlows({
             families: podPrefixes.map((prefix) => prefix.family),
-            gateway: { ofPort: gatewayOfPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
+            gateway: {
+                ofPort: await this.gateway.ensurePort(limit),
+                mac: this.gateway.mac,
+                ips: podPrefixes.map(gatewayIpOf),
+            },
             podPrefixes,
             forgetsConnections: true,
         });
