@@ -6,6 +6,7 @@ import type { RunProgram } from "../run-program.ts";
 import { CleanUpDatabase } from "./database.ts";
 import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
 import { configurations, hasOther, isListening, removeBinaries, removeFile, removeFolder } from "./files.ts";
+import { PartlyRemovedError } from "./partly-removed.ts";
 
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 
@@ -68,6 +69,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
             for (const removed of await work()) print(`Removed ${removed}.`);
         } catch (error) {
             isComplete = false;
+            if (error instanceof PartlyRemovedError) for (const removed of error.removed) print(`Removed ${removed}.`);
             print(`Cannot remove ${what}: ${messageOf(error)}`);
         }
     };

@@ -2,6 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import { ProgramError, type RunProgram } from "../run-program.ts";
 import { commonEffect, effectOfExpressions, effectOfLine, fieldOf, type Effect } from "./effects.ts";
+import { linesOf } from "./words.ts";
 
 /** - `VIEWS_DIFFER`: iptables(8) and nft(8) show different rules of a chain. */
 export class ChainError extends AntreaError<"VIEWS_DIFFER"> {}
@@ -39,7 +40,7 @@ export class FilterTable {
 
     /** What iptables(8) prints of a chain: its policy, and each rule as `-A FORWARD …`. Rejects with ProgramError. */
     async list(chain: string): Promise<readonly string[]> {
-        return (await this.iptables("-S", chain)).split("\n");
+        return linesOf(await this.iptables("-S", chain));
     }
 
     iptables(...args: readonly string[]): Promise<string> {

@@ -24,6 +24,7 @@ const rules = {
     nat: [
         "-N ANTREA-POSTROUTING",
         "-A POSTROUTING -j ANTREA-POSTROUTING",
+        `-A POSTROUTING -m comment --comment 'an "old\\one", twice\n-j DROP' -j ANTREA-POSTROUTING`,
         "-A ANTREA-POSTROUTING -s 10.244.1.0/24 ! -o antrea-gw0 -j MASQUERADE",
         "-A POSTROUTING -s 192.0.2.0/24 -j MASQUERADE",
     ],
