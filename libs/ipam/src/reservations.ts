@@ -36,7 +36,10 @@ export interface LivingSet {
     readonly replicas: number;
     /** `spec.ordinals.start`, 0 when absent. */
     readonly start: number;
-    /** How many ordinals, from `start` on, may be given new addresses; default all. What others have they keep. */
+    /**
+     * How many ordinals, from `start` on, may be given new addresses; default all. What others have they keep. With 0
+     * nothing is created.
+     */
     readonly reach?: number;
     /** Whether it has a deletionTimestamp. */
     readonly deleting: boolean;
@@ -156,7 +159,7 @@ function within({ replicas, reach = replicas }: LivingSet): number {
 
 function beyondReach(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, unknown>): number {
     // It takes no address from pools.
-    if (input.pools.length === 0) return 0;
+    if (input.pools.length === 0 || set.reach === 0) return 0;
     const end = set.start + within(set);
     let known = 0;
     if (set.replicas > within(set)) for (const ordinal of kept.keys()) if (ordinal >= end) known += 1;
@@ -190,7 +193,7 @@ interface Filled {
 function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, ClaimsByFamily>): Filled {
     const { pools, unknownPools = [], limit = defaultLimit } = input;
     const families = [...new Set(pools.map(({ family }) => family))];
-    if (families.length === 0 && unknownPools.length === 0) {
+    if ((families.length === 0 && unknownPools.length === 0) || set.reach === 0) {
         return { create: [], halves: [], missing: undefined, more: false };
     }
     const search = new FreeAddresses(input);

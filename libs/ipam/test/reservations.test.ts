@@ -67,6 +67,14 @@ describe("planReservations, of a set beyond its reach", () => {
         expect(created(both)).toContain("5 10.1.0.9 q");
     });
 
+    it("of 0 keeps what ordinals have, and neither adds to it nor misses any", () => {
+        const none = { ...many, reach: 0, replicas: 9 };
+        const claims = [ordinalClaim("fd00::9", 7), ordinalClaim("fd00::a", 20)];
+        const pools = [vast, listed("q", "10.1.0.9")];
+        const plan = planReservations(input({ set: none, pools, claims, unknownPools: ["gone"] }));
+        expect(plan).toEqual({ ...nothing, release: [claims[1]] });
+    });
+
     it("counts none beyond when the set names no pool", () => {
         expect(planReservations(input({ set: many, pools: [] }))).toEqual(nothing);
     });

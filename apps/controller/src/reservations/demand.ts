@@ -11,8 +11,12 @@ export interface Demand {
     readonly replicas: number;
     /** The lowest ordinal. */
     readonly start: number;
-    /** How many ordinals are given new addresses: see `reachOf`. */
+    /** How many ordinals are given new addresses: see `reachOf`; 0 of Pods that take none from pools, whatever they name. */
     readonly reach: number;
+    /** Its Pods are in their Nodes' networks. */
+    readonly hostNetwork: boolean;
+    /** Rules that the annotations break: agents refuse the Pods. */
+    readonly problems: readonly string[];
     readonly deleting: boolean;
     /** Undefined: its Pods take no address from pools. */
     readonly pools: NamedPools | undefined;
@@ -41,17 +45,29 @@ export function asksNamespace(set: StatefulSet): boolean {
 export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
     const annotations = set.spec?.template.metadata?.annotations;
     const { name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
+    const hostNetwork = set.spec?.template.spec?.hostNetwork === true;
+    const pools = poolsOf(annotations, namespace?.metadata?.annotations);
+    const fixed = readPodIps(annotations?.[podIpsAnnotation] ?? "");
+    const problems =
+        pools === undefined
+            ? []
+            : [
+                  ...pools.problems.map((problem) => `ippools: ${problem}`),
+                  ...fixed.problems.map((problem) => `pod-ips: ${problem}`),
+              ];
     return {
         namespace: set.metadata?.namespace ?? "",
         name,
         uid,
-        // Pods in the Node's own network take no address.
-        replicas: set.spec?.template.spec?.hostNetwork === true ? 0 : (set.spec?.replicas ?? 1),
+        replicas: set.spec?.replicas ?? 1,
         start: set.spec?.ordinals?.start ?? 0,
-        reach: reachOf(set.status?.replicas ?? 0),
+        // What its ordinals have they keep: the template may be mistaken, and is put right then.
+        reach: hostNetwork || problems.length > 0 ? 0 : reachOf(set.status?.replicas ?? 0),
+        hostNetwork,
+        problems,
         deleting: deletionTimestamp !== undefined,
-        pools: poolsOf(annotations, namespace?.metadata?.annotations),
-        fixed: readPodIps(annotations?.[podIpsAnnotation] ?? "").ips,
+        pools,
+        fixed: fixed.ips,
     };
 }
 

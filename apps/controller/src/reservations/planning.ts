@@ -29,7 +29,10 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
     const known = [...claims.ofSet(key)];
     const fresh = unseen.filter(({ metadata }) => claims.get(metadata.name)?.metadata.uid !== metadata.uid);
     return planReservations({
-        set: demand && { ...demand, reach: Math.max(demand.reach, reachOf(startedPods(known))) },
+        set: demand && {
+            ...demand,
+            reach: demand.reach === 0 ? 0 : Math.max(demand.reach, reachOf(startedPods(known))),
+        },
         pools: names.flatMap((name) => listedPool(name, components)),
         unknownPools: names.filter((name) => pools.get(name) === undefined),
         fixed: demand?.fixed ?? [],

@@ -37,6 +37,23 @@ export function reportBeyond(components: Pick<ReportsComponents, "recorder">, de
     });
 }
 
+/** Tells on the StatefulSet that addresses stay reserved which its Pods do not take. */
+export function reportKept(components: Pick<ReportsComponents, "recorder">, demand: Demand, count: number): void {
+    const what = count === 1 ? "1 address stays" : `${count} addresses stay`;
+    report(components, demand, {
+        type: "Normal",
+        reason: "ReservationsKept",
+        note: `The template has hostNetwork: true, so its Pods take no address. ${what} reserved for its ordinals, as long as spec.replicas covers them: scale it down or delete it to free them.`,
+    });
+}
+
+/** Tells on the StatefulSet which rules its annotations, or those of its Namespace, break. */
+export function reportProblems(components: Pick<ReportsComponents, "recorder">, demand: Demand): void {
+    const next = "Its Pods are refused: create it again with another template, or annotate the Namespace anew.";
+    const note = `No address is reserved: ${demand.problems.join("; ")}. ${next}`;
+    report(components, demand, { reason: "ReservationFailed", note });
+}
+
 function report(
     { recorder }: Pick<ReportsComponents, "recorder">,
     { namespace, name, uid }: Demand,

@@ -16,7 +16,7 @@ import { type PoolBook } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
 import { freeCount, planFor } from "./planning.ts";
-import { reportBeyond, reportGivenUp, reportMissing } from "./reports.ts";
+import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems } from "./reports.ts";
 import { type SetBook } from "./set-book.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -70,8 +70,8 @@ export class Reservations {
     #hasLooked = false;
     /** Names of addresses that others had when a StatefulSet that is not settled yet was to get them. */
     readonly #taken = new Map<string, Set<string>>();
-    /** UIDs of the StatefulSets, by key, that have more ordinals than addresses are reserved for, and an event about it. */
-    readonly #limited = new Map<string, string>();
+    /** By key of the StatefulSets, what was reported once: that addresses are reserved for some ordinals only, or kept. */
+    readonly #said = new Map<string, string>();
     /** How many claims of a StatefulSet are to be freed. */
     readonly #unwanted = new Map<string, number>();
 
@@ -213,20 +213,26 @@ export class Reservations {
     ): ReconcileResult | undefined {
         this.#taken.delete(key);
         this.#waiting.set(key, missing?.pools ?? []);
-        if (missing === undefined) this.#reportLimit(key, demand, beyond);
+        if (missing === undefined) this.#reportOnce(key, demand, beyond);
         if (demand === undefined || missing === undefined) {
             if (demand === undefined) this.#queue.forget(key);
-            return undefined;
+            if (demand === undefined || demand.hostNetwork || demand.problems.length === 0) return undefined;
+            reportProblems(this.#components, demand);
+            return { requeueAfterMs: waitingMs };
         }
         reportMissing(this.#components, demand, missing);
         return { requeueAfterMs: waitingMs };
     }
 
-    #reportLimit(key: string, demand: Demand | undefined, beyond: number): void {
-        if (demand === undefined || beyond === 0) return void this.#limited.delete(key);
-        if (this.#limited.get(key) === demand.uid) return;
-        this.#limited.set(key, demand.uid);
-        reportBeyond(this.#components, demand, beyond);
+    #reportOnce(key: string, demand: Demand | undefined, beyond: number): void {
+        const claims = demand?.hostNetwork === true ? [...this.#components.claims.ofSet(key)] : [];
+        const kept = claims.filter(({ pod }) => pod === undefined).length;
+        if (demand === undefined || beyond + kept === 0) return void this.#said.delete(key);
+        const text = JSON.stringify([demand.uid, beyond > 0, kept]);
+        if (this.#said.get(key) === text) return;
+        this.#said.set(key, text);
+        if (kept > 0) reportKept(this.#components, demand, kept);
+        else reportBeyond(this.#components, demand, beyond);
     }
 
     async #create(

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
-import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet } from "../../src/reservations/demand.ts";
+import {
+    asksNamespace,
+    demandOf,
+    reachOf,
+    slimNamespace,
+    slimSet,
+    type Demand,
+} from "../../src/reservations/demand.ts";
 
 const set = (annotations: Readonly<Record<string, string>>, spec: object = {}): StatefulSet => ({
     metadata: { namespace: "ns", name: "web", uid: "u", resourceVersion: "1", annotations: { large: "x".repeat(100) } },
@@ -35,26 +42,48 @@ describe("reachOf", () => {
 });
 
 describe("demandOf", () => {
-    it.each([
-        ["its own pools", set({ [poolsAnnotation]: "a, b" }), { from: "Pod", names: ["a", "b"] }, 3, 0],
-        ["its Namespace's", set({}), { from: "Namespace", names: ["n"] }, 3, 0],
-        ["an empty value of its own", set({ [poolsAnnotation]: "" }), { from: "Pod", names: [] }, 3, 0],
-        ["other ordinals", set({}, { ordinals: { start: 7 } }), { from: "Namespace" }, 3, 7],
-        ["no number of replicas", set({}, { replicas: undefined }), { from: "Namespace" }, 1, 0],
+    const usual: Partial<Demand> = { reach: 256, hostNetwork: false, problems: [] };
+
+    it.each<readonly [string, StatefulSet, object, number, number, object]>([
+        ["its own pools", set({ [poolsAnnotation]: "a, b" }), { from: "Pod", names: ["a", "b"] }, 3, 0, {}],
+        ["its Namespace's", set({}), { from: "Namespace", names: ["n"] }, 3, 0, {}],
+        [
+            "an empty value of its own",
+            set({ [poolsAnnotation]: "" }),
+            { from: "Pod", names: [] },
+            3,
+            0,
+            { reach: 0, problems: ["ippools: it must name at least one IPPool"] },
+        ],
+        ["other ordinals", set({}, { ordinals: { start: 7 } }), { from: "Namespace" }, 3, 7, {}],
+        ["no number of replicas", set({}, { replicas: undefined }), { from: "Namespace" }, 1, 0, {}],
         [
             "Pods in their Node's network",
             set({}, { template: { spec: { hostNetwork: true, containers: [] } } }),
             { from: "Namespace" },
+            3,
             0,
-            0,
+            { hostNetwork: true, reach: 0 },
         ],
-    ])("%s", (_name, object, pools, replicas, start) => {
+        [
+            "broken annotations",
+            set({ [poolsAnnotation]: "a,a", [podIpsAnnotation]: "10.0.0.300" }),
+            { from: "Pod" },
+            3,
+            0,
+            {
+                reach: 0,
+                problems: ['ippools: IPPool "a" is named more than once', expect.stringContaining("pod-ips: ")],
+            },
+        ],
+    ])("%s", (_name, object, pools, replicas, start, more) => {
         // What is kept of the objects asks for the same.
         for (const [own, owner] of [
             [object, namespace],
             [slimSet(object), slimNamespace(namespace)],
         ] as const) {
             expect(demandOf(own, owner)).toMatchObject({
+                ...usual,
                 namespace: "ns",
                 name: "web",
                 uid: "u",
@@ -62,8 +91,14 @@ describe("demandOf", () => {
                 replicas,
                 start,
                 deleting: false,
+                ...more,
             });
         }
+    });
+
+    it("minds no pod-ips where no pool is named", () => {
+        const object = set({ [podIpsAnnotation]: "broken" });
+        expect(demandOf(object, { metadata: { name: "ns" } })).toMatchObject({ problems: [], reach: 256 });
     });
 
     it("reads fixed addresses and deletion", () => {

@@ -13,6 +13,8 @@ const demand: Demand = {
     replicas: 4,
     start: 0,
     reach: 256,
+    hostNetwork: false,
+    problems: [],
     deleting: false,
     pools: { names: ["a"], problems: [], from: "Pod" },
     fixed: [],

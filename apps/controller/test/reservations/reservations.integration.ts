@@ -289,6 +289,52 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("owns")).toEqual(["0 10.2.10.10 Reserved"]);
     });
 
+    it("stay while the template says hostNetwork, by mistake or not, and none is added; the StatefulSet says so", async () => {
+        await world.pool("few", "10.2.30.10-10.2.30.11");
+        term = world.term();
+        await world.set("s", { replicas: 2, pools: "few" });
+        const reserved = ["0 10.2.30.10 Reserved", "1 10.2.30.11 Reserved"];
+        await world.eventuallyOfSet("s", reserved);
+        await world.set("t", { replicas: 2, pools: "few" });
+        const ref = { namespace: "default", name: "s" };
+        const hostNetwork = async (value: true | null): Promise<void> => {
+            const body = { spec: { template: { spec: { hostNetwork: value } } } };
+            await world.api.patch(statefulSets, ref, { type: "merge", body });
+        };
+        await hostNetwork(true);
+        await eventually(() => term.notes("ReservationsKept").length === 1);
+        expect(term.notes("ReservationsKept")).toEqual([
+            "The template has hostNetwork: true, so its Pods take no address. 2 addresses stay reserved for its ordinals, as long as spec.replicas covers them: scale it down or delete it to free them.",
+        ]);
+        await world.changePool("few", "10.2.30.10-10.2.30.12");
+        await world.eventuallyOfSet("t", ["0 10.2.30.12 Reserved"]);
+        expect(await world.ofSet("s")).toEqual(reserved);
+        await world.scale("s", 1);
+        await world.eventuallyOfSet("t", ["0 10.2.30.12 Reserved", "1 10.2.30.11 Reserved"]);
+        await hostNetwork(null);
+        await world.eventuallyOfSet("s", reserved.slice(0, 1));
+        expect(term.notes("ReservationGivenUp")).toEqual([]);
+        expect(term.notes("ReservationsLimited")).toEqual([]);
+    });
+
+    it("are not made where the annotations break a rule, as no agent takes such Pods, and the StatefulSet says which", async () => {
+        const names = Array.from({ length: 17 }, (_, at) => `p${at}`);
+        for (const [at, name] of names.entries()) await world.pool(name, `10.3.${at}.10-10.3.${at}.29`);
+        term = world.term();
+        await world.set("many", { replicas: 3, pools: names.join() });
+        await world.set("broken", { replicas: 1, pools: "p0", podIps: "10.3.0.300" });
+        const told = (): readonly string[] => [
+            ...new Set(term.notes("ReservationFailed").filter((note) => note.startsWith("No address is reserved: "))),
+        ];
+        await eventually(() => told().length === 2);
+        expect(told().toSorted()).toEqual([
+            "No address is reserved: ippools: it names 17 IPPools; at most 16 are allowed. Its Pods are refused: create it again with another template, or annotate the Namespace anew.",
+            expect.stringMatching(/^No address is reserved: pod-ips: .*10\.3\.0\.300/),
+        ]);
+        expect(await world.ofSet("many")).toEqual([]);
+        expect(await world.ofSet("broken")).toEqual([]);
+    });
+
     it("give no address twice while agents take addresses of the same pool, and all are had in the end", async () => {
         await world.pool("busy", "10.2.11.0/24");
         term = world.term();
