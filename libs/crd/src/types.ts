@@ -19,6 +19,8 @@ export interface Metadata {
     readonly generation?: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
+    /** What a deletion waits for. */
+    readonly finalizers?: readonly string[];
     readonly annotations?: Readonly<Record<string, string>>;
     readonly labels?: Readonly<Record<string, string>>;
 }

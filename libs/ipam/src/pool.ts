@@ -28,6 +28,8 @@ export interface Pool {
     readonly gateways: readonly { readonly ip: IpAddress; readonly vlan: number }[];
     /** Why parts of the object were left out, as sentences; empty for a pool that admission lets pass by itself. */
     readonly problems: readonly string[];
+    /** It was deleted and only waits for its finalizers: it hands out nothing new, and what others have of it they keep. */
+    readonly isDeleting: boolean;
     /** The range that the address is written in, the first of several, also when the range does not hand it out. */
     subnetOf(ip: IpAddress): PoolSubnet | undefined;
 }
@@ -49,6 +51,7 @@ export function readPool(pool: IpPool): Pool {
         addresses: RangeSet.of(subnets.flatMap(({ addresses }) => addresses.ranges)),
         gateways,
         problems: refusals.map(refusalText),
+        isDeleting: pool.metadata?.deletionTimestamp !== undefined,
         subnetOf: (ip) => {
             index ??= indexOf(subnets);
             const at = index.overlapping(rangeOf(ip)).map(({ value }) => value);

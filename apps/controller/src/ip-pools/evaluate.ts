@@ -12,6 +12,8 @@ export interface Findings {
     readonly overlaps: readonly Overlap[];
     /** Addresses of Nodes that are not kept from Pods. */
     readonly further: readonly FurtherAddresses[];
+    /** What a pool that is being deleted waits for. */
+    readonly finalizers: readonly string[];
 }
 
 /** Types of the conditions of a pool. */
@@ -50,8 +52,13 @@ export function turnedBad(after: IpPoolStatus, before: IpPoolStatus | undefined)
 
 type Verdict = Pick<Condition, "type" | "status" | "reason" | "message">;
 
-function ready({ pool, usage, further }: Findings): Verdict {
+function ready({ pool, usage, further, finalizers }: Findings): Verdict {
     const type = conditionTypes.ready;
+    if (pool.isDeleting) {
+        const waits = finalizers.length === 0 ? "" : ` It is gone when its finalizers are: ${finalizers.join(", ")}.`;
+        const message = `The pool is being deleted and hands out no new address; what Pods and StatefulSets have of it stays.${waits}`;
+        return { type, status: "False", reason: "Deleting", message };
+    }
     if (pool.problems.length > 0) {
         const message = `These parts of the pool are not used: ${pool.problems.join("; ")}`;
         return { type, status: "False", reason: "UnreadableRanges", message };

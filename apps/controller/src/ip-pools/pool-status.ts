@@ -106,7 +106,9 @@ export class PoolStatusWriter {
         const generation = object.metadata?.generation ?? 0;
         const now = new Date(this.#clock.now());
         const further = pools.further(name);
-        const status = evaluate({ generation, pool, usage, freeBlocks, overlaps, further }, object.status, now);
+        const { finalizers = [] } = object.metadata ?? {};
+        const findings = { generation, pool, usage, freeBlocks, overlaps, further, finalizers };
+        const status = evaluate(findings, object.status, now);
         if (!sameStatus(status, object.status)) await this.#write(object, status, signal);
     }
 

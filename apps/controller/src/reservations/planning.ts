@@ -54,8 +54,9 @@ function startedPods(claims: readonly Claim[]): number {
 /** How many addresses are reserved in one turn of a StatefulSet: others have theirs between two. */
 const batch = 64;
 
-/** How many addresses of a pool are free. */
+/** How many addresses of a pool can be reserved. */
 export function freeCount(name: string, components: PlanningComponents): bigint {
+    if (components.pools.get(name)?.isDeleting === true) return 0n;
     const counts = claimedIn(name, components).map(({ allocated, reserved }) => BigInt(allocated + reserved));
     return counts.reduce((free, claimed) => free - claimed, components.pools.usable(name).size);
 }
@@ -83,7 +84,7 @@ function listedPool(name: string, components: PlanningComponents): readonly List
             covers: (ip) => pool.subnetOf(ip) !== undefined,
             // Found out only for a plan that looks for addresses.
             get usable() {
-                return (usable ??= roomyPart(name, components));
+                return (usable ??= pool.isDeleting ? RangeSet.empty : roomyPart(name, components));
             },
         },
     ];

@@ -97,6 +97,13 @@ export function missingText(
         return `${which}: ${reasons.join("; ")}. Free the address, or change pod-ips; it is tried again.`;
     }
     const searched = families.map((family) => `IPv${family}`).join(" and ");
+    const leaving = pools.filter((name) => components.pools.get(name)?.isDeleting === true);
+    if (leaving.length > 0) {
+        const full = pools.filter((name) => !leaving.includes(name));
+        const others = full.length === 0 ? "" : `, and no ${searched} address is free in IPPool ${full.join(", ")}`;
+        const names = leaving.map((name) => `IPPool ${name}`).join(", ");
+        return `${which}: ${names} is being deleted and hands out no new address${others}. Name another pool, or create it again when it is gone; it is tried again.`;
+    }
     return `${which}: no ${searched} address is free in IPPool ${pools.join(", ")}. Add a range to the pool or free addresses; it is tried again.`;
 }
 
@@ -109,7 +116,9 @@ function whyNot(
     const holder = claims.get(allocationName(ip));
     if (holder === undefined) {
         const known = names.filter((pool) => pools.get(pool) !== undefined);
-        if (known.some((pool) => pools.usable(pool).has(ip))) return undefined;
+        const having = known.filter((pool) => pools.usable(pool).has(ip));
+        if (having.some((pool) => pools.get(pool)?.isDeleting !== true)) return undefined;
+        if (having.length > 0) return `is of IPPool ${having.join(", ")}, which is being deleted`;
         return `is not handed out by IPPool ${known.join(", ")}`;
     }
     if (setKeyOf(holder) !== `${namespace}/${name}`) return `is claimed by ${describeHolder(holder)}`;

@@ -20,6 +20,7 @@ const good: Findings = {
     freeBlocks: ["10.0.0.0/24"],
     overlaps: [],
     further: [],
+    finalizers: [],
 };
 const early = new Date("2026-01-01T00:00:00.123Z");
 const later = new Date("2026-01-02T00:00:00Z");

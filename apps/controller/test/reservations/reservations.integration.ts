@@ -335,6 +335,38 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("broken")).toEqual([]);
     });
 
+    it("are not made from a pool that is being deleted, as its condition says; what ordinals have of it stays", async () => {
+        await world.pool("d", "10.2.31.10-10.2.31.19");
+        await world.pool("e", "10.2.32.10-10.2.32.19");
+        term = world.term();
+        await world.set("had", { replicas: 1, pools: "d" });
+        await world.eventuallyOfSet("had", ["0 10.2.31.10 Reserved"]);
+        const finalizers = ["example.com/keep"];
+        await world.api.patch(ipPools, { name: "d" }, { type: "merge", body: { metadata: { finalizers } } });
+        await world.api.delete(ipPools, { name: "d" });
+        await eventually(async () => {
+            const { status } = await world.api.get(ipPools, { name: "d" });
+            return status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === "Deleting");
+        });
+        await world.scale("had", 2);
+        await world.set("next", { replicas: 1, pools: "d,e" });
+        await world.set("fixed", { replicas: 1, pools: "d", podIps: "10.2.31.15" });
+        await world.eventuallyOfSet("next", ["0 10.2.32.10 Reserved"]);
+        await eventually(() => new Set(term.notes("ReservationFailed")).size === 2);
+        expect([...new Set(term.notes("ReservationFailed"))].sort()).toEqual([
+            "No address is reserved for ordinal 0: 10.2.31.15 of pod-ips is of IPPool d, which is being deleted. Free the address, or change pod-ips; it is tried again.",
+            "No address is reserved for ordinal 1: IPPool d is being deleted and hands out no new address. Name another pool, or create it again when it is gone; it is tried again.",
+        ]);
+        expect(await world.ofSet("had")).toEqual(["0 10.2.31.10 Reserved"]);
+        expect((await world.api.get(ipPools, { name: "d" })).status?.conditions?.[0]).toMatchObject({
+            type: "Ready",
+            status: "False",
+            message:
+                "The pool is being deleted and hands out no new address; what Pods and StatefulSets have of it stays. It is gone when its finalizers are: example.com/keep.",
+        });
+        await world.api.patch(ipPools, { name: "d" }, { type: "merge", body: { metadata: { finalizers: null } } });
+    });
+
     it("give no address twice while agents take addresses of the same pool, and all are had in the end", async () => {
         await world.pool("busy", "10.2.11.0/24");
         term = world.term();

@@ -18,13 +18,14 @@ export interface Workload extends KubeObject {
 // What is kept of objects: a cluster has many of them, and most of each is of no use here.
 
 export function slimPool(pool: IpPool): IpPool {
-    const { name, uid, resourceVersion, generation } = pool.metadata ?? {};
+    const { name, uid, resourceVersion, generation, deletionTimestamp } = pool.metadata ?? {};
     return {
         metadata: {
             ...(name !== undefined && { name }),
             ...(uid !== undefined && { uid }),
             ...(resourceVersion !== undefined && { resourceVersion }),
             ...(generation !== undefined && { generation }),
+            ...(deletionTimestamp !== undefined && { deletionTimestamp }),
         },
         spec: pool.spec,
     };

@@ -5,7 +5,7 @@ import { type Pool } from "../pool.ts";
 import { refusalText, type Refusal } from "../refusal.ts";
 import { annotationWarnings, type AnnotationPlace } from "./misspelt.ts";
 import { allowed, someOf, together, type Verdict } from "./verdict.ts";
-import { unknownPoolRule, type PodShape, type WorkloadContext } from "./workload.ts";
+import { deletingWarnings, unknownPoolRule, type PodShape, type WorkloadContext } from "./workload.ts";
 
 const path = `metadata.annotations[${poolsAnnotation}]`;
 const annotationPlace: AnnotationPlace = {
@@ -79,5 +79,5 @@ function checkValue(value: string, context: Pick<WorkloadContext, "pool" | "pool
     const unknown = names.filter((name) => pool(name) === undefined);
     const told = (name: string): string =>
         refusalText({ path, value: name, rule: unknownPoolRule(name, context, " yet") });
-    return { errors, warnings: unknown.map(told) };
+    return { errors, warnings: [...unknown.map(told), ...deletingWarnings(names, path, { pool })] };
 }

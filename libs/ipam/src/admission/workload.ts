@@ -75,16 +75,25 @@ function checkPools(pools: NamedPools | undefined, context: WorkloadContext, pla
     const value = pools.names.join(",");
     const problems = pools.problems.map((rule) => ({ path, value, rule }));
     const unknown = pools.names.filter((name) => context.pool(name) === undefined);
+    const leaving = deletingWarnings(pools.names, path, context);
     if (pools.from === "Pod" && place.unknownPool === "refuse") {
-        return refused(
-            ...problems,
-            ...unknown.map((value) => ({ path, value, rule: unknownPoolRule(value, context) })),
-        );
+        const refusals = unknown.map((value) => ({ path, value, rule: unknownPoolRule(value, context) }));
+        return { errors: [...problems, ...refusals], warnings: leaving };
     }
     const warnings = unknown.map((name) =>
         refusalText({ path, value: name, rule: unknownPoolRule(name, context, " yet") }),
     );
-    return { errors: problems, warnings };
+    return { errors: problems, warnings: [...warnings, ...leaving] };
+}
+
+/** Of pools that are being deleted. They are not refused: the ordinal of a Pod may have an address of one. */
+export function deletingWarnings(
+    names: readonly string[],
+    path: string,
+    { pool }: Pick<WorkloadContext, "pool">,
+): readonly string[] {
+    const rule = "is being deleted and hands out no new address; name another IPPool";
+    return names.filter((name) => pool(name)?.isDeleting === true).map((value) => refusalText({ path, value, rule }));
 }
 
 function checkPodIps(

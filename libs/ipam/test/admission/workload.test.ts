@@ -1,9 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import {
+    checkNamespace,
     checkPod,
     checkPodTemplate,
     checkScale,
+    readPool,
     refusalText,
     type Annotations,
     type Pool,
@@ -11,9 +13,13 @@ import {
     type WorkloadContext,
     type WorkloadShape,
 } from "../../src/index.ts";
-import { exclusions, pool } from "../objects.ts";
+import { exclusions, ipPool, pool } from "../objects.ts";
 
-const pools = [pool("p", "10.1.0.8/29"), pool("q", "10.1.0.20-10.1.0.29"), pool("six", "fd00::/64")] as const;
+const leaving = readPool({
+    ...ipPool("leaving", "10.1.0.40-10.1.0.49"),
+    metadata: { name: "leaving", deletionTimestamp: "2026-01-01T00:00:00Z" },
+});
+const pools = [leaving, pool("p", "10.1.0.8/29"), pool("q", "10.1.0.20-10.1.0.29"), pool("six", "fd00::/64")] as const;
 const byName = new Map<string, Pool>(pools.map((one) => [one.name, one]));
 const context: WorkloadContext = {
     pool: (name) => byName.get(name),
@@ -158,6 +164,22 @@ const rows: readonly Row[] = [
 ];
 
 describe("a Pod that is created", () => {
+    it("may name a pool that is being deleted, which may have its ordinal's address, and is told", () => {
+        const object = { metadata: { annotations: annotations("p,leaving") } };
+        const rule = "is being deleted and hands out no new address; name another IPPool";
+        const pod = { old: undefined, object, namespace: undefined };
+        expect(texts(checkPod(pod, context))).toEqual({ errors: [], warnings: [`${at}ippools] "leaving": ${rule}`] });
+        const template = { old: undefined, object: { spec: { template: object } }, namespace: undefined };
+        expect(texts(checkPodTemplate("StatefulSet", template, context))).toEqual({
+            errors: [],
+            warnings: [`spec.template.${at}ippools] "leaving": ${rule}`],
+        });
+        const inherits = { old: undefined, object: {}, namespace: annotations("leaving") };
+        expect(checkPod(inherits, context).warnings).toEqual([expect.stringContaining(rule)]);
+        const named = checkNamespace({ old: undefined, annotations: annotations("leaving") }, context, []);
+        expect(texts(named)).toEqual({ errors: [], warnings: [`${at}ippools] "leaving": ${rule}`] });
+    });
+
     it.each(rows)("$name", ({ own, namespace, errors = [], warnings = [] }) => {
         const verdict = checkPod({ old: undefined, object: { metadata: { annotations: own } }, namespace }, context);
         expect(texts(verdict)).toEqual({ errors, warnings });
