@@ -184,6 +184,9 @@ once, one line each.
 {{- if hasKey $owners $number }}
 {{- include "antrea.wrong" (dict "key" $key "value" (int $port) "rule" (printf "must differ from %s: both are of the Node" (get $owners $number))) }}
 {{- else }}{{ $_ := set $owners $number $key }}{{ end }}
+{{- if has $number (list "10248" "10250") }}
+{{- include "antrea.wrong" (dict "key" $key "value" (int $port) "rule" "must not be a port of the Node's kubelet, 10248 or 10250") }}
+{{- end }}
 {{- end }}
 {{- $ofFile := dict "own" (list "config") "rule" "the known arguments are --config=FILE and --v=N, with N from 0 to 999" }}
 {{- include "antrea.arguments" (merge (dict "key" "agent.antreaAgent.extraArgs" "value" .Values.agent.antreaAgent.extraArgs) $ofFile) }}

@@ -145,14 +145,26 @@ function readDuration(text: string): number | undefined {
 // The limits of the kernel (IFNAMSIZ, dev_valid_name).
 const interfaceRule = "must be an interface name: 1 to 15 characters without / : and spaces";
 const interfaceTest = { kind: "text", match: "^[!-.0-9;-~]{1,15}$", except: "^[.]{1,2}$" } as const satisfies ValueTest;
-const interfacePatterns = [interfaceTest.match, interfaceTest.except].map((pattern) => new RegExp(pattern)) as [
-    RegExp,
-    RegExp,
-];
-const readInterface = (text: string): string | undefined =>
-    interfacePatterns[0].test(text) && !interfacePatterns[1].test(text) ? text : undefined;
+const readInterface = readerOf(interfaceTest);
+
+function readerOf({ match, except }: { readonly match: string; readonly except: string }) {
+    const [wanted, refused] = [new RegExp(match), new RegExp(except)];
+    return (text: string): string | undefined => (wanted.test(text) && !refused.test(text) ? text : undefined);
+}
 
 export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface, interfaceTest);
+
+/** The loopback, what sysctls call every interface, the devices of OVS's datapaths, and the agent's tunnel port. */
+const usedNames = ["lo", "all", "default", "ovs-system", "ovs-netdev", "antrea-tun0"];
+const ownInterfaceTest = { ...interfaceTest, except: `${interfaceTest.except}|^(${usedNames.join("|")})$` };
+
+/** An interface that antrea-agent makes. */
+export const ownInterfaceName: Leaf<string> = readable(
+    `${interfaceRule}, and none that the kernel, Open vSwitch or antrea-agent uses: ${usedNames.join(", ")}`,
+    readerOf(ownInterfaceTest),
+    ownInterfaceTest,
+);
+
 export const interfaceNameOrEmpty: Leaf<string | undefined> = readableOrEmpty(
     `${interfaceRule}, or empty`,
     readInterface,

@@ -40,6 +40,8 @@ export const rules = {
     port: "must be a whole number from 1 to 65535",
     path: "must be an absolute path",
     interface: "must be an interface name: 1 to 15 characters without / : and spaces",
+    ownInterface:
+        "must be an interface name: 1 to 15 characters without / : and spaces, and none that the kernel, Open vSwitch or antrea-agent uses: lo, all, default, ovs-system, ovs-netdev, antrea-tun0",
     interfaceOrEmpty: "must be an interface name: 1 to 15 characters without / : and spaces, or empty",
     list: "must be a list",
     cidr: "must be a CIDR",

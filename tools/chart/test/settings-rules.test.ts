@@ -152,11 +152,10 @@ describe("the chart refuses what agent or controller would refuse", () => {
         ].flat(),
     )("of texts: %j", async (text) => {
         // two interfaces of one name would be wrong for that alone
-        const [bridge, others] = [true, false].map((is) => texts.filter((path) => (path === "ovs.bridgeName") === is));
-        const found = [
-            await expectSame(everywhere(bridge ?? [], text)),
-            await expectSame(everywhere(others ?? [], text)),
-        ];
+        const single = ["ovs.bridgeName", "hostGateway"];
+        const groups = [...single.map((path) => [path]), texts.filter((path) => !single.includes(path))];
+        const found: number[] = [];
+        for (const paths of groups) found.push(await expectSame(everywhere(paths, text)));
         expect(Math.max(...found)).toBeGreaterThan(0);
     });
 
@@ -265,8 +264,16 @@ describe("the chart refuses what agent or controller would refuse", () => {
         60_000,
     );
 
-    it.each([
+    it.each<[Values]>([
         [{ hostGateway: "br-int" }],
+        [{ transportInterface: "antrea-gw0" }],
+        [{ transportInterface: "br-int" }],
+        [{ hostGateway: "eth1", transportInterface: "eth1" }],
+        ...["lo", "all", "default", "ovs-system", "ovs-netdev", "antrea-tun0"].flatMap((name): [Values][] => [
+            [{ hostGateway: name }],
+            [{ "ovs.bridgeName": name }],
+        ]),
+        [{ hostGateway: "lo0", "ovs.bridgeName": "ovs-br0", transportInterface: "lo" }],
         [{ tunnelType: "gre", tunnelPort: 1 }],
         [{ tunnelType: "gre" }],
         [{ tunnelType: "vxlan", tunnelPort: 1 }],
@@ -332,6 +339,13 @@ describe("the chart refuses what agent or controller would refuse", () => {
         [
             { "agent.apiPort": 10_349 },
             ["controller.apiPort: 10349: must differ from agent.apiPort: both are of the Node"],
+        ],
+        [
+            { "agent.apiPort": 10_250, "webhook.probePort": 10_248 },
+            [
+                "agent.apiPort: 10250: must not be a port of the Node's kubelet, 10248 or 10250",
+                "webhook.probePort: 10248: must not be a port of the Node's kubelet, 10248 or 10250",
+            ],
         ],
         [
             { "webhook.port": 10_353, "webhook.probePort": 10_349 },

@@ -177,7 +177,12 @@ export class Agent {
             links: () => Promise.resolve([uplink]),
             addresses: () => Promise.resolve([{ index: 2, ip: parseIp(machine.address) } as Address]),
         };
-        const config = { hostGateway: "antrea-gw0", transportInterface: "", transportInterfaceCIDRs: [] };
+        const config = {
+            hostGateway: "antrea-gw0",
+            ovsBridge: "br-int",
+            transportInterface: "",
+            transportInterfaceCIDRs: [],
+        };
         const node = await awaitOwnNode(
             { nodes, remembered, netlink, logger },
             { nodeName: machine.name, config },

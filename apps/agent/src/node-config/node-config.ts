@@ -28,38 +28,51 @@ export interface TransportInput {
     readonly nodeIps: readonly IpAddress[];
     readonly links: readonly Link[];
     readonly addresses: readonly { readonly index: number; readonly ip: IpAddress }[];
-    /** Never the transport interface, although it may carry an address. */
-    readonly gatewayName: string;
+    /** What the agent makes itself: never the transport interface, although it may carry an address. */
+    readonly own: Readonly<Record<"hostGateway" | "ovsBridge", string>>;
     readonly transportInterface: string;
     readonly transportInterfaceCidrs: readonly Prefix[];
 }
 
 /** The interface that Pod traffic leaves the Node by: the configured one, else the one with the Node's InternalIP. */
 export function findTransport(input: TransportInput): Link {
-    const candidates = input.links.filter((link) => link.name !== input.gatewayName);
-    if (input.transportInterface !== "") {
-        const link = candidates.find((candidate) => candidate.name === input.transportInterface);
+    const { nodeName, own } = input;
+    const ownKey = (name: string): string | undefined => Object.entries(own).find((entry) => entry[1] === name)?.[0];
+    const [candidates, ownLinks] = [false, true].map((isOwn) =>
+        input.links.filter(({ name }) => (ownKey(name) !== undefined) === isOwn),
+    ) as [Link[], Link[]];
+    const refused = (message: string): NodeConfigError =>
+        new NodeConfigError("NO_TRANSPORT_INTERFACE", "environment", message);
+    const chosen = input.transportInterface;
+    if (chosen !== "") {
+        const link = candidates.find(({ name }) => name === chosen);
         if (link !== undefined) return link;
-        throw new NodeConfigError(
-            "NO_TRANSPORT_INTERFACE",
-            "environment",
-            `transportInterface: no interface ${input.transportInterface} on Node ${input.nodeName}; it has ${candidates.map((link) => link.name).join(", ")}`,
+        const names = candidates.map(({ name }) => name).join(", ");
+        const key = ownKey(chosen);
+        throw refused(
+            key === undefined
+                ? `transportInterface: no interface ${chosen} on Node ${nodeName}; it has ${names}`
+                : `transportInterface: ${chosen} is the interface that ${key} names; Node ${nodeName} has ${names} beside it`,
         );
     }
+    const byCidr = input.transportInterfaceCidrs.length > 0;
     const wanted = (ip: IpAddress): boolean =>
-        input.transportInterfaceCidrs.length > 0
+        byCidr
             ? input.transportInterfaceCidrs.some((prefix) => prefixContains(prefix, ip))
             : input.nodeIps.some((nodeIp) => nodeIp.family === ip.family && nodeIp.value === ip.value);
-    const address = input.addresses.find(
-        (candidate) => wanted(candidate.ip) && candidates.some((link) => link.index === candidate.index),
-    );
-    const link = candidates.find((candidate) => candidate.index === address?.index);
+    const among = (links: readonly Link[]): Link | undefined => {
+        const address = input.addresses.find(({ index, ip }) => wanted(ip) && links.some((one) => one.index === index));
+        return links.find(({ index }) => index === address?.index);
+    };
+    const link = among(candidates);
     if (link !== undefined) return link;
-    throw new NodeConfigError(
-        "NO_TRANSPORT_INTERFACE",
-        "environment",
-        input.transportInterfaceCidrs.length > 0
-            ? `transportInterfaceCIDRs: no interface of Node ${input.nodeName} has an address in them`
-            : `no interface of Node ${input.nodeName} has one of its InternalIPs; set transportInterface`,
+    const none = byCidr
+        ? `transportInterfaceCIDRs: no interface of Node ${nodeName} has an address in them`
+        : `no interface of Node ${nodeName} has one of its InternalIPs`;
+    const taken = among(ownLinks)?.name;
+    if (taken === undefined) throw refused(byCidr ? none : `${none}; set transportInterface`);
+    const key = ownKey(taken) ?? "";
+    throw refused(
+        `${none} but ${taken}, which ${key} names: that is an interface that antrea-agent makes itself; ${byCidr ? "correct them, or, where it is the Node's own, " : ""}give ${key} a name that no interface of the Node has`,
     );
 }

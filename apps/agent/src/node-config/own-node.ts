@@ -21,7 +21,7 @@ export interface OwnNodeComponents {
 
 export interface OwnNodeOptions {
     readonly nodeName: string;
-    readonly config: Pick<AgentConfig, "hostGateway" | "transportInterface" | "transportInterfaceCIDRs">;
+    readonly config: Pick<AgentConfig, "hostGateway" | "ovsBridge" | "transportInterface" | "transportInterfaceCIDRs">;
     /** How long the API server has to answer before what is remembered must do. Default 10 s. */
     readonly syncLimitMs?: number | undefined;
 }
@@ -81,7 +81,7 @@ async function readOwnNode(
         nodeIps: internalIpsOf(node),
         links: await netlink.links(),
         addresses: await netlink.addresses(),
-        gatewayName: config.hostGateway,
+        own: { hostGateway: config.hostGateway, ovsBridge: config.ovsBridge },
         transportInterface: config.transportInterface ?? "",
         transportInterfaceCidrs: config.transportInterfaceCIDRs,
     });

@@ -77,7 +77,7 @@ describe("the transport interface", () => {
             { index: 3, ip: parseIp("198.51.100.5") },
             { index: 3, ip: parseIp("2001:db8::5") },
         ],
-        gatewayName: "antrea-gw0",
+        own: { hostGateway: "antrea-gw0", ovsBridge: "br-int" },
         transportInterface: "",
         transportInterfaceCidrs: [],
     };
@@ -106,7 +106,11 @@ describe("the transport interface", () => {
             { transportInterface: "eth7" },
             "no interface eth7 on Node n; it has lo, eth0, eth1",
         ],
-        ["the gateway's name", { transportInterface: "antrea-gw0" }, "no interface antrea-gw0"],
+        [
+            "the gateway's name",
+            { transportInterface: "antrea-gw0" },
+            "transportInterface: antrea-gw0 is the interface that hostGateway names",
+        ],
         [
             "CIDRs without an address",
             { transportInterfaceCidrs: [parsePrefix("10.0.0.0/8")] },
@@ -114,6 +118,32 @@ describe("the transport interface", () => {
         ],
         ["no InternalIP here", { nodeIps: [parseIp("192.0.2.9")] }, "set transportInterface"],
         ["no InternalIP at all", { nodeIps: [] }, "set transportInterface"],
+        [
+            "the InternalIP on an interface that hostGateway names",
+            {
+                own: { ...input.own, hostGateway: "eth0" },
+                links: input.links.filter(({ name }) => name !== "antrea-gw0"),
+            },
+            "no interface of Node n has one of its InternalIPs but eth0, which hostGateway names: that is an interface that antrea-agent makes itself; give hostGateway a name that no interface of the Node has",
+        ],
+        [
+            "the InternalIP on an interface that ovsBridge names",
+            {
+                own: { ...input.own, ovsBridge: "eth0" },
+                links: input.links.filter(({ name }) => name !== "antrea-gw0"),
+            },
+            "no interface of Node n has one of its InternalIPs but eth0, which ovsBridge names: that is an interface that antrea-agent makes itself; give ovsBridge a name",
+        ],
+        [
+            "an address in the CIDRs on an interface that hostGateway names",
+            { own: { ...input.own, hostGateway: "eth1" }, transportInterfaceCidrs: [parsePrefix("198.51.100.0/24")] },
+            "transportInterfaceCIDRs: no interface of Node n has an address in them but eth1, which hostGateway names",
+        ],
+        [
+            "the interface that hostGateway names",
+            { own: { ...input.own, hostGateway: "eth0" }, transportInterface: "eth0" },
+            "transportInterface: eth0 is the interface that hostGateway names",
+        ],
     ])("refused: %s", (_, changes, words) => {
         expect(() => findTransport({ ...input, ...changes })).toThrow(
             expect.objectContaining({ code: "NO_TRANSPORT_INTERFACE", message: expect.stringContaining(words) }),

@@ -72,7 +72,12 @@ describe("a start", () => {
             },
             {
                 nodeName: "worker",
-                config: { hostGateway: "antrea-gw0", transportInterface: "", transportInterfaceCIDRs: [] },
+                config: {
+                    hostGateway: "antrea-gw0",
+                    ovsBridge: "br-int",
+                    transportInterface: "",
+                    transportInterfaceCIDRs: [],
+                },
             },
             stop.signal,
         ).then(

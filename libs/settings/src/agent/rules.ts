@@ -55,6 +55,14 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
                 rule: "must differ from ovsBridge",
                 wrongWhen: { same: ["hostGateway", "ovsBridge"] },
             },
+            ...["hostGateway", "ovsBridge"].map((own): RuleText => ({
+                key: "transportInterface",
+                rule: `must differ from ${own}`,
+                // empty both, hostGateway or ovsBridge is wrong by itself
+                wrongWhen: {
+                    all: [{ same: ["transportInterface", own] }, { not: { is: ["transportInterface", ""] } }],
+                },
+            })),
         ] satisfies readonly RuleText[]
     ).map((one) => declared<AgentConfig>(one)),
     {

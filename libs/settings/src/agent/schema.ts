@@ -10,13 +10,13 @@ import {
     durationFrom,
     flag,
     group,
-    interfaceName,
     interfaceNameOrEmpty,
     listOf,
     cidr,
     member,
     oneOf,
     oneOfAnyCase,
+    ownInterfaceName,
     port,
     wholeNumber,
 } from "../leaves.ts";
@@ -59,12 +59,12 @@ export const agentSchema = member({
 
     /** The socket of the CNI server. */
     cniSocket: absolutePath.default("/var/run/antrea/cni.sock"),
-    ovsBridge: interfaceName.default("br-int"),
+    ovsBridge: ownInterfaceName.default("br-int"),
     /** `system` is the kernel's datapath, `netdev` that of ovs-vswitchd itself. */
     ovsDatapathType: oneOf("system", "netdev").default("system"),
     ovsRunDir: absolutePath.default("/var/run/openvswitch"),
     /** The Node's interface to its Pods. */
-    hostGateway: interfaceName.default("antrea-gw0"),
+    hostGateway: ownInterfaceName.default("antrea-gw0"),
     /** What stands before the Node's /proc in the container; "/" for an agent that runs on the Node itself. */
     hostProcPathPrefix: absolutePath.default("/host"),
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig } from "../../src/agent/load.ts";
-import { fileWith, findingsOf } from "../tables.ts";
+import { fileWith, findingsOf, rules } from "../tables.ts";
 
 const later = "not available in this version";
 const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
@@ -47,6 +47,23 @@ describe("rules of antrea-agent.conf", () => {
             { hostGateway: "br-int" },
             ['hostGateway: "br-int": must differ from ovsBridge'],
         ],
+        [
+            "transport interface called as the gateway",
+            { transportInterface: "antrea-gw0" },
+            ['transportInterface: "antrea-gw0": must differ from hostGateway'],
+        ],
+        [
+            "transport interface called as the bridge",
+            { transportInterface: "br0", ovsBridge: "br0" },
+            ['transportInterface: "br0": must differ from ovsBridge'],
+        ],
+        ...["lo", "all", "default", "ovs-system", "ovs-netdev", "antrea-tun0"].map(
+            (name): [string, Record<string, unknown>, readonly string[]] => [
+                `gateway and bridge called ${name}`,
+                { hostGateway: name, ovsBridge: name },
+                ["ovsBridge", "hostGateway"].map((key) => `${key}: "${name}": ${rules.ownInterface}`),
+            ],
+        ),
         [
             "second bridge called as the first",
             { secondaryNetwork: { ovsBridges: [bridge] } },
