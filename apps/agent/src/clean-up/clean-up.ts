@@ -5,7 +5,7 @@ import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../run-program.ts";
 import { CleanUpDatabase } from "./database.ts";
 import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
-import { configurations, hasOther, isListening, removeBinaries, removeFile, removeFolder } from "./files.ts";
+import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
 import { PartlyRemovedError } from "./partly-removed.ts";
 
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
@@ -75,7 +75,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     };
     const isAntreaKnown = options.isNamed || (await hasTraces(components, options));
     // First: a container runtime must not take the network for ready any more.
-    await step("the CNI configuration", () => removeFile(`${options.cniConfFolder}/${options.conflist}`));
+    await step("the CNI configuration", () => removeConfiguration(options.cniConfFolder, options.conflist));
     try {
         await components.restoreUplink(database.runDir);
     } catch (error) {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
+import { partsOf } from "../conflist/index.ts";
 
 /** The plugin of ours; the others of the image are made by the CNI project and may be somebody else's too. */
 const ownPlugin = "antrea";
@@ -10,6 +11,15 @@ export async function removeFile(path: string): Promise<readonly string[]> {
     if (!existsSync(path)) return [];
     await rm(path);
     return [path];
+}
+
+/** Removes a network configuration, and what writers of it that were killed have left. */
+export async function removeConfiguration(folder: string, name: string): Promise<readonly string[]> {
+    if (!existsSync(folder)) return [];
+    const removed: string[] = [];
+    for (const path of [join(folder, name), ...(await partsOf(folder, name))])
+        removed.push(...(await removeFile(path)));
+    return removed;
 }
 
 /** Removes a folder but for these names in it. Where a volume is mounted the folder itself stays. */
@@ -43,6 +53,8 @@ export async function removeBinaries({
     const removed: string[] = [];
     for (const name of await namesIn(ownBinFolder)) {
         const path = join(cniBinFolder, name);
+        // of an installation that was killed
+        removed.push(...(await removeFile(join(cniBinFolder, `.${name}.new`))));
         if (!existsSync(path)) continue;
         if (name !== ownPlugin) {
             if (!(await readFile(path)).equals(await readFile(join(ownBinFolder, name)))) {

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { chmod, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
 export class ConflistError extends AntreaError<"WRITE_FAILED"> {}
+
+/** What is older was left by a writer that was killed. */
+const leftoverMs = 60_000;
 
 export interface ConflistOptions {
     /** The Node's /etc/cni/net.d as mounted here. */
@@ -29,6 +32,7 @@ export class Conflist {
     async write(): Promise<void> {
         const { folder, name, content, mode } = this.#options;
         const path = join(folder, name);
+        await this.#removeParts(leftoverMs);
         if (await isAsItShouldBe(path, content, mode)) return;
         // A name that no runtime reads (they take .conf, .conflist, .json), in the same folder so that rename is atomic.
         const part = join(folder, `.${name}.${randomUUID()}.part`);
@@ -50,7 +54,26 @@ export class Conflist {
 
     async remove(): Promise<void> {
         await rm(join(this.#options.folder, this.#options.name), { force: true });
+        await this.#removeParts(0);
     }
+
+    /** Removes what writers that were killed have left; nobody writes as long as this. What cannot be removed harms nobody. */
+    async #removeParts(minAgeMs: number): Promise<void> {
+        const { folder, name } = this.#options;
+        for (const part of await partsOf(folder, name).catch(() => [])) {
+            const age = await stat(part).then(
+                ({ mtimeMs }) => Date.now() - mtimeMs,
+                () => -1,
+            );
+            if (age >= minAgeMs) await rm(part, { force: true }).catch(() => undefined);
+        }
+    }
+}
+
+/** The paths of files that a writer of this configuration has begun. */
+export async function partsOf(folder: string, name: string): Promise<readonly string[]> {
+    const names = await readdir(folder);
+    return names.filter((one) => one.startsWith(`.${name}.`) && one.endsWith(".part")).map((one) => join(folder, one));
 }
 
 async function isAsItShouldBe(path: string, content: string, mode: number): Promise<boolean> {

@@ -1,1 +1,1 @@
-export { Conflist, ConflistError, conflistText, networkNameOf, type ConflistOptions } from "./conflist.ts";
+export { Conflist, ConflistError, conflistText, networkNameOf, partsOf, type ConflistOptions } from "./conflist.ts";

@@ -49,7 +49,10 @@ beforeEach(async () => {
     }
     const files = {
         "etc/cni/net.d/10-antrea.conflist": "{}",
+        "etc/cni/net.d/.10-antrea.conflist.1-2.part": "half, of an agent that was killed",
         "opt/cni/bin/antrea": "of another version",
+        "opt/cni/bin/.antrea.new": "half, of an installation that was killed",
+        "opt/cni/bin/.bandwidth.new": "half, without the whole",
         "opt/cni/bin/portmap": "portmap",
         "opt/cni/bin/loopback": "of somebody",
         "image/antrea": "antrea",
@@ -99,6 +102,7 @@ function expectNothingLeft(lines: readonly string[]): void {
     expect(readdirSync(join(host, "etc/cni/net.d"))).toEqual([]);
     expect(readdirSync(join(host, "opt/cni/bin"))).toEqual(["loopback"]);
     expect(lines).toContain(`Removed ${join(host, "etc/cni/net.d/10-antrea.conflist")}.`);
+    expect(lines).toContain(`Removed ${join(host, "opt/cni/bin/.antrea.new")}.`);
     expect(lines).toContainEqual(
         expect.stringMatching(/^Removed bridge br-int with \d ports from the database of OVS\.$/),
     );

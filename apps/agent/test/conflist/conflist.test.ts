@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+    chmodSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    utimesSync,
+    writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseNetworkConfig } from "@antrea/cni";
@@ -76,6 +85,24 @@ describe("writing", () => {
             message: expect.stringContaining(join(missing, name)),
         });
         expect(readdirSync(folder)).toEqual([]);
+    });
+
+    it("takes away what a writer that was killed has left, and not what another one is writing", async () => {
+        for (const [part, ageS] of [
+            ["killed", 120],
+            ["writing", 0],
+        ] as const) {
+            writeFileSync(join(folder, `.${name}.${part}.part`), "half");
+            const time = Date.now() / 1000 - ageS;
+            utimesSync(join(folder, `.${name}.${part}.part`), time, time);
+        }
+        writeFileSync(join(folder, ".99-other.conflist.1.part"), "x");
+        utimesSync(join(folder, ".99-other.conflist.1.part"), 0, 0);
+        await conflist().write();
+        await conflist().write();
+        expect(readdirSync(folder).toSorted()).toEqual([`.${name}.writing.part`, ".99-other.conflist.1.part", name]);
+        await conflist().remove();
+        expect(readdirSync(folder)).toEqual([".99-other.conflist.1.part"]);
     });
 
     it("two at once end with one whole file", async () => {

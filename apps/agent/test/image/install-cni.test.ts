@@ -30,6 +30,13 @@ describe("the CNI binaries", () => {
         expect(stdout).toContain("skipped portmap");
     });
 
+    it("leave nothing of an installation that was killed, of those that are skipped neither", () => {
+        for (const name of [".antrea.new", ".portmap.new", ".other.new"])
+            writeFileSync(join(machine.target, name), "half");
+        expect(machine.run({ OVS_DATAPATH_TYPE: "netdev", SKIP_CNI_BINARIES: "portmap" })).toMatchObject({ code: 0 });
+        expect(readdirSync(machine.target)).toEqual([".other.new", "antrea"]);
+    });
+
     it("that cannot be written end in an error that names the folder and what to do", () => {
         const { code, stderr } = machine.run({ OVS_DATAPATH_TYPE: "netdev", HOST_CNI_BIN: join(machine.target, "no") });
         expect(code).toBe(1);
