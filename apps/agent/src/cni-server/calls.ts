@@ -15,6 +15,7 @@ import {
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { unservedConfig } from "./served-config.ts";
+import { StatusLog } from "./status-log.ts";
 
 /** One address of a wired interface. */
 export interface WiredAddress {
@@ -91,9 +92,11 @@ const readyLimitMs = 30_000;
  */
 export class CniCalls {
     readonly #components: CniCallsComponents;
+    readonly #statusLog: StatusLog;
 
     constructor(components: CniCallsComponents) {
         this.#components = components;
+        this.#statusLog = new StatusLog(components);
     }
 
     /** Answers one call; the result is JSON text in UTF-8, empty for commands without one. */
@@ -102,6 +105,7 @@ export class CniCalls {
         const receivedAt = now();
         try {
             const result = await this.#answer(command, args, receivedAt, signal);
+            if (command === "status") this.#statusLog.passed(args.networkConfiguration);
             observe(command, "OK", (now() - receivedAt) / 1000);
             return result;
         } catch (error) {
@@ -214,6 +218,7 @@ export class CniCalls {
     #asCallError(command: CniCommand, args: CniCmdArgs, error: unknown): CniCallError {
         const fields = { command, ...podOf(args), container: args.containerId, error };
         if (isAborted(error)) this.#components.logger.info("CNI call cancelled by the caller", fields);
+        else if (command === "status") this.#statusLog.failed(args.networkConfiguration, messageOf(error), fields);
         else this.#components.logger.warn("CNI call failed", fields);
         if (error instanceof CniCallError) return error;
         const fault = error instanceof AntreaError ? error.fault : "internal";

@@ -1,0 +1,45 @@
+import type { Logger } from "@antrea/runtime";
+
+const againMs = 600_000;
+/** A Node has one configuration of ours or two; what is older is forgotten. */
+const maxConfigurations = 8;
+
+interface Failure {
+    readonly reason: string;
+    readonly loggedAt: number;
+}
+
+/**
+ * Logs failures of STATUS, which the runtime calls every 5 s: each answer that is another than the last one to the same
+ * network configuration, and one that stays the same each ten minutes.
+ */
+export class StatusLog {
+    readonly #components: { readonly logger: Logger; readonly now: () => number };
+    /** By network configuration, the latest last: its last answer, where that was a failure. */
+    readonly #failures = new Map<string, Failure>();
+
+    /** `now` is monotonic, in ms. */
+    constructor(components: { readonly logger: Logger; readonly now: () => number }) {
+        this.#components = components;
+    }
+
+    failed(configuration: Uint8Array, reason: string, fields: Readonly<Record<string, unknown>>): void {
+        const key = keyOf(configuration);
+        const last = this.#failures.get(key);
+        const now = this.#components.now();
+        const isNews = last?.reason !== reason || now - last.loggedAt >= againMs;
+        if (isNews) this.#components.logger.warn("CNI call failed", fields);
+        this.#failures.delete(key);
+        this.#failures.set(key, isNews ? { reason, loggedAt: now } : last);
+        const [oldest] = this.#failures.keys();
+        if (this.#failures.size > maxConfigurations && oldest !== undefined) this.#failures.delete(oldest);
+    }
+
+    passed(configuration: Uint8Array): void {
+        if (this.#failures.delete(keyOf(configuration))) this.#components.logger.info("CNI STATUS succeeds again");
+    }
+}
+
+function keyOf(configuration: Uint8Array): string {
+    return Buffer.from(configuration).toString("latin1");
+}
