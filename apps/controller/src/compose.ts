@@ -111,6 +111,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
                 identity: identity.leader,
             },
         );
+        health.addCheck("node-ipam", "ready", () => nodeIpam.problem);
         leaders.push((signal) => nodeIpam.lead(signal));
     }
     leaders.push(...(pools?.leaders ?? []));

@@ -72,6 +72,26 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         expect(controller.output).not.toMatch(/"level":"(warn|error)"/);
     });
 
+    it("does what is left when NodeIPAM may not write its ledger, and is not ready", async () => {
+        await using server = await TestApiServer.start({ authorization: "RBAC", users: [user] });
+        await server.apply([...customResourceDefinitions(), ...admissionPolicies({ namespace: "kube-system" })]);
+        await using world = new PoolWorld(server);
+        await grant(world.api);
+        await world.pool("a", "10.4.0.10-10.4.0.29");
+        await world.set("web", { replicas: 2, pools: "a" });
+        const apiPort = 24_367;
+        const nodeIPAM = { clusterCIDRs: ["10.244.0.0/16"] };
+        await using _controller = await ControllerProcess.start(server, {
+            ...{ user, apiPort, nodeIPAM },
+            config: { featureGates },
+        });
+        await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
+        await eventually(async () => {
+            const [status, text] = await fetchLocal(apiPort, "/readyz?verbose");
+            return status !== 200 && text.includes("node-ipam");
+        });
+    });
+
     it("does nothing without the gate", async () => {
         await using world = await PoolWorld.start();
         await world.pool("a", "10.4.1.10-10.4.1.29");

@@ -74,6 +74,11 @@ export class Allocator {
         );
     }
 
+    /** It has the ledger, and gives Nodes their podCIDRs. */
+    get working(): boolean {
+        return this.#ledger !== undefined;
+    }
+
     get state(): NodeIpamState {
         return { book: this.#book, waiting: this.#waiting, duplicates: this.#duplicates };
     }
