@@ -188,7 +188,8 @@ describe("Informer", () => {
         const script = new Script([[node("a", "1")]], ["silent"]);
         const informer = start(script, { idleTimeoutMs: 20 });
         await eventually(() => script.watchedFrom.length >= 2);
-        expect(script.lists).toBe(1);
+        // Resumed, not from the version of another list.
+        expect(script.watchedFrom.slice(0, 2)).toEqual(["100", "100"]);
         await informer.close();
         expect(informer.state.kind).toBe("stopped");
     });
@@ -198,7 +199,7 @@ describe("Informer", () => {
         const later = event("MODIFIED", node("b", "900"));
         const script = new Script([[node("a", "1"), node("b", "2")]], [later, "silent"]);
         const informer = start(script, { idleTimeoutMs: 50 });
-        await eventually(() => script.lists === 2);
+        await eventually(() => script.lists >= 2);
         expect(script.watchedFrom.slice(0, 2)).toEqual(["100", "900"]);
         expect(informer.get("b")?.metadata?.resourceVersion).toBe("2");
     });
@@ -207,8 +208,8 @@ describe("Informer", () => {
         const bookmark = event("BOOKMARK", { metadata: { resourceVersion: "150" } });
         const script = new Script([[node("a", "1")]], [event("MODIFIED", node("a", "101")), { open: bookmark }]);
         start(script, { idleTimeoutMs: 50 });
-        await eventually(() => script.watchedFrom.length === 3);
-        expect(script.watchedFrom).toEqual(["100", "101", "150"]);
+        await eventually(() => script.watchedFrom.length >= 3);
+        expect(script.watchedFrom.slice(0, 3)).toEqual(["100", "101", "150"]);
         expect(script.lists).toBe(1);
     });
 
