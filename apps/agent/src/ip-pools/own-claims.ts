@@ -137,12 +137,15 @@ export class OwnClaims {
         if (known?.claim.metadata?.uid === uid) this.#drop(claimName(claim));
     }
 
-    /** Forgets what was written long ago and never told: it was deleted while the watch was broken. */
+    /**
+     * Forgets what was written long ago and never told by a watch that told what came after it: it was deleted while the
+     * watch was broken. A watch that says nothing may be a connection that is dead, and tells nothing of what was written.
+     */
     settle(): void {
-        const now = this.#now;
+        const toldUntil = this.#informer.upToDateAt;
         if (this.#informer.state.kind !== "watching") return;
         for (const [name, { at, isAnswer }] of [...this.#claims]) {
-            if (isAnswer && now - at > toldMs && this.#informer.get(name) === undefined) this.#drop(name);
+            if (isAnswer && toldUntil - at > toldMs && this.#informer.get(name) === undefined) this.#drop(name);
         }
     }
 

@@ -169,7 +169,18 @@ describe("OwnClaims", () => {
         expect(addresses()).toEqual(["10.0.0.1", "10.0.0.9"]);
         await clock.advance(61_000);
         own.settle();
-        expect(addresses()).toEqual(["10.0.0.1"]);
+        expect(addresses()).toEqual(["10.0.0.1", "10.0.0.9"]);
+        for (const ip of ["10.0.0.2", "10.0.0.3"]) {
+            stored(ip);
+            await eventually(() => addresses().includes(ip));
+            own.settle();
+            expect(addresses()).toContain("10.0.0.9");
+            await clock.advance(20_000);
+        }
+        stored("10.0.0.4");
+        await eventually(() => addresses().includes("10.0.0.4"));
+        own.settle();
+        expect(addresses()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]);
     });
 
     it("forgets what it wrote and a list that began after that does not have", async () => {

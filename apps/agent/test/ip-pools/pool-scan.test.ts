@@ -72,7 +72,8 @@ describe("a list of a whole pool", () => {
         cooldown.freed(parseIp("10.0.0.2"));
         const orders = new Set<string>();
         const firsts = new Set<string>();
-        for (let time = 0; time < 40; time += 1) {
+        // So many that one of the 8 is never first once in 10^16 runs.
+        for (let time = 0; time < 300; time += 1) {
             const found = all(await scanner().scan(target, limit()));
             expect(found).toHaveLength(10);
             expect(new Set(found).size).toBe(10);
@@ -80,7 +81,7 @@ describe("a list of a whole pool", () => {
             orders.add(found.join());
             firsts.add(found[0] ?? "");
         }
-        expect(orders.size).toBeGreaterThan(30);
+        expect(orders.size).toBeGreaterThan(250);
         expect(firsts.size).toBe(8);
     });
 
