@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import { linesOf, wordsOf } from "../host-firewall/index.ts";
 import type { RunProgram } from "../run-program.ts";
-import { PartlyRemovedError } from "./partly-removed.ts";
+import { PartlyRemovedError } from "../partly-removed.ts";
 
 /** Begins the name of each chain of Antrea in Go, and of nobody else's. */
 const prefix = "ANTREA-";

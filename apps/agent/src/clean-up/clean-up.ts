@@ -6,7 +6,7 @@ import type { RunProgram } from "../run-program.ts";
 import { CleanUpDatabase } from "./database.ts";
 import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
 import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
-import { PartlyRemovedError } from "./partly-removed.ts";
+import { PartlyRemovedError } from "../partly-removed.ts";
 
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
+import { PartlyRemovedError } from "../partly-removed.ts";
 import type { RunProgram } from "../run-program.ts";
 import { backendOf, FilterTable } from "./chains.ts";
 import { placeOfAccept } from "./place.ts";
@@ -72,7 +73,9 @@ export class HostFirewall {
     async #ensureFamily(family: Family, wanted: readonly AcceptRule[]): Promise<void> {
         const { run, legacyTables, logger } = this.#components;
         const found: BackendChains[] = [];
-        for await (const one of readBackends(run, family, legacyTables(family))) found.push(one);
+        for (const table of tablesOf(run, family, legacyTables(family))) {
+            found.push({ table, chains: await readChains(table) });
+        }
         const used = found.filter(({ chains }) => chains.some(({ isUsed }) => isUsed));
         for (const { table, chains } of used.length === 0 ? found.slice(0, 1) : used) {
             const changed = await this.#ensureChains(table, chains, wanted);
@@ -148,35 +151,48 @@ export class HostFirewall {
     }
 }
 
-/** Removes all rules of ours, of both families and backends. Gives what was removed. */
+/**
+ * Removes all rules of ours, of both families and backends. Gives what was removed.
+ *
+ * @throws PartlyRemovedError when some stay, or could not be looked for; one that fails keeps none of the others
+ */
 export async function removeFirewallRules({
     run,
     legacyTables = legacyTablesHere,
 }: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
     const removed: string[] = [];
-    for (const family of [4, 6] as const) {
-        for await (const { table, chains } of readBackends(run, family, legacyTables(family))) {
-            for (const { name, rules } of chains) {
+    const failures: string[] = [];
+    const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+        try {
+            await work();
+        } catch (error) {
+            failures.push(`${what}: ${messageOf(error)}`);
+        }
+    };
+    const families = [4, 6] as const;
+    for (const table of families.flatMap((family) => tablesOf(run, family, legacyTables(family)))) {
+        await attempt(table.program, async () => {
+            for (const { name, rules } of await readChains(table)) {
                 for (const words of rules.map(wordsOf)) {
-                    if (commentOf(words) === undefined) continue;
-                    removed.push(`${table.program} ${name} "${await deleteRule(table, words)}"`);
+                    const comment = commentOf(words);
+                    if (comment === undefined) continue;
+                    const what = `${table.program} ${name} "${comment}"`;
+                    await attempt(what, async () => {
+                        await deleteRule(table, words);
+                        removed.push(what);
+                    });
                 }
             }
-        }
+        });
     }
+    if (failures.length > 0) throw new PartlyRemovedError(failures, removed);
     return removed;
 }
 
-/** The chains of each backend that the family may be filtered by, with the program that reads and writes them. */
-async function* readBackends(
-    run: RunProgram,
-    family: Family,
-    legacyTables: readonly string[],
-): AsyncGenerator<BackendChains> {
-    for (const name of legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const)) {
-        const table = new FilterTable({ run }, backendOf(family, name));
-        yield { table, chains: await readChains(table) };
-    }
+/** The tables of each backend that the family may be filtered by. */
+function tablesOf(run: RunProgram, family: Family, legacyTables: readonly string[]): readonly FilterTable[] {
+    const names = legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const);
+    return names.map((name) => new FilterTable({ run }, backendOf(family, name)));
 }
 
 /** The tables that iptables-legacy has in the kernel, without asking it: that alone would make the kernel load them. */

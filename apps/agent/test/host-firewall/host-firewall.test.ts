@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { HostFirewall } from "../../src/host-firewall/index.ts";
+import { HostFirewall, removeFirewallRules } from "../../src/host-firewall/index.ts";
 import { ProgramError, type RunProgram } from "../../src/run-program.ts";
 import { silentLogger } from "../support/logger.ts";
 
@@ -90,4 +90,31 @@ it("nothing is moved while a chain that drops everything cannot be read", async 
     expect(calls).toContain("-w 5 -S MARK");
     expect(calls.filter((call) => call.includes("-A FORWARD"))).toEqual([]);
     expect(warnings).toEqual([expect.stringContaining("holds the lock")]);
+});
+
+it("rules that cannot be read or removed keep none of the others, and are named", async () => {
+    const calls: string[] = [];
+    const own = (way: string): string => `-m comment --comment "antrea: ${way} antrea-gw0" -j ACCEPT`;
+    const run: RunProgram = async (program, args) => {
+        const call = args.join(" ");
+        if (program === "iptables-nft") throw new ProgramError("PROGRAM_FAILED", "environment", "incompatible");
+        if (args.includes("-S"))
+            return `-A FORWARD -i antrea-gw0 ${own("from")}\n-A FORWARD -o antrea-gw0 ${own("to")}\n`;
+        if (program === "iptables-legacy" && call.includes("from")) {
+            throw new ProgramError("PROGRAM_FAILED", "environment", "Bad rule");
+        }
+        calls.push(`${program} ${call}`);
+        return "";
+    };
+    const legacyTables = (family: 4 | 6): readonly string[] => (family === 4 ? ["filter"] : []);
+    await expect(removeFirewallRules({ run, legacyTables })).rejects.toMatchObject({
+        code: "PARTLY_REMOVED",
+        message: 'iptables-nft: incompatible; iptables-legacy FORWARD "antrea: from antrea-gw0": Bad rule',
+        removed: [
+            'iptables-legacy FORWARD "antrea: to antrea-gw0"',
+            'ip6tables-nft FORWARD "antrea: from antrea-gw0"',
+            'ip6tables-nft FORWARD "antrea: to antrea-gw0"',
+        ],
+    });
+    expect(calls.length).toBe(3);
 });
