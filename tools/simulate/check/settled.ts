@@ -1,9 +1,10 @@
 import { allocationName, podIpsAnnotation, type IpAllocation } from "@antrea/crd";
 import { parseIp, type Family } from "@antrea/ip";
-import { readPodIps, statefulSetOf } from "@antrea/ipam";
+import { isOutOfService, readPodIps, statefulSetOf } from "@antrea/ipam";
 import { type Node, type Pod } from "@antrea/kube";
 import { nodePrefixes } from "../cluster/controller.ts";
 import { type Kubelet } from "../cluster/kubelet.ts";
+import { mirroredHash } from "../cluster/mirror-pods.ts";
 import { type World } from "../world.ts";
 import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
 import { type Truth } from "./truth.ts";
@@ -39,17 +40,26 @@ function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> 
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
     const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
-    // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there.
-    const isHeldUp = (uid: string): boolean => {
-        const pod = waitingPods.has(uid) ? cluster.pods.get(uid) : undefined;
+    const newMachines = new Set(
+        stations.filter(({ machine }) => machine.remembered === undefined).map(({ machine }) => machine.name),
+    );
+    const outOfService = new Set(cluster.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
+    // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there; what the Pods of
+    // another machine of this name have is not before this one has had a subnet.
+    const isHeldUp = ({ uid, nodeName }: { readonly uid: string; readonly nodeName: string }): boolean => {
+        if (idleNodes.has(nodeName) && newMachines.has(nodeName)) return true;
+        const pod = cluster.pods.get(uid);
         if (pod === undefined) return false;
+        // Kubernetes evicts no static Pod: it is there until the Node is deleted.
+        if (mirroredHash(pod) === uid && outOfService.has(nodeName)) return true;
+        if (!waitingPods.has(uid)) return false;
         return idleNodes.has(pod.spec?.nodeName) || cluster.poolsOfPod(pod).some((name) => !cluster.isThere(name));
     };
     for (const [name, claim] of cluster.claims) {
         const { spec } = claim;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
-            if (!isUsed && !isHeldUp(spec.pod.uid) && !isolated.has(spec.pod.uid))
+            if (!isUsed && !isHeldUp(spec.pod) && !isolated.has(spec.pod.uid))
                 yield `claim ${name} is Allocated and not used: ${text(claim)}`;
         } else if (!isWanted(claim, cluster)) {
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
