@@ -180,7 +180,7 @@ describe("the library when bundled", () => {
     it("works as one file with koffi left outside", async () => {
         const { build } = await import("esbuild");
         const entry = `import { Netlink } from "./src/index.ts";
-            using netlink = Netlink.openIn(process.argv[1]);
+            using netlink = Netlink.openIn(process.argv[2]);
             console.log((await netlink.links()).map((link) => link.name).join());`;
         const root = new URL("../..", import.meta.url).pathname;
         const { outputFiles } = await build({
@@ -193,7 +193,8 @@ describe("the library when bundled", () => {
             external: ["koffi"],
         });
         const code = outputFiles[0]?.text ?? "";
-        const output = execFileSync(process.execPath, ["--input-type=module", "-e", code, "--", path], {
+        const output = execFileSync(process.execPath, ["--input-type=module", "-", path], {
+            input: code,
             cwd: root,
             encoding: "utf8",
             env: { ...process.env, NODE_OPTIONS: "" },
