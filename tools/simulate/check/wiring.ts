@@ -99,9 +99,16 @@ export class Wirings {
         const vlans = now.map((subnet) => new Set(subnet === undefined ? [] : [subnet.vlan]));
         const isVlanRight = this.#isVlanOf(setUp.vlan, vlans);
         const name = `${container.podNamespace}/${container.podName}`;
+        const isTold = ({ ip }: SetUp["addresses"][number]): boolean => this.#told.has(`${name} ${formatIp(ip)}`);
+        // An interface has one VLAN for all its addresses: that it is wrong is told of those whose pools say another one, and
+        // without bridging mode one of no VLAN goes with the other.
+        const isOther = (at: number): boolean => now[at]?.vlan !== setUp.vlan;
+        const isOtherTold = setUp.addresses.some((address, at) => isOther(at) && isTold(address));
+        const isVlanToTell = (at: number): boolean =>
+            !isVlanRight && isOther(at) && (this.#isBridged || now[at]?.vlan !== 0 || !isOtherTold);
         for (const [at, address] of setUp.addresses.entries()) {
-            if (fits(address, now[at]) && isVlanRight) continue;
-            if (this.#told.has(`${name} ${formatIp(address.ip)}`)) continue;
+            if (fits(address, now[at]) && !isVlanToTell(at)) continue;
+            if (isTold(address)) continue;
             const said = now[at] === undefined ? "nothing" : textOf(now[at]);
             yield `Pod ${name} on ${container.node} has ${setUpText(address)} in VLAN ${setUp.vlan}, its pool says ${said}, and nobody was told`;
         }
