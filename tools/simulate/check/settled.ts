@@ -5,25 +5,27 @@ import { type Node, type Pod } from "@antrea/kube";
 import { nodePrefixes } from "../cluster/controller.ts";
 import { type Kubelet } from "../cluster/kubelet.ts";
 import { mirroredHash } from "../cluster/mirror-pods.ts";
-import { type World } from "../world.ts";
+import { type Station, type World } from "../world.ts";
 import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
 import { type Truth } from "./truth.ts";
 
 /** What is not yet as it must be when all is quiet: leaks, reservations, Pods that wait in vain, and what pools say. */
 export function unsettled(world: World): readonly string[] {
     const cluster = new Cluster(world);
+    const unbuilt = unbuiltNodes(world, cluster);
+    const built = world.stations.filter(({ machine }) => !unbuilt.has(machine.name));
     return [
         ...faults(world),
-        ...leaks(world, cluster),
+        ...leaks(world, cluster, unbuilt),
         ...reservations(world, cluster),
         ...waiting(world, cluster),
         ...statuses(cluster),
         ...subnets(world, cluster),
         ...world.checks.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(world),
-        ...traffic(world),
-        ...world.checks.subnetUsers.unsettled(world.stations),
-        ...setUps(world),
+        ...traffic(built, world),
+        ...world.checks.subnetUsers.unsettled(built),
+        ...setUps(built, world),
         ...tokens(world),
     ];
 }
@@ -35,19 +37,16 @@ function* faults({ stations }: World): Iterable<string> {
 }
 
 /** Every claim has an owner that uses or wants it. */
-function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> {
+function* leaks({ truth, stations }: World, cluster: Cluster, unbuilt: ReadonlySet<string>): Iterable<string> {
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
     const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
-    const newMachines = new Set(
-        stations.filter(({ machine }) => machine.remembered === undefined).map(({ machine }) => machine.name),
-    );
     const outOfService = new Set(cluster.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
     // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there; what the Pods of
     // another machine of this name have is not before this one has had a subnet.
     const isHeldUp = ({ uid, nodeName }: { readonly uid: string; readonly nodeName: string }): boolean => {
-        if (idleNodes.has(nodeName) && newMachines.has(nodeName)) return true;
+        if (unbuilt.has(nodeName)) return true;
         const pod = cluster.pods.get(uid);
         if (pod === undefined) return false;
         // Kubernetes evicts no static Pod: it is there until the Node is deleted.
@@ -65,6 +64,16 @@ function* leaks({ truth, stations }: World, cluster: Cluster): Iterable<string> 
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
         }
     }
+}
+
+/**
+ * Nodes without a subnet, which have an event for it, whose agents remember none, as the database of OVS was lost: they wait,
+ * and have built nothing. `subnets` sees to it that no Node waits while there is a subnet for it.
+ */
+function unbuiltNodes({ stations }: World, { nodes }: Cluster): ReadonlySet<string> {
+    const idle = new Set(nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
+    const unbuilt = stations.filter(({ machine }) => idle.has(machine.name) && machine.remembered === undefined);
+    return new Set(unbuilt.map(({ machine }) => machine.name));
 }
 
 function isWanted(claim: IpAllocation, cluster: Cluster): boolean {
@@ -194,7 +203,7 @@ function* records({ stations }: World): Iterable<string> {
 }
 
 /** Every container that was answered addresses can be reached at them. */
-function* traffic({ stations, truth }: World): Iterable<string> {
+function* traffic(stations: readonly Station[], { truth }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             if (isIsolated(truth, running)) continue;
@@ -216,7 +225,7 @@ function* tokens({ stations }: World): Iterable<string> {
 }
 
 /** Every Pod has what its pool says now, or knows that it has not. */
-function* setUps({ stations, truth, checks: { wirings } }: World): Iterable<string> {
+function* setUps(stations: readonly Station[], { truth, checks: { wirings } }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
