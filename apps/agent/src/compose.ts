@@ -271,7 +271,7 @@ function buildBase(context: MainContext) {
     const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
     const readiness = buildReadiness(
         {
-            ...{ health, informer: nodeInformer, jobs, metrics, openflow },
+            ...{ api: kube.api, health, jobs, metrics, openflow },
             ...{ clock: systemClock, logger: logger.child("kube") },
         },
         {

@@ -13,8 +13,7 @@ export interface ReadinessComponents {
     readonly logger: Logger;
     readonly clock: Clock;
     readonly openflow: { readonly state: ConnectionState };
-    /** An informer that lists and watches as long as the agent runs. */
-    readonly informer: RefusedTokenComponents["informer"];
+    readonly api: RefusedTokenComponents["api"];
 }
 
 /**
@@ -25,11 +24,11 @@ export interface ReadinessComponents {
  * @param conditions name and what is missing until it is first met
  */
 export function buildReadiness(
-    { clock, health, informer, jobs, logger, metrics, openflow }: ReadinessComponents,
+    { api, clock, health, jobs, logger, metrics, openflow }: ReadinessComponents,
     conditions: Readonly<Record<string, string>>,
 ): Readiness {
     const readiness = new Readiness(conditions, () => openflowProblem(openflow.state));
-    const token = new RefusedToken({ clock, informer, metrics, logger });
+    const token = new RefusedToken({ api, clock, metrics, logger });
     jobs.every("token", tokenLookMs, () => token.look());
     health.addCheck("network", "ready", () => readiness.missing());
     health.addCheck("token", "ready", () => token.problem);

@@ -1,9 +1,8 @@
-import { isKubeError, type InformerState } from "@antrea/kube";
 import type { Clock, Logger, MetricsFactory } from "@antrea/runtime";
 
 export interface RefusedTokenComponents {
-    /** An informer that lists and watches as long as the agent runs. */
-    readonly informer: { readonly state: InformerState };
+    /** `refusedSince`: by the monotonic clock, since when the API server has answered 401 alone. */
+    readonly api: { readonly refusedSince: number | undefined };
     readonly clock: Clock;
     readonly logger: Logger;
     readonly metrics: MetricsFactory;
@@ -16,44 +15,33 @@ export interface RefusedTokenComponents {
  */
 export class RefusedToken {
     readonly #components: RefusedTokenComponents;
-    #since: number | undefined;
+    #isLogged = false;
 
     constructor(components: RefusedTokenComponents) {
         this.#components = components;
-        components.metrics.gauge({
+        const { api, clock, metrics } = components;
+        metrics.gauge({
             name: "antrea_agent_token_refused_seconds",
             help: "For how long the API server has refused the token of this agent (401); 0 while it accepts it.",
-            collect: () => (this.#since === undefined ? 0 : (components.clock.monotonic() - this.#since) / 1000),
+            collect: () => (api.refusedSince === undefined ? 0 : (clock.monotonic() - api.refusedSince) / 1000),
         });
     }
 
     /** Why /readyz fails, if the API server refuses the token of this agent. */
     get problem(): string | undefined {
-        return this.#since === undefined
+        return this.#components.api.refusedSince === undefined
             ? undefined
             : "the API server refuses the token of this agent (401); is its Pod object gone, or its Node? Running Pods keep their traffic";
     }
 
-    /** To be called every few seconds. */
+    /** Logs what changed; to be called every few seconds. */
     look(): void {
-        const { clock, informer, logger } = this.#components;
-        const { state } = informer;
-        if (state.kind === "waiting" && isKubeError(state.lastError, "UNAUTHORIZED")) {
-            if (this.#since !== undefined) return;
-            this.#since = clock.monotonic();
-            logger.error("the API server refuses the token of this agent; addresses cannot be claimed or freed", {
-                reason: state.lastError.message,
-            });
-            return;
-        }
-        if (this.#since === undefined || !isAccepted(state)) return;
-        this.#since = undefined;
-        logger.info("the API server accepts the token of this agent again");
+        const { api, logger } = this.#components;
+        const isRefused = api.refusedSince !== undefined;
+        if (isRefused === this.#isLogged) return;
+        this.#isLogged = isRefused;
+        if (isRefused) {
+            logger.error("the API server refuses the token of this agent (401); addresses cannot be claimed or freed");
+        } else logger.info("the API server accepts the token of this agent again");
     }
-}
-
-/** The API server answers 403, 404 and 410 only to those whom it knows. */
-function isAccepted(state: InformerState): boolean {
-    if (state.kind === "watching") return true;
-    return state.kind === "waiting" && isKubeError(state.lastError, "FORBIDDEN", "NOT_FOUND", "EXPIRED");
 }

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { KubeError, type InformerState } from "@antrea/kube";
 import type { ConnectionState } from "@antrea/openflow/connection";
 import { HealthServer, Jobs, Metrics } from "@antrea/runtime";
 import { ManualClock } from "@antrea/runtime/testing";
@@ -10,13 +9,7 @@ import type { Readiness } from "../src/readiness.ts";
 import { eventually } from "./support/eventually.ts";
 import { silentLogger } from "./support/logger.ts";
 
-const unauthorized: InformerState = {
-    kind: "waiting",
-    lastError: new KubeError("UNAUTHORIZED", "no"),
-    sinceMs: 0,
-};
-
-let informer: { state: InformerState };
+let api: { refusedSince: number | undefined };
 let openflow: { state: ConnectionState };
 let health: HealthServer;
 let jobs: Jobs;
@@ -46,7 +39,7 @@ async function status(): Promise<void> {
 }
 
 beforeEach(async () => {
-    informer = { state: { kind: "watching" } };
+    api = { refusedSince: undefined };
     openflow = { state: { kind: "ready", datapathId: 42n } };
     const clock = new ManualClock();
     const metrics = new Metrics({ processMetrics: false });
@@ -55,7 +48,7 @@ beforeEach(async () => {
         { logger: silentLogger, metrics, authorize: async () => true },
         { name: "antrea-agent", host: "127.0.0.1", port: 0, probePort: 0 },
     );
-    readiness = buildReadiness({ clock, health, informer, jobs, logger: silentLogger, metrics, openflow }, {});
+    readiness = buildReadiness({ api, clock, health, jobs, logger: silentLogger, metrics, openflow }, {});
     await health.start();
 });
 afterEach(async () => {
@@ -64,7 +57,7 @@ afterEach(async () => {
 });
 
 it("a refused token makes the agent not ready, but neither fails STATUS nor holds a Pod back", async () => {
-    informer.state = unauthorized;
+    api.refusedSince = 0;
     jobs.start();
     expect(await eventually(readyz, (text) => text.startsWith("503"))).toContain("401");
     await status();

@@ -94,7 +94,7 @@ export class Agent {
             { api, nodes, clock, record, metrics: noMetrics, random: random.next, logger: logger.child("ip-pools") },
             { nodeName: machine.name, bridged: isBridged },
         );
-        const token = new RefusedToken({ informer: nodes, clock, logger: logger.child("kube"), metrics: noMetrics });
+        const token = new RefusedToken({ api, clock, logger: logger.child("kube"), metrics: noMetrics });
         this.#token = token;
         this.#lookAtToken();
         const readiness = this.#readiness;

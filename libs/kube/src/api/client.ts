@@ -76,12 +76,21 @@ export class ApiClient {
     readonly #transport: Send;
     readonly #clock: Clock;
     readonly #options: ApiClientOptions;
+    #refusedSince: number | undefined;
 
     constructor(components: ApiClientComponents, options: ApiClientOptions) {
         this.#credentials = components.credentials;
         this.#transport = components.send ?? send;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
+    }
+
+    /**
+     * By the monotonic clock, since when the server answers 401 and nothing that shows that it knows us. A watch that was
+     * opened before goes on all the same.
+     */
+    get refusedSince(): number | undefined {
+        return this.#refusedSince;
     }
 
     /** One object, live. Rejects with NOT_FOUND. */
@@ -241,7 +250,14 @@ export class ApiClient {
 
     async #send(request: Omit<HttpRequest, "userAgent" | "timeoutMs">, timeoutMs: number): Promise<HttpResponse> {
         const connection = await this.#credentials.connection();
-        return this.#transport(connection, { ...request, userAgent: this.#options.userAgent, timeoutMs });
+        const response = await this.#transport(connection, {
+            ...request,
+            userAgent: this.#options.userAgent,
+            timeoutMs,
+        });
+        if (response.statusCode === 401) this.#refusedSince ??= this.#clock.monotonic();
+        else if (isAuthenticated(response.statusCode ?? 0)) this.#refusedSince = undefined;
+        return response;
     }
 
     async #failure(response: HttpResponse, what: string, write: boolean, signal?: AbortSignal): Promise<KubeError> {
@@ -272,6 +288,11 @@ export class ApiClient {
     get #maxBodyBytes(): number {
         return this.#options.maxBodyBytes ?? 128 << 20;
     }
+}
+
+/** Whether only a server that accepted our credentials answers so; 429 and 5xx may come before it looks at them. */
+function isAuthenticated(status: number): boolean {
+    return (status >= 200 && status < 400) || [403, 404, 409, 410, 422].includes(status);
 }
 
 function repeatAfterMs(error: unknown, method: string, attempt: number): number | undefined {

@@ -235,6 +235,43 @@ describe("what the client makes of an answer", () => {
         expect(refusals()).toBe(1);
     });
 
+    it("knows since when the server refuses its credentials, until an answer shows that it knows them", async () => {
+        const { api, clock } = make([
+            refusal(401, "Unauthorized"),
+            ...[{ status: undefined }, refusal(401, "Unauthorized"), refusal(500, "InternalError"), ok],
+        ]);
+        const get = (): Promise<unknown> => api.get(nodes, { name: "a" }).catch(() => undefined);
+        expect(api.refusedSince).toBeUndefined();
+        const since = clock.monotonic();
+        await get();
+        for (let turn = 0; turn < 3; turn += 1) {
+            expect(api.refusedSince).toBe(since);
+            await clock.advance(1_000);
+            await get();
+        }
+        expect(api.refusedSince).toBe(since);
+        await get();
+        expect(api.refusedSince).toBeUndefined();
+    });
+
+    it.each([403, 404, 409, 410, 422])(
+        "takes %i for the answer of a server that knows its credentials",
+        async (status) => {
+            const { api } = make([refusal(401, "Unauthorized"), refusal(status, "")]);
+            for (let turn = 0; turn < 2; turn += 1) await api.get(nodes, { name: "a" }).catch(() => undefined);
+            expect(api.refusedSince).toBeUndefined();
+        },
+    );
+
+    it("hears from a watch, too, that its credentials are refused", async () => {
+        const { api } = make([refusal(401, "Unauthorized"), ok]);
+        const options = { resourceVersion: "5", timeoutSeconds: 9, signal: new AbortController().signal };
+        await expect(api.watch(nodes, options)).rejects.toMatchObject({ code: "UNAUTHORIZED" });
+        expect(api.refusedSince).toBeDefined();
+        await api.watch(nodes, options);
+        expect(api.refusedSince).toBeUndefined();
+    });
+
     it("opens no watch that the server refuses", async () => {
         const { api, refusals } = make([refusal(410, "Expired"), refusal(401, "Unauthorized")]);
         const options = { resourceVersion: "5", timeoutSeconds: 9, signal: new AbortController().signal };
