@@ -39,7 +39,7 @@ export class OwnNode {
     #goneSince: number | undefined;
     /** By the monotonic clock, when the API server was asked that said so last that the Node is there. */
     #confirmedAt = -Infinity;
-    /** How often the watch told of the Node. */
+    /** How often the informer told of the Node. An answer that was under way meanwhile may be older than that. */
     #events = 0;
     #asking: Promise<void> | undefined;
     /** Interfaces that were isolated because the Node is gone. */
@@ -54,6 +54,7 @@ export class OwnNode {
             // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
             if (type === "deleted") this.#goneSince = Math.min(after, components.clock.monotonic());
             else this.#back();
+            if (type !== "deleted") this.#isKnown = true;
         });
     }
 
@@ -65,6 +66,7 @@ export class OwnNode {
         if (this.#isKnown) return;
         this.#isKnown = true;
         if (nodes.list().some(({ metadata }) => metadata?.name === this.#nodeName)) return;
+        this.#events += 1;
         this.#goneSince ??= -Infinity;
         logger.warn("the Node object of this agent does not exist; its claims will be freed", { node: this.#nodeName });
     }
@@ -115,7 +117,8 @@ export class OwnNode {
         const [began, events] = [clock.monotonic(), this.#events];
         try {
             const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
-            if (found !== undefined) {
+            // Heard while the answer was under way, a deletion is the newer: nothing would tell of it once more.
+            if (found !== undefined && events === this.#events) {
                 this.#confirmedAt = began;
                 return this.#back();
             }
@@ -124,7 +127,7 @@ export class OwnNode {
             if (this.isGone) throw nodeGone(this.#nodeName, error);
             return;
         }
-        // Unless it was made again while the answer was under way.
+        // So is that it was made again.
         if (events === this.#events) this.#goneSince ??= Math.min(nodes.upToDateAt, began);
         if (this.isGone) throw nodeGone(this.#nodeName);
     }
@@ -141,8 +144,11 @@ export class OwnNode {
     /** The deletion was heard of, so while nobody answers it counts; without that an answer is needed. */
     async #isStillGone(since: number): Promise<boolean> {
         const { api, logger } = this.#components;
+        const events = this.#events;
         try {
             const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
+            // What was heard meanwhile is newer than the answer; the next look goes by that.
+            if (events !== this.#events) return false;
             if (found === undefined) return this.isGone;
             this.#back();
             return false;
@@ -174,8 +180,8 @@ export class OwnNode {
         }
     }
 
+    /** Without the first list it is not known for good: a list that is newer than an answer may be without the Node. */
     #back(): void {
-        this.#isKnown = true;
         this.#goneSince = undefined;
         this.#isolated.clear();
     }

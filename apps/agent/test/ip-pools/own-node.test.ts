@@ -228,6 +228,65 @@ describe("an agent whose Node is gone", () => {
         expect(node.isGone).toBe(false);
     });
 
+    /** The next answer of the API server is that of before this, and is read after it. */
+    function beforeAnswerIsRead(change: () => Promise<void> | void): void {
+        const { find } = api;
+        api.find = async (...args: Parameters<typeof find>) => {
+            api.find = find;
+            const answer = await find(...args);
+            await change();
+            return answer as never;
+        };
+    }
+
+    it("believes the watch, which says that the Node was deleted, more than an answer that is older", async () => {
+        await node.known(signal);
+        await clock.advance(31_000);
+        nodes.upToDateAt = 0;
+        beforeAnswerIsRead(deleteNode);
+        await expect(node.confirm(signal)).rejects.toMatchObject({ code: "NODE_GONE" });
+        await pass(245_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it("believes the watch too when the Node was made again and deleted while it asked before it isolates", async () => {
+        await node.known(signal);
+        nodes.remove("a");
+        beforeAnswerIsRead(() => {
+            nodes.put("a");
+            deleteNode();
+        });
+        await pass(240_000);
+        expect([node.isGone, wiring.cut.size]).toEqual([true, 0]);
+        await pass(245_000);
+        expect(wiring.cut.size).toBe(2);
+    });
+
+    it.each(["before", "after"])(
+        "believes the first list, without the Node and read %s an older answer, more than that",
+        async (when) => {
+            await node.known(signal);
+            nodes.remove("a");
+            const noted = node.goneAt ?? NaN;
+            await clock.advance(300_000);
+            const synced = Promise.withResolvers<void>();
+            nodes = new TestNodes([]);
+            nodes.synced = () => synced.promise;
+            start();
+            node.recall(noted);
+            const known = node.known(signal);
+            beforeAnswerIsRead(async () => {
+                api.remove(nodeResource, "a");
+                if (when === "before") synced.resolve();
+                if (when === "before") await known;
+            });
+            await node.look(wiring, signal);
+            synced.resolve();
+            await node.look(wiring, signal);
+            expect([node.isGone, wiring.cut.size]).toEqual([true, 2]);
+        },
+    );
+
     it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {
         deleteNode();
         start();
