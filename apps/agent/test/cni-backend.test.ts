@@ -134,17 +134,17 @@ describe("GC", () => {
         expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
     });
 
-    it("removes what is of its own network; what an earlier agent recorded is of the network of the Node's configuration", async () => {
-        const networks = { ours: "antrea", earlier: undefined, theirs: "storage", unknown: "" };
+    it("removes what is of its own network; what names none, of an earlier agent or rebuilt, is of the network of the Node's configuration", async () => {
+        const networks = { ours: "antrea", earlier: undefined, rebuilt: "", theirs: "storage" };
         for (const [containerId, name] of Object.entries(networks)) {
             network?.wire(containerId, 10, podRecord({ containerId, network: name }));
         }
         expect(await backend.collect("backup", [], 100)).toBe(0);
-        expect(await backend.collect("antrea", [{ containerId: "ours", ifName: "eth0" }], 100)).toBe(1);
-        expect(network?.deleted).toEqual(["earlier eth0"]);
+        expect(await backend.collect("antrea", [{ containerId: "ours", ifName: "eth0" }], 100)).toBe(2);
+        expect(network?.deleted).toEqual(["earlier eth0", "rebuilt eth0"]);
         expect(await backend.collect("storage", [], 100)).toBe(1);
         expect(await backend.collect("antrea", [], 100)).toBe(1);
-        expect(network?.deleted).toEqual(["earlier eth0", "theirs eth0", "ours eth0"]);
+        expect(network?.deleted).toEqual(["earlier eth0", "rebuilt eth0", "theirs eth0", "ours eth0"]);
     });
 });
 

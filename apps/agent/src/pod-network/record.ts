@@ -38,7 +38,7 @@ export interface PodRecord {
     readonly isolated?: boolean | undefined;
     /**
      * The name of the CNI network that the interface belongs to. Undefined in the record of an agent that did not write it;
-     * "" when the database was lost: the alias has no room for it.
+     * "" when the database was lost: the alias has no room for it. To GC both are of the network of the Node's configuration.
      */
     readonly network?: string | undefined;
 }
