@@ -1,7 +1,7 @@
 import { type Clock } from "@antrea/runtime";
 import { setKeyOf, type Claim } from "../claims/index.ts";
 
-// A watch that is later than this was given up (after 100 s without a word) and replaced by a new list.
+// A watch that is later than this was given up (after 120 s without a word at most) and opened again.
 const keptMs = 180_000;
 
 /**

@@ -23,7 +23,7 @@ export interface InformerOptions<T extends KubeObject> {
     readonly labelSelector?: string | undefined;
     /** What is kept of an object, to save memory. Name, UID and version must stay. Default: all but managedFields. */
     readonly transform?: ((object: T) => T) | undefined;
-    /** No line for this long (bookmarks come about every minute) means that the connection is dead. Default 100 s. */
+    /** No line for this long (bookmarks come about every minute) means that the connection is dead. Default 80 to 120 s. */
     readonly idleTimeoutMs?: number | undefined;
     /** A longer line is an error. Default 16 MiB. */
     readonly maxLineBytes?: number | undefined;
@@ -48,6 +48,11 @@ export type InformerState =
 const quietLimitMs = 45_000;
 // Within this time the server has told it all.
 const catchUpMs = 30_000;
+// After a restart of an API server the agents of a cluster resume their watches together: so they do not list together.
+const idleDefaultMs = { least: 80_000, spread: 40_000 };
+// The API server has no bookmarks of a resource of which it has seen no event since its start: such a watch is silent, and
+// right. So one list that shows nothing else is enough for so long, unless something comes or the connection breaks.
+const unchangedMs = 600_000;
 // A connection that lived this long was good: the next failure starts with the shortest delay again.
 const stableMs = 10_000;
 
@@ -78,6 +83,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     #heardAt = -Infinity;
     /** The last time in which too long nothing was heard. */
     #quiet = { from: -Infinity, to: -Infinity };
+    /** The last watch said nothing after it was resumed, so what it was resumed from is in doubt. */
+    #isDoubted = false;
+    /** By the monotonic clock, when a list for that began that showed no change; watches have been silent since. */
+    #unchangedAt = -Infinity;
     readonly #listListeners = new Set<ListListener>();
     #run: Promise<void> | undefined;
 
@@ -239,10 +248,12 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             const began = this.#clock.monotonic();
             const result = await this.#components.api.list(resource, query);
             const source: ChangeSource = { by: "list", after: this.upToDateAt };
-            this.#store.replace(
+            const hasChanged = this.#store.replace(
                 result.items.map((item) => this.#keep(item)),
                 source,
             );
+            if (this.#isDoubted) this.#unchangedAt = hasChanged ? -Infinity : began;
+            this.#isDoubted = false;
             this.#heardAt = began;
             this.#quiet = { from: -Infinity, to: -Infinity };
             this.#version = result.resourceVersion;
@@ -264,7 +275,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
     async #watch(signal: AbortSignal, isResumed: boolean): Promise<void> {
         const { resource, namespace, fieldSelector, labelSelector } = this.#options;
-        const idleMs = this.#options.idleTimeoutMs ?? 100_000;
+        const { least, spread } = idleDefaultMs;
+        const idleMs = this.#options.idleTimeoutMs ?? least + Math.floor(Math.random() * spread);
         const idle = new AbortController();
         let timer: NodeJS.Timeout | undefined;
         const touch = (): void => {
@@ -285,7 +297,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 signal: AbortSignal.any([signal, idle.signal]),
             });
             this.#state = { kind: "watching" };
-            isSilent = isResumed;
+            isSilent = true;
             touch();
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();
@@ -295,14 +307,20 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 this.#heard();
                 if (event !== undefined) this.#apply(event);
             }
+            isSilent = false;
         } catch (cause) {
-            if (!idle.signal.aborted || signal.aborted) throw cause;
+            const isIdle = idle.signal.aborted && !signal.aborted;
+            // That this informer gave it up says nothing of the server.
+            isSilent &&= isIdle || signal.aborted;
+            if (!isIdle) throw cause;
             // Not even a bookmark came: the version may be one of a future that the server does not have any more, as after
             // etcd was restored from a backup. It says nothing then until its versions have come so far again.
-            if (isSilent) this.#version = "";
+            this.#isDoubted = isSilent && isResumed && this.#clock.monotonic() - this.#unchangedAt >= unchangedMs;
+            if (this.#isDoubted) this.#version = "";
             throw new KubeError("TIMEOUT", `${what}: nothing came for ${idleMs} ms, the connection is dead`, { cause });
         } finally {
             clearTimeout(timer);
+            if (!isSilent) this.#unchangedAt = -Infinity;
         }
     }
 

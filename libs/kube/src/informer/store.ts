@@ -49,11 +49,13 @@ export class Store<T extends KubeObject> {
         return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
     }
 
-    set(object: T, source: ChangeSource): void {
+    /** Whether that changes anything. */
+    set(object: T, source: ChangeSource): boolean {
         const key = keyOf(object);
         const old = this.#objects.get(key);
         const { uid, resourceVersion } = object.metadata ?? {};
-        if (old !== undefined && old.metadata?.uid === uid && old.metadata?.resourceVersion === resourceVersion) return;
+        if (old !== undefined && old.metadata?.uid === uid && old.metadata?.resourceVersion === resourceVersion)
+            return false;
         if (old !== undefined && old.metadata?.uid !== uid) {
             // Deleted and made again while nobody looked: two facts, told as two.
             this.#objects.delete(key);
@@ -62,6 +64,7 @@ export class Store<T extends KubeObject> {
         const before = this.#objects.get(key);
         this.#objects.set(key, object);
         this.#tell(before === undefined ? "added" : "updated", key, object, before, source);
+        return true;
     }
 
     remove(key: string, source: ChangeSource, last?: T): void {
@@ -71,11 +74,13 @@ export class Store<T extends KubeObject> {
         this.#tell("deleted", key, last ?? old, old, source);
     }
 
-    /** Makes the content equal to `objects` and tells the difference, deletions first. */
-    replace(objects: readonly T[], source: ChangeSource): void {
+    /** Makes the content equal to `objects` and tells the difference, deletions first. Returns whether there is any. */
+    replace(objects: readonly T[], source: ChangeSource): boolean {
         const present = new Set(objects.map(keyOf));
-        for (const key of [...this.#objects.keys()]) if (!present.has(key)) this.remove(key, source);
-        for (const object of objects) this.set(object, source);
+        const gone = [...this.#objects.keys()].filter((key) => !present.has(key));
+        for (const key of gone) this.remove(key, source);
+        const changed = objects.filter((object) => this.set(object, source));
+        return gone.length + changed.length > 0;
     }
 
     #tell(...change: Parameters<ChangeListener<T>>): void {

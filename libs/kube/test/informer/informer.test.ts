@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { systemClock } from "@antrea/runtime";
 import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
 import { nodes } from "../../src/api/resources.ts";
 import { type Node } from "../../src/api/types.ts";
@@ -16,12 +17,17 @@ describe("Informer", () => {
     beforeEach(() => {
         stop = new AbortController();
         told = [];
+        aheadMs = 0;
     });
     afterEach(() => stop.abort());
 
+    /** By how much the clock of the informer is ahead of the machine's. */
+    let aheadMs: number;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+
     function start(script: Script, options: { readonly idleTimeoutMs?: number; readonly maxLineBytes?: number } = {}) {
         const informer = new Informer(
-            { api: script.api, logger: log.logger },
+            { api: script.api, logger: log.logger, clock },
             { resource: nodes, initialBackoffMs: 1, maxBackoffMs: 5, ...options },
         );
         informer.onChange((type, key, object, old) => {
@@ -211,6 +217,51 @@ describe("Informer", () => {
         await eventually(() => script.watchedFrom.length >= 3);
         expect(script.watchedFrom.slice(0, 3)).toEqual(["100", "101", "150"]);
         expect(script.lists).toBe(1);
+    });
+
+    it("lists at most once in 10 min for a watch of what stays as it is: the server may have nothing to say of it", async () => {
+        const script = new Script([[node("a", "1")]], ["silent"]);
+        start(script, { idleTimeoutMs: 10 });
+        await eventually(() => script.lists === 2);
+        await eventually(() => script.watchedFrom.length > 10);
+        expect(script.lists).toBe(2);
+        aheadMs = 590_000;
+        const { length } = script.watchedFrom;
+        await eventually(() => script.watchedFrom.length > length + 5);
+        expect(script.lists).toBe(2);
+        aheadMs = 610_000;
+        await eventually(() => script.lists === 3);
+        expect(told).toEqual(["added a ->1"]);
+    });
+
+    const bookmark = event("BOOKMARK", { metadata: { resourceVersion: "900" } });
+    it.each([
+        ["the list was another than what was known", [[node("a", "1")], [node("a", "2")], [node("a", "3")]], []],
+        ["the list had less than what was known", [[node("a", "1"), node("b", "1")], [node("a", "1")], []], []],
+        ["a watch said something since", [[node("a", "1")]], ["silent", "silent", "silent", { open: bookmark }]],
+        ["a watch was broken since", [[node("a", "1")]], ["silent", "silent", "silent", ""]],
+        [
+            "the server was away since, as it is while etcd is restored",
+            [[node("a", "1")]],
+            ["silent", "silent", "silent", new KubeError("CONNECTION_FAILED", "refused")],
+        ],
+    ] as const)("lists again for a silent watch without that wait when %s", async (_name, lists, watches) => {
+        const script = new Script([...lists], [...watches, "silent"]);
+        start(script, { idleTimeoutMs: 10 });
+        await eventually(() => script.lists === 3);
+    });
+
+    it("gives each watch a time of its own, 80 to 120 s, so that not all agents of a cluster list at once", async () => {
+        const timers = jest.spyOn(globalThis, "setTimeout");
+        const closed = event("BOOKMARK", { metadata: { resourceVersion: "900" } });
+        const script = new Script([[node("a", "1")]], [closed]);
+        start(script);
+        await eventually(() => script.watchedFrom.length > 10);
+        const limits = new Set(timers.mock.calls.map(([, ms = 0]) => ms).filter((ms) => ms > 10_000));
+        timers.mockRestore();
+        expect(limits.size).toBeGreaterThan(5);
+        expect(Math.min(...limits)).toBeGreaterThanOrEqual(80_000);
+        expect(Math.max(...limits)).toBeLessThan(120_000);
     });
 
     it("waits at least as long as the server asks", async () => {
