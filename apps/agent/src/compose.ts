@@ -158,12 +158,8 @@ export function compose(context: MainContext): Lifecycle {
             );
             const goneAt = parseGoneAt(bridge.externalId(rememberedNodeKey), environment.nodeName);
             if (goneAt !== undefined) ipPools?.recallGone(goneAt);
-            const wasGone = goneAt !== undefined;
             // Other podCIDRs concern everything that is built from them: the process starts again.
-            const lookAtNode = followOwnNode(
-                { nodes: nodeInformer, wasGone, readiness, fail: base.fail, logger },
-                node,
-            );
+            const lookAtNode = followOwnNode({ nodes: nodeInformer, goneAt, readiness, fail: base.fail, logger }, node);
             await guardHost(base, runNft);
             const built = await buildPodNetwork(base, node, signal);
             const forgetEarlier = await startFlows(base, built, signal, () => {

@@ -64,7 +64,11 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
         (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
         (ip) => base.ipPools?.isClaimed(ip) ?? false,
     );
-    const ownSubnet = new OwnSubnet({ api: kube.api, nodes: base.nodeInformer, clock: systemClock, logger }, node);
+    const ownSubnet = new OwnSubnet(
+        { api: kube.api, nodes: base.nodeInformer, clock: systemClock, fail: base.fail, logger },
+        node,
+    );
+    base.health.addCheck("subnet", "ready", () => ownSubnet.problem);
     const bridged = base.bridging !== undefined;
     const hostRoutes = new HostRoutes({ netlink }, { gatewayName: config.hostGateway, bridged });
     const podNetwork = new PodNetwork(

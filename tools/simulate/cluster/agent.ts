@@ -124,9 +124,13 @@ export class Agent {
             this.pools.start(signal);
             await machine.ovs(signal);
             await io.call(() => (this.#serves = true), { lowMs: 20, highMs: 500 });
-            const node = await this.#ownNode(nodes, logger);
+            const fail = (error: unknown): void => {
+                logger.warn("the agent ends", { error });
+                exit();
+            };
+            const node = await this.#ownNode(nodes, logger, fail);
             const { podPrefixes } = node;
-            const ownSubnet = new OwnSubnet({ api, nodes, clock, logger }, node);
+            const ownSubnet = new OwnSubnet({ api, nodes, clock, fail, logger }, node);
             const built = this.#build(podPrefixes, () => ownSubnet.confirm());
             this.#flowTable = built.flowTable;
             const { reconciler, flowTable } = built;
@@ -167,8 +171,8 @@ export class Agent {
     }
 
     /** Waits until the Node has podCIDRs, or takes what is remembered; other ones later end this start. */
-    async #ownNode(nodes: Informer<Node>, logger: Logger): Promise<NodeConfig> {
-        const { machine, clock, exit } = this.#components;
+    async #ownNode(nodes: Informer<Node>, logger: Logger, fail: (error: unknown) => void): Promise<NodeConfig> {
+        const { machine, clock } = this.#components;
         const { signal } = this.#stop;
         const goneAt = parseGoneAt(machine.remembered, machine.name);
         const remembered = (): NodeObject | undefined => parseRemembered(machine.remembered, machine.name);
@@ -188,13 +192,8 @@ export class Agent {
             { nodeName: machine.name, config },
             signal,
         );
-        const fail = (error: unknown): void => {
-            logger.warn("the agent ends", { error });
-            exit();
-        };
         if (goneAt !== undefined) this.pools.recallGone(goneAt);
-        const wasGone = goneAt !== undefined;
-        const look = followOwnNode({ nodes, wasGone, readiness: this.#readiness, fail, logger }, node);
+        const look = followOwnNode({ nodes, goneAt, readiness: this.#readiness, fail, logger }, node);
         void nodes.synced(signal).then(look, () => undefined);
         const remember = (): void => {
             const own = nodes.list().find(({ metadata }) => metadata?.name === machine.name);

@@ -115,8 +115,8 @@ export interface OwnNodeFollowerComponents {
     readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get"> & {
         onChange(listener: (type: unknown, key: string) => void): unknown;
     };
-    /** An earlier start heard that the Node object is gone. */
-    readonly wasGone?: boolean | undefined;
+    /** When the Node object was deleted, in milliseconds of wall time, by what an earlier start heard. */
+    readonly goneAt?: number | undefined;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     /** Ends the process, which starts again. */
     readonly fail: (error: unknown) => void;
@@ -128,11 +128,11 @@ export interface OwnNodeFollowerComponents {
  * those that were its own may be another Node's by now. Returns the look itself, for when the Nodes become known.
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
-    const { nodes, wasGone = false, readiness, fail, logger } = components;
+    const { nodes, goneAt, readiness, fail, logger } = components;
     let said: string | undefined;
     const look = (): void => {
         try {
-            const problem = ownNodeProblem({ nodes, wasGone }, node);
+            const problem = ownNodeProblem({ nodes, goneAt }, node);
             if (problem === undefined) readiness.met("node");
             else readiness.unmet("node", problem);
             if (problem !== undefined && problem !== said) logger.warn("no new Pod is wired", { reason: problem });
@@ -153,14 +153,13 @@ export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeC
  * NodeConfigError when the Node has other ones.
  */
 function ownNodeProblem(
-    {
-        nodes,
-        wasGone,
-    }: { readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get">; readonly wasGone: boolean },
+    { nodes, goneAt }: Pick<OwnNodeFollowerComponents, "nodes" | "goneAt">,
     node: NodeConfig,
 ): string | undefined {
     if (nodes.hasSynced) return podCidrsProblem(nodes.get(node.name), node);
-    return wasGone ? podCidrsProblem(undefined, node) : undefined;
+    if (goneAt === undefined) return undefined;
+    const deleted = `Node ${node.name} was deleted at ${new Date(goneAt).toISOString()}`;
+    return `${deleted}, and the API server has not said since this start whether it is back; ${lossOf(node)}`;
 }
 
 /**
@@ -179,7 +178,7 @@ export function podCidrsProblem(
     } catch (error) {
         if (!(error instanceof AntreaError)) throw error;
         const next = object === undefined ? "; kubelet makes the Node again when it is restarted" : "";
-        return `${error.message}; it had ${before}, which may be another's by now${next}`;
+        return `${error.message}; ${lossOf({ podPrefixes })}${next}`;
     }
     if (after === before) return undefined;
     throw new NodeConfigError(
@@ -187,4 +186,8 @@ export function podCidrsProblem(
         "environment",
         `the podCIDRs of this Node changed from ${before} to ${after}; starting again with the new ones`,
     );
+}
+
+function lossOf({ podPrefixes }: Pick<NodeConfig, "podPrefixes">): string {
+    return `it had ${podPrefixes.map(formatPrefix).join()}, which may be another's by now`;
 }

@@ -10,6 +10,8 @@ export interface OwnSubnetComponents {
     /** The informer of Nodes. */
     readonly nodes: { readonly upToDateAt: number };
     readonly clock: Clock;
+    /** Ends the process, which starts again. */
+    readonly fail: (error: unknown) => void;
     readonly logger: Logger;
 }
 
@@ -30,6 +32,8 @@ export class OwnSubnet {
     readonly #node: Pick<NodeConfig, "name" | "podPrefixes">;
     /** By the monotonic clock, when the API server was asked that said so last. */
     #confirmedAt = -Infinity;
+    /** What the API server said last, and when it was asked, if the podCIDRs are not the Node's. */
+    #lost: { readonly problem: string; readonly at: number } | undefined;
     #asking: Promise<void> | undefined;
 
     constructor(components: OwnSubnetComponents, node: Pick<NodeConfig, "name" | "podPrefixes">) {
@@ -38,8 +42,18 @@ export class OwnSubnet {
     }
 
     /**
+     * Why Pods get no address of the podCIDRs, by what the API server was asked. Undefined once the watch has come further:
+     * then it is judged by that.
+     */
+    get problem(): string | undefined {
+        if (this.#lost === undefined || this.#components.nodes.upToDateAt > this.#lost.at) return undefined;
+        return this.#lost.problem;
+    }
+
+    /**
      * Resolves when a Pod may get an address of the podCIDRs: the Node has them, or nobody answers, since Pods must start
-     * while the API server is away. Rejects with NodeConfigError SUBNET_LOST or POD_CIDR_CHANGED. Takes 2 s at most.
+     * while the API server is away. Rejects with NodeConfigError SUBNET_LOST, or POD_CIDR_CHANGED, which ends
+     * the process too. Takes 2 s at most.
      */
     async confirm(): Promise<void> {
         const { nodes, clock } = this.#components;
@@ -49,15 +63,17 @@ export class OwnSubnet {
     }
 
     async #ask(): Promise<void> {
-        const { api, clock, logger } = this.#components;
+        const { api, clock, fail, logger } = this.#components;
         const { name, podPrefixes } = this.#node;
         const began = clock.monotonic();
         try {
             const node = await api.find(nodeResource, { name }, { timeoutMs: askLimitMs });
             const problem = podCidrsProblem(node, this.#node);
+            this.#lost = problem === undefined ? undefined : { problem, at: began };
             if (problem !== undefined) throw new NodeConfigError("SUBNET_LOST", "environment", problem);
             this.#confirmedAt = began;
         } catch (error) {
+            if (error instanceof NodeConfigError && error.code === "POD_CIDR_CHANGED") fail(error);
             if (!isKubeError(error)) throw error;
             logger.info("cannot ask whether the podCIDRs are still this Node's; its Pods get addresses of them", {
                 podCIDRs: podPrefixes.map(formatPrefix).join(),

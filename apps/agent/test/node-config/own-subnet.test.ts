@@ -12,6 +12,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
     let nodes: { upToDateAt: number };
     let log: LogEntry[];
     let subnet: OwnSubnet;
+    let failures: unknown[];
 
     function setPodCidrs(...podCIDRs: readonly string[]): void {
         api.put(nodeResource, { metadata: { name: "worker" }, spec: { podCIDRs } } as never);
@@ -20,9 +21,10 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
     beforeEach(() => {
         [api, clock, log] = [new FakeApi(), new ManualClock(), []];
         nodes = { upToDateAt: clock.monotonic() };
+        failures = [];
         setPodCidrs("10.10.1.0/24");
         subnet = new OwnSubnet(
-            { api, nodes, clock, logger: listLogger(log) },
+            { api, nodes, clock, fail: (error) => failures.push(error), logger: listLogger(log) },
             { name: "worker", podPrefixes: [parsePrefix("10.10.1.0/24")] },
         );
     });
@@ -61,6 +63,32 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         await expect(subnet.confirm()).rejects.toMatchObject({ code, message });
         // As often as it is asked for.
         await expect(subnet.confirm()).rejects.toMatchObject({ code });
+    });
+
+    it("lost is a problem of the agent until it is the Node's again, or the watch, which is newer, says what there is", async () => {
+        expect(subnet.problem).toBeUndefined();
+        api.remove(nodeResource, "worker");
+        await clock.advance(30_000);
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+        expect(subnet.problem).toMatch(/^the API server has no Node worker .*may be another's by now/);
+        setPodCidrs("10.10.1.0/24");
+        await subnet.confirm();
+        expect(subnet.problem).toBeUndefined();
+        await clock.advance(30_000);
+        api.remove(nodeResource, "worker");
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+        expect(subnet.problem).toBeDefined();
+        await clock.advance(1);
+        nodes.upToDateAt = clock.monotonic();
+        expect(subnet.problem).toBeUndefined();
+        expect(failures).toEqual([]);
+    });
+
+    it("that is another one now ends the process, which starts again with that", async () => {
+        setPodCidrs("10.10.7.0/24");
+        await clock.advance(30_000);
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "POD_CIDR_CHANGED" });
+        expect(failures).toMatchObject([{ code: "POD_CIDR_CHANGED" }]);
     });
 
     it("is given for another half minute when the Node has it, and the next Pod does not ask", async () => {
