@@ -68,14 +68,36 @@ export function loseNode(world: World, random: Random): void {
         });
 }
 
-/** Somebody deletes the Node of a machine that runs. Its Pods end, and its kubelet makes the Node anew when it starts again. */
+/**
+ * Somebody deletes the Node of a machine that runs. Its Pods end, and its kubelet makes the Node anew when it starts again.
+ * Static Pods run on, maybe with addresses of a subnet for which another Node waits.
+ */
 export async function forgetNode(world: World, random: Random): Promise<void> {
     const station = stationOf(world, random);
     // Without these it could not end its Pods, and after a while their addresses would be others'.
     if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten) return;
+    const { name } = station.machine;
     station.isForgotten = true;
-    await world.request({ method: "DELETE", path: `/api/v1/nodes/${station.machine.name}` });
-    world.time.after(random.between(1_000, 200_000), () => void remember(world, station));
+    let awayMs = random.between(1_000, 200_000);
+    if (random.chance(0.6)) {
+        world.counters.count("node.forgottenWithStaticPod");
+        awayMs += random.between(0, 150_000);
+        const keptMs = random.between(5_000, 20_000);
+        station.heldUntil = Math.max(station.heldUntil, world.time.now + keptMs + awayMs);
+        placeKept(world, random, station);
+        while (world.stations.length < maxStations) await joinNode(world);
+        await world.time.sleep(keptMs);
+    }
+    await world.request({ method: "DELETE", path: `/api/v1/nodes/${name}` });
+    world.time.after(awayMs, () => void remember(world, station));
+}
+
+/** A static Pod with an address of its Node's subnet. */
+function placeKept({ time }: World, random: Random, { kubelet, machine }: Station): void {
+    const namespace = "default";
+    const name = `kept-${machine.name}`;
+    if (kubelet.manifests.has(`${namespace}/${name}`)) return;
+    kubelet.place({ namespace, name, hash: random.hex(32), annotations: undefined, mirrorAt: time.now });
 }
 
 /**

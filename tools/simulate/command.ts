@@ -20,6 +20,7 @@ export const faultCounters: readonly string[] = [
         "request.unauthorized",
         "node.forgottenUnheard",
         "node.forgottenAgain",
+        "node.forgottenWithStaticPod",
         "watch.broken",
         "watch.stalled",
         "watch.expired",

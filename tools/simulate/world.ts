@@ -65,8 +65,8 @@ export class World {
     readonly server: ApiServer;
     readonly flows: FlowControl;
     readonly truth: Truth = new Truth({
-        // Those of a Node's own subnet are not claimed, but a pool may have them too.
-        isClaimed: (name, container) => !name.startsWith("10.50.") || this.#isOfPool(container, name),
+        isClaimed: (name, container) => this.#isClaimed(name, container),
+        isForeign: (name, node) => this.checks.foreignSubnets.holderOf(name, node) !== undefined,
         isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
     });
     readonly checks: Checks;
@@ -113,6 +113,7 @@ export class World {
         this.checks = new Checks(
             {
                 ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
+                isClaimed: (name, container) => this.#isClaimed(name, container),
                 hearing: (node) => this.#hearing(node),
                 databasesOf: (node) => this.station(node)?.machine.databases ?? 0,
                 containersOf: (node, uid) =>
@@ -308,6 +309,11 @@ export class World {
         const isAway = isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
         const hasFaults = this.isFlooded || this.requests !== noFaults || this.watches !== noWatchFaults;
         return isAway || hasFaults || agentLine?.isRefused === true ? undefined : agent;
+    }
+
+    /** Those of a Node's own subnet are not claimed, but a pool may have them too. */
+    #isClaimed(name: string, container: Container): boolean {
+        return !name.startsWith("10.50.") || this.#isOfPool(container, name);
     }
 
     /** Whether the container has the address from a pool, as its record says. */

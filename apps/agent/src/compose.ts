@@ -31,7 +31,7 @@ import { addFirewallJob, guardCondition, guardHost, reporting } from "./host-wir
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 import { keepNetwork } from "./keep-network.ts";
-import { IpPools } from "./ip-pools/index.ts";
+import { IpPools, SubnetHolders } from "./ip-pools/index.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
 import { LockGuard } from "./lock-guard.ts";
@@ -58,6 +58,7 @@ import {
     guardedPrefixes,
     isolatedInterfaces,
     poolWiring,
+    subnetClaimsWithoutPools,
     subnetInterfaces,
     subnetWiring,
 } from "./pool-wiring.ts";
@@ -519,11 +520,21 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         );
         const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
         jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+        const holders = new SubnetHolders({ nodes: nodeInformer }, { nodeName: environment.nodeName });
         const isolated = new IsolatedPods({
-            ...{ api: kube.api, events, logger: logger.child("ip-pools") },
+            ...{ api: kube.api, events, holders, logger: logger.child("ip-pools") },
             interfaces: () => isolatedInterfaces(podNetwork),
         });
-        jobs.every("isolated-pods", resyncMs, (limit) => isolated.look(limit));
+        const lostSubnets = subnetClaimsWithoutPools({
+            ...{ holders, wiring: subnetWiring(podNetwork, netlink), logger: logger.child("ip-pools") },
+        });
+        const looking = jobs.every("isolated-pods", resyncMs, async (limit) => {
+            await lostSubnets.look(limit);
+            await isolated.look(limit);
+        });
+        nodeInformer.onChange((type, _name, node, old) => {
+            if (changesPodCidrs(type, node, old)) looking.trigger();
+        });
         return;
     }
     const wiring = poolWiring(podNetwork, netlink);
@@ -533,8 +544,9 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
     ipPools.onSubnetClaim(() => subnetClaims.trigger());
     jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
-    nodeInformer.onChange((type, name) => {
+    nodeInformer.onChange((type, name, node, old) => {
         if (type === "added" && name === environment.nodeName) claims.trigger();
+        if (changesPodCidrs(type, node, old)) subnetClaims.trigger();
     });
 }
 

@@ -2,6 +2,7 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import { isPodOf } from "./ignored-annotations.ts";
+import { anothersSubnetNote, type SubnetHolders } from "./ip-pools/index.ts";
 
 /** An interface without flows and route, as its record says. */
 export interface IsolatedInterface {
@@ -19,13 +20,15 @@ export interface IsolatedPodsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly events: Pick<EventRecorder, "record">;
     readonly interfaces: () => readonly IsolatedInterface[];
+    /** Of which of the addresses it is known that they are of the podCIDR of another Node. */
+    readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly logger: Logger;
 }
 
 /**
  * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
  * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
- * on its Pod.
+ * on its Pod, and with the Node where its address is of the podCIDR of another one.
  */
 export class IsolatedPods {
     readonly #components: IsolatedPodsComponents;
@@ -39,7 +42,7 @@ export class IsolatedPods {
     /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
     async look(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces();
-        const keys = new Set(present.map(keyOf));
+        const keys = new Set(present.map((one) => this.#keyOf(one)));
         for (const known of [this.#logged, this.#reported]) {
             for (const key of known) if (!keys.has(key)) known.delete(key);
         }
@@ -48,30 +51,37 @@ export class IsolatedPods {
     }
 
     #log(one: IsolatedInterface): void {
-        if (this.#logged.has(keyOf(one))) return;
-        this.#logged.add(keyOf(one));
+        if (this.#logged.has(this.#keyOf(one))) return;
+        this.#logged.add(this.#keyOf(one));
         this.#components.logger.warn("a Pod interface stays isolated", {
             ...{ pod: `${one.podNamespace}/${one.podName}`, container: one.containerId, interface: one.ifName },
-            reason: noteOf(one),
+            reason: this.#noteOf(one).note,
         });
     }
 
     async #report(one: IsolatedInterface, signal: AbortSignal): Promise<void> {
         const { api, events } = this.#components;
         const { podNamespace: namespace, podName: name } = one;
-        if (name === "" || this.#reported.has(keyOf(one))) return;
+        const key = this.#keyOf(one);
+        if (name === "" || this.#reported.has(key)) return;
         const pod: Pod | undefined = await api.find(pods, { namespace, name }, { signal });
         // The mirror of a static Pod may come later; of a Pod that is gone the container ends.
         if (pod === undefined || !isPodOf(pod, one)) return;
-        this.#reported.add(keyOf(one));
-        const regarding = referenceTo(pods, pod);
-        const event = { type: "Warning", reason: "PodIsolated", action: "ReportIsolation", note: noteOf(one) } as const;
-        events.record({ regarding, ...event });
+        this.#reported.add(key);
+        events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...this.#noteOf(one) });
     }
-}
 
-function keyOf({ containerId, ifName }: IsolatedInterface): string {
-    return `${containerId} ${ifName}`;
+    #keyOf({ containerId, ifName, addresses }: IsolatedInterface): string {
+        const held = this.#components.holders.heldElsewhere(addresses);
+        return [containerId, ifName, ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
+    }
+
+    #noteOf(one: IsolatedInterface): { readonly reason: string; readonly action: string; readonly note: string } {
+        const [held] = this.#components.holders.heldElsewhere(one.addresses);
+        if (held === undefined) return { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(one) };
+        const note = anothersSubnetNote(formatIp(held.ip), held.node);
+        return { reason: "AddressHeldElsewhere", action: "Isolate", note };
+    }
 }
 
 function noteOf({ addresses }: IsolatedInterface): string {

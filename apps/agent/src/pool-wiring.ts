@@ -1,8 +1,18 @@
 import { formatIp, prefixContains, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
 import type { SubnetInterface } from "./ignored-annotations.ts";
 import type { IsolatedInterface } from "./isolated-pods.ts";
-import type { Attachment, IpPools, SubnetWired, SubnetWiring, WiredInterface, Wiring } from "./ip-pools/index.ts";
+import {
+    SubnetClaims,
+    type Attachment,
+    type IpPools,
+    type SubnetHolders,
+    type SubnetWired,
+    type SubnetWiring,
+    type WiredInterface,
+    type Wiring,
+} from "./ip-pools/index.ts";
 import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
 
 /** The Pod network as the reconcile of claims sees it. */
@@ -38,6 +48,17 @@ export function subnetWiring(network: PodNetwork, netlink: Netlink): SubnetWirin
         exclusively: (containerId, work) => network.exclusively(containerId, work),
         ...isolation(network, netlink),
     };
+}
+
+/** The look at podCIDRs while IPPools are switched off: nothing is claimed, and IsolatedPods reports who is isolated. */
+export function subnetClaimsWithoutPools(components: {
+    readonly wiring: SubnetWiring;
+    readonly holders: SubnetHolders;
+    readonly logger: Logger;
+}): SubnetClaims {
+    const nothing = (): void => undefined;
+    const events = { claimedFromSubnet: nothing, reservedFromSubnet: nothing, anothersSubnet: nothing };
+    return new SubnetClaims({ ...components, claims: undefined, events, metrics: { heldElsewhere: nothing } });
 }
 
 /** The podCIDRs of this Node, and each address that a Pod still has of an earlier one: a pool may have that too. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { parseIp } from "@antrea/ip";
+import { parseIp, type IpAddress } from "@antrea/ip";
 import { KubeError, pods, type EventInput } from "@antrea/kube";
 import { IsolatedPods, type IsolatedInterface } from "../src/isolated-pods.ts";
 import { FakeApi } from "./ip-pools/support/fake-api.ts";
@@ -12,6 +12,7 @@ describe("isolated Pods while IPPools are switched off", () => {
     let events: EventInput[];
     let log: LogEntry[];
     let interfaces: IsolatedInterface[];
+    let held: { readonly ip: IpAddress; readonly node: string }[];
     let isolated: IsolatedPods;
 
     function wired(podName: string, o: Partial<IsolatedInterface> = {}): IsolatedInterface {
@@ -24,11 +25,12 @@ describe("isolated Pods while IPPools are switched off", () => {
     }
 
     beforeEach(() => {
-        [api, events, log, interfaces] = [new FakeApi(), [], [], []];
+        [api, events, log, interfaces, held] = [new FakeApi(), [], [], [], []];
         isolated = new IsolatedPods({
             api,
             events: { record: (event: EventInput) => void events.push(event) },
             interfaces: () => interfaces,
+            holders: { heldElsewhere: () => held },
             logger: listLogger(log),
         });
     });
@@ -66,6 +68,25 @@ describe("isolated Pods while IPPools are switched off", () => {
         api.accident = () => undefined;
         await isolated.look(signal);
         expect([log.length, events.length]).toEqual([1, 1]);
+    });
+
+    it("are reported with the Node that has the podCIDR of their address, and anew when it is another Node", async () => {
+        addPod("p1");
+        interfaces = [wired("p1")];
+        held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
+        await isolated.look(signal);
+        await isolated.look(signal);
+        held = [{ ip: parseIp("10.2.0.9"), node: "c" }];
+        await isolated.look(signal);
+        expect(events.map(({ reason, action }) => [reason, action])).toEqual([
+            ["AddressHeldElsewhere", "Isolate"],
+            ["AddressHeldElsewhere", "Isolate"],
+        ]);
+        expect(events.map(({ note }) => note)).toEqual([
+            expect.stringMatching(/^address 10\.2\.0\.9 of this Pod .* Node b has it now/),
+            expect.stringMatching(/^address 10\.2\.0\.9 of this Pod .* Node c has it now/),
+        ]);
+        expect(log).toHaveLength(2);
     });
 
     it("give no event to another Pod of the name, nor without a name, and are reported anew when they come again", async () => {

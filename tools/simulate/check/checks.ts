@@ -1,6 +1,7 @@
 import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
 import { Sticky } from "./sticky.ts";
@@ -10,7 +11,7 @@ import { type Container, type Truth } from "./truth.ts";
 import { Wirings } from "./wiring.ts";
 import { Wishes } from "./wishes.ts";
 
-export interface ChecksComponents extends GoneNodesComponents {
+export interface ChecksComponents extends GoneNodesComponents, ForeignSubnetsComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
@@ -24,6 +25,7 @@ export class Checks {
     readonly wirings: Wirings;
     readonly gateways: Gateways;
     readonly subnets: Subnets;
+    readonly foreignSubnets: ForeignSubnets;
     readonly subnetUsers: SubnetUsers;
     readonly wishes: Wishes;
     readonly goneNodes: GoneNodes;
@@ -34,7 +36,8 @@ export class Checks {
         this.wirings = new Wirings(truth, options);
         this.gateways = new Gateways(truth, store);
         this.subnets = new Subnets(components);
-        this.subnetUsers = new SubnetUsers(truth);
+        this.foreignSubnets = new ForeignSubnets(components);
+        this.subnetUsers = new SubnetUsers(truth, this.foreignSubnets);
         this.wishes = new Wishes(truth);
         this.goneNodes = new GoneNodes(components);
     }

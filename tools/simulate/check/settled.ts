@@ -203,10 +203,12 @@ function* records({ stations }: World): Iterable<string> {
 }
 
 /** Every container that was answered addresses can be reached at them. */
-function* traffic(stations: readonly Station[], { truth }: World): Iterable<string> {
+function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnets } }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             if (isIsolated(truth, running)) continue;
+            const isOfPool = machine.setUpOf(running.container) !== undefined;
+            if (!isOfPool && running.addresses.some((one) => foreignSubnets.holderOf(one, machine.name))) continue;
             const { container, addresses } = running;
             for (const address of addresses) {
                 const users = truth.usersOf(allocationName(parseIp(address)));

@@ -2,19 +2,22 @@ import { allocationName } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { type EventInput } from "@antrea/kube";
 import { type Station } from "../station.ts";
+import { type ForeignSubnets } from "./foreign-subnets.ts";
 import { type Truth } from "./truth.ts";
 
 /**
  * At rest a container with an address of its Node's subnet that a pool's claim has too is isolated if a Pod has the claim,
- * and is not if nobody has; its Pod is told either way.
+ * and is not if nobody has; its Pod is told either way. One with an address of another Node's subnet is isolated and told.
  */
 export class SubnetUsers {
     readonly #truth: Truth;
+    readonly #foreign: ForeignSubnets;
     /** Events AddressHeldElsewhere, as `namespace/name address`. */
     readonly #told = new Set<string>();
 
-    constructor(truth: Truth) {
+    constructor(truth: Truth, foreign: ForeignSubnets) {
         this.#truth = truth;
+        this.#foreign = foreign;
     }
 
     recorded({ reason, regarding, note }: EventInput): void {
@@ -30,11 +33,17 @@ export class SubnetUsers {
                 for (const address of addresses.filter((one) => !ofPools.has(one))) {
                     const name = allocationName(parseIp(address));
                     const claim = this.#truth.claims.get(name);
-                    if (claim === undefined || claim.spec.pod?.uid === uid) continue;
-                    const which = `container ${container} on ${machine.name} has ${address} of its Node's subnet, which is ${claim.spec.state} in IPPool ${claim.spec.pool},`;
+                    const other = claim?.spec.pod?.uid === uid ? undefined : claim;
+                    const holder = this.#foreign.holderOf(address, machine.name);
+                    if (other === undefined && holder === undefined) continue;
+                    const whose = other
+                        ? `is ${other.spec.state} in IPPool ${other.spec.pool}`
+                        : `is ${holder}'s by now`;
+                    const which = `container ${container} on ${machine.name} has ${address} of its Node's subnet, which ${whose},`;
                     const isReachable = this.#truth.usersOf(name).some(({ id }) => id === container);
-                    if (isReachable && claim.spec.pod !== undefined) yield `${which} and is not isolated`;
-                    if (!isReachable && claim.spec.pod === undefined) yield `${which} and is isolated`;
+                    const isAnothers = other?.spec.pod !== undefined || holder !== undefined;
+                    if (isReachable && isAnothers) yield `${which} and is not isolated`;
+                    if (!isReachable && !isAnothers) yield `${which} and is isolated`;
                     if (!this.#told.has(`${podNamespace}/${podName} ${address}`)) yield `${which} and was not told`;
                 }
             }

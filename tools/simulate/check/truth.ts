@@ -22,6 +22,8 @@ export interface TruthOptions {
     readonly isClaimed: (name: string, container: Container) => boolean;
     /** The Node was deleted, and its agent cannot hear of it. */
     readonly isUnheard: (node: string) => boolean;
+    /** The address, of no pool, is of the subnet of another Node than this one; ForeignSubnets looks how long it is used. */
+    readonly isForeign: (name: string, node: string) => boolean;
 }
 
 /**
@@ -38,10 +40,12 @@ export class Truth {
 
     readonly #isClaimed: TruthOptions["isClaimed"];
     readonly #isUnheard: TruthOptions["isUnheard"];
+    readonly #isForeign: TruthOptions["isForeign"];
 
     constructor(options: TruthOptions) {
         this.#isClaimed = options.isClaimed;
         this.#isUnheard = options.isUnheard;
+        this.#isForeign = options.isForeign;
     }
 
     /** The container can be reached at this address from now on. */
@@ -130,10 +134,12 @@ export class Truth {
     /**
      * A pool may have an address of a Node's subnet, if nobody had heard of the one or of the other: the container that has
      * it without a claim is to be isolated when its agent hears of the claim, which SubnetUsers looks at when all is at rest.
-     * A Node that was deleted unheard keeps its subnet, when nobody sends to it any more.
+     * A Node that was deleted unheard keeps its subnet, when nobody sends to it any more; and one whose subnet is another's by
+     * now goes on with it until its agent heard of that, and no longer.
      */
     #isOverlooked(name: string, user: Container): boolean {
-        return !this.#isClaimed(name, user) && (this.#claims.has(name) || this.#isUnheard(user.node));
+        if (this.#isClaimed(name, user)) return false;
+        return this.#claims.has(name) || this.#isUnheard(user.node) || this.#isForeign(name, user.node);
     }
 }
 

@@ -7,7 +7,7 @@ import { type Address, type Link, type Netlink } from "@antrea/netlink";
 import { Jobs, type Clock, type Job, type Logger } from "@antrea/runtime";
 import { BridgedPods } from "../../../apps/agent/src/bridged-pods/index.ts";
 import { createCniBackend } from "../../../apps/agent/src/cni-backend.ts";
-import { podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";
+import { changesPodCidrs, podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";
 import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/index.ts";
 import { IpPools } from "../../../apps/agent/src/ip-pools/index.ts";
 import {
@@ -150,8 +150,9 @@ export class Agent {
             const subnetClaims = jobs.every("subnet-claims", resyncMs, look);
             this.pools.onSubnetClaim(() => subnetClaims.trigger());
             jobs.every("own-node", ownNodeLookMs, (limit) => this.pools.lookAtOwnNode(wiring, limit));
-            nodes.onChange((type, name) => {
+            nodes.onChange((type, name, node, old) => {
                 if (type === "added" && name === machine.name) claims.trigger();
+                if (changesPodCidrs(type, node, old)) subnetClaims.trigger();
             });
             jobs.start(signal);
             await reconciler.holdKnownAddresses(signal);

@@ -98,6 +98,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "subnets-of-others-are-overlooked": {
+        source: "found in this project",
+        what: "an agent does not look whether what its Pods kept of an earlier subnet is another Node's by now",
+        plant: {
+            agent: ({ pools: { subnetHolders } }) => {
+                subnetHolders.heldElsewhere = () => [];
+            },
+        },
+    },
     "records-of-replaced-pods-stay": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5688",
         what: "what a Pod of a Deployment had is kept when another Pod takes its place",

@@ -10,7 +10,9 @@ export {
 } from "./ip-pools.ts";
 export { PodPools } from "./pod-pools.ts";
 export { type DatedNodeSource } from "./node-addresses.ts";
-export { type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
+export { anothersSubnetNote } from "./pod-events.ts";
+export { SubnetClaims, type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
+export { SubnetHolders } from "./subnet-holders.ts";
 export {
     type Attachment,
     type ClaimedAddress,

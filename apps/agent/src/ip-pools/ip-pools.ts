@@ -26,6 +26,7 @@ import { untilAborted } from "./requests.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
 
 export interface IpPoolsComponents {
@@ -81,6 +82,7 @@ export class IpPools implements AsyncDisposable {
     readonly pods: NodePods;
     readonly podPools: PodPools;
     readonly allocator: PoolAllocator;
+    readonly subnetHolders: SubnetHolders;
     readonly #components: IpPoolsComponents;
     readonly #options: IpPoolsOptions;
     readonly #clock: Clock;
@@ -117,6 +119,7 @@ export class IpPools implements AsyncDisposable {
         this.book = new PoolBook({ api, logger, nodes });
         this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
         this.#node = new OwnNode({ api, nodes, clock, logger }, { nodeName });
+        this.subnetHolders = new SubnetHolders({ nodes }, { nodeName });
         this.pods = new NodePods({ api, logger, clock }, { nodeName });
         const namespaces = new NamespacePools({ api, clock });
         this.podPools = new PodPools({ pods: this.pods, namespaces, book: this.book, clock });
@@ -218,7 +221,7 @@ export class IpPools implements AsyncDisposable {
         this.#subnetListeners.add(listener);
     }
 
-    /** Isolates and reports what is in use in the guarded podCIDRs and claimed for another; `wiring` is always the same. */
+    /** Isolates and reports what is in use of podCIDRs and claimed for another, or another Node's; `wiring` is always the same. */
     async lookAtSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
         this.#subnetClaims ??= this.#newSubnetClaims(wiring);
         await this.#subnetClaims.look(signal);
@@ -306,8 +309,9 @@ export class IpPools implements AsyncDisposable {
     #newSubnetClaims(wiring: SubnetWiring): SubnetClaims {
         const { api, logger } = this.#components;
         return new SubnetClaims({
-            ...{ api, logger, wiring, events: this.#events, metrics: this.#metrics },
-            claimOf: (ip) => this.#within?.get(ip),
+            ...{ logger, wiring, events: this.#events, metrics: this.#metrics },
+            claims: { api, of: (ip) => this.#within?.get(ip) },
+            holders: this.subnetHolders,
         });
     }
 

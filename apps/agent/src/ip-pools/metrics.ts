@@ -50,7 +50,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
     );
     gauge(
         "isolated_interfaces",
-        "Pod interfaces without traffic, because their address is claimed for another or their Node is gone.",
+        "Pod interfaces without traffic, because their address is claimed for another or of the podCIDR of another Node, or their Node is gone.",
         state.isolated,
     );
     gauge(
@@ -72,7 +72,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         ),
         heldElsewhere: counter(
             "addresses_held_elsewhere",
-            "Interfaces that were isolated because their address is claimed for another.",
+            "Interfaces that were isolated because their address is claimed for another or of the podCIDR of another Node.",
         ),
     };
 }

@@ -13,6 +13,8 @@ export interface NodeSource {
 export interface DatedNodeSource extends NodeSource {
     /** By the monotonic clock: what happened to Nodes before this is known. */
     readonly upToDateAt: number;
+    /** Whether the Nodes were listed since the start. */
+    readonly hasSynced: boolean;
 }
 
 export interface NodeAddressesComponents {

@@ -74,6 +74,11 @@ export class PodEvents {
         );
     }
 
+    /** The address is of an earlier podCIDR of the Pod's Node, which another Node has by now. */
+    anothersSubnet(pod: PodIdentity, address: string, node: string): void {
+        this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
+    }
+
     /** @param difference what the pool says now, as a sentence without its end */
     poolChanged(pod: PodIdentity, address: string, difference: string): void {
         this.#warn(
@@ -94,4 +99,9 @@ export class PodEvents {
         const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, ...(uid === "" ? {} : { uid }) };
         this.#components.record({ regarding, ...event });
     }
+}
+
+/** What is reported of a Pod whose address is in the podCIDR of another Node than its own. */
+export function anothersSubnetNote(address: string, node: string): string {
+    return `address ${address} of this Pod is of a podCIDR that its Node does not have any more, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
 }

@@ -1,11 +1,12 @@
 import { allocationName, ipAllocations, type IpAllocation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
-import { type IpAddress } from "@antrea/ip";
+import { formatIp, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
 import { holderText, isForPod, namesContainer, type ClaimUser } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
+import { type SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment } from "./types.ts";
 
 /** An interface of this Node with addresses of its podCIDRs, as its record says. */
@@ -32,12 +33,18 @@ export interface SubnetWiring {
 }
 
 export interface SubnetClaimsComponents {
-    readonly api: Pick<ApiClient, "find">;
-    readonly events: Pick<PodEvents, "claimedFromSubnet" | "reservedFromSubnet">;
+    /** Undefined while IPPools are switched off. */
+    readonly claims:
+        | {
+              readonly api: Pick<ApiClient, "find">;
+              /** The claim of an address of this Node's podCIDRs, as far as the watch has delivered it. */
+              readonly of: (ip: IpAddress) => ClaimUser | undefined;
+          }
+        | undefined;
+    readonly holders: Pick<SubnetHolders, "heldElsewhere" | "isKnown">;
+    readonly events: Pick<PodEvents, "claimedFromSubnet" | "reservedFromSubnet" | "anothersSubnet">;
     readonly metrics: Pick<IpamMetrics, "heldElsewhere">;
     readonly wiring: SubnetWiring;
-    /** The claim of an address of this Node's podCIDRs, as far as the watch has delivered it. */
-    readonly claimOf: (ip: IpAddress) => ClaimUser | undefined;
     readonly logger: Logger;
 }
 
@@ -49,12 +56,18 @@ const askLimitMs = 3_000;
  * Node had the podCIDR, by an agent that hears of it late, or by force. The claim is the lock of the address, and its Pod may
  * run on a Node that knows of no other user; so the interface in the podCIDR is isolated, for as long as a Pod of another
  * has the claim. What is only reserved is used by nobody: that is reported.
+ *
+ * Finds also Pods that run on with an address of an earlier podCIDR of this Node, when another Node has that podCIDR by now:
+ * they are isolated for as long as it has. While IPPools are switched off this is all that is looked for, and only what was
+ * isolated since the start is connected again: what was before may be a claim's.
  */
 export class SubnetClaims {
     readonly #components: SubnetClaimsComponents;
     readonly #logger: Logger;
     /** What was reported, once: interface, address, UID of the claim, whether a Pod has it. */
     #reported = new Set<string>();
+    /** Interfaces that were connected before this start of the agent isolated them. */
+    readonly #isolatedHere = new Set<string>();
 
     constructor(components: SubnetClaimsComponents) {
         this.#components = components;
@@ -73,15 +86,17 @@ export class SubnetClaims {
         const before = this.#reported;
         this.#reported = new Set();
         let failure: { readonly error: unknown } | undefined;
+        const present = new Set(wiring.interfaces().map(keyOf));
+        for (const key of this.#isolatedHere) if (!present.has(key)) this.#isolatedHere.delete(key);
         for (const wired of wiring.interfaces()) {
             if (signal.aborted) return;
-            if (!wiring.isIsolated(wired) && this.#claimedOf(wired).length === 0) continue;
+            if (!wiring.isIsolated(wired) && this.#suspectsOf(wired).length === 0) continue;
             try {
                 await wiring.exclusively(wired.containerId, () => this.#mend(wired, before, signal));
             } catch (error) {
                 failure = { error };
                 for (const key of before) if (key.startsWith(`${keyOf(wired)} `)) this.#reported.add(key);
-                this.#logger.warn("a claim of an address in use in this Node's subnet is left to the next look", {
+                this.#logger.warn("an address in use that may be another's is left to the next look", {
                     pod: podText(wired),
                     reason: messageOf(error),
                 });
@@ -91,31 +106,64 @@ export class SubnetClaims {
     }
 
     async #mend({ containerId, ifName }: SubnetWired, before: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-        const { api, wiring } = this.#components;
+        const { holders, wiring } = this.#components;
         const wired = wiring.interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
         // The reconcile of interfaces removes one that ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
-        // After a restart the watch may not have delivered the claims yet; and what it delivers may be late.
-        const asked = wiring.isIsolated(wired) ? wired.addresses : this.#claimedOf(wired);
-        const find = (ip: IpAddress): Promise<IpAllocation | undefined> =>
-            api.find(ipAllocations, { name: allocationName(ip) }, { signal, timeoutMs: askLimitMs });
-        const live = await Promise.all(asked.map(find));
-        const others = live.filter((claim) => claim !== undefined).filter((claim) => isOfAnother(claim, wired));
-        if (others.some(({ spec }) => spec.pod !== undefined)) await wiring.isolate(wired);
-        else if (wiring.isIsolated(wired)) {
+        const asked = wiring.isIsolated(wired) ? wired.addresses : this.#suspectsOf(wired);
+        const live = await this.#claimsOf(asked, signal);
+        const others = live.filter((claim) => isOfAnother(claim, wired));
+        // What a pool gave it is its own, wherever it lies.
+        const owned = new Set(live.filter((claim) => !isOfAnother(claim, wired)).map(({ spec }) => spec.address));
+        const held = holders.heldElsewhere(wired.addresses).filter(({ ip }) => !owned.has(formatIp(ip)));
+        if (held.length > 0 || others.some(({ spec }) => spec.pod !== undefined)) {
+            if (!wiring.isIsolated(wired)) this.#isolatedHere.add(keyOf(wired));
+            await wiring.isolate(wired);
+        } else if (wiring.isIsolated(wired) && this.#maySayFree(wired)) {
             await wiring.reconnect(wired);
-            this.#logger.info("a Pod interface is connected again: its address is not claimed any more", {
+            this.#isolatedHere.delete(keyOf(wired));
+            this.#logger.info("a Pod interface is connected again: its address is nobody else's any more", {
                 pod: podText(wired),
             });
         }
         for (const claim of others) this.#report(wired, claim, before);
+        for (const { ip, node } of held) this.#reportHeld(wired, formatIp(ip), node, before);
     }
 
-    /** Its addresses that are claimed for others, by what the watch has delivered. */
-    #claimedOf(wired: SubnetWired): readonly IpAddress[] {
-        return wired.addresses.filter((ip) => {
-            const claim = this.#components.claimOf(ip);
+    /** Live: after a restart the watch may not have delivered the claims yet; and what it delivers may be late. */
+    async #claimsOf(ips: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAllocation[]> {
+        const { claims } = this.#components;
+        if (claims === undefined) return [];
+        const find = (ip: IpAddress): Promise<IpAllocation | undefined> =>
+            claims.api.find(ipAllocations, { name: allocationName(ip) }, { signal, timeoutMs: askLimitMs });
+        return (await Promise.all(ips.map(find))).filter((claim) => claim !== undefined);
+    }
+
+    /** Whether all is known for which the interface can have been isolated. */
+    #maySayFree(wired: SubnetWired): boolean {
+        const { claims, holders } = this.#components;
+        return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(keyOf(wired)));
+    }
+
+    /** Its addresses that are claimed for others, by what the watch has delivered, or of another Node's podCIDR. */
+    #suspectsOf(wired: SubnetWired): readonly IpAddress[] {
+        const { claims, holders } = this.#components;
+        const claimed = wired.addresses.filter((ip) => {
+            const claim = claims?.of(ip);
             return claim !== undefined && isOfAnother(claim, wired);
+        });
+        return [...claimed, ...holders.heldElsewhere(wired.addresses).map(({ ip }) => ip)];
+    }
+
+    #reportHeld(wired: SubnetWired, address: string, node: string, before: ReadonlySet<string>): void {
+        const { events, metrics } = this.#components;
+        const key = `${keyOf(wired)} ${address} in ${node}`;
+        this.#reported.add(key);
+        if (before.has(key)) return;
+        metrics.heldElsewhere();
+        events.anothersSubnet({ namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid }, address, node);
+        this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
+            ...{ pod: podText(wired), address, node },
         });
     }
 

@@ -5,10 +5,11 @@ import { eventually } from "@antrea/kube/testing";
 import { KeyedLock } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
-import { type SubnetWired, type SubnetWiring } from "../../src/ip-pools/index.ts";
+import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../src/ip-pools/index.ts";
+import { subnetClaimsWithoutPools } from "../../src/pool-wiring.ts";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
-import { type TestPoolAgent } from "./support/test-agent.ts";
+import { TestNodes, type TestPoolAgent } from "./support/test-agent.ts";
 
 const inUse = "10.10.1.20";
 const podCidrs = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
@@ -63,10 +64,11 @@ class FakeSubnetWiring implements SubnetWiring {
 let cluster: FakeCluster;
 let wiring: FakeSubnetWiring;
 let agent: TestPoolAgent;
+let nodes: TestNodes;
 let told: number;
 
 async function start(): Promise<TestPoolAgent> {
-    const started = cluster.agent("a", { confirmMs: 0 });
+    const started = cluster.agent("a", { confirmMs: 0, nodes });
     started.pools.onSubnetClaim(() => void (told += 1));
     await started.pools.guard(podCidrs, AbortSignal.timeout(5_000));
     return started;
@@ -100,6 +102,8 @@ const heldElsewhere = (): Promise<number> => agent.metric("antrea_agent_ipam_add
 
 beforeEach(async () => {
     told = 0;
+    nodes = new TestNodes([]);
+    nodes.put("a", { podCIDRs: ["10.10.1.0/24", "fd10:10:0:1::/64"] });
     cluster = new FakeCluster();
     cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
     wiring = new FakeSubnetWiring();
@@ -295,6 +299,129 @@ describe("an isolated Pod of the Node's subnet", () => {
         cluster.api.remove(ipAllocations, inUse);
         await look();
         expect(wiring.isolated.size).toBe(0);
+    });
+});
+
+describe("a Pod with an address of a podCIDR that its Node does not have any more", () => {
+    const earlier = ["10.10.7.20", "fd10:10:0:7::20"];
+    beforeEach(() => wiring.wire("kept", ...earlier));
+
+    it("keeps its traffic while no other Node has that podCIDR", async () => {
+        nodes.put("b", { podCIDRs: ["10.10.8.0/24"] });
+        await look(2);
+        expect([wiring.done, agent.events]).toEqual([[], []]);
+    });
+
+    it("is isolated when another Node has it, and told which, once; no other Pod is", async () => {
+        nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
+        await look(3);
+        expect([...wiring.isolated]).toEqual(["c-kept"]);
+        expect(agent.events).toEqual([
+            {
+                regarding: { apiVersion: "v1", kind: "Pod", namespace: "default", name: "kept", uid: "uid-kept" },
+                type: "Warning",
+                reason: "AddressHeldElsewhere",
+                action: "Isolate",
+                note: "address 10.10.7.20 of this Pod is of a podCIDR that its Node does not have any more, and Node b has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back",
+            },
+        ]);
+        expect([await isolated(), await heldElsewhere()]).toEqual([1, 1]);
+    });
+
+    it("is isolated although its Node still sets up Pods of it: the Node was deleted, or has no podCIDR", async () => {
+        nodes.remove("a");
+        nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
+        await look();
+        expect([...wiring.isolated]).toEqual(["c-web", "c-db"]);
+        nodes.put("a", {});
+        await look();
+        expect([...wiring.isolated]).toEqual(["c-web", "c-db"]);
+    });
+
+    it("keeps its traffic where both Nodes have the podCIDR", async () => {
+        nodes.put("b", { podCIDRs: ["10.10.0.0/21", "fd10:10::/32"] });
+        nodes.put("a", { podCIDRs: ["10.10.7.0/24", "fd10:10:0:7::/64"] });
+        wiring.wired.delete("c-web");
+        wiring.wired.delete("c-db");
+        await look();
+        expect([wiring.done, agent.events]).toEqual([[], []]);
+    });
+
+    it("is isolated by the address of either family", async () => {
+        nodes.put("b", { podCIDRs: ["fd10:10:0:7::/64"] });
+        await look();
+        expect([...wiring.isolated]).toEqual(["c-kept"]);
+        expect(agent.events).toMatchObject([{ note: expect.stringContaining("address fd10:10:0:7::20 ") as unknown }]);
+    });
+
+    it("keeps its traffic when the address is claimed for itself", async () => {
+        claim(earlier[0] ?? "", {}, "kept");
+        nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
+        await look();
+        expect([wiring.done, agent.events]).toEqual([[], []]);
+    });
+
+    it("is connected again when no other Node has it any more, and reported again when one has", async () => {
+        nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
+        await look();
+        nodes.remove("b");
+        await look();
+        nodes.put("c", { podCIDRs: ["10.10.7.0/24"] });
+        await look();
+        expect(wiring.done).toEqual(["isolate c-kept", "reconnect c-kept", "isolate c-kept"]);
+        expect(agent.events.map(({ note }) => /Node \w+ has it/.exec(note ?? "")?.[0])).toEqual([
+            "Node b has it",
+            "Node c has it",
+        ]);
+    });
+
+    it("stays isolated while either another Node or another's claim has it", async () => {
+        nodes.put("a", { podCIDRs: ["10.10.9.0/24"] });
+        nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
+        claim(inUse);
+        await look();
+        nodes.remove("b");
+        await look();
+        expect([...wiring.isolated]).toEqual(["c-web"]);
+        nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
+        cluster.api.remove(ipAllocations, inUse);
+        await look();
+        expect(wiring.isolated.has("c-web")).toBe(true);
+        nodes.remove("b");
+        await look();
+        expect(wiring.isolated.size).toBe(0);
+    });
+
+    it("stays isolated after a start until the Nodes are known", async () => {
+        wiring.isolated.add("c-kept");
+        nodes.hasSynced = false;
+        nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
+        await look();
+        expect([...wiring.isolated]).toEqual(["c-kept"]);
+        nodes.remove("b");
+        nodes.hasSynced = true;
+        await look();
+        expect(wiring.isolated.size).toBe(0);
+    });
+
+    it("is isolated and connected again also while IPPools are off, unless it was isolated before the start", async () => {
+        const holders = new SubnetHolders({ nodes }, { nodeName: "a" });
+        const off = subnetClaimsWithoutPools({ holders, wiring, logger: new MemoryLog().logger });
+        wiring.isolated.add("c-db");
+        nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
+        await off.look(AbortSignal.timeout(1_000));
+        expect([...wiring.isolated]).toEqual(["c-db", "c-kept"]);
+        nodes.remove("b");
+        await off.look(AbortSignal.timeout(1_000));
+        expect([...wiring.isolated]).toEqual(["c-db"]);
+        // Isolated twice over: what it was before this start stays.
+        nodes.put("a", { podCIDRs: ["10.10.9.0/24"] });
+        nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
+        await off.look(AbortSignal.timeout(1_000));
+        nodes.remove("b");
+        await off.look(AbortSignal.timeout(1_000));
+        expect([...wiring.isolated]).toEqual(["c-db"]);
+        expect(cluster.api.requests.filter((text) => text.startsWith("find"))).toEqual([]);
     });
 });
 

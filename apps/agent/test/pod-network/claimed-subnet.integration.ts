@@ -4,7 +4,7 @@ import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { flowOwner, type PodInterface } from "../../src/pod-network/index.ts";
 import { guardedPrefixes, subnetWiring } from "../../src/pool-wiring.ts";
 import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
-import { type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
+import { TestNodes, type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNode, type TestAgent } from "../support/test-node.ts";
 import { ipsOf, TestPod } from "../support/test-pod.ts";
@@ -15,6 +15,7 @@ let node: TestNode;
 let cluster: PoolCluster;
 let agent: TestAgent;
 let claims: TestPoolAgent;
+let nodes: TestNodes;
 /** Of another Node, which does not know that this one has the podCIDRs. */
 let other: TestPoolAgent;
 let pods: TestPod[];
@@ -22,11 +23,13 @@ let looking: Promise<unknown>;
 
 /** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
-    claims = cluster.agent("here");
+    nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
+    claims = cluster.agent("here", { nodes });
     agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
     const wiring = subnetWiring(agent.network, agent.netlink);
     const look = (): Promise<void> => claims.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
     claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
+    nodes.onChange(() => void (looking = looking.then(look, look)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
     await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network), AbortSignal.timeout(10_000));
     await look();
@@ -158,6 +161,36 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
         await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
         expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+    });
+
+    it("has one user also after the Node got other podCIDRs and another Node has the earlier ones", async () => {
+        const web = await added("web");
+        await stop();
+        await start(["10.10.2.0/24", "fd10:10:0:2::/64"]);
+        const db = await added("db");
+        expect([isIsolated(web.known), isIsolated(db.known)]).toEqual([false, false]);
+        nodes.put("next", { podCIDRs: podCidrs });
+        expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+        await looking;
+        const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
+        expect(inOvs).not.toContain("in_port=");
+        expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
+        expect(claims.events).toMatchObject([
+            {
+                ...{ reason: "AddressHeldElsewhere", regarding: { name: "web" } },
+                note: expect.stringContaining(
+                    `address ${web.ip} of this Pod is of a podCIDR that its Node does not have`,
+                ),
+            },
+            { note: expect.stringContaining("and Node next has it now") },
+        ]);
+        nodes.remove("next");
+        expect(
+            await eventually(
+                () => isIsolated(web.known),
+                (found) => !found,
+            ),
+        ).toBe(false);
     });
 
     it("is not handed out again when its Pod here has gone", async () => {

@@ -134,6 +134,8 @@ export function requestOf(pod: string): ClaimRequest {
 export class TestNodes implements DatedNodeSource {
     /** Always; a test may set when the watch fell silent. */
     upToDateAt = Infinity;
+    /** A test may set that they are not listed yet. */
+    hasSynced = true;
     readonly #nodes = new Map<string, Node>();
     readonly #listeners = new Set<ChangeListener<Node>>();
 
