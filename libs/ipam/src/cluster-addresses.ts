@@ -1,9 +1,10 @@
 import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import { type Pool } from "./pool.ts";
 
 /** The parts of a Node (core/v1) that have addresses which no pool hands out. */
 export interface NodeWithAddresses {
     readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
-    readonly status?: { readonly addresses?: readonly { readonly address: string }[] };
+    readonly status?: { readonly addresses?: readonly { readonly type?: string; readonly address: string }[] };
 }
 
 /** The parts of a ServiceCIDR (networking.k8s.io/v1) that are read here. */
@@ -11,29 +12,50 @@ export interface ServiceCidrWithRanges {
     readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
-/** How many addresses of each family a Node has at most. Its kubelet reports what it likes, and pools lose them. */
+/** How many addresses of each family one pool loses to a Node at most. Its kubelet reports what it likes. */
 export const maxNodeAddresses = 16;
 
-/** A Node's own addresses, each once, the first 16 of each family. Names are among them too; what is no address can be in no pool. */
+/**
+ * All addresses of a Node, each once: of each family first the one that Kubernetes uses for the Node, its first InternalIP;
+ * then its other InternalIPs, then the rest, both by address, as clouds report them in any order. Names are among what a
+ * Node reports too; what is no address can be in no pool.
+ */
 export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
-    return reported(node)
-        .filter(({ at }) => at < maxNodeAddresses)
-        .map(({ ip }) => ip);
+    const listed = node.status?.addresses ?? [];
+    const internal = readable(textsOf(listed.filter(({ type }) => type === "InternalIP")), parseIp);
+    const own = ([4, 6] as const).flatMap((family) => internal.find((ip) => ip.family === family) ?? []);
+    const all = [...own, ...[...internal].sort(compareIps), ...readable(textsOf(listed), parseIp).sort(compareIps)];
+    return [...new Map(all.map((ip) => [`${ip.family} ${ip.value}`, ip])).values()];
 }
 
-/** What a Node reports beyond its own addresses: nothing keeps these from Pods. */
-export function furtherNodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
-    return reported(node)
-        .filter(({ at }) => at >= maxNodeAddresses)
-        .map(({ ip }) => ip);
+/** What a Node has in the ranges of a pool. */
+export interface NodeAddressesInPool {
+    /** Those that the pool does not hand out: the first 16 of each family. */
+    readonly kept: readonly IpAddress[];
+    /** The others: nothing but a claim keeps these from Pods. */
+    readonly further: readonly IpAddress[];
 }
 
-/** `at`: its place among those of its family. */
-function reported(node: NodeWithAddresses): readonly { readonly ip: IpAddress; readonly at: number }[] {
-    const addresses = readable(node.status?.addresses?.map(({ address }) => address) ?? [], parseIp);
-    const unique = new Map(addresses.map((ip) => [`${ip.family} ${ip.value}`, ip]));
+/** @param addresses of one Node, as `nodeAddressesOf` orders them */
+export function nodeAddressesIn(pool: Pick<Pool, "subnetOf">, addresses: readonly IpAddress[]): NodeAddressesInPool {
     const counts = { 4: 0, 6: 0 };
-    return [...unique.values()].map((ip) => ({ ip, at: counts[ip.family]++ }));
+    const inside = addresses
+        .filter((ip) => pool.subnetOf(ip) !== undefined)
+        .map((ip) => ({ ip, at: counts[ip.family]++ }));
+    const ips = (wanted: typeof inside): readonly IpAddress[] => wanted.map(({ ip }) => ip);
+    return {
+        kept: ips(inside.filter(({ at }) => at < maxNodeAddresses)),
+        further: ips(inside.filter(({ at }) => at >= maxNodeAddresses)),
+    };
+}
+
+function textsOf(addresses: readonly { readonly address: string }[]): readonly string[] {
+    return addresses.map(({ address }) => address);
+}
+
+function compareIps(a: IpAddress, b: IpAddress): number {
+    if (a.family !== b.family) return a.family - b.family;
+    return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
 }
 
 /** The podCIDRs of a Node as text: `spec.podCIDRs`, or `spec.podCIDR` where that is empty. */
@@ -56,7 +78,7 @@ function maskedPrefix(text: string): Prefix {
     return parsePrefix(text, { hostBits: "mask" });
 }
 
-function readable<T>(texts: readonly string[], parse: (text: string) => T): readonly T[] {
+function readable<T>(texts: readonly string[], parse: (text: string) => T): T[] {
     return texts.flatMap((text) => {
         try {
             return [parse(text)];

@@ -1,29 +1,35 @@
 import { formatPrefix, prefixRange, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
+import { maxNodeAddresses, nodeAddressesIn } from "./cluster-addresses.ts";
 import { type Pool } from "./pool.ts";
 import { subnetEdges } from "./subnet.ts";
 
 /** The addresses that the cluster itself uses. */
 export interface ClusterAddresses {
-    readonly nodeAddresses: readonly IpAddress[];
+    /** Of each Node all, as `nodeAddressesOf` orders them: a pool loses the first 16 of each family that it has. */
+    readonly nodeAddresses: readonly (readonly IpAddress[])[];
     readonly podCidrs: readonly Prefix[];
     readonly serviceCidrs: readonly Prefix[];
 }
 
 /** What is never handed out although a pool's ranges have it, made once for all pools. Immutable. */
 export class Exclusions {
-    readonly nodeAddresses: RangeSet;
     readonly podCidrs: RangeSet;
     readonly serviceCidrs: RangeSet;
+    readonly #ofFew: RangeSet;
     readonly #cluster: RangeSet;
+    /** Of the few Nodes of which a pool may not lose all. */
+    readonly #many: readonly (readonly IpAddress[])[];
     readonly #gateways: ReadonlyMap<number, RangeSet>;
     readonly #usable = new WeakMap<Pool, RangeSet>();
 
     /** Pools: all pools of the cluster, since a gateway is out in every pool of its VLAN. */
     constructor(cluster: ClusterAddresses, pools: Iterable<Pool>) {
-        this.nodeAddresses = RangeSet.ofAddresses(cluster.nodeAddresses);
+        const few = cluster.nodeAddresses.filter((addresses) => addresses.length <= maxNodeAddresses);
+        this.#many = cluster.nodeAddresses.filter((addresses) => addresses.length > maxNodeAddresses);
+        this.#ofFew = RangeSet.ofAddresses(few.flat());
         this.podCidrs = RangeSet.of(cluster.podCidrs.map(prefixRange));
         this.serviceCidrs = RangeSet.of(cluster.serviceCidrs.map(prefixRange));
-        this.#cluster = this.nodeAddresses.union(this.podCidrs).union(this.serviceCidrs);
+        this.#cluster = this.#ofFew.union(this.podCidrs).union(this.serviceCidrs);
         this.#gateways = gatewaysByVlan(pools);
     }
 
@@ -31,12 +37,18 @@ export class Exclusions {
     usable(pool: Pool): RangeSet {
         const known = this.#usable.get(pool);
         if (known !== undefined) return known;
+        const cluster = this.#cluster.union(this.#ofManyIn(pool));
         const ranges = pool.subnets.flatMap(({ addresses, vlan }) => {
-            return addresses.subtract(this.#cluster).subtract(this.#gatewaysOf(vlan)).ranges;
+            return addresses.subtract(cluster).subtract(this.#gatewaysOf(vlan)).ranges;
         });
         const usable = RangeSet.of(ranges);
         this.#usable.set(pool, usable);
         return usable;
+    }
+
+    /** Addresses of Nodes that the pool does not hand out; where Nodes have few, also those that it does not have. */
+    nodeAddressesIn(pool: Pick<Pool, "subnetOf">): RangeSet {
+        return this.#ofFew.union(this.#ofManyIn(pool));
     }
 
     /** Why the pool does not hand the address out, as the end of a sentence; undefined when it does. */
@@ -44,7 +56,7 @@ export class Exclusions {
         if (this.usable(pool).has(ip)) return undefined;
         const subnet = pool.subnetOf(ip);
         if (subnet === undefined) return "is not in its ranges";
-        if (this.nodeAddresses.has(ip)) return "is an address of a Node";
+        if (this.nodeAddressesIn(pool).has(ip)) return "is an address of a Node";
         if (this.podCidrs.has(ip)) return "lies in a podCIDR of a Node";
         if (this.serviceCidrs.has(ip)) return "lies in a Service CIDR";
         if (pool.gateways.some((gateway) => gateway.ip.value === ip.value) || this.#gatewaysOf(subnet.vlan).has(ip)) {
@@ -55,6 +67,10 @@ export class Exclusions {
             return `is the ${name} address of its subnet, ${formatPrefix(subnet.prefix)}`;
         }
         return `is the first or last address of the CIDR of ${subnet.path}`;
+    }
+
+    #ofManyIn(pool: Pick<Pool, "subnetOf">): RangeSet {
+        return RangeSet.ofAddresses(this.#many.flatMap((addresses) => nodeAddressesIn(pool, addresses).kept));
     }
 
     #gatewaysOf(vlan: number): RangeSet {

@@ -13,12 +13,13 @@ export {
 
 // The addresses that the cluster itself uses.
 export {
-    furtherNodeAddressesOf,
     maxNodeAddresses,
+    nodeAddressesIn,
     nodeAddressesOf,
     podCidrTexts,
     podCidrsOf,
     serviceCidrsOf,
+    type NodeAddressesInPool,
     type NodeWithAddresses,
     type ServiceCidrWithRanges,
 } from "./cluster-addresses.ts";

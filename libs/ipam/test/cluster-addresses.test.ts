@@ -1,6 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatIp, formatPrefix } from "@antrea/ip";
-import { furtherNodeAddressesOf, nodeAddressesOf, podCidrTexts, podCidrsOf, serviceCidrsOf } from "../src/index.ts";
+import { formatIp, formatPrefix, formatRangeSet, parseIp, RangeSet } from "@antrea/ip";
+import {
+    Exclusions,
+    nodeAddressesIn,
+    nodeAddressesOf,
+    podCidrTexts,
+    podCidrsOf,
+    serviceCidrsOf,
+} from "../src/index.ts";
+import { pool, range, setOf } from "./objects.ts";
 
 describe("the addresses that the cluster itself uses", () => {
     it("of a Node are all that can be read, of whatever type, each once", () => {
@@ -20,25 +28,39 @@ describe("the addresses that the cluster itself uses", () => {
         expect(nodeAddressesOf({})).toEqual([]);
     });
 
-    it("of a Node are 16 of each family, in its order, whatever a kubelet reports", () => {
-        const addresses = Array.from({ length: 20 }, (_, at) => [
-            { address: `10.0.0.${at + 1}` },
-            { address: `10.0.0.${at + 1}` },
-            ...(at < 17 ? [{ address: `fd00::${(at + 1).toString(16)}` }] : []),
-        ]).flat();
-        const counted = nodeAddressesOf({ status: { addresses } }).map(formatIp);
-        expect(counted.filter((ip) => !ip.includes(":"))).toEqual(
-            Array.from({ length: 16 }, (_, at) => `10.0.0.${at + 1}`),
-        );
-        expect(counted.filter((ip) => ip.includes(":")).at(-1)).toBe("fd00::10");
-        expect(furtherNodeAddressesOf({ status: { addresses } }).map(formatIp)).toEqual([
-            "10.0.0.17",
-            "fd00::11",
-            "10.0.0.18",
-            "10.0.0.19",
-            "10.0.0.20",
-        ]);
-        expect(furtherNodeAddressesOf({})).toEqual([]);
+    it("of a Node are in the order of what matters, in whatever order a cloud reports them", () => {
+        const addresses = [
+            { type: "ExternalIP", address: "10.1.0.3" },
+            { type: "InternalIP", address: "10.1.0.9" },
+            { type: "InternalIP", address: "fd00::9" },
+            { type: "Hostname", address: "10.1.0.2" },
+            { type: "InternalIP", address: "10.1.0.7" },
+            { type: "InternalIP", address: "10.1.0.8" },
+        ];
+        const texts = (...list: typeof addresses): readonly string[] =>
+            nodeAddressesOf({ status: { addresses: list } }).map(formatIp);
+        const expected = ["10.1.0.9", "fd00::9", "10.1.0.7", "10.1.0.8", "10.1.0.2", "10.1.0.3"];
+        expect(texts(...addresses)).toEqual(expected);
+        expect(texts(...addresses.slice(0, 3), ...addresses.slice(3).reverse())).toEqual(expected);
+        expect(texts(...addresses.slice(1), ...addresses.slice(0, 1))).toEqual(expected);
+    });
+
+    it("of a Node are kept from a pool up to 16 of each family that it has, whatever a kubelet reports", () => {
+        const outside = Array.from({ length: 18 }, (_, at) => ({ type: "InternalIP", address: `10.9.0.${at + 1}` }));
+        const secondary = Array.from({ length: 20 }, (_, at) => ({ type: "ExternalIP", address: `10.1.0.${at + 2}` }));
+        const own = { type: "InternalIP", address: "10.1.0.200" };
+        const addresses = [...outside, ...secondary, own];
+        const one = pool("one", "10.1.0.0/24");
+        const { kept, further } = nodeAddressesIn(one, nodeAddressesOf({ status: { addresses } }));
+        expect(kept.map(formatIp)).toEqual(["10.1.0.200", ...secondary.slice(0, 15).map(({ address }) => address)]);
+        expect(further.map(formatIp)).toEqual(secondary.slice(15).map(({ address }) => address));
+        const cluster = { nodeAddresses: [nodeAddressesOf({ status: { addresses } })], podCidrs: [], serviceCidrs: [] };
+        const exclusions = new Exclusions(cluster, [one]);
+        const inside = RangeSet.ofAddresses([parseIp("10.1.0.200")]).union(setOf("10.1.0.2-10.1.0.16"));
+        expect(formatRangeSet(exclusions.usable(one))).toBe(formatRangeSet(one.addresses.subtract(inside)));
+        expect(exclusions.reason(one, parseIp("10.1.0.200"))).toBe("is an address of a Node");
+        const other = pool("other", range("10.9.0.0/24", { gateway: "10.9.0.254" }));
+        expect(formatRangeSet(exclusions.usable(other))).toBe("10.9.0.17-10.9.0.253");
     });
 
     it("podCIDRs keep the whole subnet from being handed out, also with host bits, and without spec.podCIDRs", () => {

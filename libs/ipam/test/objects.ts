@@ -43,7 +43,7 @@ export function exclusions(
 ): Exclusions {
     return new Exclusions(
         {
-            nodeAddresses: nodes.map(parseIp),
+            nodeAddresses: nodes.map((text) => [parseIp(text)]),
             podCidrs: pods.map((text) => parsePrefix(text)),
             serviceCidrs: services.map((text) => parsePrefix(text)),
         },

@@ -41,11 +41,12 @@ export class Cluster {
         this.#namespaces = new Map(objects<Namespace>(namespaceKind).map((one) => [one.metadata?.name ?? "", one]));
         const objectsOfPools = objects<IpPool>(poolKind);
         const read = new Map(objectsOfPools.map((object) => [object, readPool(object)]));
-        const addresses = this.nodes.flatMap(({ status }) => status?.addresses ?? []);
         const podCidrs = this.nodes.flatMap(({ spec }) => spec?.podCIDRs ?? []);
         const exclusions = new Exclusions(
             {
-                nodeAddresses: addresses.map(({ address }) => parseIp(address)),
+                nodeAddresses: this.nodes.map(({ status }) =>
+                    (status?.addresses ?? []).map(({ address }) => parseIp(address)),
+                ),
                 podCidrs: podCidrs.map((text) => parsePrefix(text)),
                 serviceCidrs: [parsePrefix("10.96.0.0/16")],
             },

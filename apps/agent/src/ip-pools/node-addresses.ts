@@ -27,11 +27,17 @@ export interface NodeAddressesComponents {
 
 /** What no pool hands out because of Nodes. */
 export interface NodesAddresses {
-    readonly nodeAddresses: readonly IpAddress[];
+    /** Of each Node, as `nodeAddressesOf` orders them. */
+    readonly nodeAddresses: readonly (readonly IpAddress[])[];
     readonly podCidrs: readonly Prefix[];
 }
 
-interface Parsed extends NodesAddresses {
+interface OneNode {
+    readonly addresses: readonly IpAddress[];
+    readonly podCidrs: readonly Prefix[];
+}
+
+interface Parsed extends OneNode {
     readonly text: string;
 }
 
@@ -43,7 +49,7 @@ export class NodeAddresses {
     readonly #components: NodeAddressesComponents;
     readonly #all = new Map<string, Parsed>();
     /** Those of which something lies in a pool; undefined until it is found out for the pools as they are now. */
-    #inPools: Map<string, NodesAddresses> | undefined;
+    #inPools: Map<string, OneNode> | undefined;
     readonly #listener: Disposable;
 
     constructor(components: NodeAddressesComponents) {
@@ -88,20 +94,20 @@ export class NodeAddresses {
     }
 
     /** Adds what of a Node lies in a pool; false if nothing does. */
-    #note(target: Map<string, NodesAddresses>, name: string, node: NodesAddresses | undefined): boolean {
+    #note(target: Map<string, OneNode>, name: string, node: OneNode | undefined): boolean {
         const { isInPool } = this.#components;
-        const nodeAddresses = (node?.nodeAddresses ?? []).filter((ip) => isInPool(rangeOf(ip)));
+        const addresses = (node?.addresses ?? []).filter((ip) => isInPool(rangeOf(ip)));
         const podCidrs = (node?.podCidrs ?? []).filter((prefix) => isInPool(prefixRange(prefix)));
-        if (nodeAddresses.length === 0 && podCidrs.length === 0) return false;
-        target.set(name, { nodeAddresses, podCidrs });
+        if (addresses.length === 0 && podCidrs.length === 0) return false;
+        target.set(name, { addresses, podCidrs });
         return true;
     }
 }
 
-function joined(nodes: Iterable<NodesAddresses>): NodesAddresses {
+function joined(nodes: Iterable<OneNode>): NodesAddresses {
     const list = [...nodes];
     return {
-        nodeAddresses: list.flatMap(({ nodeAddresses }) => nodeAddresses),
+        nodeAddresses: list.map(({ addresses }) => addresses).filter(({ length }) => length > 0),
         podCidrs: list.flatMap(({ podCidrs }) => podCidrs),
     };
 }
@@ -109,7 +115,7 @@ function joined(nodes: Iterable<NodesAddresses>): NodesAddresses {
 function parsed(node: Node): Parsed {
     return {
         text: textOf(node),
-        nodeAddresses: nodeAddressesOf(node),
+        addresses: nodeAddressesOf(node),
         podCidrs: podCidrsOf(node),
     };
 }

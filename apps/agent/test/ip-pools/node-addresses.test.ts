@@ -23,7 +23,7 @@ it("what pools may not hand out because of Nodes: only what lies in a pool, told
     const found = new NodeAddresses({ nodes, isInPool, onChange: () => (changes += 1) });
     const texts = (all = false): readonly string[] => {
         const { nodeAddresses, podCidrs } = all ? found.all() : found.inPools();
-        return [...nodeAddresses.map(formatIp), ...podCidrs.map(formatPrefix)];
+        return [...nodeAddresses.flat().map(formatIp), ...podCidrs.map(formatPrefix)];
     };
     const put = (one: Node): void =>
         tell("updated", one.metadata?.name ?? "", one, undefined, { by: "watch", after: 0 });

@@ -21,7 +21,7 @@ export class PoolSet {
         this.nodes = nodes;
         this.serviceCidrs = serviceCidrs;
         this.clusterAddresses = {
-            nodeAddresses: nodes.flatMap(({ addresses }) => addresses),
+            nodeAddresses: nodes.map(({ addresses }) => addresses),
             podCidrs: nodes.flatMap(({ podCidrs }) => podCidrs),
             serviceCidrs,
         };

@@ -26,7 +26,7 @@ const shownNodes = 5;
 export function furtherText(further: readonly FurtherAddresses[]): string {
     const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
     const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";
-    return `Of the addresses that a Node reports, ${maxNodeAddresses} of each family are held. Pods can get further ones: ${shown.join("; ")}${more}. Look at what reports them.`;
+    return `Of the addresses that a Node reports, a pool keeps ${maxNodeAddresses} from Pods. Pods can get further ones for which the Node has no claim already: ${shown.join("; ")}${more}. Look at what reports them.`;
 }
 
 /** The status that tells these findings. A condition that says what it said keeps its time. */

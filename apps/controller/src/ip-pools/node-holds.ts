@@ -1,5 +1,5 @@
 import { allocationName, ipPools } from "@antrea/crd";
-import { furtherNodeAddressesOf, maxNodeAddresses, nodeAddressesOf } from "@antrea/ipam";
+import { maxNodeAddresses, nodeAddressesIn, nodeAddressesOf } from "@antrea/ipam";
 import { RangeIndex, RangeSet, formatIp, formatRangeSet, rangeOf, sameIp, type IpAddress } from "@antrea/ip";
 import {
     nodes as nodeResource,
@@ -69,8 +69,8 @@ export class NodeHolds {
     }
 
     #nodeChanged(type: ChangeType, name: string, node: Node, old: Node | undefined): void {
-        const addresses = type === "deleted" ? [] : reported(node);
-        const before = old === undefined ? [] : reported(old);
+        const addresses = type === "deleted" ? [] : nodeAddressesOf(node);
+        const before = old === undefined ? [] : nodeAddressesOf(old);
         if (type === "updated" && addresses.map(formatIp).join() === before.map(formatIp).join()) return;
         const ranges = addresses.map((ip) => rangeOf(ip));
         if (ranges.length === 0) this.#addresses.delete(name);
@@ -102,9 +102,10 @@ export class NodeHolds {
             else if (claim.owner.uid !== node?.metadata?.uid) await this.#adopt(claim, node, signal);
         }
         let again = false;
-        for (const ip of node === undefined ? [] : nodeAddressesOf(node)) {
-            const pool = this.#components.pools.covering(ip)[0];
-            if (node !== undefined && pool !== undefined) again = !(await this.#hold(node, ip, pool, signal)) || again;
+        if (node !== undefined) {
+            for (const { ip, pool } of this.#toHold(name, node)) {
+                again = !(await this.#hold(node, ip, pool, signal)) || again;
+            }
         }
         this.#reportFurther(name, node);
         if (again) return { requeueAfterMs: unseenMs };
@@ -113,9 +114,7 @@ export class NodeHolds {
     /** On the Node and on the pools, once for what a Node reports of them. */
     #reportFurther(name: string, node: Node | undefined): void {
         const { pools, recorder } = this.#components;
-        const named = new Set(
-            node === undefined ? [] : furtherNodeAddressesOf(node).flatMap((ip) => pools.covering(ip)),
-        );
+        const named = new Set(node === undefined ? [] : nodeAddressesOf(node).flatMap((ip) => pools.covering(ip)));
         const found = [...named]
             .sort()
             .map((pool) => ({ pool, further: pools.further(pool).filter((each) => each.node === name) }))
@@ -133,7 +132,7 @@ export class NodeHolds {
         recorder.record({
             regarding: referenceTo(nodeResource, node),
             ...event,
-            note: `The Node reports more than ${maxNodeAddresses} addresses of a family. The further ones are not held, and Pods can get those that an IPPool has: ${list}${more}. Look at what reports them: status.addresses is written by kubelet and cloud controller.`,
+            note: `The Node reports more than ${maxNodeAddresses} addresses of an IPPool. Pods can get further ones for which the Node has no claim already: ${list}${more}. Look at what reports them: status.addresses is written by kubelet and cloud controller.`,
         });
         for (const { pool, further } of found) {
             const object = pools.object(pool);
@@ -142,6 +141,28 @@ export class NodeHolds {
         }
     }
 
+    /** What a pool does not hand out because of the Node, and no more claims than that, beside its address in Kubernetes. */
+    *#toHold(name: string, node: Node): Iterable<{ readonly ip: IpAddress; readonly pool: string }> {
+        const { pools, claims } = this.#components;
+        const all = nodeAddressesOf(node);
+        const first = new Map(all.map((ip) => [ip, pools.covering(ip)[0]]));
+        for (const pool of new Set(first.values())) {
+            const meaning = pool === undefined ? undefined : pools.get(pool);
+            if (pool === undefined || meaning === undefined) continue;
+            const held = new Set(
+                [...claims.heldBy(name)].filter((one) => one.pool === pool).map(({ ip }) => formatIp(ip)),
+            );
+            for (const [at, ip] of nodeAddressesIn(meaning, all).kept.entries()) {
+                if (first.get(ip) !== pool) continue;
+                const isHeld = held.has(formatIp(ip));
+                if (!isHeld && held.size >= maxNodeAddresses + (at === 0 ? 1 : 0)) continue;
+                held.add(formatIp(ip));
+                yield { ip, pool };
+            }
+        }
+    }
+
+    /** A claim that is there stays for as long as the Node reports the address, however many it reports. */
     #isWanted(claim: Claim, node: Node | undefined): boolean {
         if (node === undefined || !nodeAddressesOf(node).some((ip) => sameIp(ip, claim.ip))) return false;
         return this.#components.pools.covering(claim.ip).includes(claim.pool);
@@ -199,8 +220,4 @@ export class NodeHolds {
             note,
         });
     }
-}
-
-function reported(node: Node): readonly IpAddress[] {
-    return [...nodeAddressesOf(node), ...furtherNodeAddressesOf(node)];
 }

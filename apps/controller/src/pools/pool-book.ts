@@ -1,8 +1,9 @@
 import { ipPools, type IpPool } from "@antrea/crd";
-import { RangeIndex, RangeSet, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
+import { RangeIndex, RangeSet, formatIp, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
 import {
     Exclusions,
-    furtherNodeAddressesOf,
+    maxNodeAddresses,
+    nodeAddressesIn,
     nodeAddressesOf,
     podCidrsOf,
     readPool,
@@ -60,8 +61,8 @@ export class PoolBook {
     readonly #ranges = new RangeIndex<Pool>();
     readonly #usable = new Map<string, RangeSet>();
     readonly #listeners = new Set<PoolListener>();
-    /** Of Nodes that report more addresses than count, those. */
-    readonly #further = new Map<string, RangeSet>();
+    /** Of Nodes that report so many addresses that a pool may not lose all, those. */
+    readonly #many = new Map<string, readonly IpAddress[]>();
     #exclusions: Exclusions | undefined;
 
     constructor(components: PoolBookComponents) {
@@ -141,10 +142,9 @@ export class PoolBook {
     /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
     further(name: string): readonly FurtherAddresses[] {
         const pool = this.#pools.get(name);
-        if (pool === undefined || this.#further.size === 0) return [];
-        const ranges = RangeSet.of(pool.subnets.map(({ range }) => range));
-        return [...this.#further]
-            .map(([node, addresses]) => ({ node, common: addresses.intersect(ranges) }))
+        if (pool === undefined) return [];
+        return [...this.#many]
+            .map(([node, all]) => ({ node, common: RangeSet.ofAddresses(nodeAddressesIn(pool, all).further) }))
             .filter(({ common }) => !common.isEmpty)
             .sort((a, b) => (a.node < b.node ? -1 : 1));
     }
@@ -197,16 +197,18 @@ export class PoolBook {
     }
 
     #nodeChanged(name: string, deleted: boolean, node: Node, old: Node | undefined): void {
-        this.#excluded(old === undefined ? [] : rangesOfNode(old), deleted ? [] : rangesOfNode(node));
-        const before = this.#further.get(name) ?? RangeSet.empty;
-        const after = RangeSet.ofAddresses(deleted ? [] : furtherNodeAddressesOf(node));
-        if (after.isEmpty) this.#further.delete(name);
-        else this.#further.set(name, after);
-        this.#excluded(before.ranges, after.ranges);
+        const all = deleted ? [] : nodeAddressesOf(node);
+        const text = all.map(formatIp).join();
+        const before = this.#many.get(name)?.map(formatIp).join() ?? text;
+        if (all.length > maxNodeAddresses) this.#many.set(name, all);
+        else this.#many.delete(name);
+        // Of so many, their order says which are kept.
+        const isOtherOrder = before !== text;
+        this.#excluded(old === undefined ? [] : rangesOfNode(old), deleted ? [] : rangesOfNode(node), isOtherOrder);
     }
 
-    #excluded(before: readonly IpRange[], after: readonly IpRange[]): void {
-        if (RangeSet.of(before).equals(RangeSet.of(after))) return;
+    #excluded(before: readonly IpRange[], after: readonly IpRange[], isOtherOrder = false): void {
+        if (!isOtherOrder && RangeSet.of(before).equals(RangeSet.of(after))) return;
         this.#exclusions = undefined;
         const touched = new Set<string>();
         for (const range of [...before, ...after]) {
@@ -223,7 +225,7 @@ export class PoolBook {
     #cluster(): ConstructorParameters<typeof Exclusions>[0] {
         const nodes = this.#nodes.list();
         return {
-            nodeAddresses: nodes.flatMap(nodeAddressesOf),
+            nodeAddresses: nodes.map(nodeAddressesOf),
             podCidrs: nodes.flatMap(podCidrsOf),
             serviceCidrs: this.#services.list().flatMap(serviceCidrsOf),
         };

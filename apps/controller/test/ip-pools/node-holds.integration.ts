@@ -83,19 +83,19 @@ describe("addresses of Nodes inside pools", () => {
             type: "Ready",
             status: "True",
             reason: "NodeAddressesNotHeld",
-            message: `Of the addresses that a Node reports, 16 of each family are held. Pods can get further ones: ${further}. Look at what reports them.`,
+            message: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones for which the Node has no claim already: ${further}. Look at what reports them.`,
         });
         await eventually(() => term.notes("NodeAddressesNotHeld").length === 2);
         expect(term.events.filter(({ reason }) => reason === "NodeAddressesNotHeld")).toMatchObject([
             {
                 regarding: { kind: "Node", name: "many" },
                 type: "Warning",
-                note: "The Node reports more than 16 addresses of a family. The further ones are not held, and Pods can get those that an IPPool has: 10.1.6.18-10.1.6.201 of IPPool p4. Look at what reports them: status.addresses is written by kubelet and cloud controller.",
+                note: "The Node reports more than 16 addresses of an IPPool. Pods can get further ones for which the Node has no claim already: 10.1.6.18-10.1.6.201 of IPPool p4. Look at what reports them: status.addresses is written by kubelet and cloud controller.",
             },
             {
                 regarding: { kind: "IPPool", name: "p4" },
                 type: "Warning",
-                note: `Of the addresses that a Node reports, 16 of each family are held. Pods can get further ones: ${further}. Look at what reports them.`,
+                note: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones for which the Node has no claim already: ${further}. Look at what reports them.`,
             },
         ]);
         const addresses = [{ type: "InternalIP", address: "10.1.6.2" }];
@@ -105,6 +105,29 @@ describe("addresses of Nodes inside pools", () => {
         await eventually(
             async () => (await world.api.get(ipPools, { name: "p4" })).status?.conditions?.[0]?.reason === "Usable",
         );
+    });
+
+    it("of which a pool has few are held behind any number outside pools, and stay while the Node reports more", async () => {
+        await using _term = world.term();
+        await world.pool("p4", "10.1.7.0/24");
+        const report = async (...list: readonly string[]): Promise<void> => {
+            const addresses = list.map((address) => ({ type: "InternalIP", address }));
+            const patch = { type: "merge", body: { status: { addresses } } } as const;
+            await world.api.patch(nodes, { name: "n1" }, patch, { subresource: "status" });
+        };
+        const outside = Array.from({ length: 18 }, (_, at) => `10.200.0.${at + 1}`);
+        await world.server.addNode("n1", { internalIps: [...outside, "10.1.7.200"] });
+        await eventuallyHeld("n1 10.1.7.200 p4 Reserved");
+        // By address it is the last of 21 now.
+        const secondary = Array.from({ length: 20 }, (_, at) => `10.1.7.${at + 10}`);
+        await report(...secondary, "10.1.7.200");
+        await eventually(async () => (await held()).length === 16);
+        const first = await held();
+        expect(first).toContain("n1 10.1.7.200 p4 Reserved");
+        await report("10.1.7.200", ...secondary.reverse());
+        await report("10.1.7.5", "10.1.7.200", ...secondary);
+        // The address that Kubernetes uses for the Node, beside what is held.
+        await eventuallyHeld(...[...first, "n1 10.1.7.5 p4 Reserved"].sort());
     });
 
     it("that a Pod has are told on the Node and held as soon as the Pod is gone", async () => {

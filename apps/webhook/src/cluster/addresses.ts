@@ -36,7 +36,7 @@ export class AddressBook {
         const [ofNodes, ofServices] = this.informers;
         return (this.#current ??= {
             bridgedNodes: ofNodes.list().filter(isBridged).flatMap(nodeAddressesOf),
-            nodeAddresses: ofNodes.list().flatMap(nodeAddressesOf),
+            nodeAddresses: ofNodes.list().map(nodeAddressesOf),
             podCidrs: ofNodes.list().flatMap(podCidrsOf),
             serviceCidrs: ofServices.list().flatMap(serviceCidrsOf),
         });

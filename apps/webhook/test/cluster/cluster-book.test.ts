@@ -231,7 +231,7 @@ describe("the cluster's own addresses", () => {
         fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/16"] } });
         await fake.deliver();
         const { current } = book.addresses;
-        expect(current.nodeAddresses).toEqual([parseIp("172.18.0.2")]);
+        expect(current.nodeAddresses).toEqual([[parseIp("172.18.0.2")]]);
         expect(current.podCidrs.map(({ length }) => length)).toEqual([24]);
         expect(current.serviceCidrs.map(({ length }) => length)).toEqual([16]);
         fake.put(nodes, node(["kubelet is well"]));

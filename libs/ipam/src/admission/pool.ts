@@ -30,7 +30,7 @@ export interface PoolContext extends AddedRangesContext {
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
     /** The stored pool of this name. */
     pool(name: string): Pick<Pool, "subnetOf"> | undefined;
-    readonly exclusions: Pick<Exclusions, "nodeAddresses" | "podCidrs" | "serviceCidrs">;
+    readonly exclusions: Pick<Exclusions, "nodeAddressesIn" | "podCidrs" | "serviceCidrs">;
     /** The addresses of the Nodes in bridging mode; default none. */
     readonly bridgedNodes?: readonly IpAddress[];
 }
@@ -53,7 +53,7 @@ function check({ pool, before, gateways }: Checked, context: PoolContext, use: P
     const { ranges, refusals } = readSpec(pool);
     const warnings = [
         ...emptyWarning(pool, refusals, context),
-        ...clusterWarnings(ranges, context),
+        ...clusterWarnings(readPool(pool), ranges, context),
         ...gatewayWarnings(ranges, context),
     ];
     return {
@@ -165,9 +165,9 @@ function commonOf(range: IpRange, others: readonly IpRange[]): RangeSet {
     return RangeSet.of([range]).intersect(RangeSet.of(others));
 }
 
-function clusterWarnings(ranges: readonly RangeOfPool[], { exclusions }: PoolContext): readonly string[] {
+function clusterWarnings(pool: Pool, ranges: readonly RangeOfPool[], { exclusions }: PoolContext): readonly string[] {
     const kinds = [
-        { what: "addresses of Nodes", set: exclusions.nodeAddresses },
+        { what: "addresses of Nodes", set: exclusions.nodeAddressesIn(pool) },
         { what: "podCIDRs of Nodes", set: exclusions.podCidrs },
         { what: "Service CIDRs", set: exclusions.serviceCidrs },
     ];
@@ -184,8 +184,10 @@ function clusterWarnings(ranges: readonly RangeOfPool[], { exclusions }: PoolCon
 
 function emptyWarning(pool: IpPool, refusals: readonly Refusal[], { exclusions }: PoolContext): readonly string[] {
     if (refusals.length > 0) return [];
-    const { nodeAddresses, podCidrs, serviceCidrs } = exclusions;
-    const { addresses } = readPool(pool);
+    const { podCidrs, serviceCidrs } = exclusions;
+    const read = readPool(pool);
+    const { addresses } = read;
+    const nodeAddresses = exclusions.nodeAddressesIn(read);
     if (!addresses.subtract(nodeAddresses).subtract(podCidrs).subtract(serviceCidrs).isEmpty) return [];
     return [
         "spec.ipRanges: the pool has no address to hand out: gateways, edges of a CIDR and addresses that the cluster uses are all that is in it",
