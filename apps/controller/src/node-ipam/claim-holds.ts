@@ -1,5 +1,5 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
-import { pods, type ApiClient } from "@antrea/kube";
+import { isKubeError, pods, type ApiClient, type KubeError } from "@antrea/kube";
 import { uidsOf, type Claim } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { type CidrBook } from "./cidr-book.ts";
@@ -19,9 +19,18 @@ export interface ReleasedClaims {
     readonly excess: readonly Claim[];
 }
 
+/** One look at the claims of all Nodes. */
+export interface ReleaseResult {
+    readonly released: readonly ReleasedClaims[];
+    /** Nodes of which the Pods cannot be listed now: their claims hold what they held. */
+    readonly failed: readonly { readonly node: string; readonly error: KubeError }[];
+}
+
 /** How many subnets the claims of one Node hold of which no pool has the addresses. */
 export const maxSubnetsOfNode = 16;
 const timeoutMs = 10_000;
+/** Nodes that want subnets wait meanwhile. */
+const listsAtOnce = 8;
 
 /**
  * Holds the subnets that claims of Pods and StatefulSets have addresses of. Where a pool has them too it holds them by
@@ -61,27 +70,42 @@ export class ClaimHolds {
     }
 
     /** Gives up what strays hold without cause, by what the API server says of Pods now. */
-    async release(signal: AbortSignal): Promise<readonly ReleasedClaims[]> {
-        const byNode = Map.groupBy(
-            this.strays.filter(({ pod }) => pod !== undefined),
-            ({ pod }) => pod?.nodeName ?? "",
-        );
+    async release(signal: AbortSignal): Promise<ReleaseResult> {
+        const byNode = [
+            ...Map.groupBy(
+                this.strays.filter(({ pod }) => pod !== undefined),
+                ({ pod }) => pod?.nodeName ?? "",
+            ),
+        ];
         const released: ReleasedClaims[] = [];
-        for (const [node, claims] of byNode) {
-            const fieldSelector = `spec.nodeName=${node}`;
-            const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
-            const present = new Set(items.flatMap(uidsOf));
-            // The Pod was there before its claim; one whose claim changed meanwhile is judged the next time.
-            const known = claims.filter((claim) => this.#held.get(claim.metadata.name) === claim);
-            const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
-            const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
-            for (const { metadata } of [...ghosts, ...excess]) {
-                this.#components.book.reserve(keyOf(metadata.name), []);
-                this.#held.delete(metadata.name);
-            }
-            if (ghosts.length + excess.length > 0) released.push({ node, ghosts, excess });
+        const failed: { readonly node: string; readonly error: KubeError }[] = [];
+        for (let at = 0; at < byNode.length; at += listsAtOnce) {
+            const looks = byNode.slice(at, at + listsAtOnce).map(async ([node, claims]) => {
+                try {
+                    released.push(await this.#releaseOf(node, claims, signal));
+                } catch (error) {
+                    if (signal.aborted || !isKubeError(error)) throw error;
+                    failed.push({ node, error });
+                }
+            });
+            await Promise.all(looks);
         }
-        return released;
+        return { released: released.filter(({ ghosts, excess }) => ghosts.length + excess.length > 0), failed };
+    }
+
+    async #releaseOf(node: string, claims: readonly Claim[], signal: AbortSignal): Promise<ReleasedClaims> {
+        const fieldSelector = `spec.nodeName=${node}`;
+        const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
+        const present = new Set(items.flatMap(uidsOf));
+        // The Pod was there before its claim; one whose claim changed meanwhile is judged the next time.
+        const known = claims.filter((claim) => this.#held.get(claim.metadata.name) === claim);
+        const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
+        const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
+        for (const { metadata } of [...ghosts, ...excess]) {
+            this.#components.book.reserve(keyOf(metadata.name), []);
+            this.#held.delete(metadata.name);
+        }
+        return { node, ghosts, excess };
     }
 
     /** Those outside the subnets of the oldest claims. */

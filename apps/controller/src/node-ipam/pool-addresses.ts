@@ -1,5 +1,5 @@
 import { rangeOf } from "@antrea/ip";
-import { isKubeError, type ApiClient, type KubeLogger } from "@antrea/kube";
+import { type ApiClient, type KubeLogger } from "@antrea/kube";
 import { systemClock, type Clock } from "@antrea/runtime";
 import { type ClaimBook } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
@@ -87,18 +87,19 @@ export class PoolAddresses {
         let nextAt = -Infinity;
         const look = async (signal: AbortSignal): Promise<boolean> => {
             try {
-                const released = await holds.release(signal);
+                const { released, failed } = await holds.release(signal);
                 for (const each of released) {
                     const { node, ghosts, excess } = each;
                     const counts = { ghosts: ghosts.length, excess: excess.length };
                     logger.warn("claims of addresses outside all pools hold no subnets any more", { node, ...counts });
                     reports.released(each);
                 }
+                const [first] = failed;
+                if (first !== undefined) {
+                    const fields = { nodes: failed.length, ...first };
+                    logger.warn("cannot look at the Pods of claims outside all pools", fields);
+                }
                 return released.length > 0;
-            } catch (error) {
-                if (signal.aborted || !isKubeError(error)) throw error;
-                logger.warn("cannot look at the Pods of claims outside all pools", { error });
-                return false;
             } finally {
                 nextAt = clock.monotonic() + releaseMs;
                 running = undefined;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { type IpPool } from "@antrea/crd";
 import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
-import { type EventInput, type Node, type Pod } from "@antrea/kube";
+import { KubeError, type EventInput, type Node, type Pod } from "@antrea/kube";
 import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { ClaimReader, type Claim } from "../../src/claims/claim.ts";
 import { type ClaimListener } from "../../src/claims/index.ts";
@@ -29,6 +29,8 @@ class Place {
     readonly holds: PoolHolds;
     /** Those of all Nodes. */
     pods: readonly Pod[] = [];
+    /** Nodes of which nobody can list the Pods. */
+    failing: readonly string[] = [];
     /** Field selectors. */
     readonly asked: string[] = [];
     readonly #pools = new Map<string, IpPool>();
@@ -50,6 +52,9 @@ class Place {
         };
         const list = (_pods: unknown, { fieldSelector = "" }): Promise<unknown> => {
             this.asked.push(fieldSelector);
+            if (this.failing.some((node) => fieldSelector.endsWith(`=${node}`))) {
+                return Promise.reject(new KubeError("TIMEOUT", "no answer"));
+            }
             return Promise.resolve({ items: this.pods });
         };
         this.holds = new PoolAddresses({
@@ -167,6 +172,22 @@ describe("claims of addresses that no IPPool has", () => {
             },
         ]);
         expect(await place.release()).toBe(false);
+    });
+
+    it("release those of each Node of which the Pods are known, and say which could not be listed", async () => {
+        const place = new Place();
+        place.nodes.push({ metadata: { name: "n2", uid: "u2" } });
+        place.failing = ["n1", "n3"];
+        for (const [at, node] of ["n1", "n2", "n3"].entries()) place.claimOf(`10.244.${at}.9`, { node });
+        expect(await place.release()).toBe(true);
+        expect(place.free).toBe(2);
+        expect(place.events).toMatchObject([{ reason: "ClaimsOutsidePools", regarding: { name: "n2" } }]);
+        expect(place.log.records.filter(({ msg }) => msg.startsWith("cannot look"))).toMatchObject([
+            { level: "warn", nodes: 2, node: "n1" },
+        ]);
+        place.failing = [];
+        expect(await place.release()).toBe(true);
+        expect(place.free).toBe(4);
     });
 
     it("hold their subnets again when another Pod has the address, and not when anything else changes", async () => {
