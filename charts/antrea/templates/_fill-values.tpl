@@ -1,7 +1,8 @@
 {{- /*
 What has no value gets that of values.yaml; each template that reads values fills them in first. With `helm upgrade
 --reuse-values` the values of the installed chart are all there is, and what is new in this one is missing; and null takes
-a value away, or a section with all that is in it. A list or map of names that is taken away is empty.
+a value away, or a section with all that is in it. Nothing says which of the two it was, so both have the default, lists and
+maps too: `[]` is no list, and a map loses each name that is null.
 */ -}}
 {{- define "antrea.fillValues" -}}
 {{- include "antrea.fill" (dict "values" .Values "defaults" (include "antrea.defaults" . | fromYaml) "sections" (include "antrea.sections" . | fromJsonArray) "above" "") }}
@@ -14,11 +15,7 @@ a value away, or a section with all that is in it. A list or map of names that i
 {{- $isSection := has $path $.sections }}
 {{- $missing := not (hasKey $.values $key) }}
 {{- if not $missing }}{{ $missing = kindIs "invalid" (get $.values $key) }}{{ end }}
-{{- if and $missing (kindIs "slice" $default) }}
-{{- $_ := set $.values $key list }}
-{{- else if and $missing (kindIs "map" $default) (not $isSection) }}
-{{- $_ := set $.values $key dict }}
-{{- else if $missing }}
+{{- if $missing }}
 {{- $_ := set $.values $key $default }}
 {{- else if $isSection }}
 {{- include "antrea.fill" (dict "values" (get $.values $key) "defaults" $default "sections" $.sections "above" (printf "%s." $path)) }}

@@ -25,31 +25,6 @@ async function renderReused(values: string | URL): Promise<readonly unknown[]> {
     return parseAllDocuments(stdout).map((document) => document.toJSON() as unknown);
 }
 
-describe("with --reuse-values the values that an earlier release had not have their defaults", () => {
-    const fixtures = new URL("fixtures/releases/", import.meta.url);
-    const names = readFileSync(new URL("../../upgrade/releases", import.meta.url), "utf8")
-        .split("\n")
-        .filter((line) => line !== "" && !line.startsWith("#"))
-        .map((line) => line.split(" ")[0] ?? "");
-
-    it("of every release that users may come from", () => {
-        expect(readdirSync(fixtures).sort()).toEqual(names.map((name) => `${name}.yaml`).sort());
-    });
-
-    it.each(names)("of release %s", async (name) => {
-        // What had another default stays as it was installed.
-        const apps = ["agent", "controller", ...(name === "routing" ? [] : ["webhook"])];
-        const asInstalled = apps.map((app) => `${app}.nodeSelector.kubernetes\\.io/arch=null`);
-        expect(await renderReused(new URL(`${name}.yaml`, fixtures))).toEqual(
-            await render("--set", asInstalled.join(",")),
-        );
-    });
-
-    it("with no values at all", async () => {
-        expect(await renderReused(valuesFile({}))).toEqual(await render());
-    });
-});
-
 /** Paths of values.yaml: groups of values, values that are texts, numbers or switches, and lists and maps of names. */
 interface Paths {
     readonly sections: readonly string[];
@@ -82,20 +57,63 @@ function pathsOf(values: Tree, schema: Schema | undefined, above = ""): Paths {
     );
 }
 
-/** A copy in which these lists and maps are empty. */
-function emptied(values: Tree, paths: readonly string[], above = ""): Tree {
-    const copy = (key: string, value: unknown): unknown => {
-        const path = `${above}${key}`;
-        if (paths.includes(path)) return Array.isArray(value) ? [] : {};
-        return typeof value === "object" ? emptied(value as Tree, paths, `${path}.`) : value;
-    };
-    return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, copy(key, value)]));
+const defaults = parse(readFileSync(new URL("values.yaml", chart), "utf8")) as Tree;
+const schema = JSON.parse(readFileSync(new URL("values.schema.json", chart), "utf8")) as Schema;
+const { sections, single, collections } = pathsOf(defaults, schema);
+
+function valueAt(tree: unknown, path: string): unknown {
+    return path.split(".").reduce<unknown>((value, key) => (value as Tree | undefined)?.[key], tree);
 }
 
+function sectionOf(path: string): string {
+    return path.split(".").slice(0, -1).join(".");
+}
+
+function hasPath(tree: Tree, path: string): boolean {
+    return path === "" || valueAt(tree, path) !== undefined;
+}
+
+function withPath(tree: Tree, [key = "", ...rest]: readonly string[], value: unknown): Tree {
+    return { ...tree, [key]: rest.length === 0 ? value : withPath((tree[key] ?? {}) as Tree, rest, value) };
+}
+
+describe("with --reuse-values the values that an earlier release had not have their defaults", () => {
+    const fixtures = new URL("fixtures/releases/", import.meta.url);
+    const names = readFileSync(new URL("../../upgrade/releases", import.meta.url), "utf8")
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("#"))
+        .map((line) => line.split(" ")[0] ?? "");
+
+    it("of every release that users may come from", () => {
+        expect(readdirSync(fixtures).sort()).toEqual(names.map((name) => `${name}.yaml`).sort());
+    });
+
+    it.each(names)("of release %s", async (name) => {
+        // What had another default stays as it was installed.
+        const apps = ["agent", "controller", ...(name === "routing" ? [] : ["webhook"])];
+        const asInstalled = apps.map((app) => `${app}.nodeSelector.kubernetes\\.io/arch=null`);
+        expect(await renderReused(new URL(`${name}.yaml`, fixtures))).toEqual(
+            await render("--set", asInstalled.join(",")),
+        );
+    });
+
+    // Of a section that has a value, Helm takes nothing from the values of the chart that is new.
+    it.each(names)("of release %s, with a value set in each section that is new", async (name) => {
+        const file = new URL(`${name}.yaml`, fixtures);
+        const values = parse(readFileSync(file, "utf8")) as Tree;
+        const asOne = single.filter((path) => !hasPath(values, sectionOf(path)));
+        const firsts = [...new Map(asOne.toReversed().map((path) => [sectionOf(path), path])).values()];
+        expect(firsts.length > 0 || name === names.at(-1)).toBe(true);
+        const given = firsts.reduce((tree, path) => withPath(tree, path.split("."), valueAt(defaults, path)), values);
+        expect(await renderReused(valuesFile(given))).toEqual(await renderReused(file));
+    });
+
+    it("with no values at all", async () => {
+        expect(await renderReused(valuesFile({}))).toEqual(await render());
+    });
+});
+
 describe("a value that is null", () => {
-    const defaults = parse(readFileSync(new URL("values.yaml", chart), "utf8")) as Tree;
-    const schema = JSON.parse(readFileSync(new URL("values.schema.json", chart), "utf8")) as Schema;
-    const { sections, single, collections } = pathsOf(defaults, schema);
     const nulls = (...paths: readonly string[]): readonly string[] => [
         "--set",
         paths.map((path) => `${path}=null`).join(","),
@@ -126,9 +144,23 @@ describe("a value that is null", () => {
         expect(await render(...nulls(...single))).toEqual(await render("--set", "trafficEncapMode=encap"));
     });
 
-    // So Helm takes away what a chart has by default.
-    it("is nothing as list or map of names", async () => {
-        const expected = await renderReused(valuesFile(emptied(defaults, collections)));
-        expect(await render(...nulls(...collections))).toEqual(expected);
+    // Helm does not say whether it was taken away or is missing.
+    it("has its default as list or map of names", async () => {
+        expect(await render(...nulls(...collections))).toEqual(await render());
+    });
+
+    it("takes a name out of a map, and a list that is empty is so", async () => {
+        const objects = await render(
+            "--set",
+            "webhook.nodeSelector.kubernetes\\.io/os=null,webhook.nodeSelector.kubernetes\\.io/arch=null",
+            "--set-json",
+            "webhook.tolerations=[]",
+        );
+        const webhook = objects.find(
+            (object) =>
+                valueAt(object, "kind") === "Deployment" && valueAt(object, "metadata.name") === "antrea-webhook",
+        );
+        const spec = valueAt(webhook, "spec.template.spec") as Tree;
+        expect([spec["nodeSelector"] ?? {}, spec["tolerations"] ?? []]).toEqual([{}, []]);
     });
 });
