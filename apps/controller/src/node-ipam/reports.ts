@@ -146,19 +146,21 @@ function wayText({ pools = [], claims = [] }: Partial<InTheWay> = {}): string {
     const poolsText =
         pools.length === 0
             ? ""
-            : ` In the way: ${listText(pools.map((name) => `IPPool ${name}`))}; move its addresses outside nodeIPAM.clusterCIDRs.`;
+            : ` In the way: ${listText(pools, (name) => `IPPool ${name}`)}; move its addresses outside nodeIPAM.clusterCIDRs.`;
     if (claims.length === 0) return poolsText;
     const held = listText(
-        claims.map((claim) => `IPAllocation ${claim.metadata.name} (${describeHolder(claim)}, IPPool ${claim.pool})`),
+        claims,
+        (claim) => `IPAllocation ${claim.metadata.name} (${describeHolder(claim)}, IPPool ${claim.pool})`,
     );
     return `${poolsText} In the way, of addresses that no IPPool has: ${held}; delete that Pod or owner, which frees the address.`;
 }
 
 function addressesText(claims: readonly Claim[]): string {
-    return listText(claims.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`));
+    return listText(claims, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
 }
 
-function listText(texts: readonly string[]): string {
-    const more = texts.length - shownClaims;
-    return texts.slice(0, shownClaims).join(", ") + (more > 0 ? ` and ${more} more` : "");
+/** Describes only what is shown: there may be 65,000, and every Node that waits asks. */
+function listText<T>(all: readonly T[], text: (one: T) => string): string {
+    const more = all.length - shownClaims;
+    return all.slice(0, shownClaims).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -26,6 +26,7 @@ class Place {
     readonly nodes: Node[] = [];
     readonly clock = new ManualClock();
     readonly log = new MemoryLog();
+    readonly reports: Reports;
     readonly holds: PoolHolds;
     /** Those of all Nodes. */
     pods: readonly Pod[] = [];
@@ -39,7 +40,7 @@ class Place {
 
     constructor(prefix = cluster) {
         this.book = new CidrBook({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
-        const reports = new Reports(
+        this.reports = new Reports(
             {
                 recorder: { record: (event) => void this.events.push(event) },
                 nodes: { list: () => this.nodes },
@@ -73,7 +74,7 @@ class Place {
                 synced: () => Promise.resolve(),
             },
             claims: { onChange: (listener) => listen(this.#onClaim, listener), synced: () => Promise.resolve() },
-        }).follow(this.book, reports);
+        }).follow(this.book, this.reports);
     }
 
     pool(name: string, object: IpPool | undefined): void {
@@ -226,6 +227,18 @@ describe("claims of addresses that no IPPool has", () => {
         expect(place.events[0]?.note).toContain(
             "of Pods on it, in more than 16 subnets: 10.244.3.10 (IPPool gone), 10.244.3.9 (IPPool gone), 10.244.2.10 (IPPool gone) and 5 more",
         );
+    });
+
+    it("are described to a Node that waits only as far as they are shown", () => {
+        const place = new Place();
+        const described = new Set<number>();
+        const claims = Array.from({ length: 50 }, (_, at) => {
+            const claim = new ClaimReader().read(allocation(`10.244.0.${at + 9}`, "gone", { node: "n1" }));
+            return Object.defineProperty({ ...claim }, "pool", { get: () => (described.add(at), claim.pool) });
+        });
+        place.reports.exhausted({ metadata: { name: "n1" } }, [cluster], { pools: [], claims });
+        expect(place.events[0]?.note).toContain("and 47 more; delete that Pod");
+        expect(described.size).toBe(3);
     });
 
     it("are judged at most every ten seconds, for all Nodes that wait at once, and not where a pool has them", async () => {
