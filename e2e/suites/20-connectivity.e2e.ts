@@ -41,7 +41,8 @@ describe("connectivity", () => {
             const { namespace, client, near, far } = stage;
             const [own, other] = family === "IPv4" ? [client.ip4, near.ip4] : [client.ip6, near.ip6];
             const target = family === "IPv4" ? far[1].ip4 : far[1].ip6;
-            const spoofed = other.replace(/[0-9a-f]+$/, family === "IPv4" ? "250" : "fafa");
+            const candidates = family === "IPv4" ? ["250", "251"] : ["fafa", "fafb"];
+            const spoofed = candidates.map((end) => other.replace(/[0-9a-f]+$/, end)).find((ip) => ip !== own) ?? "";
             const [flag, length] = family === "IPv4" ? ["-4", 32] : ["-6", 128];
             const nodad = family === "IPv4" ? "" : "nodad";
             await namespace.exec(client.name, `ip address add ${spoofed}/${length} dev eth0 ${nodad}`);
