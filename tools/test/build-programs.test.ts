@@ -29,6 +29,7 @@ echo "begin $(basename "$2")" >>"$ANTREA_CACHE/builds"
 echo '#!/bin/sh' >"$2"
 chmod 0755 "$2"
 sleep 0.5
+while [ -e "$ANTREA_CACHE/hold" ]; do sleep 0.05; done
 test -e "$2"
 echo "end $(basename "$2")" >>"$ANTREA_CACHE/builds"
 `;
@@ -65,10 +66,13 @@ describe("build-programs.sh", () => {
 
     it("waits for nobody where nothing is missing", async () => {
         await build("helm");
+        const hold = join(cache, "hold");
+        writeFileSync(hold, "");
         const long = build("pause");
         while (!existsSync(join(cache, "builds")) || builds().length < 3) await new Promise((go) => setTimeout(go, 20));
         expect(await build("helm")).toBe("");
         expect(builds()).toHaveLength(3);
+        rmSync(hold);
         await long;
         expect(readdirSync(join(cache, "programs")).length).toBe(2);
     }, 30_000);
