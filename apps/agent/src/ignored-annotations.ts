@@ -7,7 +7,7 @@ export interface SubnetInterface {
     /** Tells it from all others. */
     readonly key: string;
     readonly podNamespace: string;
-    /** Empty when only a link tells of the interface. */
+    /** Empty when it is rebuilt from its link alone. */
     readonly podName: string;
     /** Of a static Pod the hash of its file. */
     readonly podUid: string;

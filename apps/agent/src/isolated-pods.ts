@@ -9,7 +9,7 @@ export interface IsolatedInterface {
     readonly containerId: string;
     readonly ifName: string;
     readonly podNamespace: string;
-    /** Empty when only a link tells of the interface. */
+    /** Empty when it is rebuilt from its link alone. */
     readonly podName: string;
     /** Of a static Pod the hash of its file. */
     readonly podUid: string;

@@ -39,7 +39,7 @@ export class OwnNode {
     #goneSince: number | undefined;
     /** By the monotonic clock, when the API server was asked that said so last that the Node is there. */
     #confirmedAt = -Infinity;
-    /** How often the informer told of the Node. An answer that was under way meanwhile may be older than that. */
+    /** How many changes of the Node the informer has delivered. An answer that was under way meanwhile may be older. */
     #events = 0;
     #asking: Promise<void> | undefined;
     /** Interfaces that were isolated because the Node is gone. */
@@ -52,9 +52,12 @@ export class OwnNode {
             if (name !== options.nodeName) return;
             this.#events += 1;
             // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
-            if (type === "deleted") this.#goneSince = Math.min(after, components.clock.monotonic());
-            else this.#back();
-            if (type !== "deleted") this.#isKnown = true;
+            if (type === "deleted") {
+                this.#goneSince = Math.min(after, components.clock.monotonic());
+                return;
+            }
+            this.#isKnown = true;
+            this.#back();
         });
     }
 
