@@ -216,6 +216,16 @@ describe("chart antrea", () => {
         },
     );
 
+    it("has a grace period for all that start-ovs may wait for", async () => {
+        const script = readFileSync(new URL("../../apps/agent/image/start-ovs", chart), "utf8");
+        const limit = (name: string): number => Number(new RegExp(`\\{${name}:-(\\d+)\\}`).exec(script)?.[1]);
+        const { spec } = podTemplate(named(await render(), "DaemonSet", "antrea-agent"));
+        // The agent; then 20 s for restore-uplink; then both daemons. Each limit is kept to a second.
+        expect([limit("UPLINK_SECONDS"), limit("END_SECONDS")]).toEqual([25, 5]);
+        const atMost = limit("UPLINK_SECONDS") + 1 + 20 + 2 * (limit("END_SECONDS") + 1);
+        expect(atMost).toBeLessThan(spec.terminationGracePeriodSeconds ?? 0);
+    });
+
     it.each([
         ["off", []],
         ["on", ["--set", "featureGates.AntreaIPAM=true,nodeIPAM.enable=true,nodeIPAM.clusterCIDRs={10.0.0.0/16}"]],
