@@ -1,14 +1,15 @@
 import { closeSync } from "node:fs";
 import { RequestBatch, type Batch } from "./batch.ts";
-import { NetlinkError } from "./errors.ts";
+import { isNetlinkError, NetlinkError } from "./errors.ts";
 import { decodeAddress, queryAddresses } from "./message/address.ts";
 import { createVeth, decodeLink, deleteLink, queryLink, queryLinks, setLink, type LinkKey } from "./message/link.ts";
 import { decodeNeighbour, queryNeighbours } from "./message/neighbour.ts";
+import { decodeNetnsId, queryNetnsId } from "./message/netns-id.ts";
 import { decodeRoute, queryRoutes } from "./message/route.ts";
 import { KernelChannel, type SocketPlace } from "./socket/channel.ts";
 import { EventSocket } from "./socket/events.ts";
 import { Exchange } from "./socket/exchange.ts";
-import { openNetns } from "./system/namespace.ts";
+import { notANetns, openNetns } from "./system/namespace.ts";
 import { Turn } from "./turn.ts";
 import {
     type Address,
@@ -65,6 +66,24 @@ export class Netlink implements Disposable {
     /** By index or by name, an alternative name too. */
     link(nameOrIndex: LinkKey): Promise<Link | undefined> {
         return this.#run(() => this.#exchange.ask(queryLink(nameOrIndex), decodeLink));
+    }
+
+    /**
+     * The id that this namespace has for the one at `netnsPath`, as `peerNetnsId` of its links gives it. Undefined
+     * where it has none: the kernel gives one when it first needs it, of a link's other end when the link is read. Throws
+     * `ENOENT`, `NOT_A_NETNS`.
+     */
+    netnsId(netnsPath: string): Promise<number | undefined> {
+        return this.#run(() => {
+            const netns = openNetns(netnsPath);
+            try {
+                return this.#exchange.ask(queryNetnsId(netnsPath, netns), decodeNetnsId);
+            } catch (error) {
+                throw isNetlinkError(error, "EINVAL") ? notANetns(netnsPath) : error;
+            } finally {
+                closeSync(netns);
+            }
+        });
     }
 
     /**

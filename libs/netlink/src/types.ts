@@ -25,7 +25,10 @@ export interface Link {
     readonly master?: number;
     /** IFLA_LINK: index of the other end of a veth (in the namespace `peerNetnsId`), or of the device below. */
     readonly peerIndex?: number;
-    /** IFLA_LINK_NETNSID: there if the other end is in another namespace; the id is local to this namespace. */
+    /**
+     * IFLA_LINK_NETNSID: there if the other end is in another namespace. The id is that of the namespace of the socket:
+     * `Netlink.netnsId` gives it for a path.
+     */
     readonly peerNetnsId?: number;
     /** IFLA_IFALIAS, at most 255 bytes. */
     readonly alias?: string;

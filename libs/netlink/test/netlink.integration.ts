@@ -69,6 +69,34 @@ describe("links", () => {
         expect(link?.peerNetnsId).toEqual(expect.any(Number));
     });
 
+    it("the id of a namespace is that by which a link names the place of its other end, and each namespace has its own", async () => {
+        const otherPath = namespaces.add();
+        await expect(host.netnsId(podPath)).resolves.toBeUndefined();
+        // Ids are given in the order in which links are read.
+        await host.createVeth(veth({ name: "veth-b", peer: { ...veth().peer, netnsPath: otherPath } }));
+        await host.createVeth(veth());
+        const [b, a] = [await host.link("veth-b"), await host.link("veth-a")];
+        expect([b?.peerNetnsId, a?.peerNetnsId]).toEqual([expect.any(Number), expect.any(Number)]);
+        expect(await host.netnsId(podPath)).toBe(a?.peerNetnsId);
+        expect(await host.netnsId(otherPath)).toBe(b?.peerNetnsId);
+        expect(a?.peerNetnsId).not.toBe(b?.peerNetnsId);
+        await expect(pod.netnsId(hostPath)).resolves.toBeUndefined();
+        const inPod = await pod.link("eth0");
+        expect(inPod?.peerNetnsId).toEqual(expect.any(Number));
+        expect(await pod.netnsId(hostPath)).toBe(inPod?.peerNetnsId);
+        await expect(pod.netnsId(otherPath)).resolves.toBeUndefined();
+        // Of a pair in one namespace no id is said.
+        runIn(hostPath, "ip", "link", "add", "veth-c", "type", "veth", "peer", "name", "veth-d");
+        const inHost = await host.link("veth-c");
+        expect(inHost?.peerIndex).toBe((await host.link("veth-d"))?.index);
+        expect(inHost).not.toHaveProperty("peerNetnsId");
+    });
+
+    it("the id of what is no namespace is refused by name", async () => {
+        await expect(host.netnsId("/proc/self/status")).rejects.toMatchObject({ code: "NOT_A_NETNS" });
+        await expect(host.netnsId(`${podPath}-gone`)).rejects.toMatchObject({ code: "ENOENT" });
+    });
+
     it("a veth pair has the queues asked for, at both ends", async () => {
         await host.createVeth(veth({ queues: 1 }));
         const one = { num_tx_queues: 1, num_rx_queues: 1 };
@@ -491,6 +519,8 @@ describe("sockets", () => {
             if (cycle % 50 === 0) {
                 await expect(host.createVeth(veth())).rejects.toMatchObject({ code: "EEXIST" });
                 await inside.link("eth0");
+                await inside.netnsId(hostPath);
+                await expect(inside.netnsId("/proc/self/status")).rejects.toMatchObject({ code: "NOT_A_NETNS" });
             }
         }
         expect(await count()).toBe(before);

@@ -3,6 +3,7 @@ import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
 import { inSlices } from "../slices.ts";
+import { isPeerIn } from "./link.ts";
 import type { PodInterface } from "./types.ts";
 import type { PodRecord } from "./record.ts";
 
@@ -52,7 +53,7 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
     if (!inside.link.up) throw failure("INTERFACE", input, `interface ${record.ifName} is down`);
     const host = await components.netlink.link(record.hostIfName);
     if (host === undefined) throw failure("HOST_LINK", input, `the Node has no link ${record.hostIfName}`);
-    if (host.peerIndex !== inside.link.index || inside.link.peerIndex !== host.index) {
+    if (!(await arePair(components.netlink, host, inside, input))) {
         throw failure(
             "HOST_LINK",
             input,
@@ -106,7 +107,19 @@ export async function missingFlows(wanted: readonly Flow[], present: readonly Fl
     return [...missing.values()];
 }
 
+/** The namespace comes last: it costs a question to the kernel. */
+async function arePair(netlink: Netlink, host: Link, { netns, link }: Inside, input: CheckInput): Promise<boolean> {
+    if (host.peerIndex !== link.index || link.peerIndex !== host.index) return false;
+    try {
+        return await isPeerIn(netlink, host, netns);
+    } catch (error) {
+        throw asUnreadable(error, netns, input);
+    }
+}
+
 interface Inside {
+    /** The path of the namespace. */
+    readonly netns: string;
     readonly link: Link;
     readonly addresses: readonly Address[];
     readonly routes: readonly Route[];
@@ -123,11 +136,14 @@ async function lookInside(input: CheckInput): Promise<Inside> {
         const link = await pod.link(record.ifName);
         if (link === undefined)
             throw failure("INTERFACE", input, `namespace ${netns} has no interface ${record.ifName}`);
-        return { link, addresses: await pod.addresses(link.index), routes: await pod.routes() };
+        return { netns, link, addresses: await pod.addresses(link.index), routes: await pod.routes() };
     } catch (error) {
-        if (isNetlinkError(error)) throw failure("NETNS", input, `namespace ${netns} cannot be read`, error);
-        throw error;
+        throw asUnreadable(error, netns, input);
     }
+}
+
+function asUnreadable(error: unknown, netns: string, input: CheckInput): unknown {
+    return isNetlinkError(error) ? failure("NETNS", input, `namespace ${netns} cannot be read`, error) : error;
 }
 
 function checkPrevious(input: CheckInput): void {

@@ -86,6 +86,18 @@ export async function createPodLink(
     }
 }
 
+/**
+ * Whether the other end of a veth is in the namespace at `netns`. An index alone does not say it: each namespace counts its
+ * own. To be asked of a link that has just been read, for only that gives the namespace of its other end an id.
+ */
+export async function isPeerIn(
+    netlink: Pick<Netlink, "netnsId">,
+    { peerNetnsId }: Pick<Link, "peerNetnsId">,
+    netns: string,
+): Promise<boolean> {
+    return peerNetnsId !== undefined && peerNetnsId === (await netlink.netnsId(netns));
+}
+
 /** Throws NetlinkError when the network namespace is gone, PodLinkError when it is the Node's. */
 export function checkNamespace(netns: string, { namespaces = kernelNamespaces }: PodLinkOptions): void {
     using _ = namespaces.openIn(netns);

@@ -1,5 +1,5 @@
 import type { Netlink } from "@antrea/netlink";
-import type { PodNamespaces } from "./link.ts";
+import { isPeerIn, type PodNamespaces } from "./link.ts";
 import { containerOfAlias } from "./record.ts";
 import { PodNetworkError, type AddRequest, type PodInterface } from "./types.ts";
 
@@ -35,7 +35,7 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
  */
 export async function refuseOthersNamespace(
     request: AddRequest,
-    netlink: Pick<Netlink, "link">,
+    netlink: Pick<Netlink, "link" | "netnsId">,
     namespaces: PodNamespaces,
 ): Promise<void> {
     const { containerId, netns, podNamespace, podName } = request;
@@ -43,10 +43,10 @@ export async function refuseOthersNamespace(
     for (const { index, kind, name, peerIndex } of await pod.links()) {
         if (kind !== "veth" || peerIndex === undefined) continue;
         const host = await netlink.link(peerIndex);
-        // An index is one of its namespace: the other end may be in a third one.
         if (host?.kind !== "veth" || host.peerIndex !== index) continue;
         const owner = containerOfAlias(host.alias) ?? "";
         if (owner === "" || owner === containerId) continue;
+        if (!(await isPeerIn(netlink, host, netns))) continue;
         throw new PodNetworkError(
             "OTHERS_NETNS",
             "caller",

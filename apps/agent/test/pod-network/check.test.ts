@@ -24,10 +24,13 @@ interface Node {
     inside: Present<Pick<Link, "index" | "mac" | "up" | "peerIndex">> | undefined;
     addresses: readonly Pick<Address, "index" | "ip" | "prefixLength">[];
     routes: readonly Pick<Route, "dst" | "dev" | "via">[];
-    host: Present<Pick<Link, "index" | "up" | "peerIndex">> | undefined;
+    host: Present<Pick<Link, "index" | "up" | "peerIndex" | "peerNetnsId">> | undefined;
+    netnsId: number | undefined;
     port: ReturnType<CheckComponents["port"]>;
     flows: readonly Flow[];
     claimProblem: string | undefined;
+    /** Of the question which namespace it is. */
+    netnsIdFailure: Error | undefined;
     /** Of reading the namespace. */
     failure: Error | undefined;
 }
@@ -47,8 +50,10 @@ beforeEach(() => {
     open = 0;
     node = {
         ...{ record, netns: record.netns, previous: undefined, claimProblem: undefined, failure: undefined },
+        netnsIdFailure: undefined,
         inside: { index: 2, mac: record.mac, up: true, peerIndex: 40 },
-        host: { index: 40, up: true, peerIndex: 2 },
+        host: { index: 40, up: true, peerIndex: 2, peerNetnsId: 3 },
+        netnsId: 3,
         addresses: record.addresses.map(({ ip, prefixLength }) => ({ index: 2, ip, prefixLength })),
         routes: [defaultRoute("10.10.1.1"), defaultRoute("fd10:10:0:1::1")],
         port: { ofPort: 32_784, error: undefined },
@@ -76,6 +81,10 @@ afterEach(() => {
 function check(): Promise<void> {
     const netlink = {
         link: (name: string) => Promise.resolve(name === record.hostIfName ? node.host : undefined),
+        netnsId: (netns: string) =>
+            node.netnsIdFailure === undefined && netns === record.netns
+                ? Promise.resolve(node.netnsId)
+                : Promise.reject(node.netnsIdFailure ?? new Error(`no id of ${netns}`)),
     } as unknown as Netlink;
     return checkInterface(
         {
@@ -93,6 +102,12 @@ describe("CHECK of an interface", () => {
     it("is content with what an ADD left", async () => {
         await check();
         expect(opened).toEqual([record.netns]);
+    });
+
+    it("says it when the namespace goes while it looks", async () => {
+        const gone = new NetlinkError("ENOENT", "environment", "no such file");
+        node.netnsIdFailure = gone;
+        await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: gone });
     });
 
     it("looks into the namespace that the runtime names when the record lost it, and the other way round", async () => {
@@ -161,6 +176,21 @@ describe("CHECK of an interface", () => {
             "the Pod end is that of another pair, whose number in its namespace is the same",
             "HOST_LINK",
             ({ inside }) => inside && (inside.peerIndex = 41),
+            "web-0-abcdef and eth0 are not the two ends of one veth pair",
+        ],
+        [
+            "the pairs of both ends have their other ends under the same numbers, and in other namespaces",
+            "HOST_LINK",
+            () => (node.netnsId = 4),
+            "web-0-abcdef and eth0 are not the two ends of one veth pair",
+        ],
+        [
+            "no pair leads from the Node to the namespace, and the other end of the host end is on the Node",
+            "HOST_LINK",
+            () => {
+                node.netnsId = undefined;
+                delete node.host?.peerNetnsId;
+            },
             "web-0-abcdef and eth0 are not the two ends of one veth pair",
         ],
         [

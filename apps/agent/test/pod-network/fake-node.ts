@@ -28,7 +28,7 @@ export interface FakeNodeOptions {
     readonly logger?: typeof silentLogger;
 }
 
-type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex"> & {
+type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex" | "peerNetnsId"> & {
     readonly alias: string;
     /** The other end of a veth pair. */
     readonly podEnd?: { readonly netns: string; readonly ifName: string };
@@ -71,6 +71,8 @@ export class FakeNode {
     /** Whether the subnet is this Node's still. */
     confirmSubnet: () => Promise<void> = () => Promise.resolve();
     readonly #options: FakeNodeOptions;
+    /** Ids that the Node's namespace has for those of Pods. */
+    readonly #netnsIds = new Map<string, number>();
     #nextIndex = 100;
 
     constructor(options: FakeNodeOptions = {}) {
@@ -197,8 +199,12 @@ export class FakeNode {
             link: (key) =>
                 steps.run("link", () => {
                     const found = [...links.values()].find(({ index, name }) => index === key || name === key);
-                    return found as unknown as Link;
+                    const netns = found?.podEnd?.netns;
+                    const id = netns === undefined ? {} : { peerNetnsId: this.#netnsIdOf(netns) };
+                    return found === undefined ? undefined : ({ ...found, ...id } as unknown as Link);
                 }),
+            // As of the kernel, none before a link was read whose other end is there.
+            netnsId: (netns) => steps.run("netnsId", () => this.#netnsIds.get(netns)),
             createVeth: ({ name, alias = "", peer, up = false }) =>
                 steps.run("createVeth", () => {
                     if (links.has(name)) throw new NetlinkError("EEXIST", "environment", name);
@@ -244,6 +250,12 @@ export class FakeNode {
             setSysctl: () => steps.sync("sysctl", () => undefined),
             setTxChecksumOffload: () => steps.sync("checksum offload", () => undefined),
         };
+    }
+
+    #netnsIdOf(netns: string): number {
+        const id = this.#netnsIds.get(netns) ?? this.#netnsIds.size;
+        this.#netnsIds.set(netns, id);
+        return id;
     }
 
     #endsIn(netns: string): Link[] {

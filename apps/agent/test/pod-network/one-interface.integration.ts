@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { CniCmdArgs } from "@antrea/cni";
 import { eventually } from "../support/eventually.ts";
+import { TestNetns } from "../support/namespace.ts";
 import { TestNode, type NodeState, type TestAgent } from "../support/test-node.ts";
 import { TestPod, type AddAnswer } from "../support/test-pod.ts";
 
@@ -70,6 +71,23 @@ it("an interface of another container in the same namespace is refused, also whe
         });
         await call("del", "antrea", changes);
     }
+});
+
+it("an interface of another plugin is not another container's where both ends have the numbers of that one's", async () => {
+    using other = new TestPod("web-1");
+    using third = new TestNetns("third");
+    const host = await agent.netlink.link(pod.hostIfName);
+    const [onNode, inPod] = [String(host?.index), String(host?.peerIndex)];
+    third.run(
+        ...["ip", "link", "add", "storage", "index", onNode, "type", "veth"],
+        ...["peer", "name", "net1", "index", inPod, "netns", other.netns.name],
+    );
+    expect(other.netns.run("ip", "-o", "link", "show", "net1")).toContain(`${inPod}: net1@if${onNode}: `);
+    const added = await agent.add(other);
+    expect(added.interfaces.map(({ name }) => name)).toContain("eth0");
+    expect(await agent.check(other, added)).toBe("");
+    await agent.del(other);
+    expect(other.netns.run("ip", "-br", "link")).toContain("net1");
 });
 
 it("GC of a network spares what is of another, also after a restart of the agent", async () => {

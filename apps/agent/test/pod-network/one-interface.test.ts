@@ -110,10 +110,17 @@ describe.each([
         expect(await node.add({ netns })).toMatchObject({ ifName: "eth0" });
     });
 
-    it("an end whose peer is in a third namespace, under the index of a link of ours here, is not ours", async () => {
-        await node.add({ containerId: other, podUid: "uid-web-1", podName: "web-1" });
-        const [host] = [...node.links.values()].filter(({ kind }) => kind === "veth");
-        node.foreignEnds.push({ netns, name: "inner0", index: 77, kind: "veth", peerIndex: host?.index ?? 0 });
-        expect(await node.add({ netns })).toMatchObject({ ifName: "eth0" });
-    });
+    it.each([
+        ["another index than the end of ours", () => 77, 0],
+        ["the very index of the end of ours", (ours: number | undefined) => ours ?? 0, 1],
+    ])(
+        "an end with %s, whose peer is in a third namespace under the index of ours, is not ours",
+        async (__, indexOf) => {
+            await node.add({ containerId: other, podUid: "uid-web-1", podName: "web-1" });
+            const [host] = [...node.links.values()].filter(({ kind }) => kind === "veth");
+            const peerIndex = host?.index ?? 0;
+            node.foreignEnds.push({ netns, name: "inner0", index: indexOf(host?.peerIndex), kind: "veth", peerIndex });
+            expect(await node.add({ netns })).toMatchObject({ ifName: "eth0" });
+        },
+    );
 });

@@ -364,6 +364,22 @@ describe("CHECK", () => {
                 await node.ovs.ofctl("--strict", "mod-flows", node.bridge, `${strict(line)} actions=drop`);
             },
         ],
+        [
+            "the Pod end is of another pair, whose ends have the numbers of this one's",
+            /^HOST_LINK.*are not the two ends of one veth pair/,
+            async (pod) => {
+                const third = newPod("third").netns;
+                const host = await agent.netlink.link(pod.hostIfName);
+                const [, mac = ""] = /link\/ether (\S+)/.exec(pod.netns.run("ip", "link", "show", "eth0")) ?? [];
+                pod.netns.run("ip", "link", "set", "eth0", "netns", third.name);
+                third.run(
+                    ...["ip", "link", "add", "other", "index", String(host?.index), "type", "veth"],
+                    ...["peer", "name", "eth0", "index", String(host?.peerIndex)],
+                    ...["address", mac, "netns", pod.netns.name],
+                );
+                pod.netns.run("ip", "link", "set", "eth0", "up");
+            },
+        ],
         ["the namespace is gone", /^NETNS.*cannot be read/, (pod) => pod.netns.remove()],
     ])("says that %s", async (_, expected, change) => {
         const pod = newPod();

@@ -51,6 +51,8 @@ export const MessageType = {
     NEWNEIGH: 28,
     DELNEIGH: 29,
     GETNEIGH: 30,
+    NEWNSID: 88,
+    GETNSID: 90,
     NEWLINKPROP: 108,
     DELLINKPROP: 109,
 } as const;
@@ -160,6 +162,9 @@ export const NeighbourFlag = { USE: 0x01, PROXY: 0x08, EXT_LEARNED: 0x10, ROUTER
 
 /** NDA_*. */
 export const NeighbourAttribute = { DST: 1, LLADDR: 2, IFINDEX: 8 } as const;
+
+/** NETNSA_* of the id of a network namespace. */
+export const NetnsAttribute = { NSID: 1, FD: 3 } as const;
 
 /** NLMSGERR_ATTR_* of an extended acknowledgement. */
 export const AckAttribute = { TEXT: 1, OFFSET: 2, MISSING_TYPE: 5 } as const;

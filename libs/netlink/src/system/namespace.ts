@@ -103,7 +103,8 @@ function refusePromise<T>(result: T, name: string): T {
     return result;
 }
 
-function notANetns(path: string): NetlinkError {
+/** The error of a path at which something else is. */
+export function notANetns(path: string): NetlinkError {
     return new NetlinkError("NOT_A_NETNS", "environment", `${path} is no network namespace: its mount may be gone`);
 }
 

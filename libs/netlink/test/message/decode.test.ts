@@ -6,6 +6,7 @@ import { decodeAddress } from "../../src/message/address.ts";
 import { decodeFrames, encodeFrames, type Frame } from "../../src/message/frame.ts";
 import { decodeLink } from "../../src/message/link.ts";
 import { decodeNeighbour } from "../../src/message/neighbour.ts";
+import { decodeNetnsId } from "../../src/message/netns-id.ts";
 import { decodeRoute } from "../../src/message/route.ts";
 import { decodeEvents } from "../../src/socket/events.ts";
 import * as captured from "./captured.ts";
@@ -47,6 +48,10 @@ describe("captured messages", () => {
             group: 0,
             altNames: ["a-name-longer-than-fifteen"],
         });
+    });
+
+    it("the id of a namespace, and that it has none", () => {
+        expect(payloads(captured.netnsIds, 88).map(decodeNetnsId)).toEqual([undefined, 0]);
     });
 
     it("addresses of both families, one with a peer", () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import fc from "fast-check";
 import { addAddress, decodeAddress, deleteAddress } from "../../src/message/address.ts";
+import { decodeFrames } from "../../src/message/frame.ts";
 import {
     addAltName,
     createVeth,
@@ -12,9 +13,10 @@ import {
     setLink,
 } from "../../src/message/link.ts";
 import { decodeNeighbour, probeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
+import { queryNetnsId } from "../../src/message/netns-id.ts";
 import { appendRoute, decodeRoute, deleteRoute, replaceRoute } from "../../src/message/route.ts";
 import { type VethOptions } from "../../src/types.ts";
-import { fromHex } from "./captured.ts";
+import { fromHex, netnsIdQuery } from "./captured.ts";
 
 const veth: VethOptions = {
     name: "pod-a",
@@ -50,6 +52,16 @@ describe("requests", () => {
             "08001c00" + "07000000", // IFLA_NET_NS_FD
         );
         expect(Buffer.from(body).toString("hex")).toBe(Buffer.from(expected).toString("hex"));
+    });
+
+    it("the id of a namespace, byte for byte", () => {
+        const { type, flags, body } = queryNetnsId("/netns/a", 22);
+        const [frame] = decodeFrames(netnsIdQuery);
+        expect({ type, flags: flags | 1, payload: body }).toEqual({
+            type: frame?.type,
+            flags: frame?.flags,
+            payload: frame?.payload,
+        });
     });
 
     it("read back as the link they describe", () => {

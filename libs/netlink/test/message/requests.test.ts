@@ -18,6 +18,7 @@ import {
     setLink,
 } from "../../src/message/link.ts";
 import { deleteNeighbour, probeNeighbour, queryNeighbours, replaceNeighbour } from "../../src/message/neighbour.ts";
+import { decodeNetnsId, queryNetnsId } from "../../src/message/netns-id.ts";
 import { type Query, type Request } from "../../src/message/request.ts";
 import { appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
 import { fromHex } from "./captured.ts";
@@ -44,6 +45,7 @@ describe("a request", () => {
         [addAltName(5, "ab"), 108, 0xe00, "add alternative name ab to link 5", []],
         [deleteAltName(5, "ab"), 109, 0, "delete alternative name ab of link 5", ["ENOENT", "ENODEV"]],
         [deleteLink("eth0"), 17, 0, "delete link eth0", ["ENODEV"]],
+        [queryNetnsId("/netns/a", 22), 90, 0, "get the id of network namespace /netns/a", []],
         [queryAddresses(), 22, 0x300, "list addresses of all links", []],
         [queryAddresses(3), 22, 0x300, "list addresses of link 3", []],
         [addAddress({ index: 2, ip, prefixLength: 24 }), 20, 0x600, "add address 10.1.2.3/24 on link 2", []],
@@ -288,6 +290,14 @@ describe("what the kernel says against its own rules", () => {
                 "link 5, properties: attribute 53: its length is 3, less than its own header",
             ] as const),
         ],
+        [
+            () => decodeNetnsId(fromHex("00000000", "06000100", "0000")),
+            ...(["BAD_MESSAGE", "namespace id: attribute 1: 4 bytes expected, it has 2"] as const),
+        ],
+        [
+            () => decodeNetnsId(fromHex("00")),
+            ...(["SHORT_MESSAGE", "namespace id: 4 bytes needed at offset 0, 1 are there"] as const),
+        ],
         [() => decodeLink(fromHex("0000")), "SHORT_MESSAGE", "link: 2 bytes needed at offset 2, 0 are there"],
         [
             () => new Attributes(fromHex("060001000102"), "test").ip(1, 4),
@@ -324,6 +334,7 @@ describe("what the kernel says against its own rules", () => {
             ...{ onlink: false, cloned: false, nextHops: [] },
         });
         expect(decodeAddress(fromHex("0218000001000000"))).toBeUndefined();
+        expect(decodeNetnsId(fromHex("00000000"))).toBeUndefined();
     });
 });
 

@@ -1,0 +1,28 @@
+import { Attributes } from "./attributes.ts";
+import { Reader, Writer } from "./bytes.ts";
+import { AddressFamily, MessageType, NetnsAttribute } from "./constants.ts";
+import { type Query } from "./request.ts";
+
+/**
+ * Asks which id the namespace of the socket has for the one behind `netnsFd`, which must stay open until the message is
+ * sent. `netnsPath` is for errors.
+ */
+export function queryNetnsId(netnsPath: string, netnsFd: number): Query {
+    const body = new Writer()
+        .u32(AddressFamily.UNSPEC) // struct rtgenmsg: family; padding
+        .attributeU32(NetnsAttribute.FD, netnsFd);
+    return {
+        type: MessageType.GETNSID,
+        flags: 0,
+        body: body.finish(),
+        label: `get the id of network namespace ${netnsPath}`,
+    };
+}
+
+/** Reads RTM_NEWNSID: struct rtgenmsg and NETNSA_*. Undefined where no id is given yet (NETNSA_NSID_NOT_ASSIGNED). */
+export function decodeNetnsId(payload: Uint8Array): number | undefined {
+    const reader = new Reader(payload, "namespace id");
+    reader.skip(4); // family, padding
+    const id = new Attributes(reader.rest(), "namespace id").i32(NetnsAttribute.NSID);
+    return id === undefined || id < 0 ? undefined : id;
+}
