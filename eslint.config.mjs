@@ -15,6 +15,15 @@ const connections = {
     group: ["@antrea/openflow/connection", "@antrea/ovsdb/session"],
     message: "Pure code may use the codec of a protocol, not its connection.",
 };
+// A busy machine makes any of these fail. What counts is evidence: calls, steps, the order of events, a ManualClock, or a
+// limit set so long that only the time-out of the test would end a wait for it.
+const timedTests = {
+    selector:
+        "CallExpression[callee.property.name=/^toBeLessThan/] > MemberExpression CallExpression[callee.name='expect'] " +
+        ":matches(CallExpression[callee.object.name=/^(performance|Date)$/][callee.property.name='now'], " +
+        "Identifier[name=/(^ms|Ms)$/])",
+    message: "No test has an upper limit of real time. Where a time is the promise, disable this rule with the reason.",
+};
 const testing = { group: ["@antrea/*/testing"], message: "Fakes and compliance suites are for tests only." };
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 
@@ -65,7 +74,7 @@ export default tseslint.config(
         rules: {
             "max-lines": "off",
             "no-console": "off",
-            "no-restricted-syntax": "off",
+            "no-restricted-syntax": ["error", timedTests],
             "no-restricted-imports": "off",
         },
     },

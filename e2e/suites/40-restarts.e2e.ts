@@ -146,15 +146,13 @@ describe("restarts", () => {
     });
 
     it("end at once also when they come while the programs still start", async () => {
-        const pods = ["-n", systemNamespace, "delete", "pod"];
-        const began = Date.now();
+        // one that heard nothing outlasts kubectl
+        const pods = ["-n", systemNamespace, "delete", "pod", "--grace-period=300"];
         // each Pod is a moment older than the one before it when it is told to end
         for (let moment = 0; moment < 6; moment++) {
             await kubectl([...pods, await systemPod("antrea-agent", second)], { timeoutMs: 90_000 });
             await new Promise((resolve) => setTimeout(resolve, 700 + moment * 150));
         }
-        // one that heard nothing would be killed after the 60 s that the Pod has
-        expect(Date.now() - began).toBeLessThan(50_000);
         await waitForAgents();
     }, 600_000);
 

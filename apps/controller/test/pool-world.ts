@@ -34,6 +34,7 @@ import { MemoryLog } from "@antrea/runtime/testing";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "../src/claims/index.ts";
 import { ClaimCleaner } from "../src/claim-cleaner/index.ts";
 import { IpPools } from "../src/ip-pools/index.ts";
+import { type PacerOptions } from "../src/ip-pools/pacer.ts";
 import { slimNode } from "../src/nodes.ts";
 import { PoolBook } from "../src/pools/index.ts";
 import { Reservations, SetBook } from "../src/reservations/index.ts";
@@ -41,6 +42,8 @@ import { Reservations, SetBook } from "../src/reservations/index.ts";
 export interface TermOptions {
     /** Default 60000. */
     readonly intervalMs?: number;
+    /** When the counts of a pool are written: see PacerOptions. */
+    readonly pace?: PacerOptions;
     /** Of the cleaner. Default 5 min. */
     readonly goneMs?: number;
     /** What the parts call instead of the API server. */
@@ -91,7 +94,7 @@ export class Term implements AsyncDisposable {
             metrics: this.metrics,
             logger,
         };
-        const ipPoolsPart = new IpPools(shared, { intervalMs });
+        const ipPoolsPart = new IpPools(shared, { intervalMs, ...options.pace });
         const { goneMs } = options;
         const cleaner = new ClaimCleaner(shared, { intervalMs, ...(goneMs !== undefined && { goneMs }) });
         this.#works = [

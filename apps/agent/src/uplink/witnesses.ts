@@ -1,6 +1,6 @@
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Neighbour, type Netlink } from "@antrea/netlink";
-import { sleep } from "@antrea/runtime";
+import { sleep, systemClock, type Clock } from "@antrea/runtime";
 
 const lookMs = 20;
 const pauseMs = 200;
@@ -11,14 +11,17 @@ const unaskable = NeighbourState.PERMANENT | NeighbourState.NOARP;
 export interface WitnessComponents {
     readonly netlink: Netlink;
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
+    readonly clock?: Clock;
 }
 
 /** Those that can say whether the Node is on the network: its gateways, asked by ARP and ND, and the API server. */
 export class Witnesses {
     readonly #parts: WitnessComponents;
+    readonly #clock: Clock;
 
     constructor(components: WitnessComponents) {
         this.#parts = components;
+        this.#clock = components.clock ?? systemClock;
     }
 
     async apiAnswers(signal: AbortSignal): Promise<boolean> {
@@ -39,15 +42,16 @@ export class Witnesses {
         timeoutMs: number,
         signal: AbortSignal,
     ): Promise<boolean> {
-        const found = new AbortController();
-        const until = AbortSignal.any([signal, found.signal, AbortSignal.timeout(timeoutMs)]);
+        const over = new AbortController();
+        using _limit = this.#clock.after(timeoutMs, () => over.abort());
+        const until = AbortSignal.any([signal, over.signal]);
         const repeat = async (ask: () => Promise<boolean>): Promise<boolean> => {
             while (!until.aborted) {
                 if (await ask()) {
-                    found.abort();
+                    over.abort();
                     return true;
                 }
-                await sleep(pauseMs, until).catch(() => undefined);
+                await sleep(pauseMs, until, this.#clock).catch(() => undefined);
             }
             return false;
         };
@@ -66,12 +70,12 @@ export class Witnesses {
         const known = await entry();
         if (known !== undefined && (known.state & unaskable) !== 0) return false;
         await netlink.probeNeighbour({ index, ip: gateway, mac: known?.mac });
-        const deadline = performance.now() + gatewayTimeoutMs;
-        while (!signal.aborted && performance.now() < deadline) {
+        const deadline = this.#clock.monotonic() + gatewayTimeoutMs;
+        while (!signal.aborted && this.#clock.monotonic() < deadline) {
             const state = (await entry())?.state ?? NeighbourState.FAILED;
             if ((state & NeighbourState.REACHABLE) !== 0) return true;
             if ((state & NeighbourState.FAILED) !== 0) return false;
-            await sleep(lookMs, signal).catch(() => undefined);
+            await sleep(lookMs, signal, this.#clock).catch(() => undefined);
         }
         return false;
     }

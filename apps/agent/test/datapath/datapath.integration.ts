@@ -142,9 +142,11 @@ describe("on the userspace datapath", () => {
         const control = new Unixctl({ runDir: node.ovs.runDir, timeoutMs: 300 });
         process.kill(pid, "SIGSTOP");
         try {
-            const before = performance.now();
-            await expect(control.request("dpif/dump-dps")).rejects.toMatchObject({ code: "TIMEOUT", fault: "timeout" });
-            expect(performance.now() - before).toBeLessThan(2_000);
+            // It is stopped all the while, so nothing but the limit of 300 ms, and not that of 5 s, ends this.
+            await expect(control.request("dpif/dump-dps")).rejects.toMatchObject({
+                ...{ code: "TIMEOUT", fault: "timeout" },
+                message: expect.stringContaining("did not answer dpif/dump-dps within 300 ms"),
+            });
         } finally {
             process.kill(pid, "SIGCONT");
         }

@@ -193,9 +193,9 @@ describe("without OVS", () => {
         await node.run({ actions: ["recover", "connect"] });
         await node.ovs.killVswitchd();
         expect(node.reaches()).toBe(false);
-        const began = performance.now();
-        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
-        expect(performance.now() - began).toBeLessThan(10_000);
+        // Of all limits only that for a complete move ends within the time of the test: nothing else waits for OVS.
+        const timing = { ovsMs: 600_000, lossMs: 600_000 };
+        expect((await node.run({ actions: ["recover"], timing })).said).toEqual([{ kind: "idle" }]);
         expect(node.reaches()).toBe(true);
         await startVswitchd();
         expect(await portsLeft()).toBe("");

@@ -158,12 +158,12 @@ describe("a connection that cannot be made", () => {
     it("has its time, of which the switch may use all or nothing", async () => {
         await using peer = await Peer.start();
         peer.hello = false;
-        const began = performance.now();
-        await expect(link(peer, new AbortController().signal, { handshakeTimeoutMs: 30 })).rejects.toMatchObject({
+        // Nothing else ends it before the test does.
+        const limits = { handshakeTimeoutMs: 30, requestTimeoutMs: 600_000 };
+        await expect(link(peer, new AbortController().signal, limits)).rejects.toMatchObject({
             code: expect.stringMatching(/^(TIMEOUT|ABORTED)$/),
             message: expect.stringMatching(/^hello: /),
         });
-        expect(performance.now() - began).toBeLessThan(3_000);
         await until(() => peer.sockets.size === 0);
     });
 
@@ -345,14 +345,13 @@ describe("the limits of a connection", () => {
     it("are for the time of a call, the wait for the connection included", async () => {
         await using peer = await Peer.start();
         peer.script = (message) => message.type === "barrier_request" || message.type === "features_request";
-        const connection = peer.connection({ requestTimeoutMs: 40 });
+        // The connection is never there: the handshake outlasts the test.
+        const connection = peer.connection({ requestTimeoutMs: 40, handshakeTimeoutMs: 600_000 });
         connection.start(new AbortController().signal);
-        const began = performance.now();
         await expect(connection.barrier()).rejects.toMatchObject({ code: "NOT_CONNECTED" });
         await expect(connection.ports({ timeoutMs: 10 })).rejects.toThrow("within 10 ms");
         await expect(connection.dumpFlows({}, { timeoutMs: 10 })).rejects.toThrow("within 10 ms");
         await expect(connection.bundle([], { timeoutMs: 10 })).rejects.toThrow("within 10 ms");
-        expect(performance.now() - began).toBeLessThan(5_000);
         await connection.close();
     });
 

@@ -1,4 +1,4 @@
-import type { Step } from "../../../src/uplink/types.ts";
+import type { Step, UplinkTiming } from "../../../src/uplink/types.ts";
 
 export const uplinkOfPort = 32770;
 export const hostOfPort = 32771;
@@ -35,6 +35,8 @@ export interface ProgramInput {
     readonly oldKernel?: boolean;
     readonly bootId?: string;
     readonly checkTimeoutMs?: number;
+    /** Default: short ones, in place of those of the product. */
+    readonly timing?: Partial<UplinkTiming>;
     /** Kill before this change in the kernel, counted from 1 from the beginning of the step. */
     readonly killAtChange?: { readonly step: Step; readonly change: number };
     /** Hold the lock of an agent. */

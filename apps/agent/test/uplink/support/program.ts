@@ -202,7 +202,7 @@ async function act(): Promise<void> {
             bootId: input.bootId ?? "boot-1",
             checkTimeoutMs: input.checkTimeoutMs ?? 2_000,
             ...{ uplinkOfPort, hostOfPort, linkGroup, copiesFrames: true, mustComputeChecksums: true },
-            timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000, saveMs: 500 },
+            timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000, saveMs: 500, ...input.timing },
         },
     );
     try {
