@@ -152,21 +152,16 @@ export class ClaimReconciler {
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
     }
 
-    /** False when another has the address. */
+    /** False when another has the address, or nobody knows yet whose it is. */
     async #claimAgain(
         wired: WiredInterface,
         address: WiredInterface["addresses"][number],
         signal: AbortSignal,
     ): Promise<boolean> {
         const { book, metrics, own, writer } = this.#components;
-        const { ip, pool } = address;
-        const known = pool === "" ? book.poolOf(ip) : pool;
-        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool: known };
-        if (known === undefined) {
-            // Nobody hands out what is in no pool, so the interface may keep it.
-            this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
-            return true;
-        }
+        const { ip } = address;
+        const pool = address.pool === "" ? book.poolOf(ip) : address.pool;
+        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool };
         const holder = this.#holderOf(wired);
         const askedAt = this.#components.clock.monotonic();
         const live = await writer.find(ip, signal);
@@ -178,11 +173,18 @@ export class ClaimReconciler {
             await this.#cutOffFrom(wired, live);
             return false;
         }
+        if (live === undefined && pool === undefined) {
+            if (!book.hasPools) return false;
+            // Nobody hands out what is in no pool, so the interface may keep it.
+            this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
+            return true;
+        }
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
         if (this.#components.node.isGone) {
             await this.#isolateFreed(wired, ip);
             return false;
         }
+        const known = pool ?? live?.spec.pool ?? "";
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;

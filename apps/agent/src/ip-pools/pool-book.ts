@@ -155,6 +155,11 @@ export class PoolBook {
         return this.#ready && !this.#entries.has(name);
     }
 
+    /** Whether the watch has told all IPPools, so that an address without one is in none. */
+    get hasPools(): boolean {
+        return this.#pools.hasSynced;
+    }
+
     /** The IPPool that has the address in a range, used or not. */
     poolOf(ip: IpAddress): string | undefined {
         return this.#index.overlapping(rangeOf(ip))[0]?.value.name;

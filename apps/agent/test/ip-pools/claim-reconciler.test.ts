@@ -353,6 +353,26 @@ describe("a record without a claim", () => {
         expect(node.cluster.claims()).toEqual([]);
     });
 
+    it("is isolated, when its address is in no IPPool any more, and reserved or claimed for another", async () => {
+        const ip = parseIp("10.9.0.77");
+        node.wiring.wire("p1", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
+        node.put("10.9.0.77");
+        await node.reconcile();
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+        expect(node.agent.events.map(({ reason }) => reason)).toEqual(["AddressHeldElsewhere"]);
+    });
+
+    it("stays isolated, when its address may be in an IPPool, as long as these are not known", async () => {
+        node.cluster.api.before = (method, kind) =>
+            method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        const gateway = parseIp("10.2.0.1");
+        node.wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "", prefixLength: 24, gateway, vlan: 0 }]);
+        node.wiring.cut.add("c-p1");
+        await node.reconcile();
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+    });
+
     it("has it already when only the watch is late: nothing is written, and nothing counts as mended", async () => {
         node.cluster.api.holdEvents();
         node.cluster.api.put(ipAllocations, claimFor("10.2.0.77", "p1") as never);
