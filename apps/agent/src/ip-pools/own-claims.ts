@@ -45,6 +45,8 @@ export class OwnClaims {
     readonly #byPod = new Map<string, Set<string>>();
     /** By UID up to which version a claim is no longer this Node's: a late event must not bring it back. */
     readonly #ended = new Map<string, Ended>();
+    /** The same by the watch: a late answer must not bring it back. */
+    readonly #toldEnded = new Map<string, Ended>();
     readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
 
     constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
@@ -117,23 +119,18 @@ export class OwnClaims {
      */
     note(claim: IpAllocation, askedAt?: number): void {
         if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim, askedAt);
-        if (isBefore(claim, this.#claims.get(claimName(claim)), askedAt)) return;
+        const ended = this.#toldEnded.get(claim.metadata?.uid ?? "");
+        if ([this.#claims.get(claimName(claim)), ended].some((one) => isBefore(claim, one, askedAt))) return;
         this.#put(withoutManagedFields(claim), { isAnswer: true });
     }
 
     /** The API server says that this claim is gone, or is no longer this Node's as of this version; `askedAt` as of `note`. */
     noteGone(claim: IpAllocation, askedAt?: number): void {
-        const at = this.#now;
-        for (const [uid, ended] of this.#ended) {
-            if (at - ended.at <= toldMs) break;
-            this.#ended.delete(uid);
-        }
         const uid = claim.metadata?.uid ?? "";
         const known = this.#claims.get(claimName(claim));
         // The late answer to an earlier write: the claim is this Node's again since.
         if (isBefore(claim, known, askedAt) || isBefore(claim, this.#ended.get(uid), askedAt)) return;
-        this.#ended.delete(uid);
-        this.#ended.set(uid, { claim, at });
+        this.#end(this.#ended, claim);
         if (known?.claim.metadata?.uid === uid) this.#drop(claimName(claim));
     }
 
@@ -147,6 +144,17 @@ export class OwnClaims {
         for (const [name, { at, isAnswer }] of [...this.#claims]) {
             if (isAnswer && toldUntil - at > toldMs && this.#informer.get(name) === undefined) this.#drop(name);
         }
+    }
+
+    #end(all: Map<string, Ended>, claim: IpAllocation): void {
+        const at = this.#now;
+        for (const [uid, ended] of all) {
+            if (at - ended.at <= toldMs) break;
+            all.delete(uid);
+        }
+        const uid = claim.metadata?.uid ?? "";
+        all.delete(uid);
+        all.set(uid, { claim, at });
     }
 
     get #now(): number {
@@ -184,6 +192,7 @@ export class OwnClaims {
             this.#put(claim, { isAnswer: false });
             return;
         }
+        this.#end(this.#toldEnded, claim);
         if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
         // The end of what was before our last write of the same object is no end of that.
         if (isOlder(claim, known.claim)) return;

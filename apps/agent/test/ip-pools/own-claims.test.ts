@@ -244,6 +244,20 @@ describe("OwnClaims", () => {
         expect(addresses()).toEqual(["10.0.0.9"]);
     });
 
+    it("lets no late answer bring back what the watch has told and ended already, but what was asked for after that", async () => {
+        await start();
+        const created = stored("10.0.0.1");
+        await eventually(() => own.get("10.0.0.1") !== undefined);
+        api.remove(ipAllocations, "10.0.0.1");
+        await eventually(() => own.get("10.0.0.1") === undefined);
+        own.note(created, clock.monotonic());
+        expect(addresses()).toEqual([]);
+        // etcd was restored from a backup: it is there again.
+        await clock.advance(1);
+        own.note(created, clock.monotonic());
+        expect(addresses()).toEqual(["10.0.0.1"]);
+    });
+
     it("hears the end of a claim that was taken from this Node, or deleted, once, and not of one that it wrote since", async () => {
         await start();
         const gone: string[] = [];
