@@ -18,6 +18,7 @@ import {
     podRouteProtocol,
     PodReconciler,
 } from "./pod-network/index.ts";
+import { recordClaims } from "./pool-wiring.ts";
 import { mtuProblem, podMtu, Transport } from "./transport/index.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
 import { buildPeers } from "./ways-wiring.ts";
@@ -94,6 +95,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
         {
             ...{ network: podNetwork, netlink, subnet, hostRoutes, ports: bridge, logger: logger.child("reconcile") },
             poolOf: (ip) => base.ipPools?.poolOf(ip),
+            claims: base.ipPools && recordClaims(base.ipPools),
             pods: (limit) => podsOf(kube.api, nodeName, limit),
             reportUnwired: (unwired) => events.record(unwiredEvent(unwired)),
         },

@@ -13,7 +13,13 @@ import {
     type WiredInterface,
     type Wiring,
 } from "./ip-pools/index.ts";
-import { isPoolRecord, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
+import {
+    isPoolRecord,
+    type PodInterface,
+    type PodNetwork,
+    type PodRecord,
+    type RecordClaims,
+} from "./pod-network/index.ts";
 
 /** The Pod network as the reconcile of claims sees it. */
 export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
@@ -101,6 +107,18 @@ function isolation(
             const known = found(wired);
             if (known !== undefined && network.isCutOff(known)) await network.reconnect(known);
         },
+    };
+}
+
+/** The claims of this Node as the rebuild of its interfaces sees them. */
+export function recordClaims(pools: Pick<IpPools, "own" | "hasClaims">): RecordClaims {
+    return {
+        synced: (signal) => pools.own.synced(signal),
+        cover: (record) =>
+            pools.hasClaims(
+                record,
+                record.addresses.map(({ ip }) => ip),
+            ),
     };
 }
 

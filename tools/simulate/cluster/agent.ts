@@ -27,7 +27,13 @@ import {
     PodNetwork,
     PodReconciler,
 } from "../../../apps/agent/src/pod-network/index.ts";
-import { claimProblem, guardedPrefixes, poolWiring, subnetWiring } from "../../../apps/agent/src/pool-wiring.ts";
+import {
+    claimProblem,
+    guardedPrefixes,
+    poolWiring,
+    recordClaims,
+    subnetWiring,
+} from "../../../apps/agent/src/pool-wiring.ts";
 import { Readiness } from "../../../apps/agent/src/readiness.ts";
 import { RefusedToken } from "../../../apps/agent/src/refused-token.ts";
 import { type Line } from "../api/line.ts";
@@ -243,6 +249,7 @@ export class Agent {
             {
                 ...{ network, netlink, subnet, hostRoutes, ports, logger: logger.child("reconcile") },
                 poolOf: (ip) => this.pools.poolOf(ip),
+                claims: recordClaims(this.pools),
                 pods: (limit) => podsOf(line.api, machine.name, limit),
             },
             { bootId, podPrefixes },

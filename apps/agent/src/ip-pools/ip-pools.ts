@@ -9,6 +9,7 @@ import { Blocks } from "./blocks.ts";
 import { ClaimReconciler, type Wiring } from "./claim-reconciler.ts";
 import { ClaimsWithin } from "./claims-within.ts";
 import { ClaimWriter } from "./claim-writer.ts";
+import { isForPod, namesContainer } from "./claims.ts";
 import { Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
 import { GoneNodes } from "./gone-nodes.ts";
@@ -235,6 +236,15 @@ export class IpPools implements AsyncDisposable {
     /** The pool that an address of this Node is claimed from. */
     poolOf(ip: ClaimedAddress["ip"]): string | undefined {
         return this.own.get(allocationName(ip))?.spec.pool;
+    }
+
+    /** Whether each address is claimed for the interface, or for its Pod, by what is known of the claims of this Node. */
+    hasClaims(holder: Attachment & Pick<AddressRequest, "podUid">, ips: readonly IpAddress[]): boolean {
+        return ips.every((ip) => {
+            const claim = this.own.get(allocationName(ip));
+            if (claim === undefined) return false;
+            return namesContainer(claim, holder) || isForPod(claim, holder.podUid, holder.ifName);
+        });
     }
 
     /** What an earlier start of this agent heard: this Node was deleted then, in milliseconds of wall time. */

@@ -15,6 +15,6 @@ export {
     type PoolWish,
 } from "./types.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
-export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions } from "./reconciler.ts";
+export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions, type RecordClaims } from "./reconciler.ts";
 export { containerOfAlias, isPoolRecord, recordKey, type PodAddress, type PodRecord } from "./record.ts";
 export { UnwiredPods, type UnwiredPod } from "./unwired.ts";

@@ -7,8 +7,8 @@ import { podLinkGroup, releasePodLink } from "./link.ts";
 import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import type { PodInterface } from "./types.ts";
-import { containerOfAlias, recordKey } from "./record.ts";
-import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type StoredPort } from "./rebuild.ts";
+import { containerOfAlias, isPoolRecord, recordKey, type PodRecord } from "./record.ts";
+import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type Rebuilt, type StoredPort } from "./rebuild.ts";
 import { UnwiredPods, type UnwiredPod } from "./unwired.ts";
 
 export interface ReconcilerComponents {
@@ -18,12 +18,22 @@ export interface ReconcilerComponents {
     readonly hostRoutes: HostRoutes;
     /** The pool that an address of this Node is claimed from; undefined while the claims are not known. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
+    /** The claims of this Node; undefined without IPPools. */
+    readonly claims?: RecordClaims | undefined;
     readonly ports: { ports(): readonly StoredPort[]; deletePort(name: string, signal?: AbortSignal): Promise<void> };
     /** The Pods of this Node, read live. */
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;
     /** Takes each Pod that runs without an interface. */
     readonly reportUnwired?: (unwired: UnwiredPod) => void;
     readonly logger: Logger;
+}
+
+/** What is claimed for the interfaces of this Node. */
+export interface RecordClaims {
+    /** Resolves when the claims are known; rejects when the signal ends first. */
+    synced(signal: AbortSignal): Promise<void>;
+    /** Whether each address of a record with addresses of IPPools is claimed for it, or for its Pod. */
+    cover(record: PodRecord): boolean;
 }
 
 export interface ReconcilerOptions {
@@ -33,6 +43,8 @@ export interface ReconcilerOptions {
 
 /** How long the rebuild waits for the API server: names of Pods are good to have, traffic is needed. */
 const podsSoonMs = 3_000;
+/** How long an API server that answered has for the claims of interfaces that OVS has lost. */
+const claimsSoonMs = 3_000;
 /** How long OVS may take for a port that nobody owns, while the lock of its container is held. */
 const orphanLimitMs = 5_000;
 
@@ -64,7 +76,7 @@ export class PodReconciler {
      */
     async rebuild(signal: AbortSignal): Promise<void> {
         const { network, netlink, subnet, ports } = this.#components;
-        const rebuilt = rebuild({
+        const found = rebuild({
             ports: ports.ports(),
             links: await netlink.links(),
             pods: (await this.#podsSoon(signal)) ?? [],
@@ -72,6 +84,7 @@ export class PodReconciler {
             podPrefixes: this.#options.podPrefixes,
             poolOf: this.#components.poolOf,
         });
+        const rebuilt = { ...found, kept: await this.#isolateUnclaimed(found.kept, signal) };
         const kept = new Set(rebuilt.kept.map(({ record }) => record.hostIfName));
         for (const { port, why, level } of rebuilt.dropped) {
             this.#logger[level]("a Pod port is dropped", { port: port.name, ...podOfPort(port), why });
@@ -116,6 +129,38 @@ export class PodReconciler {
         const { subnet } = this.#components;
         const pods = await this.#podsAtLast(signal);
         this.#hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
+    }
+
+    /**
+     * Interfaces that OVS has lost have no traffic: of these, one with an address of a pool that is not claimed for it any
+     * more gets none before the reconcile of claims has looked. What OVS has keeps its traffic until then, and so does all
+     * while the API server is away.
+     */
+    async #isolateUnclaimed(kept: Rebuilt["kept"], signal: AbortSignal): Promise<Rebuilt["kept"]> {
+        const { claims } = this.#components;
+        const isLost = ({ record, ofPort }: Rebuilt["kept"][number]): boolean =>
+            ofPort === undefined && isPoolRecord(record) && record.isolated !== true;
+        if (claims === undefined || !this.#podsKnown || !kept.some(isLost)) return kept;
+        try {
+            await claims.synced(AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+        } catch (error) {
+            signal.throwIfAborted();
+            this.#logger.warn("the claims of this Node cannot be read now", { reason: messageOf(error) });
+            return kept;
+        }
+        return kept.map((one) => {
+            if (!isLost(one) || claims.cover(one.record)) return one;
+            const { containerId, podNamespace, podName, addresses } = one.record;
+            this.#logger.warn(
+                "a Pod interface that OVS lost is isolated until the reconcile of claims: it lacks a claim",
+                {
+                    pod: `${podNamespace}/${podName}`,
+                    container: containerId,
+                    addresses: addresses.map(({ ip }) => formatIp(ip)),
+                },
+            );
+            return { ...one, record: { ...one.record, isolated: true } };
+        });
     }
 
     #hold(held: readonly HeldAddress[]): void {

@@ -63,6 +63,20 @@ describe("an ADD", () => {
         expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(0);
     });
 
+    it("has claims, for its container and for the next ones of its Pod, that nobody else has", async () => {
+        const agent = cluster.agent("a");
+        const [address = ""] = await agent.claim("p1", { pools: ["four"] });
+        const ip = parseIp(address);
+        const has = (change: object, ips = [ip]): boolean => agent.pools.hasClaims({ ...request, ...change }, ips);
+        expect(has({})).toBe(true);
+        expect(has({ podUid: "" })).toBe(true);
+        expect(has({ containerId: "c-next" })).toBe(true);
+        expect(has({ containerId: "c-next", podUid: "" })).toBe(false);
+        expect(has({ containerId: "c-p2", podUid: "uid-p2" })).toBe(false);
+        expect(has({ ifName: "eth1" })).toBe(false);
+        expect(has({}, [ip, parseIp("fd02::10")])).toBe(false);
+    });
+
     it("gets no address for half a minute that was freed, while there are others", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock, random: () => 0 });

@@ -6,7 +6,7 @@ import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
 import { silentLogger } from "../support/logger.ts";
-import { podRecord, testBootId } from "../support/records.ts";
+import { addressOf, podRecord, testBootId } from "../support/records.ts";
 
 const record = podRecord();
 const podPrefixes = [parsePrefix("10.10.1.0/24")];
@@ -210,6 +210,67 @@ describe("an address that only the API server knows", () => {
         pods = [{ ...pod, ended: true }];
         await reconciler.rebuild(signal);
         expect(subnet.ownerOf(ip)).toBeUndefined();
+    });
+});
+
+describe("an interface of a pool that OVS has lost", () => {
+    const ofPool = podRecord({ addresses: [{ ...addressOf("10.20.0.7/24"), pool: "pool1" }] });
+    const port: StoredPort = {
+        ...{ name: ofPool.hostIfName, ofPort: 32784 },
+        externalIds: new Map(Object.entries(toExternalIds(ofPool))),
+    };
+
+    async function rebuilt(o: {
+        readonly isClaimed?: boolean;
+        readonly claimsKnown?: boolean;
+        readonly podsKnown?: boolean;
+        readonly hasPort?: boolean;
+    }): Promise<{ readonly hasFlows: boolean; readonly isIsolated: boolean; readonly claimsAsked: number }> {
+        ports.stored.clear();
+        if (o.hasPort === true) ports.stored.set(port.name, port);
+        links.all.clear();
+        links.add(ofPool.hostIfName, toAlias(ofPool));
+        let claimsAsked = 0;
+        const netlink = links as unknown as Netlink;
+        const begun = new PodReconciler(
+            {
+                ...{ network, netlink, subnet, ports, logger: silentLogger },
+                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
+                poolOf: () => undefined,
+                claims: {
+                    synced: () => {
+                        claimsAsked += 1;
+                        return o.claimsKnown === false ? Promise.reject(new TypeError("away")) : Promise.resolve();
+                    },
+                    cover: () => o.isClaimed === true,
+                },
+                pods: () => (o.podsKnown === false ? Promise.reject(new TypeError("away")) : Promise.resolve([])),
+            },
+            { bootId: testBootId, podPrefixes },
+        );
+        await begun.rebuild(signal);
+        const [known] = network.interfaces();
+        return { hasFlows: flows.size > 0, isIsolated: known?.record.isolated === true, claimsAsked };
+    }
+
+    it("gets no flows when its address is not claimed for it", async () => {
+        expect(await rebuilt({})).toEqual({ hasFlows: false, isIsolated: true, claimsAsked: 1 });
+    });
+
+    it("gets them when it is", async () => {
+        expect(await rebuilt({ isClaimed: true })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+    });
+
+    it("gets them while the claims are not known", async () => {
+        expect(await rebuilt({ claimsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+    });
+
+    it("waits for no claims of an API server that is away", async () => {
+        expect(await rebuilt({ podsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
+    });
+
+    it("is not one that OVS has: that keeps its traffic until the reconcile of claims", async () => {
+        expect(await rebuilt({ hasPort: true })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
     });
 });
 
