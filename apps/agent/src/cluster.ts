@@ -15,6 +15,8 @@ import {
 import { sleep, type Clock, type Logger } from "@antrea/runtime";
 import type { KnownPod, UnwiredPod } from "./pod-network/index.ts";
 
+/** On the mirror of a static Pod: the UID that kubelet, and so CNI, knows the Pod by. */
+const configHashAnnotation = "kubernetes.io/config.hash";
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
 /** A Node without what nobody here reads; a cluster may have thousands. */
@@ -57,6 +59,7 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
     const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     return items.map((pod) => ({
         uid: pod.metadata?.uid ?? "",
+        staticUid: pod.metadata?.annotations?.[configHashAnnotation],
         namespace: pod.metadata?.namespace ?? "",
         name: pod.metadata?.name ?? "",
         hostNetwork: pod.spec?.hostNetwork === true,

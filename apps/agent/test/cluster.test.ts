@@ -57,6 +57,7 @@ describe("Pods", () => {
                 metadata: { uid: "u5" },
                 status: { conditions: [{ type: "PodReadyToStartContainers", status: "False" }] },
             },
+            { metadata: { uid: "u6", annotations: { "kubernetes.io/config.hash": "hash" } } },
         ];
         const api = {
             list: (...args: readonly unknown[]) => {
@@ -89,6 +90,16 @@ describe("Pods", () => {
             },
             { uid: "u4", namespace: "", name: "", hostNetwork: false, ended: true, hasSandbox: true, podIps: [] },
             { uid: "u5", namespace: "", name: "", hostNetwork: false, ended: false, hasSandbox: false, podIps: [] },
+            {
+                uid: "u6",
+                staticUid: "hash",
+                namespace: "",
+                name: "",
+                hostNetwork: false,
+                ended: false,
+                hasSandbox: true,
+                podIps: [],
+            },
         ]);
     });
 

@@ -14,6 +14,8 @@ export interface StoredPort {
 /** A Pod of this Node as the API server knows it. */
 export interface KnownPod {
     readonly uid: string;
+    /** Of a static Pod: the UID that CNI knows it by; that of its object is another one. */
+    readonly staticUid?: string | undefined;
     readonly namespace: string;
     readonly name: string;
     readonly hostNetwork: boolean;
@@ -133,11 +135,17 @@ function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
     return isIsolated ? { ...record, isolated: true } : record;
 }
 
+/** An alias that had no room for the UID has none. */
+function podOf(podUid: string, pods: readonly KnownPod[]): KnownPod | undefined {
+    if (podUid === "") return undefined;
+    return pods.find(({ uid }) => uid === podUid) ?? pods.find(({ staticUid }) => staticUid === podUid);
+}
+
 function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
     const alias = fromAlias(link.alias);
     const first = alias?.addresses[0];
     if (alias === undefined || first === undefined || !input.bootId.startsWith(alias.bootId)) return undefined;
-    const pod = input.pods.find((candidate) => candidate.uid === alias.podUid);
+    const pod = podOf(alias.podUid, input.pods);
     return {
         containerId: alias.containerId,
         ifName: alias.ifName,

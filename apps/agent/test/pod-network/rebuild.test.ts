@@ -101,6 +101,12 @@ describe("with one witness", () => {
         });
     });
 
+    it("the links and the API server: the names of a static Pod, whose object has another UID", () => {
+        const mirror = podOf(one, { uid: "uid-mirror", staticUid: one.podUid });
+        const rebuilt = run({ links: [linkOf(one, toAlias(one))], pods: [podOf(other), mirror] });
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "" }, ofPort: undefined }]);
+    });
+
     it("the API server alone: the addresses in our podCIDRs are held, host network and other addresses are not", () => {
         const rebuilt = run({
             pods: [
