@@ -1,6 +1,8 @@
+import { parseIp } from "@antrea/ip";
 import { noFaults, noWatchFaults } from "./api/faults.ts";
 import { back, remember, startOvs } from "./accidents.ts";
 import { actionsOf, perform, type Action } from "./actions.ts";
+import { Cluster } from "./check/cluster.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
 import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
@@ -147,7 +149,11 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
     let problems: readonly string[] = ["it was not looked yet"];
     let atRest = false;
     const look = (): void => {
-        world.truth.endExcuses();
+        const pools = [...new Cluster(world).pools.values()];
+        world.truth.endExcuses((name) => {
+            const ip = parseIp(name.replaceAll("-", ":"));
+            return pools.some(({ pool }) => pool.subnetOf(ip) !== undefined);
+        });
         problems = unsettled(world);
         if (problems.length === 0) atRest = true;
         else world.time.after(lookMs, look);

@@ -82,10 +82,15 @@ export class Truth {
         if (this.#excused.get(name)?.delete(containerId) === true) this.#check(name);
     }
 
-    /** All had the time to hear of everything. */
-    endExcuses(): void {
-        const names = [...this.#excused.keys()];
-        this.#excused.clear();
+    /**
+     * All had the time to hear of everything. An address that is in no pool any more cannot be claimed, by nobody: who has it
+     * without a claim, which a person deleted by force, keeps it until another has one.
+     *
+     * @param isInPool of the name of a claim, whether a pool has its address
+     */
+    endExcuses(isInPool: (name: string) => boolean): void {
+        const names = [...this.#excused.keys()].filter((name) => this.#claims.has(name) || isInPool(name));
+        for (const name of names) this.#excused.delete(name);
         for (const name of names) this.#check(name);
     }
 

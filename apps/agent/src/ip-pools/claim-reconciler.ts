@@ -79,6 +79,8 @@ export class ClaimReconciler {
     readonly #poolChanges: PoolChanges;
     /** Addresses of interfaces that were cut off, told once. */
     readonly #cutOff = new Set<string>();
+    /** Addresses of interfaces without a claim that are in no IPPool, told once. */
+    readonly #poolless = new Set<string>();
 
     constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
         this.#components = components;
@@ -177,6 +179,10 @@ export class ClaimReconciler {
             if (!book.hasPools) return false;
             // Nobody hands out what is in no pool, so the interface may keep it.
             this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
+            const key = `${wired.containerId}/${wired.ifName} ${formatIp(ip)}`;
+            if (!this.#poolless.has(key))
+                this.#components.events.poolChanged(podOf(wired), formatIp(ip), "no IPPool has it any more");
+            this.#poolless.add(key);
             return true;
         }
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
@@ -324,7 +330,8 @@ export class ClaimReconciler {
     #forgetCutOffs(): void {
         const wired = this.#components.wiring.interfaces();
         const known = new Set(wired.map(({ containerId, ifName }) => `${containerId}/${ifName}`));
-        for (const key of this.#cutOff) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#cutOff.delete(key);
+        for (const told of [this.#cutOff, this.#poolless])
+            for (const key of told) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) told.delete(key);
     }
 
     get #confirmMs(): number {

@@ -351,6 +351,10 @@ describe("a record without a claim", () => {
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual([]);
         expect(node.cluster.claims()).toEqual([]);
+        await node.reconcile();
+        expect(node.agent.events.map(({ reason, note }) => [reason, note.includes("no IPPool has it")])).toEqual([
+            ["PoolChanged", true],
+        ]);
     });
 
     it("is isolated, when its address is in no IPPool any more, and reserved or claimed for another", async () => {
