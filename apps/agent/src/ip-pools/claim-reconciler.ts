@@ -180,9 +180,11 @@ export class ClaimReconciler {
             // Nobody hands out what is in no pool, so the interface may keep it.
             this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
             const key = `${wired.containerId}/${wired.ifName} ${formatIp(ip)}`;
-            if (!this.#poolless.has(key))
-                this.#components.events.poolChanged(podOf(wired), formatIp(ip), "no IPPool has it any more");
+            const pod = this.#components.pods.named(podOf(wired));
+            // One whose object is not known yet is told by a later pass.
+            if (pod.name === "" || this.#poolless.has(key)) return true;
             this.#poolless.add(key);
+            this.#components.events.poolChanged(pod, formatIp(ip), "no IPPool has it any more");
             return true;
         }
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
@@ -224,7 +226,7 @@ export class ClaimReconciler {
         metrics.heldElsewhere();
         const address = claimName(claim);
         const holder = holderText(claim);
-        events.heldElsewhere(podOf(wired), claim.spec.address, holder);
+        events.heldElsewhere(this.#components.pods.named(podOf(wired)), claim.spec.address, holder);
         this.#logger.error("a Pod interface is cut off: its address is claimed for another", {
             pod: `${wired.podNamespace}/${wired.podName}`,
             address,

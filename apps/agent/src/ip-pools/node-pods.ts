@@ -80,6 +80,13 @@ export class NodePods {
         return statefulSetOf({ name, ownerReferences });
     }
 
+    /** The Pod with its names, when only the UID by which CNI knows it is known; as it is when the watch lacks it. */
+    named(pod: PodIdentity): PodIdentity {
+        if (pod.name !== "") return pod;
+        const { namespace = "", name = "" } = this.#informer.list().find((one) => isPod(one, pod))?.metadata ?? {};
+        return { ...pod, namespace, name };
+    }
+
     /** The UID of the Pod's object, as far as known; that of a static Pod is not the one that CNI tells. */
     objectUid(pod: PodIdentity): string {
         return this.known(pod)?.metadata?.uid ?? pod.uid;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { formatIp } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { identityOf, OneNode } from "./support/one-node.ts";
 
 let node: OneNode;
@@ -46,6 +46,19 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         node.wiring.adding.add("");
         await node.reconcile(2);
         expect(node.cluster.holders()).not.toContain(`${ip} p1`);
+    });
+});
+
+describe("a record that was rebuilt before its Pod was known", () => {
+    it("is told of under the Pod's name, when that is known", async () => {
+        const ip = parseIp("10.9.0.77");
+        node.wiring.wire("", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }], "c-p1", "uid-p1");
+        await node.reconcile();
+        expect(node.agent.events).toEqual([]);
+        node.addPod("p1");
+        await node.reconcile(2);
+        const told = node.agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
+        expect(told).toEqual([["PoolChanged", "default", "p1"]]);
     });
 });
 
