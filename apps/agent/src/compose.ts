@@ -49,7 +49,7 @@ import {
 import { netnsPathHere } from "./netns-path.ts";
 import { isNodeNetns } from "./node-netns.ts";
 import { runNft } from "./nft.ts";
-import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
+import { BridgeDevice, formatRounds, monitoredColumns, OvsBridge, roundsKey } from "./ovs-bridge/index.ts";
 import { allPodPrefixes } from "./peers/index.ts";
 import { checkInterface, flowOwner, type PodNetwork } from "./pod-network/index.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
@@ -400,7 +400,13 @@ async function startFlows(
 
 /** Keeps OVS as it must be, whatever happens to it, and the records in step with what lives. */
 function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): Job {
-    const { bridge, bridging, database, flowTable, jobs, openflow, probe, readiness, fail } = base;
+    const { bridge, bridging, config, database, flowTable, jobs, logger, netlink, openflow, probe, readiness } = base;
+    const bridgeDevice = new BridgeDevice(
+        { bridge, netlink, logger: logger.child("ovs-bridge") },
+        { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
+    );
+    // It keeps no Pod from being wired.
+    base.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
     const ovs = jobs.every("ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
         // A bridge that comes back after its database was lost has none.
@@ -408,7 +414,7 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
         // The transaction was made, so there is a connection, and the lock is ours.
         readiness.met("ovsdb");
         await probe.passed(limit);
-        await keepNetwork({ bridge, flowTable, gateway, pipeline, readiness, reconciler }, limit);
+        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, limit);
     });
     database.onConnect(() => ovs.trigger());
     database.onLockChange((state) => {
@@ -416,7 +422,7 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
         ovs.trigger();
     });
     openflow.onReady(() => ovs.trigger());
-    const guard = new LockGuard({ lockState: () => database.lockState, fail });
+    const guard = new LockGuard({ lockState: () => database.lockState, fail: base.fail });
     jobs.every("ovsdb-lock", lockLookMs, () => guard.look());
     return ovs;
 }

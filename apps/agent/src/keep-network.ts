@@ -2,7 +2,7 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import type { FlowTable } from "./flow-table/index.ts";
 import type { Gateway } from "./gateway/index.ts";
 import { reporting } from "./host-wiring.ts";
-import type { OvsBridge } from "./ovs-bridge/index.ts";
+import type { BridgeDevice, OvsBridge } from "./ovs-bridge/index.ts";
 import type { PodReconciler } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -14,6 +14,7 @@ export class NetworkError extends AntreaError<"NOT_KEPT"> {}
 
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;
+    readonly bridgeDevice: Pick<BridgeDevice, "ensure">;
     readonly flowTable: Pick<FlowTable, "set" | "repair">;
     readonly gateway: Pick<Gateway, "ensurePort" | "ensureDevice">;
     /** The flows that no Pod owns, for the ports as they are now. */
@@ -23,12 +24,12 @@ export interface NetworkParts {
 }
 
 /**
- * Makes gateway, flows and Pod interfaces what they must be, where the bridge is there. What fails of the gateway or the
- * tunnel does not keep flows and interfaces of Pods from being repaired, which reach each other without these. Rejects with
- * what failed, at the end.
+ * Makes gateway, flows, Pod interfaces and the device of the bridge what they must be, where the bridge is there. What
+ * fails of the gateway or the tunnel does not keep flows and interfaces of Pods from being repaired, which reach each other
+ * without these. Rejects with what failed, at the end.
  */
 export async function keepNetwork(
-    { bridge, flowTable, gateway, pipeline, readiness, reconciler }: NetworkParts,
+    { bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }: NetworkParts,
     limit: AbortSignal,
 ): Promise<void> {
     const errors: unknown[] = [];
@@ -57,6 +58,8 @@ export async function keepNetwork(
         await bridge.endFlowRestore(limit);
         await reconciler.reconcile(limit);
     });
+    // Last: no traffic of Pods passes it.
+    await attempt(() => bridgeDevice.ensure(limit));
     if (errors.length === 0) return;
     // The pipeline fails with the gateway, for the same reason.
     const reasons = new Set(errors.map(messageOf));

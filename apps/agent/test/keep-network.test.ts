@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from "@jest/globals";
 import { Category } from "@antrea/flows";
 import { GatewayError } from "../src/gateway/gateway.ts";
 import { keepNetwork, type NetworkParts } from "../src/keep-network.ts";
+import { OvsBridgeError } from "../src/ovs-bridge/index.ts";
 import { Readiness } from "../src/readiness.ts";
 
 const noDevice = new GatewayError("NO_DEVICE", "environment", "OVS did not create the device antrea-gw0");
@@ -17,6 +18,7 @@ function parts(): NetworkParts {
     };
     return {
         bridge: { endFlowRestore: () => step("endFlowRestore") },
+        bridgeDevice: { ensure: () => step("bridge device") },
         flowTable: {
             set: (owner) => step(`set ${owner}`),
             repair: async () => {
@@ -41,7 +43,16 @@ function parts(): NetworkParts {
 }
 
 const keep = (limit = new AbortController().signal): Promise<void> => keepNetwork(parts(), limit);
-const all = ["ensurePort", "ensureDevice", "pipeline", "set pipeline", "repair", "endFlowRestore", "reconcile"];
+const all = [
+    "ensurePort",
+    "ensureDevice",
+    "pipeline",
+    "set pipeline",
+    "repair",
+    "endFlowRestore",
+    "reconcile",
+    "bridge device",
+];
 
 beforeEach(() => {
     [calls, failures, readiness] = [[], {}, new Readiness({})];
@@ -64,10 +75,18 @@ it("a gateway that fails is named by the readiness, and flows and Pods are repai
     expect(readiness.missing()).toBeUndefined();
 });
 
+it("a device of the bridge that does not come back keeps no Pod from being wired", async () => {
+    const lost = new OvsBridgeError("NO_DEVICE", "environment", "OVS did not make the device br-int");
+    failures = { "bridge device": lost };
+    await expect(keep()).rejects.toBe(lost);
+    expect(calls).toEqual(all);
+    expect(readiness.missing()).toBeUndefined();
+});
+
 it("without a port of the gateway the flows stay as they were, and are repaired", async () => {
     failures = { ensurePort: noDevice, pipeline: noDevice };
     await expect(keep()).rejects.toBe(noDevice);
-    expect(calls).toEqual(["ensurePort", "pipeline", "repair", "endFlowRestore", "reconcile"]);
+    expect(calls).toEqual(["ensurePort", "pipeline", "repair", "endFlowRestore", "reconcile", "bridge device"]);
 });
 
 it("several failures are all named", async () => {
@@ -82,7 +101,7 @@ it("several failures are all named", async () => {
 it("OVS goes on waiting for its flows, and Pods stay as they are, while flows cannot be repaired", async () => {
     failures = { repair: new Error("no connection") };
     await expect(keep()).rejects.toThrow("no connection");
-    expect(calls.at(-1)).toBe("repair");
+    expect(calls.slice(-2)).toEqual(["repair", "bridge device"]);
 });
 
 it("nothing more is tried when the agent ends", async () => {

@@ -10,6 +10,7 @@ import {
     type Route,
 } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
+import { removeIfDeviceIsLost } from "../ovs-bridge/index.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
 /** The ports of the bridge, as the gateway needs them. */
@@ -49,7 +50,6 @@ export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
 const linkTimeoutMs = 10_000;
-const carryOutTimeoutMs = 10_000;
 const linkLookMs = 20;
 
 /**
@@ -98,16 +98,10 @@ export class Gateway {
         this.#mac ??= stored === undefined ? macOfGateway(this.#options.gatewayIps[0]) : parseMac(stored);
         const ofPort = await this.#addPort(this.#mac, signal);
         if ((await this.#netlink.link(name)) !== undefined) return ofPort;
-        // The number may be that of an OVS that has ended: one that has just started makes the device in its own time.
-        await this.#ports.carriedOut(carryOutTimeoutMs, signal);
-        if ((await this.#netlink.link(name)) !== undefined) return this.#ports.ofPort(name, ofPortTimeoutMs, signal);
-        this.#logger.warn("the device of the gateway is gone, while OVS has its port; the port is made again", {
-            device: name,
-        });
-        await this.#ports.deletePort(name, signal);
-        // OVS makes no new device for a port that it finds again under the same name.
-        await this.#ports.carriedOut(carryOutTimeoutMs, signal);
-        return this.#addPort(this.#mac, signal);
+        const parts = { ports: this.#ports, netlink: this.#netlink, logger: this.#logger };
+        if (await removeIfDeviceIsLost(parts, name, signal)) return this.#addPort(this.#mac, signal);
+        // The number may be that of an OVS that has ended.
+        return this.#ports.ofPort(name, ofPortTimeoutMs, signal);
     }
 
     async #addPort(mac: Uint8Array, signal: AbortSignal | undefined): Promise<number> {

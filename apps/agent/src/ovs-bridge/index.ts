@@ -1,4 +1,6 @@
+export { BridgeDevice } from "./bridge-device.ts";
 export { configurationCarriedOut, configurationColumns } from "./carried-out.ts";
+export { removeIfDeviceIsLost } from "./lost-device.ts";
 export {
     monitoredColumns,
     OvsBridge,

@@ -67,7 +67,7 @@ export interface OvsPort {
 /** Of `other_config` of the row of the switch: OVS leaves the kernel's flows alone and forwards nothing itself. */
 const flowRestoreKey = "flow-restore-wait";
 
-export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING"> {}
+export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "NO_DEVICE"> {}
 
 /** The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Ports of others are read, never written. */
 export class OvsBridge {
@@ -89,18 +89,24 @@ export class OvsBridge {
             fail_mode: set("secure"),
             protocols: set("OpenFlow10", "OpenFlow15"),
         };
+        const localPort = [
+            insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
+            insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
+        ];
+        const ports = set(named("local_port"));
         const row = this.#bridge();
         if (row !== undefined) {
-            await this.#transact([update("Bridge", [byUuid(row.uuid)], wanted)], signal);
+            const own = [byUuid(row.uuid)];
+            const missing = [...localPort, mutate("Bridge", own, [["ports", "insert", ports]])];
+            const isWhole = this.port(bridge) !== undefined;
+            await this.#transact([update("Bridge", own, wanted), ...(isWhole ? [] : missing)], signal);
             return;
         }
         // A bridge that comes back after its database was lost gets the flows of this start: the next one must know.
         const external_ids = map(this.#rounds === undefined ? {} : { [roundsKey]: formatRounds(this.#rounds) });
-        const ports = set(named("local_port"));
         await this.#transact(
             [
-                insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
-                insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
+                ...localPort,
                 insert("Bridge", { name: bridge, ports, external_ids, ...wanted }, "new_bridge"),
                 mutate("Open_vSwitch", [], [["bridges", "insert", set(named("new_bridge"))]]),
             ],

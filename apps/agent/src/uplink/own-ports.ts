@@ -1,6 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import { sleep, withTimeout, type Logger } from "@antrea/runtime";
+import { removeIfDeviceIsLost } from "../ovs-bridge/index.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { hostDevice } from "./links.ts";
 import { switchOffloadsOff } from "./nic-settings.ts";
@@ -35,6 +36,14 @@ export class OwnPorts {
     /** Whether the database has both. */
     areThere({ name, physicalName }: Pick<JournalEntry, "name" | "physicalName">): boolean {
         return [name, physicalName].every((one) => isOurs(this.#parts.ports.port(one)));
+    }
+
+    /**
+     * Takes the host port out of the database if its device is gone, for OVS makes no new one. The next `makeHost` gives it
+     * its number again.
+     */
+    async removeHostWithoutDevice({ name }: Pick<JournalEntry, "name">, signal: AbortSignal): Promise<void> {
+        if (isOurs(this.#parts.ports.port(name))) await removeIfDeviceIsLost(this.#parts, name, signal);
     }
 
     /** Makes the host port unless it is there; gives its device. */

@@ -10,7 +10,7 @@ export interface UplinkPorts {
     /** A port that is gone is a success. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     /** Waits until OVS has carried out what the database says; rejects when that takes longer. */
-    carriedOut(timeoutMs: number): Promise<void>;
+    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
     /** Waits for the number that OVS gives; rejects when OVS cannot open the link. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
@@ -102,7 +102,7 @@ export type UplinkState =
     | { readonly kind: "moving"; readonly name: string }
     | UplinkBridged
     | UplinkRolledBack
-    /** The NIC was brought back because OVS is gone; `connect` moves it again. */
+    /** The NIC was brought back because OVS, or the device of the host port, is gone; `connect` moves it again. */
     | UplinkLost;
 
 export interface UplinkFound {

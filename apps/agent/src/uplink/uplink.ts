@@ -118,8 +118,9 @@ export class Uplink {
 
     /**
      * To be called every second or so, and after OVS came back: a host port that OVS made anew gets back what it had,
-     * ports that somebody took out of the database are made again, the journal follows what changes on the host port,
-     * and the Node gets its NIC back when OVS stays away for some seconds.
+     * ports that somebody took out of the database are made again, and so is the host port when somebody has deleted its
+     * device. The journal follows what changes on the host port, and the Node gets its NIC back when OVS stays away, or
+     * makes no device, for some seconds.
      */
     look(signal: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#look(signal), signal);
@@ -178,11 +179,13 @@ export class Uplink {
         const works = host !== undefined && (host.running || !this.#options.copiesFrames);
         const isConnected = this.#parts.ovsProblem?.() === undefined;
         if (works) this.#missingSince = undefined;
-        if (isConnected && (kind === "found" || !this.#ownPorts.areThere(entry))) {
+        else if (link === undefined) this.#missingSince ??= performance.now();
+        if (isConnected && (kind === "found" || link === undefined || !this.#ownPorts.areThere(entry))) {
             this.#state = found(entry);
             try {
-                const limit = AbortSignal.timeout(this.#timing.lossMs);
-                return await this.#takeUp(entry, AbortSignal.any([signal, limit]));
+                const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#timing.lossMs)]);
+                if (link === undefined) await this.#ownPorts.removeHostWithoutDevice(entry, limit);
+                return await this.#takeUp(entry, limit);
             } catch (error) {
                 signal.throwIfAborted();
                 if (works) throw error;
@@ -197,16 +200,19 @@ export class Uplink {
             await this.#follow(entry, host);
             return this.#state;
         }
-        return this.#giveBackWhenLost(entry, signal);
+        let problem = "OVS has been away";
+        if (isConnected)
+            problem = `the host port ${entry.name} has ${host === undefined ? "had no device" : "been down"}`;
+        return this.#giveBackWhenLost(entry, problem, signal);
     }
 
-    async #giveBackWhenLost(entry: JournalEntry, signal: AbortSignal): Promise<UplinkState> {
+    async #giveBackWhenLost(entry: JournalEntry, problem: string, signal: AbortSignal): Promise<UplinkState> {
         const now = performance.now();
         this.#missingSince ??= now;
         if (now - this.#missingSince < this.#timing.lossMs) return this.#state;
         this.#missingSince = undefined;
-        const reason = `OVS has been away for ${this.#timing.lossMs / 1000} s`;
-        this.#logger.warn("the Node gets its NIC back: OVS is away", { nic: entry.name });
+        const reason = `${problem} for ${this.#timing.lossMs / 1000} s`;
+        this.#logger.warn("the Node gets its NIC back", { nic: entry.name, reason });
         signal.throwIfAborted();
         await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
         return (this.#state = { kind: "lost", name: entry.name, reason });

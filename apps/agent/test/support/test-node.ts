@@ -14,7 +14,7 @@ import { FlowRestore, FlowTable } from "../../src/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/gateway/index.ts";
 import { keepNetwork } from "../../src/keep-network.ts";
 import { gatewayIpOf } from "../../src/node-config/index.ts";
-import { formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
+import { BridgeDevice, formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
 import {
     checkInterface,
     CheckError,
@@ -114,6 +114,7 @@ export class TestAgent {
     readonly database: OvsdbSession;
     readonly openflow: OpenFlowConnection;
     readonly bridge: OvsBridge;
+    readonly bridgeDevice: BridgeDevice;
     readonly flowTable: FlowTable;
     readonly gateway: Gateway;
     readonly subnet: NodeSubnet;
@@ -145,7 +146,9 @@ export class TestAgent {
             { socketPath: node.ovs.dbSocket, monitor: monitoredColumns, lock: "antrea_agent" },
         );
         this.openflow = new OpenFlowConnection({ logger }, { socketPath: node.ovs.mgmtSocket(node.bridge) });
-        this.bridge = new OvsBridge({ database: this.database }, { bridge: node.bridge, datapathType: "netdev" });
+        const place = { bridge: node.bridge, datapathType: "netdev" } as const;
+        this.bridge = new OvsBridge({ database: this.database }, place);
+        this.bridgeDevice = new BridgeDevice({ bridge: this.bridge, netlink, logger }, place);
         this.flowTable = new FlowTable({ link: this.openflow, logger });
         this.gateway = new Gateway(
             {
@@ -272,9 +275,9 @@ export class TestAgent {
         await this.database.ready(signal);
         await this.database.lockAcquired(signal);
         await this.bridge.ensure(signal);
-        const { bridge, flowTable, gateway, readiness, reconciler } = this;
+        const { bridge, bridgeDevice, flowTable, gateway, readiness, reconciler } = this;
         const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
-        await keepNetwork({ bridge, flowTable, gateway, pipeline, readiness, reconciler }, signal);
+        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, signal);
     }
 
     /** Ends the agent as a kill does: nothing is taken back. */

@@ -246,6 +246,40 @@ describe("without OVS", () => {
         await node.run({ actions: ["recover", "restore"] });
     });
 
+    it("a host port whose device somebody has deleted is made again at once, and the NIC stays the uplink", async () => {
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        await says(child, "bridged");
+        const uplink = node.ip("-o", "link", "show", "eth0~");
+        for (const loss of ["once", "again"]) {
+            const isBack = says(child, "the NIC is the uplink of the bridge already");
+            node.ip("link", "del", "eth0");
+            await Promise.race([isBack, ended]);
+            expect([loss, node.reaches()]).toEqual([loss, true]);
+        }
+        expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
+        expect((await node.ovs.vsctl("get", "interface", "eth0", "ofport")).trim()).toBe("32771");
+        expect(node.ip("-o", "link", "show", "eth0~")).toBe(uplink);
+        const { said, log } = await ended;
+        expect(said.at(-1)).toMatchObject({ kind: "bridged" });
+        expect(log).not.toContain("gets its NIC back");
+        await node.run({ actions: ["recover", "restore"] });
+    });
+
+    it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        await says(child, "bridged");
+        process.kill(node.ovs.vswitchdPid ?? 0, "SIGSTOP");
+        node.ip("link", "del", "eth0");
+        const { said } = await ended;
+        await node.ovs.killVswitchd();
+        expect(said.at(-1)).toEqual({
+            ...{ kind: "lost", name: "eth0" },
+            reason: "the host port eth0 has had no device for 1 s",
+        });
+        expect(node.reaches()).toBe(true);
+        await startVswitchd();
+    });
+
     it("a host port that OVS made anew, and that has half of what it had, is not what the NIC gets", async () => {
         await node.run({ actions: ["recover", "connect"] });
         await node.ovs.vsctl("del-port", "eth0");

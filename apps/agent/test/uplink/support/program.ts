@@ -164,7 +164,7 @@ async function act(): Promise<void> {
         port: (name) => bridge.port(name),
         ensurePort: (spec, signal) => bridge.ensurePort(spec, signal),
         deletePort: (name, signal) => bridge.deletePort(name, signal),
-        carriedOut: (timeoutMs) => bridge.carriedOut(timeoutMs),
+        carriedOut: (timeoutMs, signal) => bridge.carriedOut(timeoutMs, signal),
         ofPort: (name, timeoutMs, signal) => bridge.ofPort(name, timeoutMs, signal),
         bridgeOf: (name) => {
             const port = [...session.rows("Port")].find(([, row]) => row["name"] === name)?.[0];
@@ -220,7 +220,7 @@ async function act(): Promise<void> {
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
                 const end = performance.now() + 9_000;
-                while (performance.now() < end && uplink.state.kind === "bridged") {
+                while (performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
                     await uplink.look(stop.signal);
                     await new Promise((resolve) => setTimeout(resolve, 200));
                 }

@@ -1,0 +1,77 @@
+import { isAborted, messageOf } from "@antrea/errors";
+import { removeIfDeviceIsLost, type LostDeviceComponents } from "./lost-device.ts";
+import { OvsBridgeError, type OvsBridge, type OvsBridgeOptions } from "./ovs-bridge.ts";
+
+const carryOutTimeoutMs = 10_000;
+/** What ovs-vswitchd makes for itself, beside its bridges, when it forwards frames itself. */
+const userspaceDevice = "ovs-netdev";
+
+export interface BridgeDeviceComponents extends Omit<LostDeviceComponents, "ports"> {
+    readonly bridge: Pick<OvsBridge, "ensure" | "deletePort" | "carriedOut">;
+}
+
+/**
+ * The device that OVS makes in the name of the bridge, and that of the userspace datapath. Traffic of Pods passes neither;
+ * but ovs-vswitchd takes a whole CPU while it tries to read one that is lost.
+ */
+export class BridgeDevice {
+    readonly #bridge: BridgeDeviceComponents["bridge"];
+    readonly #parts: LostDeviceComponents;
+    readonly #options: OvsBridgeOptions;
+    #problem: string | undefined;
+
+    constructor(components: BridgeDeviceComponents, options: OvsBridgeOptions) {
+        this.#bridge = components.bridge;
+        this.#parts = { ...components, ports: components.bridge };
+        this.#options = options;
+    }
+
+    /** What the last `ensure` could not put right. */
+    get problem(): string | undefined {
+        return this.#problem;
+    }
+
+    /**
+     * Has OVS make the device again when somebody has deleted or moved it; flows and other ports stay. Rejects when OVS does
+     * not, and when the device of the datapath is gone, which comes back with a restart of OVS only.
+     */
+    async ensure(signal?: AbortSignal): Promise<void> {
+        try {
+            await this.#ensureLocalPort(signal);
+            await this.#checkDatapath(signal);
+            this.#problem = undefined;
+        } catch (error) {
+            if (!isAborted(error)) this.#problem = messageOf(error);
+            throw error;
+        }
+    }
+
+    async #ensureLocalPort(signal: AbortSignal | undefined): Promise<void> {
+        const { bridge } = this.#options;
+        if (!(await removeIfDeviceIsLost(this.#parts, bridge, signal))) return;
+        await this.#bridge.ensure(signal);
+        await this.#bridge.carriedOut(carryOutTimeoutMs, signal);
+        if (!(await this.#isThere(bridge)))
+            throw this.#lost(`OVS did not make the device ${bridge} of its bridge again`);
+    }
+
+    async #checkDatapath(signal: AbortSignal | undefined): Promise<void> {
+        if (this.#options.datapathType !== "netdev" || (await this.#isThere(userspaceDevice))) return;
+        // An OVS that has just started makes the device in its own time.
+        await this.#bridge.carriedOut(carryOutTimeoutMs, signal);
+        if (await this.#isThere(userspaceDevice)) return;
+        throw this.#lost(`somebody has deleted or moved the device ${userspaceDevice} of OVS`);
+    }
+
+    async #isThere(name: string): Promise<boolean> {
+        return (await this.#parts.netlink.link(name)) !== undefined;
+    }
+
+    #lost(what: string): OvsBridgeError {
+        return new OvsBridgeError(
+            "NO_DEVICE",
+            "environment",
+            `${what}: Pods have their traffic, but ovs-vswitchd may take a whole CPU; next: see its log, and restart OVS on this Node`,
+        );
+    }
+}

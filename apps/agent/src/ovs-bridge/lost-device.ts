@@ -1,0 +1,37 @@
+import type { Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+
+const carryOutTimeoutMs = 10_000;
+
+export interface LostDeviceComponents {
+    readonly ports: {
+        deletePort(name: string, signal?: AbortSignal): Promise<void>;
+        /** Waits until OVS has carried out what the database says. */
+        carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+    };
+    readonly netlink: Pick<Netlink, "link">;
+    readonly logger: Logger;
+}
+
+/**
+ * Takes an internal port out of the database when somebody has deleted its device, or moved it to another namespace: OVS
+ * makes no new device for a port that it has, and of the userspace datapath it tries to read the lost one without a pause,
+ * which takes a whole CPU. Resolves when OVS has carried it out, with true: the port is to be made again. False when
+ * there is a device.
+ */
+export async function removeIfDeviceIsLost(
+    { ports, netlink, logger }: LostDeviceComponents,
+    name: string,
+    signal?: AbortSignal,
+): Promise<boolean> {
+    const isThere = async (): Promise<boolean> => (await netlink.link(name)) !== undefined;
+    if (await isThere()) return false;
+    // An OVS that has just started makes the device in its own time.
+    await ports.carriedOut(carryOutTimeoutMs, signal);
+    if (await isThere()) return false;
+    logger.warn("the device of a port is gone, while OVS has the port; the port is made again", { device: name });
+    await ports.deletePort(name, signal);
+    // OVS makes no new device for a port that it finds again under the same name.
+    await ports.carriedOut(carryOutTimeoutMs, signal);
+    return true;
+}
