@@ -48,6 +48,11 @@ describe("agents after a restore of etcd, with versions that are lower than befo
             "uid2",
         );
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
+        // The watch has come to these versions too: it tells of a change that is not the agent's own.
+        const body = { metadata: { labels: { seen: "yes" } } };
+        const labelled = await cluster.api.patch(ipAllocations, { name: "10.2.0.77" }, { type: "merge", body });
+        expect(labelled.spec.pod?.uid).toBe("uid2");
+        await eventually(() => agent.pools.own.get("10.2.0.77")?.metadata?.labels?.["seen"], { timeoutMs: 60_000 });
         const kept = (await claimedFor()).filter((line) => line.includes("uid-p1"));
         expect(kept).toHaveLength(1);
         await cluster.server.restoreBackup();
