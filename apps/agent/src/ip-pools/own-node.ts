@@ -1,6 +1,7 @@
 import { messageOf } from "@antrea/errors";
-import { isKubeError, nodes as nodeResource, type ApiClient } from "@antrea/kube";
+import { type ApiClient } from "@antrea/kube";
 import { type Clock, type Logger } from "@antrea/runtime";
+import { OwnNodeCheck, type OwnNodeAnswer } from "../own-node-check.ts";
 import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
@@ -17,8 +18,6 @@ export interface OwnNodeOptions {
     readonly nodeName: string;
 }
 
-/** For how long what the watch of Nodes said last is enough for a claim. The controller waits 5 min after a deletion. */
-const freshMs = 30_000;
 /** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
 const isolateAfterMs = 240_000;
 const askLimitMs = 3_000;
@@ -34,23 +33,19 @@ const askLimitMs = 3_000;
 export class OwnNode {
     readonly #components: OwnNodeComponents;
     readonly #nodeName: string;
+    readonly #check: OwnNodeCheck;
     #isKnown = false;
     /** By the monotonic clock, when it was deleted at the earliest. -Infinity: it was gone when this agent began. */
     #goneSince: number | undefined;
-    /** By the monotonic clock, when the API server was asked that said so last that the Node is there. */
-    #confirmedAt = -Infinity;
-    /** How many changes of the Node the informer has delivered. An answer that was under way meanwhile may be older. */
-    #events = 0;
-    #asking: Promise<void> | undefined;
     /** Interfaces that were isolated because the Node is gone. */
     readonly #isolated = new Set<string>();
 
     constructor(components: OwnNodeComponents, options: OwnNodeOptions) {
         this.#components = components;
         this.#nodeName = options.nodeName;
+        this.#check = new OwnNodeCheck(components, { nodeName: options.nodeName, timeoutMs: askLimitMs });
         components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
-            this.#events += 1;
             // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
             if (type === "deleted") {
                 this.#goneSince = Math.min(after, components.clock.monotonic());
@@ -69,7 +64,7 @@ export class OwnNode {
         if (this.#isKnown) return;
         this.#isKnown = true;
         if (nodes.list().some(({ metadata }) => metadata?.name === this.#nodeName)) return;
-        this.#events += 1;
+        this.#check.delivered(undefined);
         this.#goneSince ??= -Infinity;
         logger.warn("the Node object of this agent does not exist; its claims will be freed", { node: this.#nodeName });
     }
@@ -108,31 +103,26 @@ export class OwnNode {
      */
     async confirm(signal: AbortSignal): Promise<void> {
         await this.known(signal);
-        const { clock, nodes } = this.#components;
-        const heardAt = Math.max(nodes.upToDateAt, this.#confirmedAt);
-        if (!this.isGone && clock.monotonic() - heardAt < freshMs) return;
-        this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
-        await untilAborted(this.#asking, signal);
+        // Fresh enough: the controller waits 5 min after a deletion.
+        if (!this.isGone && this.#check.isFresh) return;
+        await untilAborted(
+            this.#check.confirm((answer) => this.#judge(answer)),
+            signal,
+        );
     }
 
-    async #ask(): Promise<void> {
-        const { api, clock, nodes } = this.#components;
-        const [began, events] = [clock.monotonic(), this.#events];
-        try {
-            const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
-            // Heard while the answer was under way, a deletion is the newer: nothing would tell of it once more.
-            if (found !== undefined && events === this.#events) {
-                this.#confirmedAt = began;
-                return this.#back();
-            }
-        } catch (error) {
-            if (!isKubeError(error)) throw error;
-            if (this.isGone) throw nodeGone(this.#nodeName, error);
-            return;
+    #judge(answer: OwnNodeAnswer): boolean {
+        if (answer.kind === "unanswered") {
+            if (this.isGone) throw nodeGone(this.#nodeName, answer.error);
+            return false;
         }
-        // So is that it was made again.
-        if (events === this.#events) this.#goneSince ??= Math.min(nodes.upToDateAt, began);
+        const { node, askedAt, overtakenBy } = answer;
+        // What was delivered meanwhile counts as the newer: that it was deleted would not be delivered once more.
+        const counts = overtakenBy === undefined;
+        if (counts && node !== undefined) this.#back();
+        if (counts && node === undefined) this.#goneSince ??= Math.min(this.#components.nodes.upToDateAt, askedAt);
         if (this.isGone) throw nodeGone(this.#nodeName);
+        return counts;
     }
 
     /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */
@@ -145,22 +135,19 @@ export class OwnNode {
     }
 
     /** The deletion was heard of, so while nobody answers it counts; without that an answer is needed. */
-    async #isStillGone(since: number): Promise<boolean> {
-        const { api, logger } = this.#components;
-        const events = this.#events;
-        try {
-            const found = await api.find(nodeResource, { name: this.#nodeName }, { timeoutMs: askLimitMs });
-            // What was heard meanwhile is newer than the answer; the next look goes by that.
-            if (events !== this.#events) return false;
-            if (found === undefined) return this.isGone;
-            this.#back();
-            return false;
-        } catch (error) {
-            if (!isKubeError(error)) throw error;
-            const heard = Number.isFinite(since);
-            if (!heard) logger.warn("cannot ask whether this Node is gone", { reason: messageOf(error) });
-            return heard && this.isGone;
-        }
+    #isStillGone(since: number): Promise<boolean> {
+        return this.#check.ask((answer) => {
+            if (answer.kind === "unanswered") {
+                const heard = Number.isFinite(since);
+                const fields = { reason: messageOf(answer.error) };
+                if (!heard) this.#components.logger.warn("cannot ask whether this Node is gone", fields);
+                return heard && this.isGone;
+            }
+            // The next look goes by what was delivered meanwhile.
+            if (answer.overtakenBy !== undefined) return false;
+            if (answer.node !== undefined) this.#back();
+            return this.isGone;
+        });
     }
 
     async #isolate(wired: WiredInterface, wiring: Wiring): Promise<void> {

@@ -1,25 +1,16 @@
 import { messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
-import { isKubeError, nodes as nodeResource, type ApiClient } from "@antrea/kube";
-import type { Clock, Logger } from "@antrea/runtime";
+import type { Logger } from "@antrea/runtime";
+import { OwnNodeCheck, type OwnNodeAnswer, type OwnNodeCheckComponents } from "../own-node-check.ts";
 import { NodeConfigError, type NodeConfig } from "./node-config.ts";
 import { podCidrsProblem } from "./own-node.ts";
 
-export interface OwnSubnetComponents {
-    readonly api: Pick<ApiClient, "find">;
-    /** The informer of Nodes. */
-    readonly nodes: { readonly upToDateAt: number };
-    readonly clock: Clock;
+export interface OwnSubnetComponents extends OwnNodeCheckComponents {
     /** Ends the process, which starts again. */
     readonly fail: (error: unknown) => void;
     readonly logger: Logger;
 }
 
-/**
- * For how long what the watch of Nodes said last is enough. A podCIDR of a deleted Node rests for ten minutes before
- * NodeIPAM gives it to another; the Node IPAM of Kubernetes does not wait.
- */
-const freshMs = 30_000;
 /** The Pod waits for so long for an API server that does not answer. */
 const askLimitMs = 2_000;
 
@@ -30,15 +21,14 @@ const askLimitMs = 2_000;
 export class OwnSubnet {
     readonly #components: OwnSubnetComponents;
     readonly #node: Pick<NodeConfig, "name" | "podPrefixes">;
-    /** By the monotonic clock, when the API server was asked that said so last. */
-    #confirmedAt = -Infinity;
+    readonly #check: OwnNodeCheck;
     /** What the API server said last, and when it was asked, if the podCIDRs are not the Node's. */
     #lost: { readonly problem: string; readonly at: number } | undefined;
-    #asking: Promise<void> | undefined;
 
     constructor(components: OwnSubnetComponents, node: Pick<NodeConfig, "name" | "podPrefixes">) {
         this.#components = components;
         this.#node = node;
+        this.#check = new OwnNodeCheck(components, { nodeName: node.name, timeoutMs: askLimitMs });
     }
 
     /**
@@ -56,29 +46,41 @@ export class OwnSubnet {
      * the process too. Takes 2 s at most.
      */
     async confirm(): Promise<void> {
-        const { nodes, clock } = this.#components;
-        if (clock.monotonic() - Math.max(nodes.upToDateAt, this.#confirmedAt) < freshMs) return;
-        this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
-        await this.#asking;
+        // A podCIDR of a deleted Node rests for ten minutes before NodeIPAM gives it to another; the Node IPAM of Kubernetes
+        // does not wait.
+        if (this.#check.isFresh) return;
+        await this.#check.confirm((answer) => this.#judge(answer));
     }
 
-    async #ask(): Promise<void> {
-        const { api, clock, fail, logger } = this.#components;
-        const { name, podPrefixes } = this.#node;
-        const began = clock.monotonic();
+    #judge(answer: OwnNodeAnswer): boolean {
+        const { fail, logger } = this.#components;
+        const { overtakenBy } = answer;
+        if (overtakenBy !== undefined) refuse(podCidrsProblem(overtakenBy.node, this.#node));
+        if (answer.kind === "unanswered") {
+            logger.info("cannot ask whether the podCIDRs are still this Node's; its Pods get addresses of them", {
+                podCIDRs: this.#node.podPrefixes.map(formatPrefix).join(),
+                reason: messageOf(answer.error),
+            });
+            return false;
+        }
+        const { node, askedAt } = answer;
+        if (overtakenBy !== undefined) {
+            // Either may be the newer: a Pod gets an address only by both. All else goes by what the informer delivers.
+            refuse(podCidrsProblem(node, this.#node));
+            return false;
+        }
         try {
-            const node = await api.find(nodeResource, { name }, { timeoutMs: askLimitMs });
             const problem = podCidrsProblem(node, this.#node);
-            this.#lost = problem === undefined ? undefined : { problem, at: began };
-            if (problem !== undefined) throw new NodeConfigError("SUBNET_LOST", "environment", problem);
-            this.#confirmedAt = began;
+            this.#lost = problem === undefined ? undefined : { problem, at: askedAt };
+            refuse(problem);
+            return true;
         } catch (error) {
             if (error instanceof NodeConfigError && error.code === "POD_CIDR_CHANGED") fail(error);
-            if (!isKubeError(error)) throw error;
-            logger.info("cannot ask whether the podCIDRs are still this Node's; its Pods get addresses of them", {
-                podCIDRs: podPrefixes.map(formatPrefix).join(),
-                reason: messageOf(error),
-            });
+            throw error;
         }
     }
+}
+
+function refuse(problem: string | undefined): void {
+    if (problem !== undefined) throw new NodeConfigError("SUBNET_LOST", "environment", problem);
 }

@@ -4,12 +4,13 @@ import { KubeError, nodes as nodeResource } from "@antrea/kube";
 import { ManualClock } from "@antrea/runtime/testing";
 import { OwnSubnet } from "../../src/node-config/index.ts";
 import { FakeApi } from "../ip-pools/support/fake-api.ts";
+import { TestNodes } from "../ip-pools/support/test-agent.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";
 
 describe("an address of the Node's subnet, when the watch of Nodes has been silent", () => {
     let api: FakeApi;
     let clock: ManualClock;
-    let nodes: { upToDateAt: number };
+    let nodes: TestNodes;
     let log: LogEntry[];
     let subnet: OwnSubnet;
     let failures: unknown[];
@@ -20,7 +21,8 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
 
     beforeEach(() => {
         [api, clock, log] = [new FakeApi(), new ManualClock(), []];
-        nodes = { upToDateAt: clock.monotonic() };
+        nodes = new TestNodes([]);
+        nodes.upToDateAt = clock.monotonic();
         failures = [];
         setPodCidrs("10.10.1.0/24");
         subnet = new OwnSubnet(
@@ -110,5 +112,63 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         api.accident = () => undefined;
         api.remove(nodeResource, "worker");
         await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+    });
+
+    /** The next answer of the API server is that of before this, and is read after it. */
+    function beforeAnswerIsRead(change: () => void): void {
+        const { find } = api;
+        api.find = async (...args: Parameters<typeof find>) => {
+            api.find = find;
+            const answer = await find(...args).finally(change);
+            return answer as never;
+        };
+    }
+
+    const lost = { code: "SUBNET_LOST", message: expect.stringContaining("may be another's by now") };
+
+    it("is refused when the watch tells of the loss while an older answer is under way, and that confirms nothing", async () => {
+        nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
+        await clock.advance(30_000);
+        beforeAnswerIsRead(() => {
+            api.remove(nodeResource, "worker");
+            nodes.remove("worker");
+        });
+        await expect(subnet.confirm()).rejects.toMatchObject(lost);
+        await expect(subnet.confirm()).rejects.toMatchObject(lost);
+        expect([api.requests.length, failures]).toEqual([2, []]);
+    });
+
+    it("is refused when the watch tells of the loss while nobody answers", async () => {
+        nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
+        await clock.advance(30_000);
+        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        beforeAnswerIsRead(() => nodes.remove("worker"));
+        await expect(subnet.confirm()).rejects.toMatchObject(lost);
+        expect(log).toEqual([]);
+    });
+
+    it.each([
+        ["that there was no Node", () => api.remove(nodeResource, "worker"), "SUBNET_LOST"],
+        ["of another podCIDR", () => setPodCidrs("10.10.7.0/24"), "POD_CIDR_CHANGED"],
+    ])("is refused once, and no more, by an older answer %s", async (_, before, code) => {
+        before();
+        await clock.advance(30_000);
+        beforeAnswerIsRead(() => {
+            setPodCidrs("10.10.1.0/24");
+            nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
+        });
+        await expect(subnet.confirm()).rejects.toMatchObject({ code });
+        expect([subnet.problem, failures]).toEqual([undefined, []]);
+        await subnet.confirm();
+        expect(api.requests).toHaveLength(2);
+    });
+
+    it("is given when something else of the Node changes meanwhile, and the next Pod asks again", async () => {
+        await clock.advance(30_000);
+        beforeAnswerIsRead(() => nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] }));
+        await subnet.confirm();
+        await subnet.confirm();
+        await subnet.confirm();
+        expect(api.requests).toHaveLength(2);
     });
 });
