@@ -2,7 +2,7 @@ import { CniCallError, shown } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { cniErrorCode } from "./cni-error-code.ts";
 import type { Attachment, CniBackend, WiredInterface } from "./cni-server/index.ts";
-import { CheckError, type PodInterface, type PodNetwork, type PodRecord } from "./pod-network/index.ts";
+import { CheckError, type PodInterface, type PodNetwork } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface CniBackendComponents {
@@ -62,8 +62,6 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             `CNI_NETNS: ${shown(netns)} is the network namespace of the Node itself, not of container ${containerId}; the process it names may have ended, and a process of the Node have its number now${next}`,
         );
     };
-    const networkOf = ({ network: recorded = "" }: PodRecord): string =>
-        recorded === "" ? components.networkName : recorded;
     return {
         async add(request, signal): Promise<WiredInterface> {
             const podUid =
@@ -97,7 +95,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             // What was wired after the call came in cannot be in its list and is no garbage.
             const garbage = network()
                 .interfaces()
-                .filter(({ record }) => networkOf(record) === name)
+                .filter(({ record }) => (record.network ?? components.networkName) === name)
                 .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(keyOf(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;

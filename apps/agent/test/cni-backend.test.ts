@@ -135,7 +135,7 @@ describe("GC", () => {
     });
 
     it("removes what is of its own network; what names none, of an earlier agent or rebuilt, is of the network of the Node's configuration", async () => {
-        const networks = { ours: "antrea", earlier: undefined, rebuilt: "", theirs: "storage" };
+        const networks = { ours: "antrea", earlier: undefined, rebuilt: undefined, theirs: "storage" };
         for (const [containerId, name] of Object.entries(networks)) {
             network?.wire(containerId, 10, podRecord({ containerId, network: name }));
         }

@@ -19,7 +19,7 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
 
 /** Refuses a call of one network for the interface that another one has: CNI has the two for different attachments. */
 export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
-    if (record.network === undefined || record.network === "" || record.network === network) return;
+    if (record.network === undefined || record.network === network) return;
     const { containerId, ifName } = record;
     throw new PodNetworkError(
         "SECOND_INTERFACE",

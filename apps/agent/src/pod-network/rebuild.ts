@@ -163,7 +163,6 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         ),
         vlan: alias.vlan,
         bootId: input.bootId,
-        network: "",
         ...(alias.isolated ? { isolated: true } : {}),
     };
 }

@@ -37,8 +37,8 @@ export interface PodRecord {
      */
     readonly isolated?: boolean | undefined;
     /**
-     * The name of the CNI network that the interface belongs to. Undefined in the record of an agent that did not write it;
-     * "" when the database was lost: the alias has no room for it. To GC both are of the network of the Node's configuration.
+     * The name of the CNI network that the interface belongs to. Undefined in the record of an agent that did not write it,
+     * and when the database was lost: the alias has no room for it. To GC both are of the network of the Node's configuration.
      */
     readonly network?: string | undefined;
 }
@@ -110,7 +110,8 @@ export function fromExternalIds(
     const containerId = ids.get("container-id") ?? "";
     const addresses = readAddresses(ids);
     const mac = ids.get("attached-mac") ?? "";
-    const network = ids.get(networkKey);
+    // An earlier agent wrote an empty name when it rebuilt a record from its link.
+    const network = ids.get(networkKey) || undefined;
     if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
         containerId,

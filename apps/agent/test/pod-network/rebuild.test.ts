@@ -87,7 +87,9 @@ describe("with one witness", () => {
 
     it("the links alone (a lost database): addresses, gateways and MAC from the alias", () => {
         expect(run({ links: [linkOf(one, toAlias(one))] })).toEqual({
-            kept: [{ record: { ...one, podNamespace: "", podName: "", netns: "", network: "" }, ofPort: undefined }],
+            kept: [
+                { record: { ...one, podNamespace: "", podName: "", netns: "", network: undefined }, ofPort: undefined },
+            ],
             dropped: [],
             held: [],
         });
@@ -95,7 +97,7 @@ describe("with one witness", () => {
 
     it("the links and the API server: the Pod's names too, and nothing is held twice", () => {
         expect(run({ links: [linkOf(one, toAlias(one))], pods: [podOf(one)] })).toEqual({
-            kept: [{ record: { ...one, netns: "", network: "" }, ofPort: undefined }],
+            kept: [{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }],
             dropped: [],
             held: [],
         });
@@ -104,7 +106,7 @@ describe("with one witness", () => {
     it("the links and the API server: the names of a static Pod, whose object has another UID", () => {
         const mirror = podOf(one, { uid: "uid-mirror", staticUid: one.podUid });
         const rebuilt = run({ links: [linkOf(one, toAlias(one))], pods: [podOf(other), mirror] });
-        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "" }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }]);
     });
 
     it("the API server alone: the addresses in our podCIDRs are held, host network and other addresses are not", () => {
@@ -131,7 +133,7 @@ describe("addresses of pools", () => {
 
     it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims tell", () => {
         const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
-        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: "" }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: undefined }, ofPort: undefined }]);
     });
 
     describe("of two live interfaces", () => {
@@ -276,7 +278,7 @@ describe("what stands for nothing", () => {
             pods: [podOf(one)],
         });
         expect(rebuilt.dropped).toHaveLength(1);
-        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "" }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }]);
     });
 
     it("a record without a boot id, of an older version, is kept", () => {

@@ -44,9 +44,14 @@ describe("a record in external_ids", () => {
         ["another interface than eth0", podRecord({ ifName: "net1" })],
         ["isolated", { ...pooled, isolated: true }],
         ["of a network", podRecord({ network: "storage" })],
-        ["of a network that is not known any more", podRecord({ network: "" })],
     ])("comes back as it was: %s", (_, record) => {
         expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
+    });
+
+    it("that an earlier version rebuilt, with an empty name, is of no known network", () => {
+        const rebuilt = podRecord({ network: "storage" });
+        const read = fromExternalIds(rebuilt.hostIfName, idsOf(rebuilt, { "cni-network": "" }));
+        expect(read).not.toHaveProperty("network");
     });
 
     it("of an earlier version names no network, and says so when it is written again", () => {
