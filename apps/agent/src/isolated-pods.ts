@@ -25,6 +25,13 @@ export interface IsolatedPodsComponents {
     readonly logger: Logger;
 }
 
+interface Judged {
+    /** Tells the interface, with the Nodes that have its addresses, from all others. */
+    readonly key: string;
+    readonly wired: IsolatedInterface;
+    readonly report: { readonly reason: string; readonly action: string; readonly note: string };
+}
+
 /**
  * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
  * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
@@ -41,8 +48,8 @@ export class IsolatedPods {
 
     /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
     async look(signal: AbortSignal): Promise<void> {
-        const present = this.#components.interfaces();
-        const keys = new Set(present.map((one) => this.#keyOf(one)));
+        const present = this.#components.interfaces().map((one) => this.#judged(one));
+        const keys = new Set(present.map(({ key }) => key));
         for (const known of [this.#logged, this.#reported]) {
             for (const key of known) if (!keys.has(key)) known.delete(key);
         }
@@ -50,37 +57,37 @@ export class IsolatedPods {
         for (const one of present) await this.#report(one, signal);
     }
 
-    #log(one: IsolatedInterface): void {
-        if (this.#logged.has(this.#keyOf(one))) return;
-        this.#logged.add(this.#keyOf(one));
+    #log({ key, wired, report }: Judged): void {
+        if (this.#logged.has(key)) return;
+        this.#logged.add(key);
         this.#components.logger.warn("a Pod interface stays isolated", {
-            ...{ pod: `${one.podNamespace}/${one.podName}`, container: one.containerId, interface: one.ifName },
-            reason: this.#noteOf(one).note,
+            ...{ pod: `${wired.podNamespace}/${wired.podName}`, container: wired.containerId, interface: wired.ifName },
+            reason: report.note,
         });
     }
 
-    async #report(one: IsolatedInterface, signal: AbortSignal): Promise<void> {
+    async #report({ key, wired, report }: Judged, signal: AbortSignal): Promise<void> {
         const { api, events } = this.#components;
-        const { podNamespace: namespace, podName: name } = one;
-        const key = this.#keyOf(one);
+        const { podNamespace: namespace, podName: name } = wired;
         if (name === "" || this.#reported.has(key)) return;
         const pod: Pod | undefined = await api.find(pods, { namespace, name }, { signal });
         // The mirror of a static Pod may come later; of a Pod that is gone the container ends.
-        if (pod === undefined || !isPodOf(pod, one)) return;
+        if (pod === undefined || !isPodOf(pod, wired)) return;
         this.#reported.add(key);
-        events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...this.#noteOf(one) });
+        events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
     }
 
-    #keyOf({ containerId, ifName, addresses }: IsolatedInterface): string {
+    /** Asks once who has the addresses: that is a look through all Nodes. */
+    #judged(wired: IsolatedInterface): Judged {
+        const { containerId, ifName, addresses } = wired;
         const held = this.#components.holders.heldElsewhere(addresses);
-        return [containerId, ifName, ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
-    }
-
-    #noteOf(one: IsolatedInterface): { readonly reason: string; readonly action: string; readonly note: string } {
-        const [held] = this.#components.holders.heldElsewhere(one.addresses);
-        if (held === undefined) return { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(one) };
-        const note = anothersSubnetNote(formatIp(held.ip), held.node);
-        return { reason: "AddressHeldElsewhere", action: "Isolate", note };
+        const key = [containerId, ifName, ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
+        const [first] = held;
+        if (first === undefined) {
+            return { key, wired, report: { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(wired) } };
+        }
+        const note = anothersSubnetNote(formatIp(first.ip), first.node);
+        return { key, wired, report: { reason: "AddressHeldElsewhere", action: "Isolate", note } };
     }
 }
 

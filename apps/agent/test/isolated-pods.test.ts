@@ -13,6 +13,7 @@ describe("isolated Pods while IPPools are switched off", () => {
     let log: LogEntry[];
     let interfaces: IsolatedInterface[];
     let held: { readonly ip: IpAddress; readonly node: string }[];
+    let looks: number;
     let isolated: IsolatedPods;
 
     function wired(podName: string, o: Partial<IsolatedInterface> = {}): IsolatedInterface {
@@ -25,12 +26,17 @@ describe("isolated Pods while IPPools are switched off", () => {
     }
 
     beforeEach(() => {
-        [api, events, log, interfaces, held] = [new FakeApi(), [], [], [], []];
+        [api, events, log, interfaces, held, looks] = [new FakeApi(), [], [], [], [], 0];
         isolated = new IsolatedPods({
             api,
             events: { record: (event: EventInput) => void events.push(event) },
             interfaces: () => interfaces,
-            holders: { heldElsewhere: () => held },
+            holders: {
+                heldElsewhere: () => {
+                    looks += 1;
+                    return held;
+                },
+            },
             logger: listLogger(log),
         });
     });
@@ -57,6 +63,14 @@ describe("isolated Pods while IPPools are switched off", () => {
     it("cost nothing while there are none", async () => {
         await isolated.look(signal);
         expect([api.requests, log]).toEqual([[], []]);
+    });
+
+    it("cost one look through the Nodes for each of them", async () => {
+        interfaces = [wired("p1"), wired("p2")];
+        held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
+        for (const name of ["p1", "p2"]) addPod(name);
+        await isolated.look(signal);
+        expect([events.length, log.length, looks]).toEqual([2, 2, 2]);
     });
 
     it("are in the log although the API server does not answer, and get their event later", async () => {
