@@ -14,9 +14,8 @@ import {
 } from "@antrea/kube";
 import { sleep, type Clock, type Logger } from "@antrea/runtime";
 import type { KnownPod, UnwiredPod } from "./pod-network/index.ts";
+import { configHashAnnotation } from "./pod-object.ts";
 
-/** On the mirror of a static Pod: the UID that kubelet, and so CNI, knows the Pod by. */
-const configHashAnnotation = "kubernetes.io/config.hash";
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
 /** A Node without what nobody here reads; a cluster may have thousands. */

@@ -1,6 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { namespaces, pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
+import { isPodOf } from "./pod-object.ts";
 
 /** An interface that is wired with addresses of the Node's subnets. */
 export interface SubnetInterface {
@@ -27,8 +28,6 @@ export interface IgnoredAnnotationsComponents {
 const fewPods = 8;
 /** The mirror of a static Pod may come after it. */
 const maxMisses = 30;
-
-const configHashAnnotation = "kubernetes.io/config.hash";
 
 /**
  * While IPPools are switched off, annotations that name them have no effect, and a Pod that should have been in a pool
@@ -116,15 +115,6 @@ export class IgnoredAnnotations {
         const regarding = referenceTo(pods, pod);
         events.record({ regarding, type: "Warning", reason: "IPPoolsIgnored", action: "AllocateAddress", note });
     }
-}
-
-/** Whether the object is of the Pod that an interface is wired for. */
-export function isPodOf(
-    { metadata }: Pod,
-    { podNamespace, podName, podUid }: Pick<SubnetInterface, "podNamespace" | "podName" | "podUid">,
-): boolean {
-    if (metadata?.namespace !== podNamespace || metadata.name !== podName) return false;
-    return podUid === "" || metadata.uid === podUid || metadata.annotations?.[configHashAnnotation] === podUid;
 }
 
 function isAnnotated(object: Pick<Pod, "metadata">): boolean {

@@ -1,8 +1,8 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
-import { isPodOf } from "./ignored-annotations.ts";
 import { anothersSubnetNote, type SubnetHolders } from "./ip-pools/index.ts";
+import { isPodOf } from "./pod-object.ts";
 
 /** An interface without flows and route, as its record says. */
 export interface IsolatedInterface {

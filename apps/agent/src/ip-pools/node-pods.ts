@@ -2,6 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
+import { configHashAnnotation, hasPodUid } from "../pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
 export interface NodePodsComponents {
@@ -10,8 +11,6 @@ export interface NodePodsComponents {
     readonly clock: Clock;
 }
 
-/** On the mirror of a static Pod: the UID that kubelet, and so CNI, knows the Pod by. */
-const configHashAnnotation = "kubernetes.io/config.hash";
 const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation];
 const requestLimitMs = 10_000;
 
@@ -93,8 +92,8 @@ export class NodePods {
     }
 }
 
-function isPod({ metadata }: Pod, { uid }: PodIdentity): boolean {
-    return uid !== "" && (metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid);
+function isPod(pod: Pod, { uid }: PodIdentity): boolean {
+    return uid !== "" && hasPodUid(pod, uid);
 }
 
 function slimPod({ metadata, spec, status }: Pod): Pod {

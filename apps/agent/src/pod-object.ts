@@ -1,0 +1,23 @@
+import { type Pod } from "@antrea/kube";
+
+/** On the mirror of a static Pod: the hash of its file, which kubelet, and so CNI, has for a UID. */
+export const configHashAnnotation = "kubernetes.io/config.hash";
+
+/** Whether the object is that of the Pod which kubelet and CNI know by this UID. */
+export function hasPodUid({ metadata }: Pod, uid: string): boolean {
+    return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
+}
+
+/** A Pod as CNI names it, or the record of an interface. */
+export interface NamedPod {
+    readonly podNamespace: string;
+    readonly podName: string;
+    /** Of a static Pod the hash of its file; empty when it is not known. */
+    readonly podUid: string;
+}
+
+/** Whether the object is that of the Pod; without a UID one of the name will do. */
+export function isPodOf(pod: Pod, { podNamespace, podName, podUid }: NamedPod): boolean {
+    const { namespace, name } = pod.metadata ?? {};
+    return namespace === podNamespace && name === podName && (podUid === "" || hasPodUid(pod, podUid));
+}
