@@ -44,8 +44,6 @@ export interface PoolAllocatorComponents {
 
 export interface PoolAllocatorOptions {
     readonly nodeName: string;
-    /** For one claim with all its requests, except one that is under way at the end. Default 40 s. */
-    readonly deadlineMs?: number | undefined;
     /** The Pods live in the underlay; else each is told how far its addresses reach. Default false. */
     readonly bridged?: boolean | undefined;
 }
@@ -57,6 +55,9 @@ interface FamilyWish {
     readonly fixed: IpAddress | undefined;
 }
 
+/** For one claim with all its requests, except one that is under way at the end. */
+const deadlineMs = 40_000;
+
 /** How often a claim is made before it is said that its pool changes all the time. */
 const claimTries = 3;
 
@@ -67,7 +68,6 @@ const giveBackMs = 5_000;
 export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
     readonly #nodeName: string;
-    readonly #deadlineMs: number;
     readonly #bridged: boolean;
     readonly #podLocks = new KeyedLock();
     readonly #containerLocks = new KeyedLock();
@@ -79,7 +79,6 @@ export class PoolAllocator {
     constructor(components: PoolAllocatorComponents, options: PoolAllocatorOptions) {
         this.#components = components;
         this.#nodeName = options.nodeName;
-        this.#deadlineMs = options.deadlineMs ?? 40_000;
         this.#bridged = options.bridged ?? false;
     }
 
@@ -148,7 +147,7 @@ export class PoolAllocator {
     }
 
     async #withinDeadline(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#deadlineMs)]);
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
         try {
             return await this.#claimAll(request, limit);
         } catch (error) {
