@@ -25,11 +25,13 @@ process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
         const result = await run({ seed, steps, plant });
         const isShrunk = result.violations.length > 0 && shrinkRuns > 0;
         const shrunk = isShrunk ? await shrink(result, { seed, steps, plant }, shrinkRuns) : undefined;
-        process.send?.({ result, shrunk } satisfies Delivery);
+        process.send?.({ result, shrunk } satisfies Delivery, () => undefined);
     };
     work().catch((error: unknown) => {
         process.stderr.write(`seed ${seed}: ${(error as Error).stack ?? String(error)}\n`);
         process.exit(2);
     });
 });
+// The process that hands out seeds is done, or has ended: nobody waits for a result, and none can be sent.
+process.on("disconnect", () => process.exit());
 process.send?.("ready");

@@ -47,6 +47,23 @@ describe("the simulation", () => {
         limitMs,
     );
 
+    it.each([
+        ["a history", ["--seed", "1", "--steps", "500"]],
+        ["many seeds", ["--seeds", "6", "--steps", "800", "--workers", "2", "--plant", "wrong-index"]],
+    ])(
+        "ends without a word, and not as if all were well, when nobody reads %s to its end",
+        async (_, args) => {
+            const piped = `node "$@" | head -n 1; exit "\${PIPESTATUS[0]}"`;
+            const ended = promisify(execFile)("bash", ["-c", piped, "bash", main, ...args]);
+            await expect(ended).rejects.toMatchObject({
+                code: 141,
+                stderr: "",
+                stdout: expect.stringMatching(/^.+\n$/),
+            });
+        },
+        limitMs,
+    );
+
     it(
         "finds a planted bug, and says how to see it again, shortened",
         async () => {
