@@ -165,7 +165,7 @@ describe("NodeIPAM on a real API server", () => {
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length > 20);
         await first.kill();
         await adding;
-        await eventually(() => second.leading, { timeoutMs: 10_000 });
+        await eventually(() => second.leading, { timeoutMs: 40_000 });
         await allServed(api, 300, 2, 30_000);
         // The leader stands still beyond its lease and wakes up with work under way.
         await using third = await ControllerProcess.start(server, { name: "third", nodeIPAM: large, apiPort: 24_353 });
@@ -174,7 +174,7 @@ describe("NodeIPAM on a real API server", () => {
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length > 620);
         second.signal("SIGSTOP");
         await more;
-        await eventually(() => third.leading, { timeoutMs: 15_000 });
+        await eventually(() => third.leading, { timeoutMs: 40_000 });
         second.signal("SIGCONT");
         await add(380, 400);
         const all = await allServed(api, 400, 2, 30_000);

@@ -181,7 +181,7 @@ describe("the certificates of several replicas", () => {
     });
 
     it("are mended when a helm upgrade or a person takes the bundle away or writes another", async () => {
-        const patient = { ...quick, settleMs: 5_000 };
+        const patient = { ...quick, settleMs: 12_000 };
         await using a = await Replica.start(patient);
         await using b = await Replica.start(patient);
         await Promise.all([a.ready(), b.ready()]);
@@ -205,7 +205,7 @@ describe("the certificates of several replicas", () => {
         );
         await eventually(mended);
         // Nobody waits again for what was trusted before.
-        await eventually(() => [a, b].every(({ keeper }) => keeper.problem() === undefined), { timeoutMs: 4_000 });
+        await eventually(() => [a, b].every(({ keeper }) => keeper.problem() === undefined), { timeoutMs: 11_000 });
         // Deleted and made again, as by an uninstall and an install.
         await api.delete(validatingWebhookConfigurations, { name: configuration });
         await eventually(() => a.keeper.problem()?.includes("is missing"));

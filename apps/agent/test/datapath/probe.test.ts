@@ -192,7 +192,5 @@ describe("the probe of the datapath", () => {
 });
 
 async function until(holds: () => boolean): Promise<void> {
-    const end = performance.now() + 5_000;
-    while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(holds()).toBe(true);
+    while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }

@@ -79,7 +79,7 @@ describe("ports", () => {
         await agent.database.until(
             () =>
                 [...agent.database.rows("Port").values()].some((row) => row["name"] === "theirs") ? true : undefined,
-            { timeoutMs: 5_000 },
+            { timeoutMs: 50_000 },
         );
         expect(agent.bridge.port("theirs")).toBeUndefined();
         await agent.bridge.deletePort("theirs");
@@ -91,7 +91,7 @@ describe("ports", () => {
 it("without a bridge says so", async () => {
     await node.ovs.vsctl("del-br", node.bridge);
     await agent.database.until(() => (agent.database.rows("Bridge").size === 0 ? true : undefined), {
-        timeoutMs: 5_000,
+        timeoutMs: 50_000,
     });
     await expect(agent.bridge.ensurePort({ ...spec, name: "port2" })).rejects.toMatchObject({ code: "BRIDGE_MISSING" });
     expect(agent.bridge.ports()).toEqual([]);

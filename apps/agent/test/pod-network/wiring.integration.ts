@@ -331,7 +331,7 @@ describe("CHECK", () => {
             async (pod) => {
                 await node.ovs.vsctl("del-port", node.bridge, pod.hostIfName);
                 await agent.database.until(() => (agent.bridge.port(pod.hostIfName) === undefined ? true : undefined), {
-                    timeoutMs: 5_000,
+                    timeoutMs: 50_000,
                 });
             },
         ],
@@ -343,7 +343,7 @@ describe("CHECK", () => {
                 await agent.database.until(
                     () => (agent.bridge.port(pod.hostIfName)?.ofPort === 45000 ? true : undefined),
                     {
-                        timeoutMs: 5_000,
+                        timeoutMs: 50_000,
                     },
                 );
             },

@@ -17,7 +17,13 @@ export function requireBinary(): void {
 /** Runs the compiled program to its end, with nothing of the environment but what is given. */
 export function antctl(
     words: readonly string[],
-    o: { readonly env?: Readonly<Record<string, string>>; readonly input?: string; readonly program?: string } = {},
+    o: {
+        readonly env?: Readonly<Record<string, string>>;
+        readonly input?: string;
+        readonly program?: string;
+        /** Called with what comes on its standard error, as it comes. */
+        readonly onStderr?: (text: string) => void;
+    } = {},
 ): Promise<Exit> {
     const env = { HOME: "/nonexistent", LANG: "C.UTF-8", ...o.env };
     return new Promise((resolve) => {
@@ -30,6 +36,7 @@ export function antctl(
                 resolve({ code, stdout, stderr });
             },
         );
+        child.stderr?.on("data", (text: string) => o.onStderr?.(text));
         child.stdin?.on("error", () => undefined);
         child.stdin?.end(o.input ?? "");
     });

@@ -107,7 +107,7 @@ describe("claims that their Node cannot free", () => {
         expect((await world.find("10.3.3.23"))?.spec.state).toBe("Allocated");
         // The Pod is deleted by force after the taint.
         await world.deletePod("here");
-        await eventually(async () => (await world.find("10.3.3.21")) === undefined, { timeoutMs: 12_000 });
+        await eventually(async () => (await world.find("10.3.3.21")) === undefined, { timeoutMs: 40_000 });
         await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}', "4");
     });
 

@@ -219,7 +219,7 @@ async function act(): Promise<void> {
             if (action === "wait") await told();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
-                const end = performance.now() + 9_000;
+                const end = performance.now() + 50_000;
                 while (performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
                     await uplink.look(stop.signal);
                     await new Promise((resolve) => setTimeout(resolve, 200));
