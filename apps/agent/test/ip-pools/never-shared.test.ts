@@ -2,6 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ipAllocations } from "@antrea/crd";
 import { pods } from "@antrea/kube";
+import { ManualClock } from "@antrea/runtime/testing";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { away, lost, type Accident } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { FakeWiring } from "./support/fake-wiring.ts";
@@ -48,10 +50,12 @@ class SimNode {
     agent: TestPoolAgent;
     readonly #cluster: FakeCluster;
     readonly #name: string;
+    readonly #clock: ManualClock;
 
-    constructor(cluster: FakeCluster, name: string) {
+    constructor(cluster: FakeCluster, name: string, clock: ManualClock) {
         this.#cluster = cluster;
         this.#name = name;
+        this.#clock = clock;
         this.agent = this.#start();
     }
 
@@ -62,13 +66,18 @@ class SimNode {
     }
 
     #start(): TestPoolAgent {
-        return this.#cluster.agent(this.#name, { confirmMs: 0, cooldownMs: 20 });
+        return this.#cluster.agent(this.#name, { confirmMs: 0, cooldownMs: 20, clock: this.#clock });
     }
 }
 
-/** Pods that start, stop and are forgotten on Nodes; kubelet's view of them is a new sandbox for each try. */
+/**
+ * Pods that start, stop and are forgotten on Nodes; kubelet's view of them is a new sandbox for each try. Time passes
+ * while something is waited for.
+ */
 class Simulation implements AsyncDisposable {
     readonly cluster = new FakeCluster();
+    readonly #clock = new ManualClock();
+    readonly #timeouts = timeoutsBy(this.#clock);
     readonly nodes: readonly SimNode[];
     readonly #sandboxes = new Map<number, string[]>();
     readonly #under: Promise<void>[] = [];
@@ -77,7 +86,7 @@ class Simulation implements AsyncDisposable {
         // Fewer addresses than Pods of two interfaces' worth, in pools that overlap although they must not.
         this.cluster.addPool("pool1", { start: "10.0.0.1", end: "10.0.0.6", gateway: "10.0.0.254", prefixLength: 24 });
         this.cluster.addPool("pool2", { start: "10.0.0.4", end: "10.0.0.9", gateway: "10.0.0.254", prefixLength: 24 });
-        this.nodes = nodeNames.map((name) => new SimNode(this.cluster, name));
+        this.nodes = nodeNames.map((name) => new SimNode(this.cluster, name, this.#clock));
         for (let at = 0; at < podCount; at += 1) this.#addPod(at);
     }
 
@@ -85,7 +94,11 @@ class Simulation implements AsyncDisposable {
         return this.nodes[at % this.nodes.length] as SimNode;
     }
 
-    run(step: Step): Promise<void> | void {
+    run(step: Step): Promise<void> {
+        return this.#passing(Promise.resolve(this.#run(step)));
+    }
+
+    #run(step: Step): Promise<void> | void {
         switch (step.do) {
             case "add":
                 this.#under.push(this.#add(step.pod, step.cancel, false));
@@ -115,7 +128,7 @@ class Simulation implements AsyncDisposable {
             case "tell":
                 return this.cluster.api.releaseEvents();
             case "wait":
-                return new Promise((resolve) => setTimeout(resolve, 5));
+                return this.#clock.advance(5);
         }
     }
 
@@ -123,10 +136,10 @@ class Simulation implements AsyncDisposable {
     async quiet(): Promise<void> {
         this.cluster.api.accident = () => undefined;
         this.cluster.api.releaseEvents();
-        await Promise.all(this.#under);
+        await this.#passing(Promise.all(this.#under));
         for (let round = 0; round < 3; round += 1) {
-            await new Promise((resolve) => setTimeout(resolve, 10));
-            for (const one of this.nodes) await this.#reconcile(one, 10_000);
+            await this.#clock.advance(10);
+            for (const one of this.nodes) await this.#passing(this.#reconcile(one, 10_000));
         }
     }
 
@@ -144,7 +157,19 @@ class Simulation implements AsyncDisposable {
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
-        await this.cluster[Symbol.asyncDispose]();
+        await this.#passing(this.cluster[Symbol.asyncDispose]());
+        this.#timeouts[Symbol.dispose]();
+    }
+
+    /** The outcome of the work; until then time goes on, 1 ms at a time. */
+    async #passing<T>(work: Promise<T>): Promise<T> {
+        let isOver = false;
+        const over = (): void => void (isOver = true);
+        work.then(over, over);
+        // What is over at once takes no time.
+        await Promise.resolve();
+        while (!isOver) await this.#clock.advance(1);
+        return work;
     }
 
     #addPod(at: number): void {
@@ -219,7 +244,7 @@ describe("whatever is lost, late, repeated or killed", () => {
                 const claimed = simulation.cluster.claims().map(({ spec }) => spec.pod?.containerID);
                 for (const containerId of wired) expect(claimed).toContain(containerId);
             }),
-            { numRuns: 30, endOnFailure: true },
+            { numRuns: 60, endOnFailure: true },
         );
     }, 60_000);
 });
