@@ -259,6 +259,7 @@ describe("without OVS", () => {
         expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
         expect((await node.ovs.vsctl("get", "interface", "eth0", "ofport")).trim()).toBe("32771");
         expect(node.ip("-o", "link", "show", "eth0~")).toBe(uplink);
+        child.kill("SIGTERM");
         const { said, log } = await ended;
         expect(said.at(-1)).toMatchObject({ kind: "bridged" });
         expect(log).not.toContain("gets its NIC back");

@@ -219,8 +219,10 @@ async function act(): Promise<void> {
             if (action === "wait") await told();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
+                let isOver = false;
+                process.once("SIGTERM", () => (isOver = true));
                 const end = performance.now() + 50_000;
-                while (performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
+                while (!isOver && performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
                     await uplink.look(stop.signal);
                     await new Promise((resolve) => setTimeout(resolve, 200));
                 }
