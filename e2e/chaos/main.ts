@@ -155,7 +155,10 @@ async function main(): Promise<number> {
 
     say("at rest: looking for what is left");
     const checks: Check[] = [
-        await checked("agents are ready again", () => waitForAgents(180).then(() => "all")),
+        // An API server that came back a moment ago may refuse everybody until it has read who may do what.
+        await checked("agents are ready again", () =>
+            eventually("the agents are ready", () => waitForAgents(180).then(() => "all"), 200_000),
+        ),
         await checked("every Pod gets its addresses", () => allRun(stage)),
         await checked("`antctl ipam check` with the Pods that run", () =>
             expectConsistent(120_000).then(() => "clean"),
