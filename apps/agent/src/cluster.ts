@@ -14,7 +14,7 @@ import {
 } from "@antrea/kube";
 import { sleep, type Clock, type Logger } from "@antrea/runtime";
 import type { KnownPod, UnwiredPod } from "./pod-network/index.ts";
-import { configHashAnnotation } from "./pod-object.ts";
+import { staticUidOf } from "./pod-object.ts";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
@@ -58,7 +58,7 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
     const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     return items.map((pod) => ({
         uid: pod.metadata?.uid ?? "",
-        staticUid: pod.metadata?.annotations?.[configHashAnnotation],
+        staticUid: staticUidOf(pod),
         namespace: pod.metadata?.namespace ?? "",
         name: pod.metadata?.name ?? "",
         hostNetwork: pod.spec?.hostNetwork === true,

@@ -3,6 +3,16 @@ import { type Pod } from "@antrea/kube";
 /** On the mirror of a static Pod: the hash of its file, which kubelet, and so CNI, has for a UID. */
 export const configHashAnnotation = "kubernetes.io/config.hash";
 
+/** On the mirror of a static Pod, with the same hash; kubelet runs no Pod of the API server that has it. */
+export const configMirrorAnnotation = "kubernetes.io/config.mirror";
+
+/** The UID by which CNI knows the static Pod that this is the mirror of; undefined for every other Pod. */
+export function staticUidOf({ metadata }: Pod): string | undefined {
+    const hash = metadata?.annotations?.[configHashAnnotation];
+    // The hash alone anybody may write on a Pod that runs.
+    return hash === metadata?.annotations?.[configMirrorAnnotation] ? hash : undefined;
+}
+
 /** Whether the object is that of the Pod which kubelet and CNI know by this UID. */
 export function hasPodUid({ metadata }: Pod, uid: string): boolean {
     return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;

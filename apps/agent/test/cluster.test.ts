@@ -45,6 +45,7 @@ describe("Nodes", () => {
 describe("Pods", () => {
     it("of the Node are asked for, with what tells whether their addresses are in use", async () => {
         const asked: unknown[] = [];
+        const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
         const items = [
             {
                 metadata: { uid: "u1", namespace: "ns", name: "web" },
@@ -57,7 +58,8 @@ describe("Pods", () => {
                 metadata: { uid: "u5" },
                 status: { conditions: [{ type: "PodReadyToStartContainers", status: "False" }] },
             },
-            { metadata: { uid: "u6", annotations: { "kubernetes.io/config.hash": "hash" } } },
+            { metadata: { uid: "u6", annotations: mirrors } },
+            { metadata: { uid: "u7", annotations: { "kubernetes.io/config.hash": "hash" } } },
         ];
         const api = {
             list: (...args: readonly unknown[]) => {
@@ -100,6 +102,8 @@ describe("Pods", () => {
                 hasSandbox: true,
                 podIps: [],
             },
+            // That hash anybody may write on a Pod.
+            { uid: "u7", namespace: "", name: "", hostNetwork: false, ended: false, hasSandbox: true, podIps: [] },
         ]);
     });
 

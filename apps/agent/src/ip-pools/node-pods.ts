@@ -2,7 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
-import { configHashAnnotation, hasPodUid } from "../pod-object.ts";
+import { configHashAnnotation, configMirrorAnnotation, hasPodUid, staticUidOf, type NamedPod } from "../pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
 export interface NodePodsComponents {
@@ -11,18 +11,20 @@ export interface NodePodsComponents {
     readonly clock: Clock;
 }
 
-const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation];
+const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation, configMirrorAnnotation];
 const requestLimitMs = 10_000;
 
 /** The Pods of this Node, with what pool allocation reads of them. */
 export class NodePods {
     readonly #api: NodePodsComponents["api"];
+    readonly #nodeName: string;
     readonly #informer: Informer<Pod>;
     /** When the watch first reported a Pod, by the UID of its object. */
     readonly #knownSince = new Map<string, number>();
 
     constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
         this.#api = components.api;
+        this.#nodeName = options.nodeName;
         this.#informer = new Informer(components, {
             resource: pods,
             fieldSelector: `spec.nodeName=${options.nodeName}`,
@@ -45,6 +47,7 @@ export class NodePods {
 
     /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
     known(pod: PodIdentity): Pod | undefined {
+        if (pod.name === "" && pod.uid !== "") return this.#byUid(this.#informer.list(), pod.uid);
         const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
@@ -54,9 +57,13 @@ export class NodePods {
         return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
     }
 
-    /** The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any. */
+    /**
+     * The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any; one without
+     * a name is looked for among the Pods of this Node.
+     */
     async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
         const { namespace, name } = pod;
+        if (name === "") return this.#liveByUid(pod.uid, signal);
         const found = await this.#api.find(pods, { namespace, name }, { signal, timeoutMs: requestLimitMs });
         return found !== undefined && (pod.uid === "" || isPod(found, pod)) ? slimPod(found) : undefined;
     }
@@ -82,13 +89,34 @@ export class NodePods {
     /** The Pod with its names, when only the UID by which CNI knows it is known; as it is when the watch lacks it. */
     named(pod: PodIdentity): PodIdentity {
         if (pod.name !== "") return pod;
-        const { namespace = "", name = "" } = this.#informer.list().find((one) => isPod(one, pod))?.metadata ?? {};
+        const { namespace = "", name = "" } = this.known(pod)?.metadata ?? {};
         return { ...pod, namespace, name };
+    }
+
+    /** The interfaces with the names of their Pods, as far as the watch has them. */
+    withNames<T extends NamedPod>(wired: readonly T[]): readonly T[] {
+        return wired.map((one) => {
+            if (one.podName !== "" || one.podUid === "") return one;
+            const { namespace, name } = this.named({ namespace: "", name: "", uid: one.podUid });
+            return name === "" ? one : { ...one, podNamespace: namespace, podName: name };
+        });
     }
 
     /** The UID of the Pod's object, as far as known; that of a static Pod is not the one that CNI tells. */
     objectUid(pod: PodIdentity): string {
         return this.known(pod)?.metadata?.uid ?? pod.uid;
+    }
+
+    async #liveByUid(uid: string, signal: AbortSignal): Promise<Pod | undefined> {
+        if (uid === "") return undefined;
+        const fieldSelector = `spec.nodeName=${this.#nodeName}`;
+        const { items } = await this.#api.list(pods, { fieldSelector, signal, timeoutMs: requestLimitMs });
+        const found = this.#byUid(items, uid);
+        return found && slimPod(found);
+    }
+
+    #byUid(all: readonly Pod[], uid: string): Pod | undefined {
+        return all.find(({ metadata }) => metadata?.uid === uid) ?? all.find((pod) => staticUidOf(pod) === uid);
     }
 }
 

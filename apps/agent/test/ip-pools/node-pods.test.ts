@@ -48,6 +48,66 @@ describe("the Pods of a Node", () => {
         expect(nodePods.known(known)?.metadata?.annotations).toEqual({ "kubernetes.io/config.hash": "hash" });
     });
 
+    describe("whose names nobody knows", () => {
+        const unnamed = { namespace: "", name: "", uid: "u" };
+        const others = { namespace: "other", name: "other", uid: "x" };
+        const saysSo = { "kubernetes.io/config.hash": "u" };
+        const mirrors = { ...saysSo, "kubernetes.io/config.mirror": "u" };
+        const knownAs = ({ uid }: { readonly uid: string }): Promise<void> =>
+            eventually(() => nodePods.known({ ...others, uid }) !== undefined);
+
+        it("are found by the UID of their object, before a mirror with such a hash", async () => {
+            put({ metadata: { ...others, annotations: mirrors } });
+            await knownAs(others);
+            expect(nodePods.named(unnamed)).toEqual({ ...others, uid: "u" });
+            put();
+            await eventually(() => nodePods.known(web) !== undefined);
+            expect(nodePods.named(unnamed)).toEqual(web);
+            expect(await nodePods.live(unnamed, signal)).toMatchObject({ metadata: web });
+            expect(nodePods.objectUid(unnamed)).toBe("u");
+        });
+
+        it("are found by the hash of a mirror, and by no hash that an ordinary Pod has", async () => {
+            put({ metadata: { ...others, annotations: saysSo } });
+            await knownAs(others);
+            expect(nodePods.named(unnamed)).toEqual(unnamed);
+            expect(nodePods.isKnownAlive(unnamed)).toBe(false);
+            expect(await nodePods.isOver(unnamed, signal)).toBe(true);
+            put({ metadata: { ...others, annotations: mirrors } });
+            await eventually(() => nodePods.isKnownAlive(unnamed));
+            expect(nodePods.named(unnamed)).toEqual({ ...others, uid: "u" });
+            expect(await nodePods.isOver(unnamed, signal)).toBe(false);
+        });
+
+        it("are asked for among the Pods of this Node, no longer than 10 s; without a UID nobody is asked", async () => {
+            const asked: unknown[] = [];
+            const list: FakeApi["list"] = (resource, o) => (asked.push(o), api.list(resource, o));
+            const find: FakeApi["find"] = (resource, key, o) => (asked.push(key), api.find(resource, key, o));
+            const one = new NodePods(
+                { api: { list, watch: api.watch, find }, clock, logger: silentLogger },
+                { nodeName: "a" },
+            );
+            put();
+            expect(await one.isOver(unnamed, signal)).toBe(false);
+            expect(await one.isOver({ ...unnamed, uid: "" }, signal)).toBe(true);
+            expect(asked).toEqual([{ fieldSelector: "spec.nodeName=a", signal, timeoutMs: 10_000 }]);
+            await one.close();
+        });
+
+        it("are given to interfaces that lack them, once the watch has them", async () => {
+            const wired = { podNamespace: "", podName: "", podUid: "u" };
+            expect(nodePods.withNames([wired])).toEqual([wired]);
+            put();
+            await eventually(() => nodePods.known(web) !== undefined);
+            const given = nodePods.withNames([wired, { ...wired, podUid: "" }, { ...wired, podName: "web-1" }]);
+            expect(given).toEqual([
+                { podNamespace: "default", podName: "web", podUid: "u" },
+                { ...wired, podUid: "" },
+                { ...wired, podName: "web-1" },
+            ]);
+        });
+    });
+
     it("are alive until they are gone or have ended, and what is not known is not called alive", async () => {
         expect(nodePods.isKnownAlive(web)).toBe(false);
         expect(await nodePods.isOver(web, signal)).toBe(true);
