@@ -545,14 +545,16 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     }
     const wiring = poolWiring(podNetwork, netlink);
     const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit));
-    ipPools.own.onGone(() => claims.trigger());
+    ipPools.onReconcileDue(() => claims.trigger());
     const ofSubnet = subnetWiring(podNetwork, netlink);
     const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
     ipPools.onSubnetClaim(() => subnetClaims.trigger());
     jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
     nodeInformer.onChange((type, name, node, old) => {
-        if (type === "added" && name === environment.nodeName) claims.trigger();
-        if (changesPodCidrs(type, node, old)) subnetClaims.trigger();
+        const hasOtherPodCidrs = changesPodCidrs(type, node, old);
+        // An address that is in no IPPool any more may be another Node's now.
+        if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) claims.trigger();
+        if (hasOtherPodCidrs) subnetClaims.trigger();
     });
 }
 

@@ -62,9 +62,10 @@ export function subnetClaimsWithoutPools(components: {
     readonly holders: SubnetHolders;
     readonly logger: Logger;
 }): SubnetClaims {
-    const nothing = (): void => undefined;
-    const events = { claimedFromSubnet: nothing, reservedFromSubnet: nothing, anothersSubnet: nothing };
-    return new SubnetClaims({ ...components, claims: undefined, events, metrics: { heldElsewhere: nothing } });
+    const done = (): boolean => true;
+    const events = { claimedFromSubnet: done, reservedFromSubnet: done, anothersSubnet: done };
+    const metrics = { heldElsewhere: () => undefined };
+    return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
 }
 
 /** The podCIDRs of this Node, and each address that a Pod still has of an earlier one: a pool may have that too. */

@@ -150,15 +150,16 @@ export class Agent {
             this.#ovsJob = jobs.every("ovs", resyncMs, (limit) => reconciler.reconcile(limit));
             const wiring = poolWiring(built.network, built.netlink);
             const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit));
-            this.pools.own.onGone(() => claims.trigger());
+            this.pools.onReconcileDue(() => claims.trigger());
             const ofSubnet = subnetWiring(built.network, built.netlink);
             const look = (limit: AbortSignal): Promise<void> => this.pools.lookAtSubnets(ofSubnet, limit);
             const subnetClaims = jobs.every("subnet-claims", resyncMs, look);
             this.pools.onSubnetClaim(() => subnetClaims.trigger());
             jobs.every("own-node", ownNodeLookMs, (limit) => this.pools.lookAtOwnNode(wiring, limit));
             nodes.onChange((type, name, node, old) => {
-                if (type === "added" && name === machine.name) claims.trigger();
-                if (changesPodCidrs(type, node, old)) subnetClaims.trigger();
+                const hasOtherPodCidrs = changesPodCidrs(type, node, old);
+                if (hasOtherPodCidrs || (type === "added" && name === machine.name)) claims.trigger();
+                if (hasOtherPodCidrs) subnetClaims.trigger();
             });
             jobs.start(signal);
             await reconciler.holdKnownAddresses(signal);

@@ -4,7 +4,7 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
 import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, claimName, holderText, mayTake, namesContainer, type Holder } from "./claims.ts";
+import { claimIp, claimName, mayTake, namesContainer, type Holder } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type OwnClaims } from "./own-claims.ts";
@@ -12,10 +12,13 @@ import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
 import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
+import { type SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
+import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 
 /** An interface of this Node with addresses of IPPools, as its record says. */
 export interface WiredInterface extends Attachment {
+    /** Empty, as the name, while only the UID is known. */
     readonly podNamespace: string;
     readonly podName: string;
     readonly podUid: string;
@@ -52,9 +55,10 @@ export interface ClaimReconcilerComponents {
     readonly book: PoolBook;
     readonly node: Pick<OwnNode, "known" | "isGone">;
     readonly pods: NodePods;
+    readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly wiring: Wiring;
     readonly clock: Clock;
-    readonly events: Pick<PodEvents, "heldElsewhere" | "poolChanged">;
+    readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged">;
     readonly metrics: IpamMetrics;
     readonly logger: Logger;
 }
@@ -64,6 +68,9 @@ export interface ClaimReconcilerOptions {
     /** Between the two looks that find a claim unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
 }
+
+/** How long a pass waits for the names of Pods that only the UIDs of are known. */
+const namesSoonMs = 3_000;
 
 /**
  * Brings the claims of this Node in step with the records of its interfaces. A record of a living container is right
@@ -77,16 +84,14 @@ export class ClaimReconciler {
     /** Claims that looked unused, by UID and version, and since when. */
     #suspects = new Map<string, number>();
     readonly #poolChanges: PoolChanges;
-    /** Addresses of interfaces that were cut off, told once. */
-    readonly #cutOff = new Set<string>();
-    /** Addresses of interfaces without a claim that are in no IPPool, told once. */
-    readonly #poolless = new Set<string>();
+    readonly #unclaimed: UnclaimedAddresses;
 
     constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
         this.#components = components;
         this.#options = options;
         this.#logger = components.logger;
         this.#poolChanges = new PoolChanges(components);
+        this.#unclaimed = new UnclaimedAddresses(components);
     }
 
     /** Interfaces that are isolated. */
@@ -95,9 +100,9 @@ export class ClaimReconciler {
         return wiring.interfaces().filter((wired) => wiring.isCutOff(wired)).length;
     }
 
-    /** Addresses of running containers that their pools describe otherwise by now. */
+    /** Addresses of running containers that no pool has any more, or that their pools describe otherwise by now. */
     get changed(): number {
-        return this.#poolChanges.size;
+        return this.#poolChanges.size + this.#unclaimed.poolless;
     }
 
     /** Claims that are looked at again before they are freed. */
@@ -110,26 +115,42 @@ export class ClaimReconciler {
         const { allocator, node, own, wiring } = this.#components;
         await Promise.all([own.synced(signal), node.known(signal)]);
         own.settle();
+        await this.#namesSoon(signal);
         await this.#quietly("claims to be freed are left to the next pass", () => allocator.settle(signal));
-        for (const wired of wiring.interfaces()) {
+        for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
             const container = wired.containerId;
             await this.#quietly("a record could not be brought in step with its claim", () =>
                 wiring.exclusively(container, () => this.#mend(wired, signal)),
             );
         }
-        this.#poolChanges.look(wiring.interfaces());
+        this.#poolChanges.look(this.#interfaces());
         await this.#freeUnused(signal);
+    }
+
+    /** By their Pods' names, also those whose Pod was not known when the record was rebuilt. */
+    #interfaces(): readonly WiredInterface[] {
+        const { pods, wiring } = this.#components;
+        return pods.withNames(wiring.interfaces());
+    }
+
+    async #namesSoon(signal: AbortSignal): Promise<void> {
+        const { pods } = this.#components;
+        if (!this.#interfaces().some(isUnnamed)) return;
+        await this.#quietly("the names of Pods are left to the next pass", () =>
+            pods.synced(AbortSignal.any([signal, AbortSignal.timeout(namesSoonMs)])),
+        );
     }
 
     /** The claims of an interface are as its record says, or the interface has no traffic. */
     async #mend(wired: WiredInterface, signal: AbortSignal): Promise<void> {
         const { node, wiring } = this.#components;
-        const current = wiring
-            .interfaces()
-            .find((one) => one.containerId === wired.containerId && one.ifName === wired.ifName);
+        const current = this.#interfaces().find(
+            (one) => one.containerId === wired.containerId && one.ifName === wired.ifName,
+        );
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return;
         const wrong = current.addresses.filter(({ ip }) => !this.#isClaimed(current, ip));
+        for (const { ip } of current.addresses) if (this.#isClaimed(current, ip)) this.#unclaimed.hasPool(current, ip);
         // One with all its claims may be cut off still: OVS was away when it was to be connected again.
         if (wrong.length === 0 && !wiring.isCutOff(current)) return;
         if (!(await wiring.linkExists(current))) return;
@@ -138,7 +159,9 @@ export class ClaimReconciler {
         // Its claims will be freed, or are.
         if (!all || node.isGone || !wiring.isCutOff(current)) return;
         // What is known here may be late; whoever was isolated once is connected by what the API server says now.
-        if (await this.#areLive(current, signal)) await wiring.reconnect(current);
+        if (!(await this.#areLive(current, signal))) return;
+        await wiring.reconnect(current);
+        for (const { ip } of current.addresses) this.#unclaimed.isConnected(current, ip);
     }
 
     async #areLive(wired: WiredInterface, signal: AbortSignal): Promise<boolean> {
@@ -160,7 +183,7 @@ export class ClaimReconciler {
         address: WiredInterface["addresses"][number],
         signal: AbortSignal,
     ): Promise<boolean> {
-        const { book, metrics, own, writer } = this.#components;
+        const { book, metrics, own, pods, writer } = this.#components;
         const { ip } = address;
         const pool = address.pool === "" ? book.poolOf(ip) : address.pool;
         const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool };
@@ -171,28 +194,21 @@ export class ClaimReconciler {
             own.note(live, askedAt);
             return true;
         }
+        const isPoolless = live === undefined && pool === undefined;
+        if (!isPoolless) this.#unclaimed.hasPool(wired, ip);
         if (live !== undefined && !mayTake(live, holder)) {
-            await this.#cutOffFrom(wired, live);
+            // Nobody uses it, and it may be reserved for this very Pod.
+            if (live.spec.pod === undefined && isUnnamed(wired) && !pods.hasSynced) return false;
+            await this.#unclaimed.isolateFor(wired, ip, live);
             return false;
         }
-        if (live === undefined && pool === undefined) {
-            if (!book.hasPools) return false;
-            // Nobody hands out what is in no pool, so the interface may keep it.
-            this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fields);
-            const key = `${wired.containerId}/${wired.ifName} ${formatIp(ip)}`;
-            const pod = this.#components.pods.named(podOf(wired));
-            // One whose object is not known yet is told by a later pass.
-            if (pod.name === "" || this.#poolless.has(key)) return true;
-            this.#poolless.add(key);
-            this.#components.events.poolChanged(pod, formatIp(ip), "no IPPool has it any more");
-            return true;
-        }
+        if (isPoolless) return book.hasPools && (await this.#unclaimed.mayKeep(wired, ip));
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
         if (this.#components.node.isGone) {
-            await this.#isolateFreed(wired, ip);
+            await this.#unclaimed.isolateFreed(wired, ip);
             return false;
         }
-        const known = pool ?? live?.spec.pool ?? "";
+        const known = pool ?? "";
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
@@ -204,7 +220,7 @@ export class ClaimReconciler {
                 : await writer.take(live, holder, signal, version);
         if (claim === undefined) return false;
         metrics.recordMended();
-        this.#cutOff.delete(cutOffKey(wired, claim));
+        this.#unclaimed.isConnected(wired, ip);
         this.#logger.warn("a claim was brought in step with the record of its interface", fields);
         return true;
     }
@@ -215,35 +231,6 @@ export class ClaimReconciler {
         if (set === undefined) return undefined;
         const { name, uid, ordinal: index } = set;
         return { kind: "StatefulSet", namespace: pod.namespace, name, uid, index };
-    }
-
-    async #cutOffFrom(wired: WiredInterface, claim: IpAllocation): Promise<void> {
-        const { events, metrics, wiring } = this.#components;
-        await wiring.cutOff(wired);
-        const key = cutOffKey(wired, claim);
-        if (this.#cutOff.has(key)) return;
-        this.#cutOff.add(key);
-        metrics.heldElsewhere();
-        const address = claimName(claim);
-        const holder = holderText(claim);
-        events.heldElsewhere(this.#components.pods.named(podOf(wired)), claim.spec.address, holder);
-        this.#logger.error("a Pod interface is cut off: its address is claimed for another", {
-            pod: `${wired.podNamespace}/${wired.podName}`,
-            address,
-            holder,
-        });
-    }
-
-    /** The claim is freed already, whenever the deletion of the Node was heard of: the address may be another's any time. */
-    async #isolateFreed(wired: WiredInterface, ip: IpAddress): Promise<void> {
-        const { wiring } = this.#components;
-        const isNew = !wiring.isCutOff(wired);
-        await wiring.cutOff(wired);
-        if (!isNew) return;
-        this.#logger.error("a Pod interface is isolated: this Node is gone, and its address is free for others", {
-            pod: `${wired.podNamespace}/${wired.podName}`,
-            address: formatIp(ip),
-        });
     }
 
     /** Frees the claims that have no record and will have none. */
@@ -261,7 +248,7 @@ export class ClaimReconciler {
             if (since === undefined || now - since < this.#confirmMs) continue;
             await this.#quietly("an unused claim is left to the next pass", () => this.#freeIfUnused(claim, signal));
         }
-        this.#forgetCutOffs();
+        this.#unclaimed.keep(this.#components.wiring.interfaces());
     }
 
     /** By what is known here; it may be late. */
@@ -329,13 +316,6 @@ export class ClaimReconciler {
         return { pod: podOf(wired), nodeName: this.#options.nodeName, containerId, ifName };
     }
 
-    #forgetCutOffs(): void {
-        const wired = this.#components.wiring.interfaces();
-        const known = new Set(wired.map(({ containerId, ifName }) => `${containerId}/${ifName}`));
-        for (const told of [this.#cutOff, this.#poolless])
-            for (const key of told) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) told.delete(key);
-    }
-
     get #confirmMs(): number {
         return this.#options.confirmMs ?? 10_000;
     }
@@ -353,6 +333,6 @@ function podOf({ podNamespace, podName, podUid }: WiredInterface): PodIdentity {
     return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
-function cutOffKey({ containerId, ifName }: WiredInterface, claim: IpAllocation): string {
-    return `${containerId}/${ifName} ${claim.spec.address}`;
+function isUnnamed({ podName, podUid }: WiredInterface): boolean {
+    return podName === "" && podUid !== "";
 }

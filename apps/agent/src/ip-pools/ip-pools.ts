@@ -262,6 +262,15 @@ export class IpPools implements AsyncDisposable {
         return this.#node.look(wiring, signal);
     }
 
+    /**
+     * Called when `reconcile` should be soon: a claim of this Node is gone, or a range of an IPPool came, went or changed,
+     * and with it who may be given an address that is in use here without a claim.
+     */
+    onReconcileDue(listener: () => void): void {
+        this.own.onGone(listener);
+        this.book.onRanges(listener);
+    }
+
     /** Brings claims and records in step; `wiring` is always the same. Also ends watches that nobody needs any more. */
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
@@ -321,6 +330,7 @@ export class IpPools implements AsyncDisposable {
         return new SubnetClaims({
             ...{ logger, wiring, events: this.#events, metrics: this.#metrics },
             claims: { api, of: (ip) => this.#within?.get(ip) },
+            withNames: (wired) => this.pods.withNames(wired),
             holders: this.subnetHolders,
         });
     }
@@ -331,6 +341,7 @@ export class IpPools implements AsyncDisposable {
             {
                 ...{ allocator, book, own, pods, wiring, node: this.#node, clock: this.#clock, writer: this.#writer },
                 ...{ events: this.#events, metrics: this.#metrics, logger: this.#components.logger },
+                holders: this.subnetHolders,
             },
             { nodeName: this.#options.nodeName, confirmMs: this.#options.confirmMs },
         );

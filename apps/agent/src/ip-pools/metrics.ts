@@ -55,7 +55,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
     );
     gauge(
         "pool_changed_addresses",
-        "Addresses of running containers whose gateway, prefix length or VLAN is not what their IPPool says now.",
+        "Addresses of running containers that are in no IPPool any more, or whose gateway, prefix length or VLAN is not what their IPPool says now.",
         state.poolChanged,
     );
     return {

@@ -45,6 +45,16 @@ export class NodePods {
         return this.#informer.close();
     }
 
+    /** Whether the watch has told all Pods. */
+    get hasSynced(): boolean {
+        return this.#informer.hasSynced;
+    }
+
+    /** Resolves when it has; rejects when the signal ends first. */
+    synced(signal: AbortSignal): Promise<void> {
+        return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
+    }
+
     /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
     known(pod: PodIdentity): Pod | undefined {
         if (pod.name === "" && pod.uid !== "") return this.#byUid(this.#informer.list(), pod.uid);

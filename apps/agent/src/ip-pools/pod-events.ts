@@ -11,7 +11,10 @@ export interface PodEventsComponents {
 
 const maxRemembered = 1_024;
 
-/** What users are told on their Pods. */
+/**
+ * What users are told on their Pods. False: the name of the Pod is not known yet, and nothing is recorded, as no event can
+ * be of a Pod without one.
+ */
 export class PodEvents {
     readonly #components: PodEventsComponents;
     readonly #told = new Set<string>();
@@ -45,8 +48,8 @@ export class PodEvents {
         });
     }
 
-    heldElsewhere(pod: PodIdentity, address: string, holder: string): void {
-        this.#warn(
+    heldElsewhere(pod: PodIdentity, address: string, holder: string): boolean {
+        return this.#warn(
             pod,
             "AddressHeldElsewhere",
             "CutOff",
@@ -55,8 +58,8 @@ export class PodEvents {
     }
 
     /** The address is of the Node's podCIDR, which has no claims; a claim of another has the address now. */
-    claimedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): void {
-        this.#warn(
+    claimedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
+        return this.#warn(
             pod,
             "AddressHeldElsewhere",
             "Isolate",
@@ -65,8 +68,8 @@ export class PodEvents {
     }
 
     /** Nobody uses the claimed address yet, so the Pod keeps its traffic. */
-    reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): void {
-        this.#warn(
+    reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
+        return this.#warn(
             pod,
             "AddressHeldElsewhere",
             "CompareClaims",
@@ -75,13 +78,23 @@ export class PodEvents {
     }
 
     /** The address is of an earlier podCIDR of the Pod's Node, which another Node has by now. */
-    anothersSubnet(pod: PodIdentity, address: string, node: string): void {
-        this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
+    anothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
+        return this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
+    }
+
+    /** The address was of an IPPool, and no IPPool has it any more. */
+    inAnothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
+        return this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "Isolate",
+            `address ${address} of this Pod is in no IPPool any more, and Node ${node} has it in its podCIDR; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+        );
     }
 
     /** @param difference what the pool says now, as a sentence without its end */
-    poolChanged(pod: PodIdentity, address: string, difference: string): void {
-        this.#warn(
+    poolChanged(pod: PodIdentity, address: string, difference: string): boolean {
+        return this.#warn(
             pod,
             "PoolChanged",
             "ComparePool",
@@ -89,15 +102,17 @@ export class PodEvents {
         );
     }
 
-    #warn(pod: PodIdentity, reason: string, action: string, note: string): void {
-        this.#record(pod, { type: "Warning", reason, action, note });
+    #warn(pod: PodIdentity, reason: string, action: string, note: string): boolean {
+        return this.#record(pod, { type: "Warning", reason, action, note });
     }
 
-    #record(pod: PodIdentity, event: Omit<EventInput, "regarding">): void {
+    #record(pod: PodIdentity, event: Omit<EventInput, "regarding">): boolean {
         const { namespace, name } = pod;
+        if (name === "") return false;
         const uid = this.#components.objectUid(pod);
         const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, ...(uid === "" ? {} : { uid }) };
         this.#components.record({ regarding, ...event });
+        return true;
     }
 }
 

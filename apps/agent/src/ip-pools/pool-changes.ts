@@ -96,14 +96,16 @@ export interface PoolChangesComponents {
     readonly logger: Logger;
 }
 
+type ChangedAddresses = Map<string, { readonly version: string; readonly isTold: boolean }>;
+
 /**
  * Finds interfaces that were set up by an earlier definition of their pool, and tells of those that differ from what the
  * pool says now. The traffic of a running container is not changed: it goes on as long as the network lets it.
  */
 export class PoolChanges {
     readonly #components: PoolChangesComponents;
-    /** Addresses that differ, by claim, with the definition that was told. */
-    #changed = new Map<string, string>();
+    /** Addresses that differ, by claim, with the definition that was logged, and whether the Pod has its event. */
+    #changed: ChangedAddresses = new Map();
     /** Pools of claims that were not there at the last look: the watch may not have come to them. */
     #missing: ReadonlySet<string> = new Set();
 
@@ -125,7 +127,7 @@ export class PoolChanges {
         this.#missing = missing;
     }
 
-    #lookAt(wired: WiredInterface, before: ReadonlyMap<string, string>, missing: Set<string>): void {
+    #lookAt(wired: WiredInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
         const { own, book } = this.#components;
         const claims = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
@@ -152,7 +154,7 @@ export class PoolChanges {
     #poolIsMissing(
         wired: WiredInterface,
         claim: IpAllocation,
-        before: ReadonlyMap<string, string>,
+        before: Readonly<ChangedAddresses>,
         missing: Set<string>,
     ): void {
         const { pool } = claim.spec;
@@ -168,15 +170,18 @@ export class PoolChanges {
         wired: WiredInterface,
         claim: IpAllocation,
         { difference, version }: { readonly difference: string; readonly version: PoolVersion },
-        before: ReadonlyMap<string, string>,
+        before: Readonly<ChangedAddresses>,
     ): void {
         const { events, logger } = this.#components;
         const key = `${claim.metadata?.uid} ${claimName(claim)}`;
         const text = `${version.uid} ${version.generation}`;
-        this.#changed.set(key, text);
-        if (before.get(key) === text) return;
+        const told = before.get(key);
+        const isKnown = told?.version === text;
         const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
-        events.poolChanged(pod, claim.spec.address, difference);
+        // One whose Pod is not known yet has its event from a later look.
+        const isTold = (isKnown && told.isTold) || events.poolChanged(pod, claim.spec.address, difference);
+        this.#changed.set(key, { version: text, isTold });
+        if (isKnown) return;
         logger.warn("a Pod has an address that its IPPool describes otherwise", {
             ...{ pod: `${pod.namespace}/${pod.name}`, address: claim.spec.address, difference },
         });

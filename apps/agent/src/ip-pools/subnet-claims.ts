@@ -7,7 +7,7 @@ import { holderText, isForPod, namesContainer, type ClaimUser } from "./claims.t
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
-import { type Attachment } from "./types.ts";
+import { type Attachment, type PodIdentity } from "./types.ts";
 
 /** An interface of this Node with addresses of its podCIDRs, as its record says. */
 export interface SubnetWired extends Attachment {
@@ -41,6 +41,8 @@ export interface SubnetClaimsComponents {
               readonly of: (ip: IpAddress) => ClaimUser | undefined;
           }
         | undefined;
+    /** Gives interfaces the names of their Pods, as far as they are known. */
+    readonly withNames: (wired: readonly SubnetWired[]) => readonly SubnetWired[];
     readonly holders: Pick<SubnetHolders, "heldElsewhere" | "isKnown">;
     readonly events: Pick<PodEvents, "claimedFromSubnet" | "reservedFromSubnet" | "anothersSubnet">;
     readonly metrics: Pick<IpamMetrics, "heldElsewhere">;
@@ -64,7 +66,7 @@ const askLimitMs = 3_000;
 export class SubnetClaims {
     readonly #components: SubnetClaimsComponents;
     readonly #logger: Logger;
-    /** What was reported, once: interface, address, UID of the claim, whether a Pod has it. */
+    /** What was reported, once: interface, address, UID of the claim, whether a Pod has it; in the log, and by an event. */
     #reported = new Set<string>();
     /** Interfaces that were connected before this start of the agent isolated them. */
     readonly #isolatedHere = new Set<string>();
@@ -106,8 +108,10 @@ export class SubnetClaims {
     }
 
     async #mend({ containerId, ifName }: SubnetWired, before: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-        const { holders, wiring } = this.#components;
-        const wired = wiring.interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
+        const { holders, wiring, withNames } = this.#components;
+        const wired = withNames(wiring.interfaces()).find(
+            (one) => one.containerId === containerId && one.ifName === ifName,
+        );
         // The reconcile of interfaces removes one that ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
         const asked = wiring.isIsolated(wired) ? wired.addresses : this.#suspectsOf(wired);
@@ -158,32 +162,45 @@ export class SubnetClaims {
     #reportHeld(wired: SubnetWired, address: string, node: string, before: ReadonlySet<string>): void {
         const { events, metrics } = this.#components;
         const key = `${keyOf(wired)} ${address} in ${node}`;
-        this.#reported.add(key);
-        if (before.has(key)) return;
-        metrics.heldElsewhere();
-        events.anothersSubnet({ namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid }, address, node);
-        this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
-            ...{ pod: podText(wired), address, node },
-        });
+        const first = (): void => {
+            metrics.heldElsewhere();
+            this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
+                ...{ pod: podText(wired), address, node },
+            });
+        };
+        this.#once(key, before, { first, event: () => events.anothersSubnet(podOf(wired), address, node) });
     }
 
     #report(wired: SubnetWired, claim: IpAllocation, before: ReadonlySet<string>): void {
         const { events, metrics } = this.#components;
         const { address, pool, pod: user } = claim.spec;
         const key = `${keyOf(wired)} ${address} ${claim.metadata?.uid} ${user !== undefined}`;
-        this.#reported.add(key);
-        if (before.has(key)) return;
-        const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
         const holder = holderText(claim);
+        const pod = podOf(wired);
         const fields = { pod: podText(wired), address, pool, holder };
         if (user === undefined) {
-            events.reservedFromSubnet(pod, address, pool, holder);
-            this.#logger.warn("an address in use in this Node's subnet is reserved in an IPPool", fields);
+            const first = (): void =>
+                this.#logger.warn("an address in use in this Node's subnet is reserved in an IPPool", fields);
+            this.#once(key, before, { first, event: () => events.reservedFromSubnet(pod, address, pool, holder) });
             return;
         }
-        metrics.heldElsewhere();
-        events.claimedFromSubnet(pod, address, pool, holder);
-        this.#logger.error("a Pod interface is isolated: its address of this Node's subnet is claimed", fields);
+        const first = (): void => {
+            metrics.heldElsewhere();
+            this.#logger.error("a Pod interface is isolated: its address of this Node's subnet is claimed", fields);
+        };
+        this.#once(key, before, { first, event: () => events.claimedFromSubnet(pod, address, pool, holder) });
+    }
+
+    /** In the log at once, and by an event as soon as the Pod has a name. */
+    #once(
+        key: string,
+        before: ReadonlySet<string>,
+        { first, event }: { readonly first: () => void; readonly event: () => boolean },
+    ): void {
+        this.#reported.add(key);
+        if (!before.has(key)) first();
+        const told = `${key} event`;
+        if (before.has(told) || event()) this.#reported.add(told);
     }
 }
 
@@ -193,6 +210,10 @@ function isOfAnother(claim: ClaimUser, wired: SubnetWired): boolean {
 
 function keyOf({ containerId, ifName }: Attachment): string {
     return `${containerId}/${ifName}`;
+}
+
+function podOf({ podNamespace, podName, podUid }: SubnetWired): PodIdentity {
+    return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
 function podText({ podNamespace, podName }: SubnetWired): string {

@@ -53,7 +53,7 @@ describe("the Pods of a Node", () => {
         const others = { namespace: "other", name: "other", uid: "x" };
         const saysSo = { "kubernetes.io/config.hash": "u" };
         const mirrors = { ...saysSo, "kubernetes.io/config.mirror": "u" };
-        const knownAs = ({ uid }: { readonly uid: string }): Promise<void> =>
+        const knownAs = ({ uid }: { readonly uid: string }): Promise<unknown> =>
             eventually(() => nodePods.known({ ...others, uid }) !== undefined);
 
         it("are found by the UID of their object, before a mirror with such a hash", async () => {

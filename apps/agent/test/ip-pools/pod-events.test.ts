@@ -25,6 +25,23 @@ describe("events of pool allocation", () => {
         expect(recorded.map((event) => event.regarding)).toEqual([{ ...regarding, uid: "hash" }, regarding]);
     });
 
+    it("are of no Pod without a name: nothing is recorded, and whoever asked knows it", () => {
+        const unnamed = { namespace: "", name: "", uid: "hash" };
+        const tell = (one: PodIdentity): readonly boolean[] => [
+            events.heldElsewhere(one, "10.2.0.9", "Pod a/b"),
+            events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b"),
+            events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0"),
+            events.anothersSubnet(one, "10.2.0.9", "b"),
+            events.inAnothersSubnet(one, "10.2.0.9", "b"),
+            events.poolChanged(one, "10.2.0.9", "why"),
+        ];
+        expect(tell(unnamed)).toEqual([false, false, false, false, false, false]);
+        events.allocationFailed(unnamed, new Error("no"));
+        expect(recorded).toEqual([]);
+        expect(tell(pod)).toEqual([true, true, true, true, true, true]);
+        expect(recorded).toHaveLength(6);
+    });
+
     it("say by reason and action what the agent was at, and as warnings what somebody has to see to", () => {
         events.allocationFailed(pod, new Error("why"));
         events.waiting(pod, "not reserved yet");

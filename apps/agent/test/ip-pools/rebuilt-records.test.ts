@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp } from "@antrea/ip";
+import { pods } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { away } from "./support/fake-api.ts";
 import { identityOf, OneNode } from "./support/one-node.ts";
 
 let node: OneNode;
@@ -50,15 +54,99 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
 });
 
 describe("a record that was rebuilt before its Pod was known", () => {
-    it("is told of under the Pod's name, when that is known", async () => {
-        const ip = parseIp("10.9.0.77");
-        node.wiring.wire("", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }], "c-p1", "uid-p1");
-        await node.reconcile();
-        expect(node.agent.events).toEqual([]);
+    const ip = parseIp("10.2.0.77");
+    const address = { ip, pool: "", prefixLength: 16, gateway: parseIp("10.2.0.1"), vlan: 0 };
+    const poolless = { ...address, ip: parseIp("10.9.0.77") };
+    const differing = { ...address, pool: "pool1", gateway: parseIp("10.2.0.2") };
+    const told = (): unknown[] =>
+        node.agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
+    const log = (): number => counting.messages("warn").length + counting.messages("error").length;
+    let counting: MemoryLog;
+
+    /** A Pod of a StatefulSet, and the agent knows it. */
+    async function addSetPod(): Promise<void> {
+        const set = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "uid-set", controller: true };
+        const metadata = { ...identityOf("web-0"), ownerReferences: [set] };
+        node.cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Running" } } as never);
+        await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) !== undefined);
+        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    }
+
+    beforeEach(async () => {
+        counting = new MemoryLog();
+        node.agent = node.cluster.agent("a", { confirmMs: 0, logger: counting.logger });
+        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    });
+
+    it.each<[string, typeof address, string]>([
+        ["an address that no IPPool has", poolless, "PoolChanged"],
+        ["an address that its IPPool describes otherwise", differing, "PoolChanged"],
+        ["an address that is another's", address, "AddressHeldElsewhere"],
+    ])("has the event of %s on its Pod, when that is known; log and metrics do not wait", async (_, of, reason) => {
+        if (reason === "AddressHeldElsewhere") node.put("10.2.0.77");
+        node.wiring.wire("", [of], "c-p1", "uid-p1");
+        await node.reconcile(3);
+        expect(told()).toEqual([]);
+        const logged = log();
+        expect(logged).toBeGreaterThan(0);
+        const metric = reason === "PoolChanged" ? "pool_changed_addresses" : "addresses_held_elsewhere_total";
+        expect(await node.agent.metric(`antrea_agent_ipam_${metric}`)).toBe(1);
         node.addPod("p1");
+        await node.reconcile(3);
+        expect(told()).toEqual([[reason, "default", "p1"]]);
+        expect(log()).toBe(logged);
+        expect(await node.agent.metric(`antrea_agent_ipam_${metric}`)).toBe(1);
+    });
+
+    it.each(["web-0", ""])("has its claim, lost, made again for its ordinal; the record names %p", async (name) => {
+        await addSetPod();
+        node.wiring.wire(name, [address], "c-w", "uid-web-0");
         await node.reconcile(2);
-        const told = node.agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
-        expect(told).toEqual([["PoolChanged", "default", "p1"]]);
+        const [claim] = node.cluster.claims();
+        expect(claim?.spec).toMatchObject({
+            owner: { kind: "StatefulSet", namespace: "default", name: "web", index: 0 },
+            pod: { namespace: "default", name: "web-0", uid: "uid-web-0" },
+        });
+    });
+
+    it.each(["web-0", ""])("takes what is reserved for its own ordinal; the record names %p", async (name) => {
+        await addSetPod();
+        const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "uid-set", index: 0 } as const;
+        node.put("10.2.0.77", { state: "Reserved", owner, pod: undefined });
+        node.wiring.wire(name, [address], "c-w", "uid-web-0");
+        const cuts: string[] = [];
+        node.wiring.before = (what) => (cuts.push(what), Promise.resolve());
+        await node.reconcile();
+        expect([cuts, node.agent.events]).toEqual([[], []]);
+        expect(node.cluster.holders()).toEqual(["10.2.0.77 web-0"]);
+    });
+
+    it("is not judged by what is reserved before the Pods are listed", async () => {
+        await addSetPod();
+        const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "uid-set", index: 0 } as const;
+        node.put("10.2.0.77", { state: "Reserved", owner, pod: undefined });
+        node.wiring.wire("", [address], "c-w", "uid-web-0");
+        let isAway = true;
+        node.cluster.api.before = (method, kind) =>
+            isAway && method === "list" && kind === "pods" ? Promise.reject(away()) : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        await node.reconcile();
+        expect([[...node.wiring.cut], node.cluster.holders()]).toEqual([[], ["10.2.0.77 web-0"]]);
+        expect(node.cluster.claims()[0]?.spec.state).toBe("Reserved");
+        isAway = false;
+        await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) !== undefined);
+        await node.reconcile();
+        expect(node.cluster.claims()[0]?.spec).toMatchObject({ state: "Allocated", pod: { name: "web-0" } });
+    });
+
+    it.each(["p1", ""])("keeps a claim that is made again for the next sandbox; the record names %p", async (name) => {
+        node.addPod("p1");
+        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        node.wiring.wire(name, [address], "c-p1", "uid-p1");
+        await node.reconcile(2);
+        node.wiring.unwire("c-p1");
+        await node.reconcile(4);
+        expect(node.cluster.claims().map(({ spec }) => spec.pod)).toMatchObject([identityOf("p1")]);
     });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { parseIp, parsePrefix } from "@antrea/ip";
+import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { KeyedLock } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
@@ -422,6 +423,33 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         await off.look(AbortSignal.timeout(1_000));
         expect([...wiring.isolated]).toEqual(["c-db"]);
         expect(cluster.api.requests.filter((text) => text.startsWith("find"))).toEqual([]);
+    });
+});
+
+describe("an interface whose Pod was not known when its record was rebuilt", () => {
+    const told = (): unknown[] =>
+        agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
+
+    it.each<[string, () => void, number]>([
+        ["a claim", () => claim(inUse), 1],
+        ["a reservation", () => reserve(inUse), 0],
+        ["another Node", () => (nodes.put("a", {}), nodes.put("b", { podCIDRs: ["10.10.1.0/25"] })), 2],
+    ])("has the event of %s on its Pod, when that is known, once; the metric does not wait", async (_, meet, count) => {
+        const db = wiring.wired.get("c-db");
+        wiring.wired.delete("c-db");
+        const [[key, one] = []] = [...wiring.wired];
+        if (key === undefined || one === undefined || db === undefined) throw new Error("nothing is wired");
+        wiring.wired.set(key, { ...one, podNamespace: "", podName: "" });
+        if (count === 2) wiring.wired.set("c-db", { ...db, podNamespace: "", podName: "" });
+        meet();
+        await look(3);
+        expect(told()).toEqual([]);
+        expect(await heldElsewhere()).toBe(count);
+        const metadata = { namespace: "default", name: "web", uid: "uid-web" };
+        cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Running" } } as never);
+        await look(3);
+        expect(told()).toEqual([["AddressHeldElsewhere", "default", "web"]]);
+        expect(await heldElsewhere()).toBe(count);
     });
 });
 
