@@ -407,6 +407,7 @@ function addOvsJobs(base: Base, { gateway, pipeline, reconciler }: PodWiring): J
     );
     // It keeps no Pod from being wired.
     base.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
+    base.health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
     const ovs = jobs.every("ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
         // A bridge that comes back after its database was lost has none.

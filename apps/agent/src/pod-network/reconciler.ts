@@ -1,7 +1,8 @@
 import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
-import { Backoff, sleep, type Logger } from "@antrea/runtime";
+import { Backoff, sleep, systemClock, type Clock, type Logger } from "@antrea/runtime";
+import { BusyContainers } from "./busy-containers.ts";
 import type { HostRoutes } from "./host-routes.ts";
 import { podLinkGroup, releasePodLink } from "./link.ts";
 import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
@@ -25,6 +26,8 @@ export interface ReconcilerComponents {
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;
     /** Takes each Pod that runs without an interface. */
     readonly reportUnwired?: (unwired: UnwiredPod) => void;
+    /** For how long a container's lock is waited for. Default: the machine's. */
+    readonly clock?: Clock;
     readonly logger: Logger;
 }
 
@@ -47,6 +50,8 @@ const podsSoonMs = 3_000;
 const claimsSoonMs = 3_000;
 /** How long OVS may take for a port that nobody owns, while the lock of its container is held. */
 const orphanLimitMs = 5_000;
+/** How long a round waits for the Pods that addresses are held for. */
+const podsLimitMs = 5_000;
 
 /**
  * Keeps what is wired in step with what lives. The host end of a veth pair exists exactly as long as the Pod's network
@@ -62,11 +67,18 @@ export class PodReconciler {
     #podsKnown = false;
     #sweepCandidates = new Set<number>();
     readonly #unwired = new UnwiredPods();
+    readonly #busy: BusyContainers;
 
     constructor(components: ReconcilerComponents, options: ReconcilerOptions) {
         this.#components = components;
+        this.#busy = new BusyContainers({ ...components, clock: components.clock ?? systemClock });
         this.#options = options;
         this.#logger = components.logger;
+    }
+
+    /** Why the agent is not ready: an interface that could not be repaired for a minute, since its container is busy. */
+    get problem(): string | undefined {
+        return this.#busy.problem;
     }
 
     /**
@@ -205,15 +217,22 @@ export class PodReconciler {
                 this.#quietly(known, "could not restore a Pod interface", () =>
                     // Without its link OVS could not open the port; `reconcile` removes such an interface.
                     links.has(known.record.hostIfName)
-                        ? this.#current(known, (current) => network.restore(current, signal))
+                        ? this.#current(known, (current) => network.restore(current, signal), signal)
                         : Promise.resolve(),
                 ),
             ),
         );
     }
 
-    /** One round: interfaces whose namespace ended go; lost ports come back; leftovers and held addresses are freed. */
-    async reconcile(signal: AbortSignal): Promise<void> {
+    /**
+     * One round: interfaces whose namespace ended go; lost ports come back; leftovers and held addresses are freed. Rejects
+     * at its end with PodNetworkError `BUSY` when other work on a container kept it from that: to be repeated soon.
+     */
+    reconcile(signal: AbortSignal): Promise<void> {
+        return this.#busy.round(() => this.#reconcile(signal));
+    }
+
+    async #reconcile(signal: AbortSignal): Promise<void> {
         const { network, netlink, ports } = this.#components;
         const links = await netlink.links();
         const linksByName = new Map(links.map((link) => [link.name, link]));
@@ -223,41 +242,48 @@ export class PodReconciler {
                 const name = known.record.hostIfName;
                 const link = linksByName.get(name);
                 if (network.isLeaving(known) || link === undefined) {
-                    return this.#quietly(known, "could not remove a Pod interface", () => this.#removeIfEnded(known));
+                    return this.#quietly(known, "could not remove a Pod interface", () =>
+                        this.#removeIfEnded(known, signal),
+                    );
                 }
                 const isRight = link.up && link.mtu === network.mtu && link.group === podLinkGroup;
                 if (isRight && portsByName.get(name)?.ofPort === known.ofPort) return Promise.resolve();
                 return this.#quietly(known, "could not restore a Pod interface", () =>
-                    this.#current(known, (current) => network.restore(current, signal)),
+                    this.#current(known, (current) => network.restore(current, signal), signal),
                 );
             }),
         );
         const connected = network.interfaces().filter((known) => !network.isCutOff(known));
         await this.#components.hostRoutes.reconcile(connected.map(({ record }) => record));
         await this.#dropOrphanPorts(signal);
-        await this.#sweepLinks(links);
+        await this.#sweepLinks(links, signal);
         await this.#freeHeld(signal);
     }
 
-    /** Runs the work under the container's lock, unless the interface went meanwhile. */
-    #current(known: PodInterface, work: (current: PodInterface) => Promise<unknown>): Promise<void> {
-        const { network } = this.#components;
+    /** Runs the work under the container's lock, unless that is not to be had or the interface went meanwhile. */
+    #current(
+        known: PodInterface,
+        work: (current: PodInterface) => Promise<unknown>,
+        signal: AbortSignal,
+    ): Promise<void> {
         const { containerId, ifName } = known.record;
-        return network.exclusively(containerId, async () => {
-            const current = network.find(containerId, ifName);
+        const begin = async (): Promise<void> => {
+            const current = this.#components.network.find(containerId, ifName);
             if (current !== undefined) await work(current);
-        });
+        };
+        return this.#busy.run(containerId, begin, signal);
     }
 
-    #removeIfEnded(known: PodInterface): Promise<void> {
-        return this.#current(known, async (current) => {
+    #removeIfEnded(known: PodInterface, signal: AbortSignal): Promise<void> {
+        const remove = async (current: PodInterface): Promise<void> => {
             const { network, netlink } = this.#components;
             // Looked at again inside the lock: an ADD may have been making the link.
             if (network.isLeaving(current) || (await netlink.link(current.record.hostIfName)) === undefined) {
                 // The claim is for the Pod's next sandbox; if there is none, the reconcile of claims frees it.
                 await network.remove(current, "keep");
             }
-        });
+        };
+        return this.#current(known, remove, signal);
     }
 
     async #dropOrphanPorts(signal: AbortSignal): Promise<void> {
@@ -268,8 +294,11 @@ export class PodReconciler {
             if (port.externalIds.get("antrea-type") !== "container") continue;
             const containerId = port.externalIds.get("container-id") ?? "";
             const ifName = port.externalIds.get("if-dev") ?? "eth0";
-            await network.exclusively(containerId, async () => {
-                if (network.find(containerId, ifName)?.record.hostIfName === port.name || !isThere(port.name)) return;
+            const isKnown = (): boolean => network.find(containerId, ifName)?.record.hostIfName === port.name;
+            // An ADD has a port before it has a record.
+            if (isKnown() || network.isAdding(containerId)) continue;
+            const drop = async (): Promise<void> => {
+                if (isKnown() || !isThere(port.name)) return;
                 // Without its link it is what a restart of the Node or the end of a sandbox left.
                 const level = (await netlink.link(port.name)) === undefined ? "info" : "warn";
                 this.#logger[level]("a Pod port without a record is dropped", {
@@ -279,24 +308,26 @@ export class PodReconciler {
                 });
                 await this.#releaseLink(port);
                 await ports.deletePort(port.name, AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]));
-            });
+            };
+            await this.#busy.run(containerId, drop, signal);
         }
     }
 
     /** Deletes host ends of ours that have no record, once they were seen so in two rounds: DEL leaves them to the namespace's end. */
-    async #sweepLinks(links: readonly Link[]): Promise<void> {
+    async #sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
         const { network, netlink } = this.#components;
         const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
         const leftovers = links.filter(
             (link) => link.kind === "veth" && !known.has(link.name) && containerOfAlias(link.alias) !== undefined,
         );
         for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
-            // Under the lock of its container: an ADD under way has a link before it has a record.
-            await network.exclusively(containerOfAlias(link.alias) ?? "", async () => {
+            const sweep = async (): Promise<void> => {
                 if (network.interfaces().some((one) => one.record.hostIfName === link.name)) return;
                 await netlink.deleteLink(link.index);
                 this.#logger.info("leftover veth pair deleted", { link: link.name });
-            });
+            };
+            // Under the lock of its container: an ADD under way has a link before it has a record.
+            await this.#busy.run(containerOfAlias(link.alias) ?? "", sweep, signal);
         }
         this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
     }
@@ -315,7 +346,8 @@ export class PodReconciler {
 
     async #freeHeld(signal: AbortSignal): Promise<void> {
         if (this.#held.length === 0) return;
-        const pods = await this.#components.pods(signal);
+        // While this waits for an API server that is away, no lost port comes back.
+        const pods = await this.#components.pods(AbortSignal.any([signal, AbortSignal.timeout(podsLimitMs)]));
         const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
         this.#held = this.#held.filter(({ ip, podUid }) => {
             if (stillHeld.has(`${podUid} ${formatIp(ip)}`)) return true;

@@ -128,4 +128,5 @@ export class PodNetworkError extends AntreaError<
     | "STILL_REMOVED"
     | "NO_ADDRESS"
     | "TOO_SLOW"
+    | "BUSY"
 > {}

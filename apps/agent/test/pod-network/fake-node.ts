@@ -64,6 +64,7 @@ export class FakeNode {
     neighbours: Neighbour[] = [];
     readonly foreignEnds: ForeignEnd[] = [];
     readonly forgotten: string[] = [];
+    netlink!: Netlink;
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
     network!: PodNetwork;
@@ -99,7 +100,7 @@ export class FakeNode {
         };
         this.flowTable = new FlowTable({ link, logger });
         this.flowTable.useRound(1);
-        const netlink = this.#netlink();
+        const netlink = (this.netlink = this.#netlink());
         const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: this.#isBridging });
         const ports = this.#ports();
         this.network = new PodNetwork(
@@ -117,7 +118,7 @@ export class FakeNode {
         );
         this.reconciler = new PodReconciler(
             {
-                ...{ network: this.network, netlink, hostRoutes, logger, subnet: this.subnet },
+                ...{ network: this.network, netlink, hostRoutes, clock, logger, subnet: this.subnet },
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
                 pods: () => {

@@ -1,0 +1,91 @@
+import type { Clock, Logger } from "@antrea/runtime";
+import { Limit } from "./limit.ts";
+import type { PodNetwork } from "./pod-network.ts";
+import { PodNetworkError } from "./types.ts";
+
+export interface BusyContainersComponents {
+    readonly network: Pick<PodNetwork, "exclusively" | "interfaces">;
+    readonly clock: Clock;
+    readonly logger: Logger;
+}
+
+/** How long a round waits for the lock of one container. */
+const lockLimitMs = 5_000;
+/** An ADD has 60 s: whatever has the lock for longer than that does not end by itself. */
+const stuckMs = 60_000;
+
+/**
+ * Rounds of work under the locks of containers. One whose lock others keep is left out after 5 s, so that it keeps no
+ * other container of the Node waiting; the round rejects at its end then, so that it is soon repeated.
+ */
+export class BusyContainers {
+    readonly #components: BusyContainersComponents;
+    /** Those whose lock was not to be had in the last round, and since when. */
+    #before: ReadonlyMap<string, number> = new Map();
+    #busy = new Map<string, number>();
+
+    constructor(components: BusyContainersComponents) {
+        this.#components = components;
+    }
+
+    /** Runs the work under the lock of the container; returns without it when the lock is not to be had. */
+    async run(containerId: string, work: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
+        const { clock, logger, network } = this.#components;
+        let hasBegun = false;
+        const begin = async (): Promise<void> => {
+            hasBegun = true;
+            await work();
+        };
+        using limit = new Limit(clock, lockLimitMs, "other work on the container", signal);
+        try {
+            await network.exclusively(containerId, begin, limit.signal);
+        } catch (error) {
+            if (hasBegun) throw error;
+            signal?.throwIfAborted();
+            if (this.#busy.has(containerId)) return;
+            this.#busy.set(containerId, this.#before.get(containerId) ?? clock.monotonic());
+            const pod = this.#podOf(containerId);
+            logger.warn("a container is left to the next round: other work on it has not ended", {
+                ...{ container: containerId, waitedSeconds: lockLimitMs / 1000 },
+                ...(pod !== undefined && { pod }),
+            });
+        }
+    }
+
+    /** Runs one round; rejects at its end with PodNetworkError `BUSY` when a container was left out. */
+    async round(work: () => Promise<void>): Promise<void> {
+        this.#busy = new Map();
+        try {
+            await work();
+        } finally {
+            this.#before = this.#busy;
+        }
+        if (this.#before.size === 0) return;
+        const containers = [...this.#before.keys()];
+        const text = `other work on ${containers.map((one) => this.#textOf(one)).join(", ")} has not ended`;
+        throw new PodNetworkError("BUSY", "timeout", text, { details: { containers } });
+    }
+
+    /** Why the agent is not ready: a container that rounds leave out for more than a minute. */
+    get problem(): string | undefined {
+        const now = this.#components.clock.monotonic();
+        const stuck = [...this.#before].filter(([, since]) => now - since >= stuckMs);
+        const [first] = stuck;
+        if (first === undefined) return undefined;
+        const seconds = Math.round((now - first[1]) / 1000);
+        const more = stuck.length === 1 ? "" : ` and of ${stuck.length - 1} more`;
+        return `the interface of ${this.#textOf(first[0])}${more} cannot be repaired: other work on it has not ended for ${seconds} s`;
+    }
+
+    #textOf(containerId: string): string {
+        const pod = this.#podOf(containerId);
+        return pod === undefined ? `container ${containerId}` : `container ${containerId} (Pod ${pod})`;
+    }
+
+    #podOf(containerId: string): string | undefined {
+        const found = this.#components.network.interfaces().find(({ record }) => record.containerId === containerId);
+        // One that was rebuilt from its link may not know it.
+        if (found === undefined || found.record.podName === "") return undefined;
+        return `${found.record.podNamespace}/${found.record.podName}`;
+    }
+}
