@@ -545,7 +545,7 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         return;
     }
     const wiring = poolWiring(podNetwork, netlink);
-    const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit));
+    const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
     ipPools.onReconcileDue(() => claims.trigger());
     const ofSubnet = subnetWiring(podNetwork, netlink);
     const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
@@ -558,6 +558,13 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         if (hasOtherPodCidrs) subnetClaims.trigger();
     });
 }
+
+/**
+ * An interface is asked about for 3 s, so a pass over all of a Node in an outage takes some minutes. One that takes longer
+ * waits for the first list of its claims: that is reported, as a failure of the job. When the API server is back, isolated
+ * Pods must not wait long.
+ */
+const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
 /** Reports limits of Pods that a start of OVS has removed. */
 function addBandwidthJob({ jobs, events, kube, environment, logger, openflow }: Base, { podNetwork }: PodWiring): void {

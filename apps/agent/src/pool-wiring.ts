@@ -32,7 +32,7 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
                 .filter((known) => isPoolRecord(known.record))
                 .map(({ record }) => wiredOf(record)),
         linkExists,
-        exclusively: (containerId, work) => network.exclusively(containerId, work),
+        exclusively: (containerId, work, signal) => network.exclusively(containerId, work, signal),
         isWired: (podUid, ifName) =>
             podUid !== "" &&
             network.interfaces().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
@@ -51,7 +51,7 @@ export function subnetWiring(network: PodNetwork, netlink: Netlink): SubnetWirin
                 .interfaces()
                 .filter((known) => !isPoolRecord(known.record) && !network.isLeaving(known))
                 .map(({ record }) => subnetWiredOf(record)),
-        exclusively: (containerId, work) => network.exclusively(containerId, work),
+        exclusively: (containerId, work, signal) => network.exclusively(containerId, work, signal),
         ...isolation(network, netlink),
     };
 }

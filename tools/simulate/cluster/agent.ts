@@ -65,6 +65,7 @@ const ownNodeLookMs = 5_000;
 const tokenLookMs = 5_000;
 const callLimitMs = 60_000;
 const claimsSoonMs = 3_000;
+const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
 /** One start of antrea-agent, as compose.ts of the agent puts it together, on a simulated Node. */
 export class Agent {
@@ -149,7 +150,7 @@ export class Agent {
             const jobs = new Jobs({ logger: logger.child("jobs"), clock });
             this.#ovsJob = jobs.every("ovs", resyncMs, (limit) => reconciler.reconcile(limit));
             const wiring = poolWiring(built.network, built.netlink);
-            const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit));
+            const claims = jobs.every("claims", resyncMs, (limit) => this.pools.reconcile(wiring, limit), claimsJob);
             this.pools.onReconcileDue(() => claims.trigger());
             const ofSubnet = subnetWiring(built.network, built.netlink);
             const look = (limit: AbortSignal): Promise<void> => this.pools.lookAtSubnets(ofSubnet, limit);

@@ -124,7 +124,8 @@ export class PoolAllocator {
      */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(keyOf(attachment), attachment);
-        return this.#containerLocks.run(keyOf(attachment), () => this.#releaseOwed(attachment, signal));
+        const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
+        return this.#containerLocks.run(keyOf(attachment), release, signal);
     }
 
     /** Frees what `releaseAll` could not. */

@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from "node:util";
 import { isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
-import { messageOf } from "@antrea/errors";
+import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, claimName, mayTake, namesContainer, type Holder } from "./claims.ts";
+import { LiveClaims, type Answer } from "./live-claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type OwnClaims } from "./own-claims.ts";
@@ -13,6 +15,7 @@ import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
 import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
+import { isToBeRepeated, within } from "./requests.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 
@@ -35,7 +38,7 @@ export interface Wiring {
     /** Whether the container's network namespace lives. */
     linkExists(wired: WiredInterface): Promise<boolean>;
     /** Serial work on one container, as ADD and DEL do it. */
-    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T>;
+    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
     /** Whether the interface of the Pod is wired, with whatever addresses. */
     isWired(podUid: string, ifName: string): boolean;
     /** Whether an ADD of the container, or for the Pod, is under way. */
@@ -72,6 +75,15 @@ export interface ClaimReconcilerOptions {
 /** How long a pass waits for the names of Pods that only the UIDs of are known. */
 const namesSoonMs = 3_000;
 
+type WiredAddress = WiredInterface["addresses"][number];
+
+/** For the lock, so that the answers are not old; and for what is written under it: DEL and the repair of OVS wait. */
+const lockLimitMs = 3_000;
+/** For claims of containers that ended in an outage. */
+const settleLimitMs = 10_000;
+/** How often an interface is asked about in one pass when its claims change meanwhile. */
+const askTries = 3;
+
 /**
  * Brings the claims of this Node in step with the records of its interfaces. A record of a living container is right
  * whatever the claim says; a claim without a record is kept for the next ADD of its Pod, and freed when there will be
@@ -85,6 +97,7 @@ export class ClaimReconciler {
     #suspects = new Map<string, number>();
     readonly #poolChanges: PoolChanges;
     readonly #unclaimed: UnclaimedAddresses;
+    readonly #live: LiveClaims;
 
     constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
         this.#components = components;
@@ -92,6 +105,7 @@ export class ClaimReconciler {
         this.#logger = components.logger;
         this.#poolChanges = new PoolChanges(components);
         this.#unclaimed = new UnclaimedAddresses(components);
+        this.#live = new LiveClaims(components);
     }
 
     /** Interfaces that are isolated. */
@@ -110,22 +124,26 @@ export class ClaimReconciler {
         return this.#suspects.size;
     }
 
-    /** One pass. What fails of it is logged and left to the next; rejects only when the claims are not known. */
+    /**
+     * One pass. What fails of it is logged and left to the next; rejects when the claims are not known, and at its end when
+     * something was left since the API server did not answer in time or a container was busy: to be repeated soon.
+     */
     async reconcile(signal: AbortSignal): Promise<void> {
-        const { allocator, node, own, wiring } = this.#components;
+        const { allocator, node, own } = this.#components;
         await Promise.all([own.synced(signal), node.known(signal)]);
         own.settle();
         await this.#namesSoon(signal);
-        await this.#quietly("claims to be freed are left to the next pass", () => allocator.settle(signal));
+        const settle = (): Promise<void> => allocator.settle(within(signal, settleLimitMs));
+        const failures = [await this.#quietly("claims to be freed are left to the next pass", settle)];
         for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
-            const container = wired.containerId;
-            await this.#quietly("a record could not be brought in step with its claim", () =>
-                wiring.exclusively(container, () => this.#mend(wired, signal)),
-            );
+            const mend = (): Promise<void> => this.#mend(wired, signal);
+            failures.push(await this.#quietly("a record could not be brought in step with its claim", mend));
         }
         this.#poolChanges.look(this.#interfaces());
         await this.#freeUnused(signal);
+        const urgent = failures.find((failure) => failure !== undefined && isToBeRepeated(failure.error));
+        if (urgent !== undefined) throw urgent.error;
     }
 
     /** By their Pods' names, also those whose Pod was not known when the record was rebuilt. */
@@ -137,39 +155,62 @@ export class ClaimReconciler {
     async #namesSoon(signal: AbortSignal): Promise<void> {
         const { pods } = this.#components;
         if (!this.#interfaces().some(isUnnamed)) return;
-        await this.#quietly("the names of Pods are left to the next pass", () =>
-            pods.synced(AbortSignal.any([signal, AbortSignal.timeout(namesSoonMs)])),
-        );
+        const synced = (): Promise<void> => pods.synced(within(signal, namesSoonMs));
+        await this.#quietly("the names of Pods are left to the next pass", synced);
     }
 
     /** The claims of an interface are as its record says, or the interface has no traffic. */
     async #mend(wired: WiredInterface, signal: AbortSignal): Promise<void> {
-        const { node, wiring } = this.#components;
-        const current = this.#interfaces().find(
-            (one) => one.containerId === wired.containerId && one.ifName === wired.ifName,
-        );
-        if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return;
-        const wrong = current.addresses.filter(({ ip }) => !this.#isClaimed(current, ip));
-        for (const { ip } of current.addresses) if (this.#isClaimed(current, ip)) this.#unclaimed.hasPool(current, ip);
-        // One with all its claims may be cut off still: OVS was away when it was to be connected again.
-        if (wrong.length === 0 && !wiring.isCutOff(current)) return;
-        if (!(await wiring.linkExists(current))) return;
-        let all = true;
-        for (const address of wrong) all = (await this.#claimAgain(current, address, signal)) && all;
-        // Its claims will be freed, or are.
-        if (!all || node.isGone || !wiring.isCutOff(current)) return;
-        // What is known here may be late; whoever was isolated once is connected by what the API server says now.
-        if (!(await this.#areLive(current, signal))) return;
-        await wiring.reconnect(current);
-        for (const { ip } of current.addresses) this.#unclaimed.isConnected(current, ip);
+        const { wiring } = this.#components;
+        for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
+        for (let left = askTries; left > 0; left -= 1) {
+            const judged = this.#toMend(wired);
+            if (judged === undefined || !(await wiring.linkExists(judged))) return;
+            // Before the lock is taken: no work on the container, nor the repair of OVS, waits for the API server.
+            const answers = await this.#live.ask(judged.addresses, signal);
+            const act = (): Promise<boolean> => this.#mendBy(answers, judged, signal);
+            if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
+        }
+        const pod = `${wired.podNamespace}/${wired.podName}`;
+        throw new AntreaError("CHANGED", "timeout", `the claims of Pod ${pod} changed whenever they were asked for`);
     }
 
-    async #areLive(wired: WiredInterface, signal: AbortSignal): Promise<boolean> {
-        const { book, writer } = this.#components;
-        // Nobody hands out, and claims, what is in no pool.
-        const claimed = wired.addresses.filter(({ ip, pool }) => pool !== "" || book.poolOf(ip) !== undefined);
-        const live = await Promise.all(claimed.map(({ ip }) => writer.find(ip, signal)));
-        return live.every((claim) => claim !== undefined && namesContainer(claim, wired));
+    /** The interface as it is now, when it lacks a claim or is isolated. */
+    #toMend({ containerId, ifName }: Attachment): WiredInterface | undefined {
+        const { wiring } = this.#components;
+        const current = this.#interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
+        if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
+        const isRight = current.addresses.every(({ ip }) => this.#isClaimed(current, ip));
+        // One with all its claims may be cut off still: OVS was away when it was to be connected again.
+        return isRight && !wiring.isCutOff(current) ? undefined : current;
+    }
+
+    /** Inside the lock. False when the interface, or what is known of its claims, is not what it was when it was asked. */
+    async #mendBy(
+        answers: readonly Answer<WiredAddress>[],
+        judged: WiredInterface,
+        signal: AbortSignal,
+    ): Promise<boolean> {
+        const { node, wiring } = this.#components;
+        const current = this.#toMend(judged);
+        if (current === undefined) return true;
+        if (answers.some((answer) => this.#live.isLate(answer)) || !isDeepStrictEqual(current, judged)) return false;
+        if (!(await wiring.linkExists(current))) return true;
+        const limit = within(signal, lockLimitMs);
+        let all = true;
+        for (const answer of answers) {
+            const { address, live } = answer;
+            // What is known here may be late; whoever was isolated once is connected by what the API server says now.
+            const isRight = this.#isClaimed(current, address.ip)
+                ? live !== undefined && namesContainer(live, current)
+                : await this.#claimAgain(current, answer, limit);
+            all &&= isRight;
+        }
+        // The claims of a Node that is gone will be freed, or are.
+        if (!all || node.isGone || !wiring.isCutOff(current)) return true;
+        await wiring.reconnect(current);
+        for (const { ip } of current.addresses) this.#unclaimed.isConnected(current, ip);
+        return true;
     }
 
     #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {
@@ -180,7 +221,7 @@ export class ClaimReconciler {
     /** False when another has the address, or nobody knows yet whose it is. */
     async #claimAgain(
         wired: WiredInterface,
-        address: WiredInterface["addresses"][number],
+        { address, live, askedAt }: Answer<WiredAddress>,
         signal: AbortSignal,
     ): Promise<boolean> {
         const { book, metrics, own, pods, writer } = this.#components;
@@ -188,8 +229,6 @@ export class ClaimReconciler {
         const pool = address.pool === "" ? book.poolOf(ip) : address.pool;
         const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool };
         const holder = this.#holderOf(wired);
-        const askedAt = this.#components.clock.monotonic();
-        const live = await writer.find(ip, signal);
         if (live !== undefined && namesContainer(live, wired)) {
             own.note(live, askedAt);
             return true;
@@ -216,8 +255,8 @@ export class ClaimReconciler {
         const owner = this.#ownerOf(holder.pod);
         const claim =
             live === undefined
-                ? await writer.create(ip, known, holder, { signal, look: true, owner, version })
-                : await writer.take(live, holder, signal, version);
+                ? await writer.create(ip, known, holder, { signal, look: true, owner, version, requestMs: lockLimitMs })
+                : await writer.take(live, holder, signal, version, lockLimitMs);
         if (claim === undefined) return false;
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
@@ -266,11 +305,12 @@ export class ClaimReconciler {
         const unused = this.#isSurplus(claim) || (await pods.isOver(pod, signal));
         if (!unused) return;
         metrics.leakFound();
-        await wiring.exclusively(pod.containerID, async () => {
+        const free = async (): Promise<void> => {
             // An ADD may have come while the API server was asked: from here on it would change the version.
             if (!this.#looksUnused(claim) || own.get(claimName(claim)) !== claim) return;
             const version = claim.metadata?.resourceVersion;
-            await writer.free(claim, (current) => current.metadata?.resourceVersion === version, signal);
+            const isSame = (current: IpAllocation): boolean => current.metadata?.resourceVersion === version;
+            await writer.free(claim, isSame, within(signal, lockLimitMs), lockLimitMs);
             if (own.get(claimName(claim)) !== undefined) return;
             metrics.reclaimed();
             this.#logger.info("a claim that nobody uses was freed", {
@@ -278,7 +318,8 @@ export class ClaimReconciler {
                 pod: `${pod.namespace}/${pod.name}`,
                 container: pod.containerID,
             });
-        });
+        };
+        await wiring.exclusively(pod.containerID, free, within(signal, lockLimitMs));
     }
 
     /**
@@ -320,11 +361,14 @@ export class ClaimReconciler {
         return this.#options.confirmMs ?? 10_000;
     }
 
-    async #quietly(message: string, work: () => Promise<void>): Promise<void> {
+    /** What failed of it, if anything. */
+    async #quietly(message: string, work: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
         try {
             await work();
+            return undefined;
         } catch (error) {
             this.#logger.warn(message, { reason: messageOf(error) });
+            return { error };
         }
     }
 }

@@ -29,7 +29,7 @@ export interface ClaimWriterComponents {
     readonly metrics: Pick<IpamMetrics, "retry">;
 }
 
-/** For one request; an answer that takes longer is asked for again. */
+/** For one request, unless the caller has less time; an answer that takes longer is asked for again. */
 const requestLimitMs = 12_000;
 const maxUnanswered = 1_000;
 
@@ -37,8 +37,8 @@ const maxUnanswered = 1_000;
  * Writes claims so that it is known what became of each write: a request without an answer is made again until it is
  * answered, for the same name. What the server says is noted at once, before a watch tells it.
  *
- * Signals only end the repetition: a write under way is waited for, up to 12 s, since a write that is cut short may
- * still happen.
+ * Signals only end the repetition: a write under way is waited for, up to `requestMs`, 12 s by default, since a write
+ * that is cut short may still happen.
  */
 export class ClaimWriter {
     readonly #components: ClaimWriterComponents;
@@ -70,6 +70,7 @@ export class ClaimWriter {
             readonly look?: boolean;
             readonly owner?: AllocationOwner | undefined;
             readonly version?: PoolVersion | undefined;
+            readonly requestMs?: number | undefined;
         },
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
@@ -78,7 +79,7 @@ export class ClaimWriter {
         let mayBeOurs = o.look === true || this.#unanswered.has(key);
         const askedAt = this.#now;
         try {
-            const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once), {
+            const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once(o.requestMs)), {
                 onRepeat: () => (mayBeOurs = true),
             });
             this.#unanswered.delete(key);
@@ -90,11 +91,11 @@ export class ClaimWriter {
         }
         this.#unanswered.delete(key);
         if (!mayBeOurs) return undefined;
-        const found = await this.find(ip, o.signal);
+        const found = await this.find(ip, o.signal, o.requestMs);
         // Freed between the two looks: to be had.
         if (found === undefined) return this.create(ip, pool, holder, o);
         return isForPod(found, holder.pod.uid, holder.ifName)
-            ? this.take(found, holder, o.signal, o.version)
+            ? this.take(found, holder, o.signal, o.version, o.requestMs)
             : undefined;
     }
 
@@ -107,6 +108,7 @@ export class ClaimWriter {
         holder: Holder,
         signal: AbortSignal,
         version?: PoolVersion,
+        requestMs?: number,
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
         let askedAt: number | undefined;
@@ -123,14 +125,14 @@ export class ClaimWriter {
             askedAt = this.#now;
             try {
                 const wanted = takenBy(seen, holder, version);
-                const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once));
+                const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once(requestMs)));
                 own.note(taken, askedAt);
                 return taken;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
             askedAt = this.#now;
-            current = await this.find(claimIp(seen), signal);
+            current = await this.find(claimIp(seen), signal, requestMs);
             if (current === undefined) own.noteGone(seen, askedAt);
         }
         return undefined;
@@ -145,6 +147,7 @@ export class ClaimWriter {
         claim: IpAllocation,
         isToBeFreed: (current: IpAllocation) => boolean,
         signal: AbortSignal,
+        requestMs?: number,
     ): Promise<void> {
         const { own, cooldown } = this.#components;
         let askedAt: number | undefined;
@@ -153,14 +156,14 @@ export class ClaimWriter {
             if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen, askedAt);
             askedAt = this.#now;
             try {
-                own.noteGone(await this.#free(seen, signal), askedAt);
+                own.noteGone(await this.#free(seen, signal, requestMs), askedAt);
                 cooldown.freed(claimIp(seen));
                 return;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
             askedAt = this.#now;
-            current = await this.find(claimIp(seen), signal);
+            current = await this.find(claimIp(seen), signal, requestMs);
             if (current !== undefined) continue;
             own.noteGone(seen, askedAt);
             cooldown.freed(claimIp(seen));
@@ -168,20 +171,20 @@ export class ClaimWriter {
     }
 
     /** The claim of an address, live. */
-    find(ip: IpAddress, signal: AbortSignal): Promise<IpAllocation | undefined> {
+    find(ip: IpAddress, signal: AbortSignal, requestMs?: number): Promise<IpAllocation | undefined> {
         const name = allocationName(ip);
-        return this.#answered(signal, () => this.#components.api.find(ipAllocations, { name }, once));
+        return this.#answered(signal, () => this.#components.api.find(ipAllocations, { name }, once(requestMs)));
     }
 
     /** The claim as it was last. */
-    async #free(claim: IpAllocation, signal: AbortSignal): Promise<IpAllocation> {
+    async #free(claim: IpAllocation, signal: AbortSignal, requestMs: number | undefined): Promise<IpAllocation> {
         const { api } = this.#components;
         if (claim.spec.owner.kind === "StatefulSet") {
-            return this.#answered(signal, () => api.update(ipAllocations, reservedAgain(claim), once));
+            return this.#answered(signal, () => api.update(ipAllocations, reservedAgain(claim), once(requestMs)));
         }
         const { uid, resourceVersion } = claim.metadata ?? {};
         await this.#answered(signal, () =>
-            api.delete(ipAllocations, { name: claimName(claim) }, { ...once, uid, resourceVersion }),
+            api.delete(ipAllocations, { name: claimName(claim) }, { ...once(requestMs), uid, resourceVersion }),
         );
         return claim;
     }
@@ -215,7 +218,9 @@ export class ClaimWriter {
     }
 }
 
-const once = { timeoutMs: requestLimitMs };
+function once(requestMs = requestLimitMs): { readonly timeoutMs: number } {
+    return { timeoutMs: requestMs };
+}
 
 function keyOf({ pod, ifName }: Holder, family: IpAddress["family"]): string {
     return `${pod.uid}/${ifName}/${family}`;

@@ -274,8 +274,11 @@ export class IpPools implements AsyncDisposable {
     /** Brings claims and records in step; `wiring` is always the same. Also ends watches that nobody needs any more. */
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
-        await this.#reconciler.reconcile(signal);
-        await this.closeIdle();
+        try {
+            await this.#reconciler.reconcile(signal);
+        } finally {
+            await this.closeIdle();
+        }
     }
 
     /** Ends the watches of pools that were not used for a while. */

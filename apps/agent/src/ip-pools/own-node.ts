@@ -5,7 +5,7 @@ import { OwnNodeCheck, type OwnNodeAnswer } from "../own-node-check.ts";
 import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
-import { untilAborted } from "./requests.ts";
+import { untilAborted, within } from "./requests.ts";
 
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -21,6 +21,7 @@ export interface OwnNodeOptions {
 /** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
 const isolateAfterMs = 240_000;
 const askLimitMs = 3_000;
+const lockLimitMs = 3_000;
 
 /**
  * Whether the Node object of this agent is there, and what follows when it is not: the controller will free the claims of
@@ -131,7 +132,7 @@ export class OwnNode {
         const since = this.#goneSince;
         if (since === undefined || this.#components.clock.monotonic() - since < isolateAfterMs) return;
         if (!(await this.#isStillGone(since))) return;
-        await Promise.all(wiring.interfaces().map((wired) => this.#isolate(wired, wiring)));
+        await Promise.all(wiring.interfaces().map((wired) => this.#isolate(wired, wiring, signal)));
     }
 
     /** The deletion was heard of, so while nobody answers it counts; without that an answer is needed. */
@@ -150,12 +151,12 @@ export class OwnNode {
         });
     }
 
-    async #isolate(wired: WiredInterface, wiring: Wiring): Promise<void> {
+    async #isolate(wired: WiredInterface, wiring: Wiring, signal: AbortSignal): Promise<void> {
         const { logger } = this.#components;
         const key = `${wired.containerId}/${wired.ifName}`;
         const fields = { pod: `${wired.podNamespace}/${wired.podName}`, container: wired.containerId };
         try {
-            await wiring.exclusively(wired.containerId, async () => {
+            const isolate = async (): Promise<void> => {
                 // The Node may have come back while the container was worked on.
                 if (this.#isolated.has(key) || !this.isGone) return;
                 await wiring.cutOff(wired);
@@ -164,7 +165,9 @@ export class OwnNode {
                     "a Pod interface is isolated: this Node is gone, and its addresses will be others'",
                     fields,
                 );
-            });
+            };
+            // One whose container is busy is left to the next look, and keeps no others waiting.
+            await wiring.exclusively(wired.containerId, isolate, within(signal, lockLimitMs));
         } catch (error) {
             logger.warn("a Pod interface could not be isolated yet", { ...fields, reason: messageOf(error) });
         }

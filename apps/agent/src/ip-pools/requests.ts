@@ -1,3 +1,4 @@
+import { AntreaError } from "@antrea/errors";
 import { isKubeError } from "@antrea/kube";
 import { Backoff, sleep, type Clock } from "@antrea/runtime";
 
@@ -19,6 +20,11 @@ export function isPassing(error: unknown): boolean {
         // A token that was rotated is read again with the next request.
         "UNAUTHORIZED",
     );
+}
+
+/** Whether the work may succeed as soon as the API server, OVS, or other work on a container lets it. */
+export function isToBeRepeated(error: unknown): boolean {
+    return isPassing(error) || (error instanceof AntreaError && ["timeout", "aborted"].includes(error.fault));
 }
 
 export interface Repetition {
@@ -44,6 +50,11 @@ export async function untilAnswered<T>(request: () => Promise<T>, o: Repetition)
             }
         }
     }
+}
+
+/** A signal that ends with the given one, or after this time. */
+export function within(signal: AbortSignal, ms: number): AbortSignal {
+    return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }
 
 /** The promise, or the reason of the signal when that ends first; the promise goes on then, unheard. */

@@ -6,6 +6,7 @@ import { type Logger } from "@antrea/runtime";
 import { holderText, isForPod, namesContainer, type ClaimUser } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
+import { within } from "./requests.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 
@@ -23,7 +24,7 @@ export interface SubnetWiring {
     /** Whether the container's network namespace lives. */
     linkExists(wired: SubnetWired): Promise<boolean>;
     /** Serial work on one container, as ADD and DEL do it. */
-    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T>;
+    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
     /** Whether the interface is isolated; an agent that starts again knows it too. */
     isIsolated(wired: SubnetWired): boolean;
     /** Ends the traffic of the interface; again is no harm, and completes what failed before. */
@@ -52,6 +53,8 @@ export interface SubnetClaimsComponents {
 
 /** A container's DEL waits for the lock meanwhile. */
 const askLimitMs = 3_000;
+/** One whose container is busy keeps no others waiting. */
+const lockLimitMs = 3_000;
 
 /**
  * Finds claims of addresses that Pods of this Node have from its podCIDRs, where no claim protects them: made before the
@@ -94,7 +97,8 @@ export class SubnetClaims {
             if (signal.aborted) return;
             if (!wiring.isIsolated(wired) && this.#suspectsOf(wired).length === 0) continue;
             try {
-                await wiring.exclusively(wired.containerId, () => this.#mend(wired, before, signal));
+                const mend = (): Promise<void> => this.#mend(wired, before, signal);
+                await wiring.exclusively(wired.containerId, mend, within(signal, lockLimitMs));
             } catch (error) {
                 failure = { error };
                 for (const key of before) if (key.startsWith(`${keyOf(wired)} `)) this.#reported.add(key);

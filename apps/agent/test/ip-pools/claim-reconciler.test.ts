@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { AntreaError } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
@@ -14,6 +15,10 @@ function claimFor(ip: string, pod: string): IpAllocation {
     return newClaim(parseIp(ip), "pool1", {
         ...{ pod: identityOf(pod), nodeName: "a", containerId: `c-${pod}`, ifName: "eth0" },
     });
+}
+
+function ovsAway(): AntreaError {
+    return new AntreaError("DISCONNECTED", "environment", "no connection to OVS");
 }
 
 beforeEach(async () => {
@@ -291,7 +296,7 @@ describe("a record without a claim", () => {
         await eventually(() => node.agent.pools.own.size === 0);
         await node.reconcile();
         node.cluster.api.remove(ipAllocations, ip);
-        node.wiring.before = () => Promise.reject(away());
+        node.wiring.before = () => Promise.reject(ovsAway());
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
@@ -307,7 +312,7 @@ describe("a record without a claim", () => {
         const isolated: string[] = [];
         node.wiring.before = (what) => {
             isolated.push(what);
-            return isolated.length === 1 ? Promise.reject(away()) : Promise.resolve();
+            return isolated.length === 1 ? Promise.reject(ovsAway()) : Promise.resolve();
         };
         await node.reconcile(3);
         expect(isolated.slice(0, 2)).toEqual(["cutOff", "cutOff"]);
@@ -324,6 +329,24 @@ describe("a record without a claim", () => {
 
     it("of an agent that starts again stays isolated while its watch still tells of a claim that is another's by now", async () => {
         const ip = await node.added("p1");
+        node.wiring.cut.add("c-p1");
+        node.cluster.api.holdEvents();
+        node.put(ip);
+        await node.reconcile();
+        expect(node.agent.pools.own.get(ip)?.spec.pod?.uid).toBe("uid-p1");
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+    });
+
+    it("of an agent that starts again stays isolated while its watch is late and the IPPools are not known", async () => {
+        const ip = "10.2.0.77";
+        node.cluster.api.put(ipAllocations, claimFor(ip, "p1") as never);
+        node.cluster.api.before = (method, kind) =>
+            method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        node.wiring.wire("p1", [
+            { ip: parseIp(ip), pool: "", prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 },
+        ]);
         node.wiring.cut.add("c-p1");
         node.cluster.api.holdEvents();
         node.put(ip);

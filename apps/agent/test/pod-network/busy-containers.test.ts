@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { eventually } from "@antrea/kube/testing";
+import { Jobs } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { toAlias } from "../../src/pod-network/record.ts";
+import { poolWiring } from "../../src/pool-wiring.ts";
+import { away } from "../ip-pools/support/fake-api.ts";
+import { OneNode } from "../ip-pools/support/one-node.ts";
+import { silentLogger } from "../support/logger.ts";
 import { addressOf, podRecord } from "../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
 
@@ -110,5 +116,37 @@ describe("an interface whose container is worked on by others", () => {
         expect(await round()).toMatchObject({ code: "BUSY" });
         expect([...node.links.keys()]).toContain("link-c-other");
         expect([...node.links.keys()]).not.toContain("link-c-gone");
+    });
+});
+
+describe("an isolated interface, while the API server is away", () => {
+    const isolated = podRecord({
+        ...{ containerId: "c-pool", hostIfName: "pool-if", podUid: "uid-pool", podName: "pool", isolated: true },
+        addresses: [{ ...addressOf("10.2.0.7/16"), pool: "pool1" }],
+    });
+
+    it("keeps OVS that lost its ports from none of them", async () => {
+        await start(web, isolated);
+        await using pools = await OneNode.start();
+        await pools.agent.pools.synced(AbortSignal.timeout(5_000));
+        pools.put("10.2.0.7");
+        const jobs = new Jobs({ logger: silentLogger });
+        const wiring = poolWiring(node.network, node.netlink);
+        const ovs = jobs.every("ovs", 60_000, (limit) => node.reconciler.reconcile(limit));
+        const claims = jobs.every("claims", 60_000, (limit) => pools.agent.pools.reconcile(wiring, limit));
+        pools.cluster.api.accident = () => ({ refuse: away() });
+        jobs.start();
+        await eventually(() => pools.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));
+        for (let times = 0; times < 2; times += 1) {
+            node.stored.clear();
+            ovs.trigger();
+            await eventually(() => node.stored.size === 2);
+            claims.trigger();
+        }
+        expect(node.network.interfaces().find(({ record }) => record.containerId === "c-pool")?.record.isolated).toBe(
+            true,
+        );
+        pools.cluster.api.accident = () => undefined;
+        await jobs.stop();
     });
 });

@@ -55,8 +55,13 @@ export class FakeWiring implements Wiring {
         return Promise.resolve(!this.dead.has(containerId));
     }
 
-    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T> {
-        return this.#locks.run(containerId, work);
+    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        return this.#locks.run(containerId, work, signal);
+    }
+
+    /** How many containers are worked on, or waited for. */
+    get locked(): number {
+        return this.#locks.size;
     }
 
     isWired(podUid: string, ifName: string): boolean {
