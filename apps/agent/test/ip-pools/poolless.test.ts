@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { ipAllocations, type IpAllocation } from "@antrea/crd";
+import { ipAllocations, ipPools, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { pods, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
@@ -57,6 +57,11 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         await node.reconcile(2);
         expect(node.cluster.holders()).toEqual([`${text} p1`]);
         expect([await changed(), warned()]).toEqual([0, 1]);
+        node.cluster.api.remove(ipPools, "pool9");
+        node.cluster.api.remove(ipAllocations, text);
+        await eventually(() => node.agent.pools.book.known("pool9") === undefined);
+        await node.reconcile(2);
+        expect([await changed(), warned()]).toEqual([1, 2]);
     });
 
     it("is not counted any more when its watch tells late that it has a claim", async () => {
@@ -65,7 +70,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         node.put(text, { pool: "pool9", pod }, "p1");
         await node.reconcile(2);
         // Its pool does not exist: that is the one change.
-        expect([node.wiring.cut.size, warned()]).toEqual([0, 1]);
+        expect([await changed(), node.wiring.cut.size, warned()]).toEqual([1, 0, 1]);
         expect(log.messages("warn")).not.toContain("a claim was brought in step with the record of its interface");
     });
 

@@ -121,6 +121,22 @@ describe("a record that was rebuilt before its Pod was known", () => {
         expect(node.cluster.holders()).toEqual(["10.2.0.77 web-0"]);
     });
 
+    it("waits for the Pods to be listed, if that is soon", async () => {
+        await addSetPod();
+        node.wiring.wire("", [address], "c-w", "uid-web-0");
+        const listing = Promise.withResolvers<void>();
+        node.cluster.api.before = (method, kind) =>
+            method === "list" && kind === "pods" ? listing.promise : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        const pass = node.reconcile();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        expect(node.cluster.claims()).toEqual([]);
+        listing.resolve();
+        await pass;
+        expect(node.cluster.claims()[0]?.spec.owner).toMatchObject({ kind: "StatefulSet", index: 0 });
+    });
+
     it("is not judged by what is reserved before the Pods are listed", async () => {
         await addSetPod();
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "uid-set", index: 0 } as const;
