@@ -214,10 +214,7 @@ export async function forceDeleteClaim(world: World, random: Random): Promise<vo
         // Once more when it has heard of the claim.
         restartAgent(world, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
-    world.truth.forced(
-        name,
-        users.map(({ id }) => id),
-    );
+    world.checks.forcedClaims.deleted(name, users);
     world.checks.sticky.forced(claim.spec.address);
     await send(world, "DELETE", path);
     if (random.chance(0.7)) await askFor(world, random, [claim]);

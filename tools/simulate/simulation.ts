@@ -1,8 +1,6 @@
-import { parseIp } from "@antrea/ip";
 import { noFaults, noWatchFaults } from "./api/faults.ts";
 import { back, remember, startOvs } from "./accidents.ts";
 import { actionsOf, perform, type Action } from "./actions.ts";
-import { Cluster } from "./check/cluster.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
 import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
@@ -149,11 +147,8 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
     let problems: readonly string[] = ["it was not looked yet"];
     let atRest = false;
     const look = (): void => {
-        const pools = [...new Cluster(world).pools.values()];
-        world.truth.endExcuses((name) => {
-            const ip = parseIp(name.replaceAll("-", ":"));
-            return pools.some(({ pool }) => pool.subnetOf(ip) !== undefined);
-        });
+        world.checks.forcedClaims.heard();
+        world.truth.endUnheard();
         problems = unsettled(world);
         if (problems.length === 0) atRest = true;
         else world.time.after(lookMs, look);

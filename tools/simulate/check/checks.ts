@@ -1,6 +1,7 @@
 import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { ForcedClaims } from "./forced-claims.ts";
 import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
@@ -29,6 +30,7 @@ export class Checks {
     readonly subnetUsers: SubnetUsers;
     readonly wishes: Wishes;
     readonly goneNodes: GoneNodes;
+    readonly forcedClaims: ForcedClaims;
 
     constructor(components: ChecksComponents, options: { readonly isBridged: boolean }) {
         const { truth, store } = components;
@@ -40,6 +42,8 @@ export class Checks {
         this.subnetUsers = new SubnetUsers(truth, this.foreignSubnets);
         this.wishes = new Wishes(truth);
         this.goneNodes = new GoneNodes(components);
+        const subnetHolder = this.foreignSubnets.holderOf.bind(this.foreignSubnets);
+        this.forcedClaims = new ForcedClaims({ ...components, subnetHolder });
     }
 
     changed(change: Change): void {

@@ -26,8 +26,9 @@ interface Heard {
 }
 
 /**
- * Containers that run on with an address of an earlier subnet of their Node, which is another Node's by now: as soon as
- * their agent was able to hear of that for a minute, nobody reaches them there any more.
+ * Containers that run on with an address of an earlier subnet of their Node, or of a pool that is gone with its claim, and
+ * which is another Node's by now: as soon as their agent was able to hear of that for a minute, nobody reaches them there
+ * any more.
  */
 export class ForeignSubnets {
     readonly #components: ForeignSubnetsComponents;
@@ -40,9 +41,13 @@ export class ForeignSubnets {
         this.#look();
     }
 
-    /** The other Node that has the address of a container of this one in its subnet; undefined also if both have. */
+    /**
+     * The other Node that has the address of a container of this one in its subnet; undefined also if both have.
+     *
+     * @param address or the name of its claim
+     */
     holderOf(address: string, node: string): string | undefined {
-        const ip = parseIp(address);
+        const ip = parseIp(address.replaceAll("-", ":"));
         const holders = [...this.#components.store.all(nodeKind)].flatMap(({ object }) => {
             const { metadata, spec } = object as Node;
             const isHolder = (spec?.podCIDRs ?? []).some((cidr) => prefixContains(this.#prefix(cidr), ip));
@@ -65,7 +70,7 @@ export class ForeignSubnets {
     /** The key of what is another's. */
     #see(name: string, user: Container): string | undefined {
         const { truth, hearing, isClaimed } = this.#components;
-        if (isClaimed(name, user)) return undefined;
+        if (isClaimed(name, user) && truth.claims.has(name)) return undefined;
         const holder = this.holderOf(name, user.node);
         if (holder === undefined) return undefined;
         const key = `${user.id} ${name}`;

@@ -108,7 +108,9 @@ export class GoneNodes {
         if (pod === undefined || gone === undefined || after?.spec.pod?.uid === pod.uid) return;
         if (gone.hearingMs >= heardMs || time.now - gone.since < freedMs) return;
         const containers = containersOf(pod.nodeName, pod.uid);
-        truth.forced(name, containers);
-        for (const container of containers) gone.excused.push([name, container]);
+        for (const container of containers) {
+            truth.excuse(name, container, "unheard");
+            gone.excused.push([name, container]);
+        }
     }
 }

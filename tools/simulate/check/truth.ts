@@ -11,6 +11,13 @@ export interface Container {
     readonly podUid: string;
 }
 
+/**
+ * What is accepted of a container whose claim was deleted while it runs. "unheard": its agent cannot have heard of it, so
+ * that the address may be free or another's. "in no pool": nobody can get the address, so that it may be without a claim;
+ * another user is one too many.
+ */
+export type Excuse = "unheard" | "in no pool";
+
 /** An invariant that does not hold. */
 export interface Violation {
     readonly invariant: string;
@@ -35,8 +42,8 @@ export class Truth {
     /** By name of the claim. */
     readonly #users = new Map<string, Map<string, Container>>();
     readonly #claims = new Map<string, IpAllocation>();
-    /** Containers whose claim a person deleted by force, by its name: nobody can isolate them before hearing of it. */
-    readonly #excused = new Map<string, Set<string>>();
+    /** By name of the claim and container. */
+    readonly #excused = new Map<string, Map<string, Excuse>>();
 
     readonly #isClaimed: TruthOptions["isClaimed"];
     readonly #isUnheard: TruthOptions["isUnheard"];
@@ -65,11 +72,18 @@ export class Truth {
     }
 
     /**
-     * A person deletes the claim by force: the containers that use it may do so beside a new owner, until their agent
-     * isolates them or the claim is theirs again; not a second time.
+     * The container, whose claim is deleted, may break this much of what must hold, until its agent isolates it or the claim is its
+     * Pod's again; not a second time.
      */
-    forced(name: string, containerIds: readonly string[]): void {
-        this.#excused.set(name, new Set([...(this.#excused.get(name) ?? []), ...containerIds]));
+    excuse(name: string, containerId: string, excuse: Excuse): void {
+        const excused = this.#excused.get(name) ?? new Map<string, Excuse>();
+        this.#excused.set(name, excused.set(containerId, excuse));
+        // Whoever may break less than before is looked at again; the claim that is to be deleted is still there.
+        if (excuse !== "unheard") this.#check(name);
+    }
+
+    isExcused(name: string, containerId: string): boolean {
+        return this.#excused.get(name)?.has(containerId) === true;
     }
 
     /** The agent took the container off this address. */
@@ -82,16 +96,12 @@ export class Truth {
         if (this.#excused.get(name)?.delete(containerId) === true) this.#check(name);
     }
 
-    /**
-     * All had the time to hear of everything. An address that is in no pool any more cannot be claimed, by nobody: who has it
-     * without a claim, which a person deleted by force, keeps it until another has one.
-     *
-     * @param isInPool of the name of a claim, whether a pool has its address
-     */
-    endExcuses(isInPool: (name: string) => boolean): void {
-        const names = [...this.#excused.keys()].filter((name) => this.#claims.has(name) || isInPool(name));
-        for (const name of names) this.#excused.delete(name);
-        for (const name of names) this.#check(name);
+    /** All had the time to hear of everything. */
+    endUnheard(): void {
+        for (const [name, excused] of this.#excused) {
+            const unheard = [...excused].filter(([, excuse]) => excuse === "unheard");
+            for (const [containerId] of unheard) this.endExcuse(name, containerId);
+        }
     }
 
     usersOf(name: string): readonly Container[] {
@@ -123,7 +133,7 @@ export class Truth {
         const excused = this.#excused.get(name);
         for (const { id, podUid } of this.usersOf(name)) if (claim?.spec.pod?.uid === podUid) excused?.delete(id);
         const users = this.usersOf(name).filter(
-            (user) => excused?.has(user.id) !== true && !this.#isOverlooked(name, user),
+            (user) => !this.#isUnheardOf(name, user, excused?.get(user.id)) && !this.#isOverlooked(name, user),
         );
         if (users.length === 0) return;
         if (users.length > 1) {
@@ -131,9 +141,17 @@ export class Truth {
         }
         for (const user of users) {
             if (!this.#isClaimed(name, user) || claim?.spec.pod?.uid === user.podUid) continue;
+            if (excused?.has(user.id) === true) continue;
             const claimed = claim === undefined ? "is free" : `is claimed for ${JSON.stringify(claim.spec)}`;
             this.violated("a running container's address is not free", `${name} of ${textOf(user)} ${claimed}`);
         }
+    }
+
+    /** Also of an address that nobody could get a moment ago: its agent cannot have heard of who has it now. */
+    #isUnheardOf(name: string, { node }: Container, excuse: Excuse | undefined): boolean {
+        return (
+            excuse === "unheard" || (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
+        );
     }
 
     /**

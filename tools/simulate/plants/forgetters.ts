@@ -58,6 +58,34 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
+    "isolation-is-put-off": {
+        source: "found in this project (a check that accepted it)",
+        what: "an agent isolates a container whose address another has claimed, and whose own claim a person deleted, 75 s too late",
+        plant: {
+            agent: (agent, world) => {
+                const { pools } = agent;
+                const reconcile = pools.reconcile.bind(pools);
+                const begun = new Set<string>();
+                pools.reconcile = (wiring, signal) =>
+                    reconcile(
+                        {
+                            ...wiring,
+                            cutOff: async (wired) => {
+                                // What an agent does that hears that its Node is gone is another matter.
+                                if (pools.nodeGoneAt !== undefined) return wiring.cutOff(wired);
+                                if (begun.has(wired.containerId)) return;
+                                begun.add(wired.containerId);
+                                world.time.after(75_000, () => {
+                                    begun.delete(wired.containerId);
+                                    if (!agent.isKilled) void wiring.cutOff(wired).catch(() => undefined);
+                                });
+                            },
+                        },
+                        signal,
+                    );
+            },
+        },
+    },
     "a-gone-node-goes-on": {
         source: "found in this project (ipam 5)",
         what: "an agent that hears that its Node is gone does not isolate what will be others'",

@@ -1,0 +1,107 @@
+import { type IpPool } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { readPool, type Pool } from "@antrea/ipam";
+import { kindOf } from "../api/server.ts";
+import { type Store } from "../api/store.ts";
+import { type VirtualTime } from "../time/virtual-time.ts";
+import { type Container, type Truth } from "./truth.ts";
+
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
+/** One pass of an agent that can hear, and a little: by then it knows, and has isolated or claimed again. */
+const heardMs = 65_000;
+const lookMs = 1_000;
+
+export interface ForcedClaimsComponents {
+    readonly truth: Truth;
+    readonly store: Store;
+    readonly time: VirtualTime;
+    /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
+    readonly hearing: (node: string) => object | undefined;
+    /** The other Node whose subnet has the address, if the Node itself has not. */
+    readonly subnetHolder: (name: string, node: string) => string | undefined;
+}
+
+interface Forced {
+    readonly name: string;
+    readonly container: Pick<Container, "id" | "node">;
+    /** The start of the agent that hears, and for how long it does since the address was another's to get. */
+    agent: object | undefined;
+    hearingMs: number;
+    isWanted: boolean;
+}
+
+/**
+ * What is accepted of containers whose claim a person deleted by force: they may go on beside a new owner until their agent
+ * was able to hear of that for one pass. An address that is in no pool, claimed by nobody and of no other Node's subnet
+ * nobody can get: it may be without a claim for as long as that is so, and once it is not, again for one pass.
+ */
+export class ForcedClaims {
+    readonly #components: ForcedClaimsComponents;
+    readonly #forced = new Map<string, Forced>();
+    readonly #pools = new WeakMap<IpPool, Pool>();
+
+    constructor(components: ForcedClaimsComponents) {
+        this.#components = components;
+    }
+
+    /** A person deletes the claim that these containers use. */
+    deleted(name: string, containers: readonly Pick<Container, "id" | "node">[]): void {
+        const { truth } = this.#components;
+        const isFirst = this.#forced.size === 0;
+        for (const container of containers) {
+            truth.excuse(name, container.id, "unheard");
+            const begun = { agent: undefined, hearingMs: 0, isWanted: true };
+            this.#forced.set(`${container.id} ${name}`, { name, container, ...begun });
+        }
+        if (isFirst && this.#forced.size > 0) this.#look();
+    }
+
+    /** All had the time to hear of everything. */
+    heard(): void {
+        for (const forced of this.#forced.values()) this.#heard(forced);
+    }
+
+    #look(): void {
+        this.#components.time.after(lookMs, () => {
+            for (const [key, forced] of this.#forced) if (!this.#see(forced)) this.#forced.delete(key);
+            if (this.#forced.size > 0) this.#look();
+        });
+    }
+
+    /** False when nothing is excused any more. */
+    #see(forced: Forced): boolean {
+        const { truth, hearing } = this.#components;
+        const { name, container } = forced;
+        if (!truth.isExcused(name, container.id)) return false;
+        const agent = hearing(container.node);
+        const isWanted = this.#isWanted(name, container.node);
+        if (agent !== forced.agent || isWanted !== forced.isWanted) forced.hearingMs = 0;
+        else if (agent !== undefined) forced.hearingMs += lookMs;
+        // It may have heard that nobody can get the address; of whoever can now it has not.
+        if (isWanted && !forced.isWanted) truth.excuse(name, container.id, "unheard");
+        Object.assign(forced, { agent, isWanted });
+        if (forced.hearingMs >= heardMs) this.#heard(forced);
+        return true;
+    }
+
+    #heard({ name, container }: Forced): void {
+        const { truth } = this.#components;
+        if (!truth.isExcused(name, container.id)) return;
+        if (this.#isWanted(name, container.node)) truth.endExcuse(name, container.id);
+        else truth.excuse(name, container.id, "in no pool");
+    }
+
+    /** Whether anybody has the address, or can get it. */
+    #isWanted(name: string, node: string): boolean {
+        const { truth, store, subnetHolder } = this.#components;
+        if (truth.claims.has(name) || subnetHolder(name, node) !== undefined) return true;
+        const ip = parseIp(name.replaceAll("-", ":"));
+        return [...store.all(poolKind)].some(({ object }) => this.#read(object as IpPool).subnetOf(ip) !== undefined);
+    }
+
+    #read(object: IpPool): Pool {
+        const pool = this.#pools.get(object) ?? readPool(object);
+        this.#pools.set(object, pool);
+        return pool;
+    }
+}
