@@ -204,6 +204,8 @@ export class ClaimReconciler {
             const isRight = this.#isClaimed(current, address.ip)
                 ? live !== undefined && namesContainer(live, current)
                 : await this.#claimAgain(current, answer, limit);
+            // Until the next pass it would use the address beside whoever was first: who that is, is asked at once.
+            if (isRight === "overtaken") return false;
             all &&= isRight;
         }
         // The claims of a Node that is gone will be freed, or are.
@@ -218,12 +220,12 @@ export class ClaimReconciler {
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
     }
 
-    /** False when another has the address, or nobody knows yet whose it is. */
+    /** False when another has the address, or nobody knows yet whose it is; "overtaken" when another was first. */
     async #claimAgain(
         wired: WiredInterface,
         { address, live, askedAt }: Answer<WiredAddress>,
         signal: AbortSignal,
-    ): Promise<boolean> {
+    ): Promise<boolean | "overtaken"> {
         const { book, metrics, own, pods, writer } = this.#components;
         const { ip } = address;
         const pool = address.pool === "" ? book.poolOf(ip) : address.pool;
@@ -257,7 +259,7 @@ export class ClaimReconciler {
             live === undefined
                 ? await writer.create(ip, known, holder, { signal, look: true, owner, version, requestMs: lockLimitMs })
                 : await writer.take(live, holder, signal, version, lockLimitMs);
-        if (claim === undefined) return false;
+        if (claim === undefined) return "overtaken";
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
         this.#logger.warn("a claim was brought in step with the record of its interface", fields);

@@ -319,6 +319,22 @@ describe("a record without a claim", () => {
         expect(node.agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere")).toHaveLength(1);
     });
 
+    it("is isolated by the pass in which another claims the address before it", async () => {
+        const ip = await node.added("p1");
+        node.cluster.api.remove(ipAllocations, ip);
+        let isOvertaken = false;
+        node.cluster.api.before = (method, plural) => {
+            if (method !== "create" || plural !== ipAllocations.plural || isOvertaken) return Promise.resolve();
+            isOvertaken = true;
+            return Promise.resolve(node.put(ip));
+        };
+        await node.reconcile();
+        expect(isOvertaken).toBe(true);
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+        expect(node.cluster.holders()).toEqual([`${ip} other`]);
+        expect(node.agent.events.map(({ reason }) => reason)).toContain("AddressHeldElsewhere");
+    });
+
     it("of an agent that starts again stays isolated, and is connected when its claim is there", async () => {
         const ip = await node.added("p1");
         node.wiring.cut.add("c-p1");
