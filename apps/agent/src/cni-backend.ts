@@ -2,7 +2,7 @@ import { CniCallError, shown } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { cniErrorCode } from "./cni-error-code.ts";
 import type { Attachment, CniBackend, WiredInterface } from "./cni-server/index.ts";
-import { CheckError, type PodInterface, type PodNetwork } from "./pod-network/index.ts";
+import { CheckError, isOfNetwork, type PodInterface, type PodNetwork } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface CniBackendComponents {
@@ -95,7 +95,9 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             // What was wired after the call came in cannot be in its list and is no garbage.
             const garbage = network()
                 .interfaces()
-                .filter(({ record }) => (record.network ?? components.networkName) === name)
+                // Of what was rebuilt without any word of its network nobody knows whose garbage it may be: a Pod that
+                // lives keeps its network, and garbage goes when its link does.
+                .filter(({ record }) => isOfNetwork(record.network ?? components.networkName, name) === true)
                 .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(keyOf(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;

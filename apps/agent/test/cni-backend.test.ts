@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createCniBackend } from "../src/cni-backend.ts";
 import type { CniBackend } from "../src/cni-server/index.ts";
 import type { AddRequest, PodInterface, PodNetwork } from "../src/pod-network/index.ts";
-import type { PodRecord } from "../src/pod-network/record.ts";
+import { networkHash, networkOfHash } from "../src/pod-network/network-mark.ts";
+import { fromAlias, toAlias, type PodRecord } from "../src/pod-network/record.ts";
 import { Readiness } from "../src/readiness.ts";
 import { podRecord } from "./support/records.ts";
 
@@ -134,8 +135,9 @@ describe("GC", () => {
         expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
     });
 
-    it("removes what is of its own network; what names none, of an earlier agent or rebuilt, is of the network of the Node's configuration", async () => {
-        const networks = { ours: "antrea", earlier: undefined, rebuilt: undefined, theirs: "storage" };
+    it("removes what is of its own network; what names none, of an earlier agent, is of the network of the Node's configuration", async () => {
+        const rebuilt = networkOfHash(networkHash("antrea"));
+        const networks = { ours: "antrea", earlier: undefined, rebuilt, theirs: "storage" };
         for (const [containerId, name] of Object.entries(networks)) {
             network?.wire(containerId, 10, podRecord({ containerId, network: name }));
         }
@@ -145,6 +147,34 @@ describe("GC", () => {
         expect(await backend.collect("storage", [], 100)).toBe(1);
         expect(await backend.collect("antrea", [], 100)).toBe(1);
         expect(network?.deleted).toEqual(["earlier eth0", "rebuilt eth0", "theirs eth0", "ours eth0"]);
+    });
+});
+
+describe("GC after the database of OVS was lost", () => {
+    /** As the next agent rebuilds it from the alias of its link, which an agent of today or an earlier one wrote. */
+    function wireRebuilt(containerId: string, network: string | undefined): void {
+        const alias = toAlias(podRecord({ containerId, network }));
+        const rebuilt = networkOfHash(fromAlias(alias)?.networkHash);
+        fake().wire(containerId, 10, podRecord({ containerId, network: rebuilt }));
+    }
+
+    const fake = (): FakeNetwork => network as FakeNetwork;
+
+    it("leaves living interfaces of other networks alone, and removes garbage of its own", async () => {
+        wireRebuilt("ours", "antrea");
+        wireRebuilt("garbage", "antrea");
+        wireRebuilt("theirs", "storage");
+        expect(await backend.collect("antrea", [{ containerId: "ours", ifName: "eth0" }], 100)).toBe(1);
+        expect(await backend.collect("storage", [{ containerId: "theirs", ifName: "eth0" }], 100)).toBe(0);
+        expect(fake().deleted).toEqual(["garbage eth0"]);
+        expect(await backend.collect("storage", [], 100)).toBe(1);
+    });
+
+    it("removes nothing of which nobody knows the network: an earlier agent wrote the alias", async () => {
+        wireRebuilt("earlier", undefined);
+        expect(await backend.collect("antrea", [], 100)).toBe(0);
+        expect(await backend.collect("storage", [], 100)).toBe(0);
+        expect(fake().deleted).toEqual([]);
     });
 });
 

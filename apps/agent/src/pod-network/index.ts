@@ -1,6 +1,7 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
 export { HostRoutes, isRoutedToPod, podRouteProtocol } from "./host-routes.ts";
 export { podLinkGroup, type PodNamespaces } from "./link.ts";
+export { isOfNetwork } from "./network-mark.ts";
 export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";
 export { flowOwner } from "./parts.ts";
 export { PodNetwork } from "./pod-network.ts";

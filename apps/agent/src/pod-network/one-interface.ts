@@ -1,5 +1,6 @@
 import type { Netlink } from "@antrea/netlink";
 import { isPeerIn, type PodNamespaces } from "./link.ts";
+import { isOfNetwork, networkText } from "./network-mark.ts";
 import { containerOfAlias } from "./record.ts";
 import { PodNetworkError, type AddRequest, type PodInterface } from "./types.ts";
 
@@ -19,12 +20,12 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
 
 /** Refuses a call of one network for the interface that another one has: CNI has the two for different attachments. */
 export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
-    if (record.network === undefined || record.network === network) return;
+    if (record.network === undefined || isOfNetwork(record.network, network) !== false) return;
     const { containerId, ifName } = record;
     throw new PodNetworkError(
         "SECOND_INTERFACE",
         "caller",
-        `container ${containerId} has interface ${ifName} of network "${record.network}" already, and network "${network}" asks for the same; next: take network "${network}" out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
+        `container ${containerId} has interface ${ifName} of ${networkText(record.network)} already, and network "${network}" asks for the same; next: take network "${network}" out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
     );
 }
 

@@ -2,6 +2,7 @@ import { formatIp, prefixContains, sameIp, type IpAddress, type Prefix } from "@
 import type { Link } from "@antrea/netlink";
 import { gatewayOf } from "./node-subnet.ts";
 import { macOf } from "./names.ts";
+import { networkOfHash } from "./network-mark.ts";
 import { fromAlias, fromExternalIds, isPoolRecord, type PodRecord } from "./record.ts";
 
 /** A port of the bridge with its record, as read from OVSDB. */
@@ -164,5 +165,6 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         vlan: alias.vlan,
         bootId: input.bootId,
         ...(alias.isolated ? { isolated: true } : {}),
+        network: networkOfHash(alias.networkHash),
     };
 }

@@ -1,5 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, parseMac, type IpAddress } from "@antrea/ip";
+import { isNetworkHash, networkHash } from "./network-mark.ts";
 
 /** One address of a Pod interface, with all that ADD's answer needs, so that nothing is looked up again later. */
 export interface PodAddress {
@@ -37,8 +38,9 @@ export interface PodRecord {
      */
     readonly isolated?: boolean | undefined;
     /**
-     * The name of the CNI network that the interface belongs to. Undefined in the record of an agent that did not write it,
-     * and when the database was lost: the alias has no room for it. To GC both are of the network of the Node's configuration.
+     * The name of the CNI network that the interface belongs to; after the database was lost, what is left of it, see
+     * `isOfNetwork`. Undefined in the record of an agent that did not write it: to GC such a one is of the network of the
+     * Node's configuration.
      */
     readonly network?: string | undefined;
 }
@@ -171,23 +173,29 @@ function isMac(text: string): boolean {
 /** Marks our aliases, and how they are written: 1 has addresses of the Node's subnet, 2 names their gateways too. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
-/** The last word of the alias of an isolated interface, always the ninth; agents that do not know it ignore it. */
+/** The ninth word of the alias of an isolated interface; agents that do not know it ignore it. */
 const isolatedMark = "iso";
 
-/** Stands in the alias for the gateways of an isolated interface of the Node's subnet, which follow from its addresses. */
-const noGateways = "-";
+/**
+ * Stands in the alias for what an interface does not have, before a word that it has: the gateways of one of the Node's
+ * subnet, which follow from its addresses, and the mark of one that is isolated.
+ */
+const none = "-";
 
 const maxAliasBytes = 255;
 
 /**
  * The record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container id 64, UID 36, two addresses with
  * prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are found again by the
- * UID and by the claims. With a longer container id or UID than Kubernetes' runtimes have, the UID is left out, and if
- * need be half of the boot id.
+ * UID and by the claims, and of the network's name there is a hash. With longer addresses, container id or UID than usual
+ * the hash is left out, then the UID, and if need be half of the boot id.
  */
 export function toAlias(record: PodRecord): string {
-    const alias = aliasWith(record, record.podUid, 8);
+    const hash = networkHash(record.network);
+    const alias = aliasWith(record, record.podUid, 8, hash);
     if (fits(alias)) return alias;
+    const unnamed = aliasWith(record, record.podUid, 8);
+    if (fits(unnamed)) return unnamed;
     const short = aliasWith(record, "", 8);
     return fits(short) ? short : aliasWith(record, "", 4);
 }
@@ -196,18 +204,19 @@ function fits(alias: string): boolean {
     return new TextEncoder().encode(alias).length <= maxAliasBytes;
 }
 
-function aliasWith(record: PodRecord, podUid: string, bootLength: number): string {
-    const { containerId, ifName, vlan } = record;
+function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?: string): string {
+    const { containerId, ifName, vlan, isolated = false } = record;
     const boot = record.bootId.slice(0, bootLength);
     const addresses = record.addresses.map((one) => `${formatIp(one.ip)}/${one.prefixLength}`).join(separator);
     const identity = [containerId, ifName, podUid, addresses, boot];
-    const end = record.isolated === true ? [String(vlan), isolatedMark] : vlan === 0 ? [] : [String(vlan)];
-    if (!isPoolRecord(record)) {
-        const rest = record.isolated === true ? [noGateways, ...end] : [];
-        return [aliasMark.subnet, ...identity, ...rest].join(" ");
-    }
-    const gateways = record.addresses.map((one) => formatIp(one.gateway)).join(separator);
-    return [aliasMark.pool, ...identity, gateways, ...end].join(" ");
+    const isPool = isPoolRecord(record);
+    const gateways = isPool ? record.addresses.map((one) => formatIp(one.gateway)).join(separator) : none;
+    const words = [isPool ? aliasMark.pool : aliasMark.subnet, ...identity, gateways, String(vlan)];
+    if (hash !== undefined) return [...words, isolated ? isolatedMark : none, hash].join(" ");
+    if (isolated) return [...words, isolatedMark].join(" ");
+    // Without what is not there an alias is as agents wrote it that knew no more words.
+    const length = !isPool ? 6 : vlan === 0 ? 7 : 8;
+    return words.slice(0, length).join(" ");
 }
 
 /** The alias of a link whose addresses are not known yet. */
@@ -239,11 +248,14 @@ export interface AliasRecord {
     readonly vlan: number;
     readonly bootId: string;
     readonly isolated: boolean;
+    /** Of the name of its CNI network; undefined when an earlier agent wrote the alias, or there was no room. */
+    readonly networkHash: string | undefined;
 }
 
 /** Reads a link alias; undefined when it is not one of ours. */
 export function fromAlias(alias: string | undefined): AliasRecord | undefined {
-    const [mark, containerId, ifName, podUid, addresses, bootId, gateways, vlan, last] = (alias ?? "").split(" ");
+    const [mark, containerId, ifName, podUid, addresses, bootId, ...rest] = (alias ?? "").split(" ");
+    const [gateways, vlan, isolated, hash] = rest;
     const isPool = mark === aliasMark.pool;
     if (!isPool && mark !== aliasMark.subnet) return undefined;
     if (!containerId || !ifName || podUid === undefined || !addresses || bootId === undefined) return undefined;
@@ -259,7 +271,8 @@ export function fromAlias(alias: string | undefined): AliasRecord | undefined {
             }),
             vlan: readVlan(vlan ?? "0"),
             bootId,
-            isolated: last === isolatedMark,
+            isolated: isolated === isolatedMark,
+            networkHash: isNetworkHash(hash) ? hash : undefined,
         };
     } catch {
         return undefined;

@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { cniErrorCode } from "../../src/cni-error-code.ts";
+import { networkHash, networkOfHash } from "../../src/pod-network/network-mark.ts";
+import { refuseOtherNetwork } from "../../src/pod-network/one-interface.ts";
 import { pendingAlias, releasedAlias } from "../../src/pod-network/record.ts";
+import type { AddRequest } from "../../src/pod-network/types.ts";
+import { podRecord } from "../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
 
 const container = "ab12".repeat(16);
@@ -120,4 +124,24 @@ describe.each([
             expect(await node.add({ netns })).toMatchObject({ ifName: "eth0" });
         },
     );
+});
+
+describe("an interface whose record was rebuilt from its link", () => {
+    const called = (network: string, recorded: string | undefined): (() => void) => {
+        const record = podRecord({ network: recorded });
+        const request: AddRequest = { ...record, network, receivedAt: 0 };
+        return () => refuseOtherNetwork({ record, ofPort: 1, addedAt: 0 }, request);
+    };
+
+    it("is not another network's to have, as far as its alias tells", () => {
+        const rebuilt = networkOfHash(networkHash("storage"));
+        expect(called("storage", rebuilt)).not.toThrow();
+        expect(called("antrea", rebuilt)).toThrow(
+            expect.objectContaining({
+                code: "SECOND_INTERFACE",
+                message: expect.stringContaining("has interface eth0 of another network already"),
+            }),
+        );
+        expect(called("antrea", networkOfHash(undefined))).not.toThrow();
+    });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
+import { isOfNetwork } from "../../src/pod-network/network-mark.ts";
 import { rebuild, type KnownPod, type Rebuilt, type StoredPort } from "../../src/pod-network/rebuild.ts";
 import { toAlias, toExternalIds, type PodRecord } from "../../src/pod-network/record.ts";
 import { addressOf, podRecord, testBootId } from "../support/records.ts";
@@ -87,9 +88,7 @@ describe("with one witness", () => {
 
     it("the links alone (a lost database): addresses, gateways and MAC from the alias", () => {
         expect(run({ links: [linkOf(one, toAlias(one))] })).toEqual({
-            kept: [
-                { record: { ...one, podNamespace: "", podName: "", netns: "", network: undefined }, ofPort: undefined },
-            ],
+            kept: [{ record: { ...one, podNamespace: "", podName: "", netns: "", network: "#" }, ofPort: undefined }],
             dropped: [],
             held: [],
         });
@@ -97,16 +96,28 @@ describe("with one witness", () => {
 
     it("the links and the API server: the Pod's names too, and nothing is held twice", () => {
         expect(run({ links: [linkOf(one, toAlias(one))], pods: [podOf(one)] })).toEqual({
-            kept: [{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }],
+            kept: [{ record: { ...one, netns: "", network: "#" }, ofPort: undefined }],
             dropped: [],
             held: [],
         });
     });
 
+    it("the links alone: which network it is, as far as the alias tells", () => {
+        const networkOf = (alias: string): string | undefined =>
+            run({ links: [linkOf(one, alias)] }).kept[0]?.record.network;
+        const rebuilt = networkOf(toAlias({ ...one, network: "storage" })) ?? "";
+        expect([isOfNetwork(rebuilt, "storage"), isOfNetwork(rebuilt, "antrea")]).toEqual([true, false]);
+        const earlier = networkOf(toAlias({ ...one, network: undefined })) ?? "";
+        expect([isOfNetwork(earlier, "storage"), isOfNetwork(earlier, "antrea")]).toEqual([undefined, undefined]);
+        // Written to OVSDB and read again, as by the next start of an agent.
+        const again = run({ ports: [portOf({ ...one, network: rebuilt })], links: [linkOf(one)] });
+        expect(again.kept[0]?.record.network).toBe(rebuilt);
+    });
+
     it("the links and the API server: the names of a static Pod, whose object has another UID", () => {
         const mirror = podOf(one, { uid: "uid-mirror", staticUid: one.podUid });
         const rebuilt = run({ links: [linkOf(one, toAlias(one))], pods: [podOf(other), mirror] });
-        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "#" }, ofPort: undefined }]);
     });
 
     it("the API server alone: the addresses in our podCIDRs are held, host network and other addresses are not", () => {
@@ -133,7 +144,7 @@ describe("addresses of pools", () => {
 
     it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims tell", () => {
         const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
-        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: undefined }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: "#" }, ofPort: undefined }]);
     });
 
     describe("of two live interfaces", () => {
@@ -278,7 +289,7 @@ describe("what stands for nothing", () => {
             pods: [podOf(one)],
         });
         expect(rebuilt.dropped).toHaveLength(1);
-        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: undefined }, ofPort: undefined }]);
+        expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "#" }, ofPort: undefined }]);
     });
 
     it("a record without a boot id, of an older version, is kept", () => {

@@ -11,6 +11,7 @@ import {
     unfinishedExternalIds,
     type PodRecord,
 } from "../../src/pod-network/record.ts";
+import { networkOfHash } from "../../src/pod-network/network-mark.ts";
 import { addressOf, podRecord } from "../support/records.ts";
 
 const pooled = podRecord({
@@ -115,6 +116,10 @@ describe("a record in a link alias", () => {
         ["of pools", pooled],
         ["of pools, isolated", { ...pooled, isolated: true }],
         ["of pools, isolated and untagged", { ...pooled, vlan: 0, isolated: true }],
+        ["of a network", { ...dual, network: "storage" }],
+        ["of a network and isolated", { ...dual, network: "storage", isolated: true }],
+        ["of a network and pools", { ...pooled, network: "storage" }],
+        ["of a network and pools, untagged and isolated", { ...pooled, vlan: 0, network: "storage", isolated: true }],
     ])("comes back with all that the alias is for: %s", (_, record: PodRecord) => {
         expect(fromAlias(toAlias(record))).toEqual({
             containerId: record.containerId,
@@ -128,7 +133,50 @@ describe("a record in a link alias", () => {
             vlan: record.vlan,
             bootId: record.bootId.slice(0, 8),
             isolated: record.isolated ?? false,
+            networkHash: record.network === undefined ? undefined : "3d48292e",
         });
+    });
+
+    it("reads as before to agents that know no network: they take nine words by their places", () => {
+        for (const record of [dual, pooled, { ...pooled, vlan: 0 }]) {
+            for (const isolated of [false, true]) {
+                const words = toAlias({ ...record, isolated, network: "storage" }).split(" ");
+                const before = toAlias({ ...record, isolated }).split(" ");
+                expect(words.slice(0, 6)).toEqual(before.slice(0, 6));
+                expect(words[6]).toBe(before[6] ?? "-");
+                expect(Number(words[7])).toBe(Number(before[7] ?? 0));
+                expect(words[8] === "iso").toBe(isolated);
+                expect(words).toHaveLength(10);
+            }
+        }
+    });
+
+    it("is of no known network when an earlier agent wrote it, and the word of a later one is ignored", () => {
+        for (const alias of [
+            "antrea1 abc eth0 uid 10.10.1.5/24 0f4a7c1e",
+            "antrea1 abc eth0 uid 10.10.1.5/24 0f4a7c1e - 0 iso",
+            "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7",
+            "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7 iso",
+            "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7 - 3d48292",
+            "antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 7 - whatever",
+        ]) {
+            expect(fromAlias(alias)).toMatchObject({ containerId: "abc", networkHash: undefined });
+        }
+    });
+
+    it("that was rebuilt keeps what was known of its network", () => {
+        const alias = toAlias({ ...pooled, network: "storage" });
+        expect(toAlias({ ...pooled, network: networkOfHash(fromAlias(alias)?.networkHash) })).toBe(alias);
+        expect(toAlias({ ...pooled, network: networkOfHash(undefined) })).toBe(toAlias(pooled));
+    });
+
+    it("names its network when it is of Kubernetes with usual addresses of both families", () => {
+        const addresses = ["192.168.100.100/24", "2001:db8:85a3:8d3::8a2e/64"];
+        const record = podRecord({
+            ...{ containerId: "c".repeat(64), ifName: "eth0", network: "antrea", vlan: 4094 },
+            addresses: addresses.map((text) => ({ ...addressOf(text), pool: "p" })),
+        });
+        expect(fromAlias(toAlias(record))).toMatchObject({ podUid: record.podUid, networkHash: "3087d189" });
     });
 
     it("of an earlier version is of an interface that is not isolated", () => {
@@ -171,7 +219,8 @@ describe("a record in a link alias", () => {
             addresses: record.addresses.map((one) => ({ ...one, pool: "p" })),
             vlan: 4094,
         };
-        for (const one of [record, { ...record, isolated: true }, ofPools, { ...ofPools, isolated: true }]) {
+        const all = [record, { ...record, isolated: true }, ofPools, { ...ofPools, isolated: true }];
+        for (const one of [...all, ...all.map((other) => ({ ...other, network: "storage" }))]) {
             const alias = toAlias(one);
             expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
             expect(fromAlias(alias)).toMatchObject({
