@@ -12,9 +12,13 @@ import {
 } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
+import { type Machine } from "../machine/machine.ts";
 import { type PlantedBug } from "./index.ts";
 
 const podKind = kindOf("v1", "pods");
+
+/** When a container is to be isolated, over all starts of the agent. */
+const putOff = new WeakMap<Machine, Map<string, number>>();
 
 /** What is in use, or was, and is remembered no more. */
 export const forgetters: Readonly<Record<string, PlantedBug>> = {
@@ -54,35 +58,30 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
                     machine.ports.set(name, { ...port, externalIds });
                 }
                 for (const [name, { alias, ...link }] of machine.links)
-                    machine.links.set(name, { ...link, ...(alias && { alias: alias.replace(/ iso$/, "") }) });
+                    machine.links.set(name, { ...link, ...(alias && { alias: alias.replace(/ iso(?= |$)/, " -") }) });
             },
         },
     },
     "isolation-is-put-off": {
         source: "found in this project (a check that accepted it)",
-        what: "an agent isolates a container whose address another has claimed, and whose own claim a person deleted, 75 s too late",
+        what: "an agent isolates a container whose address another has claimed 68 s after it heard of that",
         plant: {
-            agent: (agent, world) => {
+            agent: (agent, { time }, { machine }) => {
                 const { pools } = agent;
                 const reconcile = pools.reconcile.bind(pools);
-                const begun = new Set<string>();
-                pools.reconcile = (wiring, signal) =>
-                    reconcile(
-                        {
-                            ...wiring,
-                            cutOff: async (wired) => {
-                                // What an agent does that hears that its Node is gone is another matter.
-                                if (pools.nodeGoneAt !== undefined) return wiring.cutOff(wired);
-                                if (begun.has(wired.containerId)) return;
-                                begun.add(wired.containerId);
-                                world.time.after(75_000, () => {
-                                    begun.delete(wired.containerId);
-                                    if (!agent.isKilled) void wiring.cutOff(wired).catch(() => undefined);
-                                });
-                            },
-                        },
-                        signal,
-                    );
+                pools.reconcile = (wiring, signal) => {
+                    const cutOff: typeof wiring.cutOff = async (wired) => {
+                        const before = putOff.get(machine) ?? new Map<string, number>();
+                        const due = before.get(wired.containerId) ?? time.now + 68_000;
+                        putOff.set(machine, before.set(wired.containerId, due));
+                        // That its Node is gone is another matter.
+                        if (time.now >= due || pools.nodeGoneAt !== undefined) return wiring.cutOff(wired);
+                        time.at(due, () => {
+                            if (!agent.isKilled) void wiring.cutOff(wired).catch(() => undefined);
+                        });
+                    };
+                    return reconcile({ ...wiring, cutOff }, signal);
+                };
             },
         },
     },
