@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
-import { guardedPrefixes, isolatedInterfaces } from "../src/pool-wiring.ts";
+import { guardedPrefixes, isolatedInterfaces, recordClaims } from "../src/pool-wiring.ts";
+import type { IpPools } from "../src/ip-pools/index.ts";
 import { addressOf, podRecord } from "./support/records.ts";
 
 describe("where claims of others concern a Node", () => {
@@ -49,5 +50,20 @@ describe("what is reported as isolated", () => {
             ["isolated", "10.2.0.0"],
             ["of podCIDR", "10.2.0.3"],
         ]);
+    });
+});
+
+describe("the claims of a record", () => {
+    const record = podRecord({ addresses: [addressOf("10.2.0.7/24"), addressOf("fd02::7/64")] });
+
+    it.each([
+        ["cover it when each of its addresses is claimed for it", ["10.2.0.7", "fd02::7"], true],
+        ["do not when one is not", ["10.2.0.7"], false],
+    ])("%s", (_what, claimed, isCovered) => {
+        const hasClaims: IpPools["hasClaims"] = ({ containerId, ifName, podUid }, ips) =>
+            [containerId, ifName, podUid].join() === [record.containerId, record.ifName, record.podUid].join() &&
+            ips.every((ip) => claimed.includes(formatIp(ip)));
+        const own = { synced: () => Promise.resolve() } as unknown as IpPools["own"];
+        expect(recordClaims({ own, hasClaims }).cover(record)).toBe(isCovered);
     });
 });

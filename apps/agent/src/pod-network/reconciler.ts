@@ -20,7 +20,7 @@ export interface ReconcilerComponents {
     /** The pool that an address of this Node is claimed from; undefined while the claims are not known. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
     /** The claims of this Node; undefined without IPPools. */
-    readonly claims?: RecordClaims | undefined;
+    readonly claims: RecordClaims | undefined;
     readonly ports: { ports(): readonly StoredPort[]; deletePort(name: string, signal?: AbortSignal): Promise<void> };
     /** The Pods of this Node, read live. */
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;

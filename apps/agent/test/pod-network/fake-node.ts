@@ -119,6 +119,7 @@ export class FakeNode {
         this.reconciler = new PodReconciler(
             {
                 ...{ network: this.network, netlink, hostRoutes, clock, logger, subnet: this.subnet },
+                claims: undefined,
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
                 pods: () => {

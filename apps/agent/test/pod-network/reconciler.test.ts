@@ -5,6 +5,8 @@ import type { Link, Netlink } from "@antrea/netlink";
 import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
+import { ManualClock, settle } from "@antrea/runtime/testing";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { silentLogger } from "../support/logger.ts";
 import { addressOf, podRecord, testBootId } from "../support/records.ts";
 
@@ -64,6 +66,15 @@ class FakeLinks {
     }
 }
 
+/** Rejects when the signal aborts. */
+function until(limit: AbortSignal): Promise<never> {
+    return new Promise((_, reject) => {
+        limit.addEventListener("abort", () =>
+            reject(new AntreaError("ABORTED", "aborted", "the claims are not known")),
+        );
+    });
+}
+
 let ports: FakePorts;
 let links: FakeLinks;
 let flows: Map<string, unknown>;
@@ -106,7 +117,7 @@ beforeEach(() => {
     );
     reconciler = new PodReconciler(
         {
-            ...{ network, netlink, subnet, hostRoutes, poolOf, ports, logger: silentLogger },
+            ...{ network, netlink, subnet, hostRoutes, poolOf, ports, claims: undefined, logger: silentLogger },
             pods: () => Promise.resolve(pods),
             reportUnwired: ({ pod, ips }) => void unwired.push(`${pod.name} ${ips.map(formatIp).join()}`),
         },
@@ -222,14 +233,15 @@ describe("an interface of a pool that OVS has lost", () => {
 
     async function rebuilt(o: {
         readonly isClaimed?: boolean;
-        readonly claimsKnown?: boolean;
+        readonly claimsKnown?: boolean | "never";
+        readonly of?: typeof ofPool;
         readonly podsKnown?: boolean;
         readonly hasPort?: boolean;
     }): Promise<{ readonly hasFlows: boolean; readonly isIsolated: boolean; readonly claimsAsked: number }> {
         ports.stored.clear();
         if (o.hasPort === true) ports.stored.set(port.name, port);
         links.all.clear();
-        links.add(ofPool.hostIfName, toAlias(ofPool));
+        links.add(ofPool.hostIfName, toAlias(o.of ?? ofPool));
         let claimsAsked = 0;
         const netlink = links as unknown as Netlink;
         const begun = new PodReconciler(
@@ -238,8 +250,9 @@ describe("an interface of a pool that OVS has lost", () => {
                 hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 claims: {
-                    synced: () => {
+                    synced: (limit) => {
                         claimsAsked += 1;
+                        if (o.claimsKnown === "never") return until(limit);
                         return o.claimsKnown === false ? Promise.reject(new TypeError("away")) : Promise.resolve();
                     },
                     cover: () => o.isClaimed === true,
@@ -259,6 +272,22 @@ describe("an interface of a pool that OVS has lost", () => {
 
     it("gets them when it is", async () => {
         expect(await rebuilt({ isClaimed: true })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+    });
+
+    it("gets them when the claims are not known after 3 s", async () => {
+        const clock = new ManualClock();
+        using _ = timeoutsBy(clock);
+        const begun = rebuilt({ claimsKnown: "never" });
+        await settle();
+        await clock.advance(2_999);
+        expect(flows.size).toBe(0);
+        await clock.advance(1);
+        expect(await begun).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+    });
+
+    it("has an address of a pool: one of the podCIDR is claimed by nobody, and gets them", async () => {
+        const of = podRecord();
+        expect(await rebuilt({ of })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
     });
 
     it("gets them while the claims are not known", async () => {
@@ -291,7 +320,7 @@ describe("an API server that is away at the start", () => {
         const netlink = links as unknown as Netlink;
         const patient = new PodReconciler(
             {
-                ...{ network, netlink, subnet, ports, logger: silentLogger },
+                ...{ network, netlink, subnet, ports, claims: undefined, logger: silentLogger },
                 hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),

@@ -195,6 +195,7 @@ export class TestAgent {
                 subnet: this.subnet,
                 hostRoutes,
                 poolOf: this.#options.poolOf,
+                claims: undefined,
                 ports: this.bridge,
                 pods: () => Promise.resolve(this.#options.pods()),
                 logger,

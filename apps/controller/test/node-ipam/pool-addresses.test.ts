@@ -32,6 +32,8 @@ class Place {
     pods: readonly Pod[] = [];
     /** Nodes of which nobody can list the Pods. */
     failing: readonly string[] = [];
+    /** How listing them fails. */
+    failure: Error = new KubeError("TIMEOUT", "no answer");
     /** Field selectors. */
     readonly asked: string[] = [];
     readonly #pools = new Map<string, IpPool>();
@@ -54,7 +56,7 @@ class Place {
         const list = (_pods: unknown, { fieldSelector = "" }): Promise<unknown> => {
             this.asked.push(fieldSelector);
             if (this.failing.some((node) => fieldSelector.endsWith(`=${node}`))) {
-                return Promise.reject(new KubeError("TIMEOUT", "no answer"));
+                return Promise.reject(this.failure);
             }
             return Promise.resolve({ items: this.pods });
         };
@@ -93,9 +95,9 @@ class Place {
         return claim;
     }
 
-    async release(): Promise<boolean> {
+    async release(signal = new AbortController().signal): Promise<boolean> {
         await this.clock.advance(10_000);
-        return this.holds.release(new AbortController().signal);
+        return this.holds.release(signal);
     }
 
     get free(): number {
@@ -189,6 +191,17 @@ describe("claims of addresses that no IPPool has", () => {
         place.failing = [];
         expect(await place.release()).toBe(true);
         expect(place.free).toBe(4);
+    });
+
+    it.each([
+        ["fails otherwise than by an answer of the API server", new TypeError("a bug"), undefined],
+        ["is aborted", new KubeError("ABORTED", "list"), AbortSignal.abort()],
+    ])("release none, and the look rejects, when the list of the Pods %s", async (_what, failure, signal) => {
+        const place = new Place();
+        Object.assign(place, { failing: ["n1"], failure });
+        place.claimOf("10.244.0.9", { node: "n1" });
+        await expect(place.release(signal)).rejects.toBe(failure);
+        expect(place.free).toBe(3);
     });
 
     it("hold their subnets again when another Pod has the address, and not when anything else changes", async () => {

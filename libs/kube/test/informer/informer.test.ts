@@ -241,6 +241,11 @@ describe("Informer", () => {
         ["a watch said something since", [[node("a", "1")]], ["silent", "silent", "silent", { open: bookmark }]],
         ["a watch was broken since", [[node("a", "1")]], ["silent", "silent", "silent", ""]],
         [
+            "the connection of a watch that had said nothing was reset since",
+            [[node("a", "1")]],
+            ["silent", "silent", "silent", { broken: new TypeError("ECONNRESET") }],
+        ],
+        [
             "the server was away since, as it is while etcd is restored",
             [[node("a", "1")]],
             ["silent", "silent", "silent", new KubeError("CONNECTION_FAILED", "refused")],
@@ -249,6 +254,14 @@ describe("Informer", () => {
         const script = new Script([...lists], [...watches, "silent"]);
         start(script, { idleTimeoutMs: 10 });
         await eventually(() => script.lists === 3);
+    });
+
+    it("takes no other list for one that shows no change", async () => {
+        const gone = event("ERROR", expired);
+        const script = new Script([[node("a", "1")]], ["silent", "silent", gone, "silent"]);
+        start(script, { idleTimeoutMs: 10 });
+        // The second for the silent watch, the third for the version that is forgotten, the fourth for a silent watch again.
+        await eventually(() => script.lists === 4);
     });
 
     it("gives each watch a time of its own, 80 to 120 s, so that not all agents of a cluster list at once", async () => {

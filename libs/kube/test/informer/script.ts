@@ -11,8 +11,8 @@ export function event(type: string, object: unknown): string {
     return `${JSON.stringify({ type, object })}\n`;
 }
 
-/** What a watch says: text and then its end, or nothing and no end, or text and no end. */
-type WatchAnswer = string | KubeError | "silent" | { readonly open: string };
+/** What a watch says: text and then its end, or nothing and no end, or text and no end, or nothing and then an error. */
+type WatchAnswer = string | KubeError | "silent" | { readonly open: string } | { readonly broken: Error };
 
 /** Answers of an API server, in order; the last one of each kind stays. */
 export class Script {
@@ -42,7 +42,8 @@ export class Script {
                 if (answer instanceof KubeError) return Promise.reject(answer);
                 const stream = new Readable({ read: () => undefined });
                 signal.addEventListener("abort", () => stream.destroy(new Error("aborted")));
-                if (typeof answer !== "string") stream.push(answer.open);
+                if (typeof answer !== "string" && "broken" in answer) setImmediate(() => stream.destroy(answer.broken));
+                else if (typeof answer !== "string") stream.push(answer.open);
                 else stream.push(answer === "silent" ? "" : answer);
                 if (typeof answer === "string" && answer !== "silent") stream.push(null);
                 return Promise.resolve(stream as never);
