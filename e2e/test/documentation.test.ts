@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import { afterRollback } from "../upgrade/page.ts";
 
 const root = new URL("../../", import.meta.url);
 const examples = "e2e/examples/ipam";
@@ -36,4 +37,12 @@ describe("docs/migration.md", () => {
             expect(runs.some((begin) => heading.startsWith(begin))).toBe(true);
         },
     );
+});
+
+describe("docs/operations.md", () => {
+    it("has the command that make upgrade runs after a rollback", () => {
+        expect(afterRollback()).toMatch(
+            /^kubectl get ipallocations\.crd\.antrea\.io .*kubectl delete ipallocations\.crd\.antrea\.io$/,
+        );
+    });
 });

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
 import { clusterName, getJson, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
@@ -9,6 +8,7 @@ import { plugRouter, poolRanges, poolsOf } from "../fixture/vlan-router.ts";
 import { WatchedWay, type Gap } from "../fixture/watched-way.ts";
 import { writeReport } from "../fixture/written.ts";
 import { AgentWatch, type Away } from "./agent-watch.ts";
+import { afterRollback } from "./page.ts";
 
 /** A release, and what its users have switched on. */
 interface Release {
@@ -27,14 +27,6 @@ const modeValues: Readonly<Record<Mode, readonly string[]>> = {
     pools: ["featureGates.AntreaIPAM=true"],
     bridging: ["featureGates.AntreaIPAM=true", "enableBridgingMode=true", "noSNAT=true"],
 };
-
-/** What the page on upgrades tells to do after a rollback, as it stands there. */
-function afterRollback(): string {
-    const page = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
-    const [, command] = /remove the claims of gateways:[^`]*```\n([^`]*)```/.exec(page) ?? [];
-    if (command === undefined) throw new Error("docs/operations.md does not say how claims of gateways are removed");
-    return command;
-}
 
 const helmMs = 300_000;
 const [first = "", second = ""] = workers;
