@@ -103,18 +103,19 @@ export class Cluster {
         return this.pools.get(spec.pool)?.pool.subnetOf(parseIp(spec.address)) !== undefined;
     }
 
-    /** Claims of an ordinal, of the pools that its set names. */
+    /** Claims of an ordinal that count for its set: of the pools that it names, or what its living Pod has of another. */
     ofOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
         const names = this.poolsOfSet(set);
-        const { namespace, name } = set.metadata ?? {};
+        const { namespace, name, uid } = set.metadata ?? {};
         return [...this.claims.values()].filter(
-            ({ spec: { owner, pool } }) =>
+            ({ spec: { owner, pool, pod } }) =>
                 owner.kind === "StatefulSet" &&
                 owner.namespace === namespace &&
                 owner.name === name &&
                 owner.index === ordinal &&
-                // A Pod that outlived an earlier set of the name may have one of another pool.
-                names.includes(pool),
+                // A Pod that outlived an earlier set of the name may have one of another pool: that is the living set's
+                // until the Pod ends, if the agent claimed it for that set.
+                (names.includes(pool) || (pod !== undefined && owner.uid === uid)),
         );
     }
 }
