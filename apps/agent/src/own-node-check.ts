@@ -79,6 +79,14 @@ export class OwnNodeCheck {
     }
 
     /**
+     * The Node by the last change that the informer has delivered; undefined when there was none, or when the answer to a
+     * later question confirmed the Node since.
+     */
+    get changed(): { readonly node: Node | undefined } | undefined {
+        return this.#components.nodes.upToDateAt >= this.#confirmedAt ? this.#delivered : undefined;
+    }
+
+    /**
      * Asks once for all who call meanwhile. The `judge` of the first says whether the Node is as it should be, which is
      * enough for another 30 s. Rejects for all of them with what it throws.
      */

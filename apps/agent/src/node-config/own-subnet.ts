@@ -41,14 +41,19 @@ export class OwnSubnet {
     }
 
     /**
-     * Resolves when a Pod may get an address of the podCIDRs: the Node has them, or nobody answers, since Pods must start
-     * while the API server is away. Rejects with NodeConfigError SUBNET_LOST, or POD_CIDR_CHANGED, which ends
+     * Resolves when a Pod may get an address of the podCIDRs: the Node has them, by the watch or by an answer, or nobody
+     * answers, since Pods must start while the API server is away. Rejects with NodeConfigError SUBNET_LOST, or POD_CIDR_CHANGED, which ends
      * the process too. Takes 2 s at most.
      */
     async confirm(): Promise<void> {
         // A podCIDR of a deleted Node rests for ten minutes before NodeIPAM gives it to another; the Node IPAM of Kubernetes
         // does not wait.
-        if (this.#check.isFresh) return;
+        if (this.#check.isFresh) {
+            // The loss may have come after this Pod was let in.
+            const { changed } = this.#check;
+            if (changed !== undefined) refuse(podCidrsProblem(changed.node, this.#node));
+            return;
+        }
         await this.#check.confirm((answer) => this.#judge(answer));
     }
 
