@@ -103,19 +103,28 @@ export class Cluster {
         return this.pools.get(spec.pool)?.pool.subnetOf(parseIp(spec.address)) !== undefined;
     }
 
-    /** Claims of an ordinal that count for its set: of the pools that it names, or what its living Pod has of another. */
+    /** Claims of an ordinal, of the pools that its set names. */
     ofOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
         const names = this.poolsOfSet(set);
-        const { namespace, name, uid } = set.metadata ?? {};
+        return this.#ofOrdinal(set, ordinal).filter(({ spec }) => names.includes(spec.pool));
+    }
+
+    /** What the living Pod of an ordinal was given for this set from pools that it no longer names: its own until it ends. */
+    keptByOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
+        const names = this.poolsOfSet(set);
+        return this.#ofOrdinal(set, ordinal).filter(
+            ({ spec: { owner, pod, pool } }) =>
+                pod !== undefined && owner.uid === set.metadata?.uid && !names.includes(pool),
+        );
+    }
+
+    #ofOrdinal({ metadata: { namespace, name } = {} }: StatefulSet, ordinal: number): readonly IpAllocation[] {
         return [...this.claims.values()].filter(
-            ({ spec: { owner, pool, pod } }) =>
+            ({ spec: { owner } }) =>
                 owner.kind === "StatefulSet" &&
                 owner.namespace === namespace &&
                 owner.name === name &&
-                owner.index === ordinal &&
-                // A Pod that outlived an earlier set of the name may have one of another pool: that is the living set's
-                // until the Pod ends, if the agent claimed it for that set.
-                (names.includes(pool) || (pod !== undefined && owner.uid === uid)),
+                owner.index === ordinal,
         );
     }
 }

@@ -105,7 +105,7 @@ function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterabl
         const { start, end } = ordinalsOf(set);
         for (let ordinal = start; ordinal < end; ordinal += 1) {
             const held = cluster.ofOrdinal(set, ordinal);
-            const has = new Set(held.map(familyOf));
+            const has = new Set([...held, ...cluster.keptByOrdinal(set, ordinal)].map(familyOf));
             const which = `ordinal ${ordinal} of ${name}`;
             if (held.length > wanted.size) yield `${which} has ${held.length} claims`;
             const lacking = [...wanted].filter((family) => !has.has(family));
