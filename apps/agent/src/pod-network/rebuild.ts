@@ -99,7 +99,8 @@ export function rebuild(input: RebuildInput): Rebuilt {
     for (const port of [...input.ports].sort((one, other) => alive(one) - alive(other))) {
         const stored = fromExternalIds(port.name, port.externalIds);
         if (stored === undefined) continue;
-        const record = stored === "unfinished" ? stored : isolatedByAlias(stored, links.get(port.name));
+        const record =
+            stored === "unfinished" ? stored : named(isolatedByAlias(stored, links.get(port.name)), input.pods);
         if (record === "unfinished") drop(port, "the record has no addresses: its ADD was never answered");
         else if (record.bootId !== "" && record.bootId !== input.bootId) drop(port, "it is from another boot", "info");
         else {
@@ -134,6 +135,12 @@ function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
     const alias = fromAlias(link?.alias);
     const isIsolated = alias?.isolated === true && alias.containerId === record.containerId;
     return isIsolated ? { ...record, isolated: true } : record;
+}
+
+/** A record that was rebuilt from its link while the API server was away went to OVSDB without the names of its Pod. */
+function named(record: PodRecord, pods: readonly KnownPod[]): PodRecord {
+    const pod = record.podName === "" ? podOf(record.podUid, pods) : undefined;
+    return pod === undefined ? record : { ...record, podNamespace: pod.namespace, podName: pod.name };
 }
 
 /** An alias that had no room for the UID has none. */

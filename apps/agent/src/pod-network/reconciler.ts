@@ -83,8 +83,8 @@ export class PodReconciler {
 
     /**
      * At start, before any ADD is served: rebuilds records, drops what stands for nothing. An API server that is away
-     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, and
-     * `holdKnownAddresses` asks again.
+     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, until a start
+     * that is answered, and `holdKnownAddresses` asks again.
      */
     async rebuild(signal: AbortSignal): Promise<void> {
         const { network, netlink, subnet, ports } = this.#components;

@@ -120,6 +120,18 @@ describe("with one witness", () => {
         expect(rebuilt.kept).toEqual([{ record: { ...one, netns: "", network: "#" }, ofPort: undefined }]);
     });
 
+    it("OVSDB and the API server: the Pod's names too, when the record was rebuilt from its link while nobody knew them", () => {
+        const unnamed = portOf({ ...one, podNamespace: "", podName: "" });
+        const pods = [podOf(other, { staticUid: one.podUid }), podOf(one)];
+        expect(run({ ports: [unnamed], pods }).kept).toEqual([{ record: one, ofPort: 32784 }]);
+        const mirror = podOf(one, { uid: "uid-mirror", staticUid: one.podUid });
+        expect(run({ ports: [unnamed], pods: [mirror] }).kept[0]?.record).toEqual(one);
+        // Names that CNI has told stand, and without a UID nobody is looked for.
+        expect(run({ ports: [portOf(one)], pods: [podOf(one, { name: "web-9" })] }).kept[0]?.record).toEqual(one);
+        const unknown = { ...one, podNamespace: "", podName: "", podUid: "" };
+        expect(run({ ports: [portOf(unknown)], pods: [podOf(unknown)] }).kept[0]?.record).toEqual(unknown);
+    });
+
     it("the API server alone: the addresses in our podCIDRs are held, host network and other addresses are not", () => {
         const rebuilt = run({
             pods: [

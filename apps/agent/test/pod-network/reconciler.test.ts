@@ -224,6 +224,28 @@ describe("an address that only the API server knows", () => {
     });
 });
 
+describe("an interface whose record OVSDB has without the name of its Pod", () => {
+    const { podNamespace: namespace, podName: name, podUid: uid } = record;
+    const pod: KnownPod = {
+        ...{ uid, namespace, name, hostNetwork: false, ended: false, hasSandbox: true },
+        podIps: record.addresses.map(({ ip }) => ip),
+    };
+
+    it.each([false, true])("has it from the next start on, also there (isolated: %s)", async (isIsolated) => {
+        const unnamed = { ...record, podNamespace: "", podName: "", isolated: isIsolated };
+        const port = { name: record.hostIfName, ofPort: 32784 };
+        ports.stored.set(port.name, { ...port, externalIds: new Map(Object.entries(toExternalIds(unnamed))) });
+        pods = [pod];
+        await reconciler.rebuild(signal);
+        await reconciler.restoreAll(signal);
+        const ids = ports.stored.get(port.name)?.externalIds;
+        expect([ids?.get("pod-namespace"), ids?.get("pod-name"), ids?.get("pod-uid")]).toEqual([namespace, name, uid]);
+        expect(ids?.get("isolated")).toBe(isIsolated ? "true" : undefined);
+        for (let round = 0; round < 3; round += 1) await reconciler.reconcile(signal);
+        expect(unwired).toEqual([]);
+    });
+});
+
 describe("an interface of a pool that OVS has lost", () => {
     const ofPool = podRecord({ addresses: [{ ...addressOf("10.20.0.7/24"), pool: "pool1" }] });
     const port: StoredPort = {
