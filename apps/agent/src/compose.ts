@@ -507,7 +507,7 @@ async function guardSubnets(
 
 /** Keeps claims of IPPools in step with what is wired; while pools are off, reports what is ignored and who is isolated. */
 function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
-    const { ipPools, jobs, netlink, nodeInformer, events, kube, environment, logger } = base;
+    const { ipPools, jobs, metrics, netlink, nodeInformer, events, kube, environment, logger } = base;
     const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
     const ignoredNetworks = new IgnoredNetworks(
         {
@@ -528,10 +528,13 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
         jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
         const holders = new SubnetHolders({ nodes: nodeInformer }, { nodeName: environment.nodeName });
-        const isolated = new IsolatedPods({
-            ...{ api: kube.api, events, holders, logger: logger.child("ip-pools") },
-            interfaces: () => isolatedInterfaces(podNetwork),
-        });
+        const isolated = new IsolatedPods(
+            {
+                ...{ api: kube.api, events, holders, metrics, logger: logger.child("ip-pools") },
+                interfaces: () => isolatedInterfaces(podNetwork),
+            },
+            { nodeName: environment.nodeName },
+        );
         const lostSubnets = subnetClaimsWithoutPools({
             ...{ holders, wiring: subnetWiring(podNetwork, netlink), logger: logger.child("ip-pools") },
         });

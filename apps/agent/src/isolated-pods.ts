@@ -1,8 +1,8 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
-import type { Logger } from "@antrea/runtime";
-import { anothersSubnetNote, type SubnetHolders } from "./ip-pools/index.ts";
-import { isPodOf } from "./pod-object.ts";
+import type { Logger, MetricsFactory } from "@antrea/runtime";
+import { anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./ip-pools/index.ts";
+import { isPodOf, podOfUid } from "./pod-object.ts";
 
 /** An interface without flows and route, as its record says. */
 export interface IsolatedInterface {
@@ -11,14 +11,15 @@ export interface IsolatedInterface {
     readonly podNamespace: string;
     /** Empty when it is rebuilt from its link alone. */
     readonly podName: string;
-    /** Of a static Pod the hash of its file. */
+    /** Of a static Pod the hash of its file; empty when the link had no room for it. */
     readonly podUid: string;
     readonly addresses: readonly IpAddress[];
 }
 
 export interface IsolatedPodsComponents {
-    readonly api: Pick<ApiClient, "find">;
+    readonly api: Pick<ApiClient, "find" | "list">;
     readonly events: Pick<EventRecorder, "record">;
+    readonly metrics: Pick<MetricsFactory, "gauge">;
     readonly interfaces: () => readonly IsolatedInterface[];
     /** Of which of the addresses it is known that they are of the podCIDR of another Node. */
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
@@ -35,15 +36,19 @@ interface Judged {
 /**
  * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
  * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
- * on its Pod, and with the Node where its address is of the podCIDR of another one.
+ * on its Pod, and with the Node where its address is of the podCIDR of another one. One without the name of its Pod is
+ * looked for by the UID; without that too the log and the metric have it.
  */
 export class IsolatedPods {
     readonly #components: IsolatedPodsComponents;
+    readonly #nodeName: string;
     readonly #logged = new Set<string>();
     readonly #reported = new Set<string>();
 
-    constructor(components: IsolatedPodsComponents) {
+    constructor(components: IsolatedPodsComponents, options: { readonly nodeName: string }) {
         this.#components = components;
+        this.#nodeName = options.nodeName;
+        isolatedInterfacesMetric(components.metrics, () => components.interfaces().length);
     }
 
     /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
@@ -54,27 +59,45 @@ export class IsolatedPods {
             for (const key of known) if (!keys.has(key)) known.delete(key);
         }
         for (const one of present) this.#log(one);
-        for (const one of present) await this.#report(one, signal);
+        const pending = present.filter(({ key }) => !this.#reported.has(key));
+        const isNamed = ({ wired }: Judged): boolean => wired.podName !== "";
+        for (const one of pending.filter(isNamed)) await this.#reportNamed(one, signal);
+        await this.#reportUnnamed(
+            pending.filter((one) => !isNamed(one)),
+            signal,
+        );
     }
 
     #log({ key, wired, report }: Judged): void {
         if (this.#logged.has(key)) return;
         this.#logged.add(key);
+        const { podNamespace, podName, podUid } = wired;
         this.#components.logger.warn("a Pod interface stays isolated", {
-            ...{ pod: `${wired.podNamespace}/${wired.podName}`, container: wired.containerId, interface: wired.ifName },
-            reason: report.note,
+            ...(podName === "" ? { podUid } : { pod: `${podNamespace}/${podName}` }),
+            ...{ container: wired.containerId, interface: wired.ifName, reason: report.note },
         });
     }
 
-    async #report({ key, wired, report }: Judged, signal: AbortSignal): Promise<void> {
-        const { api, events } = this.#components;
-        const { podNamespace: namespace, podName: name } = wired;
-        if (name === "" || this.#reported.has(key)) return;
-        const pod: Pod | undefined = await api.find(pods, { namespace, name }, { signal });
-        // The mirror of a static Pod may come later; of a Pod that is gone the container ends.
-        if (pod === undefined || !isPodOf(pod, wired)) return;
+    async #reportNamed(one: Judged, signal: AbortSignal): Promise<void> {
+        const { podNamespace: namespace, podName: name } = one.wired;
+        const pod = await this.#components.api.find(pods, { namespace, name }, { signal });
+        if (pod !== undefined && isPodOf(pod, one.wired)) this.#report(one, pod);
+    }
+
+    async #reportUnnamed(unnamed: readonly Judged[], signal: AbortSignal): Promise<void> {
+        if (unnamed.every(({ wired }) => wired.podUid === "")) return;
+        const fieldSelector = `spec.nodeName=${this.#nodeName}`;
+        const { items } = await this.#components.api.list(pods, { fieldSelector, signal });
+        for (const one of unnamed) {
+            const pod = podOfUid(items, one.wired.podUid);
+            if (pod !== undefined) this.#report(one, pod);
+        }
+    }
+
+    /** The object of its Pod is there: the mirror of a static Pod may come later, and of one that is gone the container ends. */
+    #report({ key, report }: Judged, pod: Pod): void {
         this.#reported.add(key);
-        events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
+        this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
     }
 
     /** Asks once who has the addresses: that is a look through all Nodes. */

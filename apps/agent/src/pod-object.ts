@@ -18,6 +18,12 @@ export function hasPodUid({ metadata }: Pod, uid: string): boolean {
     return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
 }
 
+/** The Pod that CNI knows by this UID: by that of its object before any hash of a mirror. Undefined for an empty UID. */
+export function podOfUid(all: readonly Pod[], uid: string): Pod | undefined {
+    if (uid === "") return undefined;
+    return all.find(({ metadata }) => metadata?.uid === uid) ?? all.find((pod) => staticUidOf(pod) === uid);
+}
+
 /** A Pod as CNI names it, or the record of an interface. */
 export interface NamedPod {
     readonly podNamespace: string;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, type IpAddress } from "@antrea/ip";
-import { KubeError, pods, type EventInput } from "@antrea/kube";
+import { KubeError, pods, type EventInput, type Pod } from "@antrea/kube";
+import { Metrics } from "@antrea/runtime";
 import { IsolatedPods, type IsolatedInterface } from "../src/isolated-pods.ts";
 import { FakeApi } from "./ip-pools/support/fake-api.ts";
 import { listLogger, type LogEntry } from "./support/logger.ts";
@@ -14,6 +15,7 @@ describe("isolated Pods while IPPools are switched off", () => {
     let interfaces: IsolatedInterface[];
     let held: { readonly ip: IpAddress; readonly node: string }[];
     let looks: number;
+    let metrics: Metrics;
     let isolated: IsolatedPods;
 
     function wired(podName: string, o: Partial<IsolatedInterface> = {}): IsolatedInterface {
@@ -21,24 +23,36 @@ describe("isolated Pods while IPPools are switched off", () => {
         return { ...names, podUid: `uid-${podName}`, addresses: [parseIp("10.2.0.9")], ...o };
     }
 
-    function addPod(name: string, uid = `uid-${name}`): void {
-        api.put(pods, { metadata: { namespace: "default", name, uid } });
+    /** As it is rebuilt from its link alone. */
+    function unnamed(podUid: string): IsolatedInterface {
+        return wired("", { containerId: `c-${podUid}`, podNamespace: "", podUid });
+    }
+
+    function put(pod: Pod): void {
+        api.put(pods, pod);
+    }
+
+    function addPod(name: string, uid = `uid-${name}`, hash?: string): void {
+        const annotations = { "kubernetes.io/config.hash": hash ?? "", "kubernetes.io/config.mirror": hash ?? "" };
+        const metadata = { namespace: "default", name, uid, ...(hash !== undefined && { annotations }) };
+        put({ metadata, spec: { nodeName: "a", containers: [] } });
     }
 
     beforeEach(() => {
         [api, events, log, interfaces, held, looks] = [new FakeApi(), [], [], [], [], 0];
-        isolated = new IsolatedPods({
-            api,
-            events: { record: (event: EventInput) => void events.push(event) },
-            interfaces: () => interfaces,
-            holders: {
-                heldElsewhere: () => {
-                    looks += 1;
-                    return held;
-                },
+        metrics = new Metrics({ processMetrics: false });
+        const heldElsewhere = (): typeof held => {
+            looks += 1;
+            return held;
+        };
+        isolated = new IsolatedPods(
+            {
+                ...{ api, metrics, holders: { heldElsewhere }, logger: listLogger(log) },
+                events: { record: (event: EventInput) => void events.push(event) },
+                interfaces: () => interfaces,
             },
-            logger: listLogger(log),
-        });
+            { nodeName: "a" },
+        );
     });
 
     it("are reported once, with the reason and the next step, on the Pod and in the log", async () => {
@@ -103,9 +117,45 @@ describe("isolated Pods while IPPools are switched off", () => {
         expect(log).toHaveLength(2);
     });
 
+    it("are found by their UID among the Pods of the Node when no name is known, also static ones, by one list a look", async () => {
+        addPod("p1");
+        addPod("static-a", "uid-mirror", "hash");
+        put({ metadata: { namespace: "default", name: "p3", uid: "uid-p3" }, spec: { nodeName: "b", containers: [] } });
+        interfaces = ["uid-p1", "hash", "uid-p3", ""].map(unnamed);
+        await isolated.look(signal);
+        await isolated.look(signal);
+        expect(events.map(({ reason, regarding }) => [reason, regarding.name, regarding.uid])).toEqual([
+            ["PodIsolated", "p1", "uid-p1"],
+            ["PodIsolated", "static-a", "uid-mirror"],
+        ]);
+        expect(api.requests).toHaveLength(2);
+        interfaces = [unnamed("uid-p1"), unnamed("")];
+        await isolated.look(signal);
+        expect(api.requests).toHaveLength(2);
+    });
+
+    it("are in the log by their UID when no name is known, and get their event once their Pod is found", async () => {
+        interfaces = [unnamed("uid-p1")];
+        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        await expect(isolated.look(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
+        api.accident = () => undefined;
+        await isolated.look(signal);
+        expect(events).toEqual([]);
+        addPod("p1");
+        await isolated.look(signal);
+        expect(events).toMatchObject([{ reason: "PodIsolated", regarding: { namespace: "default", name: "p1" } }]);
+        expect(log).toMatchObject([{ level: "warn", fields: { podUid: "uid-p1", container: "c-uid-p1" } }]);
+        expect(log[0]?.fields).not.toHaveProperty("pod");
+    });
+
+    it("are counted in the metric that counts them while IPPools are switched on", async () => {
+        interfaces = [wired("p1"), unnamed("")];
+        expect(await metrics.text()).toContain("\nantrea_agent_ipam_isolated_interfaces 2\n");
+    });
+
     it("give no event to another Pod of the name, nor without a name, and are reported anew when they come again", async () => {
         addPod("p1", "uid-next");
-        interfaces = [wired("p1"), wired("", { containerId: "c0" })];
+        interfaces = [wired("p1"), unnamed("")];
         await isolated.look(signal);
         expect([log.length, events]).toEqual([2, []]);
         addPod("p2");

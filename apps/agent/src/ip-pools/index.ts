@@ -10,6 +10,7 @@ export {
 } from "./ip-pools.ts";
 export { PodPools } from "./pod-pools.ts";
 export { type DatedNodeSource } from "./node-addresses.ts";
+export { isolatedInterfacesMetric } from "./metrics.ts";
 export { anothersSubnetNote } from "./pod-events.ts";
 export { SubnetClaims, type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
 export { SubnetHolders } from "./subnet-holders.ts";

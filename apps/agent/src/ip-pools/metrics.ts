@@ -23,6 +23,15 @@ export interface IpamState {
     readonly isolated: () => number;
 }
 
+/** For whoever isolates and reconnects, with or without IPPools. */
+export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">, collect: () => number): void {
+    factory.gauge({
+        name: "antrea_agent_ipam_isolated_interfaces",
+        help: "Pod interfaces without traffic, because their address is claimed for another or of the podCIDR of another Node, or their Node is gone.",
+        collect,
+    });
+}
+
 /** The metrics of the agent's pool allocation. */
 export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetrics {
     const durations = factory.histogram({
@@ -48,11 +57,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         "Claims of this Node without an interface that are looked at again before they are freed.",
         state.leakCandidates,
     );
-    gauge(
-        "isolated_interfaces",
-        "Pod interfaces without traffic, because their address is claimed for another or of the podCIDR of another Node, or their Node is gone.",
-        state.isolated,
-    );
+    isolatedInterfacesMetric(factory, state.isolated);
     gauge(
         "pool_changed_addresses",
         "Addresses of running containers that are in no IPPool any more, or whose gateway, prefix length or VLAN is not what their IPPool says now.",

@@ -2,7 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
-import { configHashAnnotation, configMirrorAnnotation, hasPodUid, staticUidOf, type NamedPod } from "../pod-object.ts";
+import { configHashAnnotation, configMirrorAnnotation, hasPodUid, podOfUid, type NamedPod } from "../pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
 export interface NodePodsComponents {
@@ -57,7 +57,7 @@ export class NodePods {
 
     /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
     known(pod: PodIdentity): Pod | undefined {
-        if (pod.name === "" && pod.uid !== "") return this.#byUid(this.#informer.list(), pod.uid);
+        if (pod.name === "") return podOfUid(this.#informer.list(), pod.uid);
         const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
@@ -121,12 +121,8 @@ export class NodePods {
         if (uid === "") return undefined;
         const fieldSelector = `spec.nodeName=${this.#nodeName}`;
         const { items } = await this.#api.list(pods, { fieldSelector, signal, timeoutMs: requestLimitMs });
-        const found = this.#byUid(items, uid);
+        const found = podOfUid(items, uid);
         return found && slimPod(found);
-    }
-
-    #byUid(all: readonly Pod[], uid: string): Pod | undefined {
-        return all.find(({ metadata }) => metadata?.uid === uid) ?? all.find((pod) => staticUidOf(pod) === uid);
     }
 }
 
