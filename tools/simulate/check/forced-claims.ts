@@ -4,6 +4,7 @@ import { readPool, type Pool } from "@antrea/ipam";
 import { kindOf } from "../api/server.ts";
 import { type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { HearingTime } from "./hearing-time.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
@@ -24,9 +25,8 @@ export interface ForcedClaimsComponents {
 interface Forced {
     readonly name: string;
     readonly container: Pick<Container, "id" | "node">;
-    /** The start of the agent that hears, and for how long it does since the address was another's to get. */
-    agent: object | undefined;
-    hearingMs: number;
+    /** Since the address was another's to get. */
+    hearing: HearingTime;
     isWanted: boolean;
 }
 
@@ -50,7 +50,7 @@ export class ForcedClaims {
         const isFirst = this.#forced.size === 0;
         for (const container of containers) {
             truth.excuse(name, container.id, "unheard");
-            const begun = { agent: undefined, hearingMs: 0, isWanted: true };
+            const begun = { hearing: new HearingTime(), isWanted: true };
             this.#forced.set(`${container.id} ${name}`, { name, container, ...begun });
         }
         if (isFirst && this.#forced.size > 0) this.#look();
@@ -73,14 +73,13 @@ export class ForcedClaims {
         const { truth, hearing } = this.#components;
         const { name, container } = forced;
         if (!truth.isExcused(name, container.id)) return false;
-        const agent = hearing(container.node);
         const isWanted = this.#isWanted(name, container.node);
-        if (agent !== forced.agent || isWanted !== forced.isWanted) forced.hearingMs = 0;
-        else if (agent !== undefined) forced.hearingMs += lookMs;
+        if (isWanted !== forced.isWanted) forced.hearing = new HearingTime();
+        forced.hearing.look(hearing(container.node), lookMs);
         // It may have heard that nobody can get the address; of whoever can now it has not.
         if (isWanted && !forced.isWanted) truth.excuse(name, container.id, "unheard");
-        Object.assign(forced, { agent, isWanted });
-        if (forced.hearingMs >= heardMs) this.#heard(forced);
+        forced.isWanted = isWanted;
+        if (forced.hearing.ms >= heardMs) this.#heard(forced);
         return true;
     }
 

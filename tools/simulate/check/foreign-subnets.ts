@@ -3,6 +3,7 @@ import { type Node } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { HearingTime } from "./hearing-time.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
@@ -20,11 +21,6 @@ export interface ForeignSubnetsComponents {
     readonly hearing: (node: string) => object | undefined;
 }
 
-interface Heard {
-    agent: object | undefined;
-    hearingMs: number;
-}
-
 /**
  * Containers that run on with an address of an earlier subnet of their Node, or of a pool that is gone with its claim, and
  * which is another Node's by now: as soon as their agent was able to hear of that for a minute, nobody reaches them there
@@ -34,7 +30,7 @@ export class ForeignSubnets {
     readonly #components: ForeignSubnetsComponents;
     readonly #prefixes = new Map<string, Prefix>();
     /** By container and address. */
-    readonly #heard = new Map<string, Heard>();
+    readonly #heard = new Map<string, HearingTime>();
 
     constructor(components: ForeignSubnetsComponents) {
         this.#components = components;
@@ -74,13 +70,10 @@ export class ForeignSubnets {
         const holder = this.holderOf(name, user.node);
         if (holder === undefined) return undefined;
         const key = `${user.id} ${name}`;
-        const heard = this.#heard.get(key) ?? { agent: undefined, hearingMs: 0 };
+        const heard = this.#heard.get(key) ?? new HearingTime();
         this.#heard.set(key, heard);
-        const agent = hearing(user.node);
-        if (agent !== heard.agent) heard.hearingMs = 0;
-        else if (agent !== undefined) heard.hearingMs += lookMs;
-        heard.agent = agent;
-        if (heard.hearingMs > heardMs)
+        heard.look(hearing(user.node), lookMs);
+        if (heard.ms > heardMs)
             truth.violated(
                 "no Pod keeps an address of another Node's subnet",
                 `${name} of container ${user.id} on ${user.node} is in the subnet of ${holder}`,
