@@ -15,7 +15,7 @@ import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
 import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
-import { isToBeRepeated, within } from "./requests.ts";
+import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 
@@ -77,8 +77,6 @@ const namesSoonMs = 3_000;
 
 type WiredAddress = WiredInterface["addresses"][number];
 
-/** For the lock, so that the answers are not old; and for what is written under it: DEL and the repair of OVS wait. */
-const lockLimitMs = 3_000;
 /** For claims of containers that ended in an outage. */
 const settleLimitMs = 10_000;
 /** How often an interface is asked about in one pass when its claims change meanwhile. */

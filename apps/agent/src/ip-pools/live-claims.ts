@@ -3,7 +3,7 @@ import { type IpAddress } from "@antrea/ip";
 import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { type OwnClaims } from "./own-claims.ts";
-import { within } from "./requests.ts";
+import { askLimitMs, within } from "./requests.ts";
 
 export interface LiveClaimsComponents {
     readonly own: OwnClaims;
@@ -20,9 +20,6 @@ export interface Answer<Address> {
     /** By the monotonic clock, before it was asked. */
     readonly askedAt: number;
 }
-
-/** For all addresses of one interface. */
-const askLimitMs = 3_000;
 
 /** Asks the API server for claims before the lock of a container is taken, so that nobody waits for it there. */
 export class LiveClaims {

@@ -2,7 +2,7 @@ import { type Annotations } from "@antrea/ipam";
 import { namespaces, type ApiClient } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { IpPoolError } from "./errors.ts";
-import { untilAborted } from "./requests.ts";
+import { askLimitMs, untilAborted } from "./requests.ts";
 
 export interface NamespacePoolsComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -11,8 +11,6 @@ export interface NamespacePoolsComponents {
 
 /** So that many Pods that start at once ask once. */
 const reuseMs = 1_000;
-/** A Pod waits no longer than this for an API server that does not answer, and is tried again later. */
-const askLimitMs = 3_000;
 
 interface Asked {
     readonly at: number;

@@ -5,7 +5,7 @@ import { OwnNodeCheck, type OwnNodeAnswer } from "../own-node-check.ts";
 import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
-import { untilAborted, within } from "./requests.ts";
+import { askLimitMs, lockLimitMs, untilAborted, within } from "./requests.ts";
 
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -20,8 +20,6 @@ export interface OwnNodeOptions {
 
 /** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
 const isolateAfterMs = 240_000;
-const askLimitMs = 3_000;
-const lockLimitMs = 3_000;
 
 /**
  * Whether the Node object of this agent is there, and what follows when it is not: the controller will free the claims of

@@ -52,6 +52,15 @@ export async function untilAnswered<T>(request: () => Promise<T>, o: Repetition)
     }
 }
 
+/** A request about one interface may take this long: a Pod, or a container's DEL, waits for it. */
+export const askLimitMs = 3_000;
+
+/**
+ * A container's lock is waited for this long, so that what is known is not old: one that is busy keeps no others waiting,
+ * and is left to the next look. What is written under the lock has as long: DEL and the repair of OVS wait for it.
+ */
+export const lockLimitMs = 3_000;
+
 /** A signal that ends with the given one, or after this time. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
     return AbortSignal.any([signal, AbortSignal.timeout(ms)]);

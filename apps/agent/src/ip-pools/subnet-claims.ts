@@ -6,7 +6,7 @@ import { type Logger } from "@antrea/runtime";
 import { holderText, isForPod, namesContainer, type ClaimUser } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
-import { within } from "./requests.ts";
+import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 
@@ -50,11 +50,6 @@ export interface SubnetClaimsComponents {
     readonly wiring: SubnetWiring;
     readonly logger: Logger;
 }
-
-/** A container's DEL waits for the lock meanwhile. */
-const askLimitMs = 3_000;
-/** One whose container is busy keeps no others waiting. */
-const lockLimitMs = 3_000;
 
 /**
  * Finds claims of addresses that Pods of this Node have from its podCIDRs, where no claim protects them: made before the
