@@ -14,7 +14,6 @@ import type { DeviceNames } from "./devices.ts";
 const connectTimeoutMs = 2_000;
 const ownServerTimeoutMs = 10_000;
 const lockTimeoutMs = 1_000;
-const carryOutTimeoutMs = 10_000;
 
 const columns = {
     Bridge: ["name", "ports", "external_ids"],
@@ -118,7 +117,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         await session.transact([mutate("Open_vSwitch", [], [["bridges", "delete", uuids]])]);
         if (this.isServed) {
             try {
-                await configurationCarriedOut(session, carryOutTimeoutMs);
+                await configurationCarriedOut(session);
             } catch (error) {
                 this.#components.print(`ovs-vswitchd does not answer, going on without it: ${messageOf(error)}`);
             }

@@ -10,7 +10,7 @@ import {
     type Route,
 } from "@antrea/netlink";
 import { sleep, type Logger } from "@antrea/runtime";
-import { removeIfDeviceIsLost } from "../ovs-bridge/index.ts";
+import { removeIfDeviceIsLost, type CarryOutLimits } from "../ovs-bridge/index.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
 /** The ports of the bridge, as the gateway needs them. */
@@ -30,7 +30,7 @@ export interface GatewayPorts {
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
     /** Waits until OVS has carried out what the database says. */
-    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+    carriedOut(limits?: CarryOutLimits): Promise<void>;
 }
 
 export interface GatewayOptions {

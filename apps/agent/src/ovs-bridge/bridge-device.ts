@@ -2,7 +2,6 @@ import { isAborted, messageOf } from "@antrea/errors";
 import { removeIfDeviceIsLost, type LostDeviceComponents } from "./lost-device.ts";
 import { OvsBridgeError, type OvsBridge, type OvsBridgeOptions } from "./ovs-bridge.ts";
 
-const carryOutTimeoutMs = 10_000;
 /** What ovs-vswitchd makes for itself, beside its bridges, when it forwards frames itself. */
 const userspaceDevice = "ovs-netdev";
 
@@ -50,7 +49,7 @@ export class BridgeDevice {
         const { bridge } = this.#options;
         if (!(await removeIfDeviceIsLost(this.#parts, bridge, signal))) return;
         await this.#bridge.ensure(signal);
-        await this.#bridge.carriedOut(carryOutTimeoutMs, signal);
+        await this.#bridge.carriedOut({ signal });
         if (!(await this.#isThere(bridge)))
             throw this.#lost(`OVS did not make the device ${bridge} of its bridge again`);
     }
@@ -58,7 +57,7 @@ export class BridgeDevice {
     async #checkDatapath(signal: AbortSignal | undefined): Promise<void> {
         if (this.#options.datapathType !== "netdev" || (await this.#isThere(userspaceDevice))) return;
         // An OVS that has just started makes the device in its own time.
-        await this.#bridge.carriedOut(carryOutTimeoutMs, signal);
+        await this.#bridge.carriedOut({ signal });
         if (await this.#isThere(userspaceDevice)) return;
         throw this.#lost(`somebody has deleted or moved the device ${userspaceDevice} of OVS`);
     }

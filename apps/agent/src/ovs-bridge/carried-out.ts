@@ -4,14 +4,19 @@ import type { OvsdbSession } from "@antrea/ovsdb/session";
 /** The columns that a session must keep for `configurationCarriedOut`. */
 export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
 
+export interface CarryOutLimits {
+    /** Default: 10 s. */
+    readonly timeoutMs?: number;
+    readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Waits until ovs-vswitchd has carried out what the database says (ovs-vswitchd.conf.db(5), next_cfg): the row of a port
  * that is deleted is gone at once, but OVS lets go of the device some time later. Rejects when that takes longer.
  */
 export async function configurationCarriedOut(
     database: Pick<OvsdbSession, "rows" | "transact" | "until">,
-    timeoutMs: number,
-    signal?: AbortSignal,
+    { timeoutMs = 10_000, signal }: CarryOutLimits = {},
 ): Promise<void> {
     const row = (): ReadonlyMap<string, number> => {
         const [found] = database.rows("Open_vSwitch").values();

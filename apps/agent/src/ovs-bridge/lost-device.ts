@@ -1,13 +1,12 @@
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-
-const carryOutTimeoutMs = 10_000;
+import type { CarryOutLimits } from "./carried-out.ts";
 
 export interface LostDeviceComponents {
     readonly ports: {
         deletePort(name: string, signal?: AbortSignal): Promise<void>;
         /** Waits until OVS has carried out what the database says. */
-        carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+        carriedOut(limits?: CarryOutLimits): Promise<void>;
     };
     readonly netlink: Pick<Netlink, "link">;
     readonly logger: Logger;
@@ -27,11 +26,11 @@ export async function removeIfDeviceIsLost(
     const isThere = async (): Promise<boolean> => (await netlink.link(name)) !== undefined;
     if (await isThere()) return false;
     // An OVS that has just started makes the device in its own time.
-    await ports.carriedOut(carryOutTimeoutMs, signal);
+    await ports.carriedOut({ signal });
     if (await isThere()) return false;
     logger.warn("the device of a port is gone, while OVS has the port; the port is made again", { device: name });
     await ports.deletePort(name, signal);
     // OVS makes no new device for a port that it finds again under the same name.
-    await ports.carriedOut(carryOutTimeoutMs, signal);
+    await ports.carriedOut({ signal });
     return true;
 }

@@ -19,7 +19,7 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
-import { configurationCarriedOut } from "./carried-out.ts";
+import { configurationCarriedOut, type CarryOutLimits } from "./carried-out.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
 /** What the bridge needs of a session with ovsdb-server. */
@@ -293,8 +293,8 @@ export class OvsBridge {
     }
 
     /** Waits until ovs-vswitchd has carried out what the database says. Rejects when that takes longer. */
-    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void> {
-        return configurationCarriedOut(this.#database, timeoutMs, signal);
+    carriedOut(limits?: CarryOutLimits): Promise<void> {
+        return configurationCarriedOut(this.#database, limits);
     }
 
     #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import { sleep, withTimeout, type Logger } from "@antrea/runtime";
-import { removeIfDeviceIsLost } from "../ovs-bridge/index.ts";
+import { removeIfDeviceIsLost, type CarryOutLimits } from "../ovs-bridge/index.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { hostDevice } from "./links.ts";
 import { switchOffloadsOff } from "./nic-settings.ts";
@@ -76,7 +76,7 @@ export class OwnPorts {
     /** Waits until OVS has let go of the devices, if it does. False when the database could not be reached. */
     async remove(names: readonly string[]): Promise<boolean> {
         const isRemoved = await this.#removeRows(names);
-        if (isRemoved) await carriedOut((timeoutMs) => this.#parts.ports.carriedOut(timeoutMs), this.#parts.logger);
+        if (isRemoved) await carriedOut((limits) => this.#parts.ports.carriedOut(limits), this.#parts.logger);
         return isRemoved;
     }
 
@@ -106,9 +106,9 @@ export class OwnPorts {
  * OVS that lets go of a device sets its flags as it knows them, by its name. The host port is down by then: should the NIC
  * have that name again before, OVS would take the NIC down.
  */
-export async function carriedOut(wait: (timeoutMs: number) => Promise<void>, logger: Logger): Promise<void> {
+export async function carriedOut(wait: (limits: CarryOutLimits) => Promise<void>, logger: Logger): Promise<void> {
     try {
-        await wait(letGoTimeoutMs);
+        await wait({ timeoutMs: letGoTimeoutMs });
     } catch (error) {
         logger.warn("OVS does not let go of the uplink's devices: they are taken from it", { error: messageOf(error) });
     }

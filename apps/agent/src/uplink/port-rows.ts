@@ -42,7 +42,7 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
     });
     if (operations.length > 0) {
         await session.transact(operations);
-        await carriedOut((timeoutMs) => configurationCarriedOut(session, timeoutMs), logger);
+        await carriedOut((limits) => configurationCarriedOut(session, limits), logger);
     }
     return ports.map(([, row]) => textOf(row, "name"));
 }

@@ -1,5 +1,6 @@
 import type { Netlink } from "@antrea/netlink";
 import type { Clock, Logger } from "@antrea/runtime";
+import type { CarryOutLimits } from "../ovs-bridge/index.ts";
 
 /** The ports of the bridge and of its neighbours, as the uplink needs them. */
 export interface UplinkPorts {
@@ -10,7 +11,7 @@ export interface UplinkPorts {
     /** A port that is gone is a success. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     /** Waits until OVS has carried out what the database says; rejects when that takes longer. */
-    carriedOut(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+    carriedOut(limits?: CarryOutLimits): Promise<void>;
     /** Waits for the number that OVS gives; rejects when OVS cannot open the link. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
