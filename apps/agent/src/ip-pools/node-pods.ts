@@ -96,19 +96,13 @@ export class NodePods {
         return statefulSetOf({ name, ownerReferences });
     }
 
-    /** The Pod with its names, when only the UID by which CNI knows it is known; as it is when the watch lacks it. */
-    named(pod: PodIdentity): PodIdentity {
-        if (pod.name !== "") return pod;
-        const { namespace = "", name = "" } = this.known(pod)?.metadata ?? {};
-        return { ...pod, namespace, name };
-    }
-
-    /** The interfaces with the names of their Pods, as far as the watch has them. */
+    /** The interfaces with the names of their Pods: of those that lack them by the UID, as far as the watch has it. */
     withNames<T extends NamedPod>(wired: readonly T[]): readonly T[] {
         return wired.map((one) => {
             if (one.podName !== "" || one.podUid === "") return one;
-            const { namespace, name } = this.named({ namespace: "", name: "", uid: one.podUid });
-            return name === "" ? one : { ...one, podNamespace: namespace, podName: name };
+            const pod = this.known({ namespace: "", name: "", uid: one.podUid });
+            const { namespace = "", name = "" } = pod?.metadata ?? {};
+            return pod === undefined ? one : { ...one, podNamespace: namespace, podName: name };
         });
     }
 
