@@ -49,8 +49,8 @@ describe("an interface whose container is worked on by others", () => {
     afterEach(() => free.resolve());
 
     /** A round that has to wait for the container. */
-    async function round(): Promise<unknown> {
-        const done = node.reconciler.reconcile(signal).then(
+    async function round(limit = signal): Promise<unknown> {
+        const done = node.reconciler.reconcile(limit).then(
             () => undefined,
             (error: unknown) => error,
         );
@@ -94,6 +94,28 @@ describe("an interface whose container is worked on by others", () => {
         expect(node.reconciler.problem).toContain("c-other");
         free.resolve();
         await node.reconciler.reconcile(signal);
+        expect(node.reconciler.problem).toBeUndefined();
+    });
+
+    it("is a problem of the agent for as long as it is worked on, also when the rounds fail by something else", async () => {
+        node.steps.failure = (_, step) => (step === "set route" ? "before" : undefined);
+        node.stored.clear();
+        expect(await round()).toMatchObject({ code: "STEP_FAILED" });
+        await node.clock.advance(60_000);
+        expect(await round()).toMatchObject({ code: "STEP_FAILED" });
+        expect(node.reconciler.problem).toContain("c-other");
+        free.resolve();
+        expect(await round()).toMatchObject({ code: "STEP_FAILED" });
+        expect(node.reconciler.problem).toBeUndefined();
+    });
+
+    it("is not taken for a busy one when the round is ended from outside", async () => {
+        node.stored.clear();
+        const stop = new AbortController();
+        node.clock.after(1_000, () => stop.abort(new Error("the agent stops")));
+        expect(await round(stop.signal)).toBeUndefined();
+        expect(log.records.filter(({ msg }) => msg.includes("left to the next round"))).toEqual([]);
+        await node.clock.advance(60_000);
         expect(node.reconciler.problem).toBeUndefined();
     });
 

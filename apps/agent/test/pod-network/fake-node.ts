@@ -122,9 +122,9 @@ export class FakeNode {
                 claims: undefined,
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
-                pods: () => {
+                pods: (limit) => {
                     this.podsAsked += 1;
-                    return Promise.resolve(this.pods);
+                    return steps.run("pods", () => this.pods, limit);
                 },
             },
             { bootId: testBootId, podPrefixes },

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { podOfPorts } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
 import { NeighbourState } from "@antrea/netlink";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
 import type { KnownPod, PodRecord } from "../../src/pod-network/index.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";
 import { addressOf, podRecord } from "../support/records.ts";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 
 const { signal } = new AbortController();
@@ -29,6 +31,14 @@ async function wired(): Promise<string> {
     log.length = 0;
     const [name = ""] = node.stored.keys();
     return name;
+}
+
+/** A round that is under way. */
+function begun(): { readonly outcome: Promise<unknown>; isOver: boolean } {
+    const outcome = node.reconciler.reconcile(signal).catch((error: unknown) => error);
+    const round = { outcome, isOver: false };
+    void outcome.then(() => (round.isOver = true));
+    return round;
 }
 
 function putPort(record: PodRecord, ofPort: number | undefined): void {
@@ -239,6 +249,26 @@ describe("a start", () => {
         await node.reconciler.reconcile(signal);
         await node.reconciler.reconcile(signal);
         expect(node.podsAsked).toBe(3);
+    });
+
+    it("waits 5 s for the API server about what is held, so that the next round puts back what OVS lost meanwhile", async () => {
+        node.pods = [pod];
+        await node.reconciler.rebuild(signal);
+        const name = await wired();
+        node.steps.hanging.add("pods");
+        using _ = timeoutsBy(node.clock);
+        const round = begun();
+        await eventually(() => node.steps.asked.includes("pods"));
+        node.stored.clear();
+        await node.clock.advance(4_999);
+        expect(round.isOver).toBe(false);
+        await node.clock.advance(1);
+        expect(round.isOver).toBe(true);
+        expect(await round.outcome).toMatchObject({ fault: "aborted" });
+        expect(node.subnet.ownerOf(parseIp("10.10.1.77"))).toBe("pod/uid-77");
+        node.steps.hanging.clear();
+        await node.reconciler.reconcile(signal);
+        expect([...node.stored.keys()]).toEqual([name]);
     });
 
     it("gives a Pod the address again that it had before the Node restarted, and nobody else", async () => {
