@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
-import { parseIp } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
+import { type ClaimedAddress } from "../../src/ip-pools/index.ts";
 import { away } from "./support/fake-api.ts";
 import { identityOf, OneNode } from "./support/one-node.ts";
 
@@ -145,6 +146,27 @@ describe("a claim without a record", () => {
         await adopted;
         expect(node.cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c2" } } }]);
     });
+
+    it.each([
+        ["its container is under way", () => node.wiring.adding.add("c-p1")],
+        ["its Pod is under way", () => node.wiring.adding.add("uid-p1")],
+        ["its container has ended", (address) => node.wiring.wire("p1", [address])],
+    ] satisfies [string, (address: ClaimedAddress) => void][])(
+        "is not freed when an ADD of %s at the last moment, which found the claim as it had to be",
+        async (_what, add) => {
+            const [address] = await node.claimed("p1");
+            if (address === undefined) throw new Error("no address");
+            await node.reconcile();
+            let asked = 0;
+            node.cluster.api.before = (method, plural) => {
+                if (method === "find" && plural === "pods" && (asked += 1) === 1) add(address);
+                return Promise.resolve();
+            };
+            await node.reconcile();
+            expect(asked).toBe(1);
+            expect(node.cluster.holders()).toEqual([`${formatIp(address.ip)} p1`]);
+        },
+    );
 
     it("is freed when another of the same interface and family has the record, although the Pod lives", async () => {
         node.addPod("p1");

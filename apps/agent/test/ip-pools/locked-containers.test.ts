@@ -152,12 +152,62 @@ describe("an answer of the API server that is old when the lock is there", () =>
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
     });
 
-    it("claims nothing for an interface that has other addresses by now", async () => {
+    it("claims nothing for an interface that has its claim by now", async () => {
         wire("p1", "10.2.0.7");
         const go = await waiting();
         const [address] = await node.claimed("p1");
         node.wiring.wire("p1", address === undefined ? [] : [address]);
         expect(await go()).toBeUndefined();
         expect(node.cluster.holders()).toEqual([`${address && formatIp(address.ip)} p1`]);
+    });
+
+    it("claims for an interface that has another address by now that one, and not the one it had", async () => {
+        wire("p1", "10.2.0.7");
+        const go = await waiting();
+        wire("p1", "10.2.0.8");
+        expect(await go()).toBeUndefined();
+        expect(node.cluster.holders()).toEqual(["10.2.0.8 p1"]);
+    });
+
+    it("isolates no interface that has another address by now, when the one it had is another's", async () => {
+        node.put("10.2.0.7");
+        wire("p1", "10.2.0.7");
+        const isolated: string[] = [];
+        node.wiring.before = (what) => Promise.resolve(void isolated.push(what));
+        const go = await waiting();
+        wire("p1", "10.2.0.8");
+        expect(await go()).toBeUndefined();
+        expect(isolated).toEqual([]);
+        expect(node.cluster.holders()).toEqual(["10.2.0.7 other", "10.2.0.8 p1"]);
+    });
+
+    it("connects no interface that has another address by now, when that one is another's", async () => {
+        await node.added("p1");
+        node.wiring.cut.add("c-p1");
+        node.put("10.2.0.8");
+        const go = await waiting();
+        wire("p1", "10.2.0.8");
+        const done: string[] = [];
+        node.wiring.before = (what) => Promise.resolve(void done.push(what));
+        expect(await go()).toBeUndefined();
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+        expect(done).not.toContain("reconnect");
+    });
+
+    it("claims nothing for a container whose network namespace is gone by now", async () => {
+        wire("p1", "10.2.0.7");
+        const go = await waiting();
+        node.wiring.dead.add("c-p1");
+        expect(await go()).toBeUndefined();
+        expect(node.cluster.claims()).toEqual([]);
+    });
+
+    it("connects no container whose network namespace is gone by now", async () => {
+        await node.added("p1");
+        node.wiring.cut.add("c-p1");
+        const go = await waiting();
+        node.wiring.dead.add("c-p1");
+        expect(await go()).toBeUndefined();
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
     });
 });
