@@ -14,6 +14,8 @@ export interface OwnNodeCheckComponents {
     readonly nodes: {
         /** By the monotonic clock: what happened to Nodes before this is known. */
         readonly upToDateAt: number;
+        readonly hasSynced: boolean;
+        /** Says at once what is known. */
         onChange(listener: ChangeListener<Node>): unknown;
     };
     readonly clock: Clock;
@@ -53,7 +55,7 @@ const freshMs = 30_000;
 export class OwnNodeCheck {
     readonly #components: OwnNodeCheckComponents;
     readonly #options: OwnNodeCheckOptions;
-    /** The last change that the informer has delivered; a new object with each one. */
+    /** What the informer said last of the Node; a new object with each change. */
     #delivered: { readonly node: Node | undefined } | undefined;
     /** By the monotonic clock, when the API server was asked that said last that the Node is as it should be. */
     #confirmedAt = -Infinity;
@@ -63,27 +65,36 @@ export class OwnNodeCheck {
         this.#components = components;
         this.#options = options;
         components.nodes.onChange((type, name, node) => {
-            if (name === options.nodeName) this.delivered(type === "deleted" ? undefined : node);
+            if (name === options.nodeName) this.#note(type === "deleted" ? undefined : node);
         });
     }
 
-    /** Notes what the informer says of the Node without a change: that its first list is without it. */
-    delivered(node: Node | undefined): void {
+    /** An answer before this may be older: it confirms nothing any more. */
+    #note(node: Node | undefined): void {
         this.#delivered = { node };
+        this.#confirmedAt = -Infinity;
+    }
+
+    /** What the informer said last; undefined before its first list. That a Node is not in that list is no change to deliver. */
+    #hear(): { readonly node: Node | undefined } | undefined {
+        if (this.#delivered === undefined && this.#components.nodes.hasSynced) this.#note(undefined);
+        return this.#delivered;
     }
 
     /** Whether what is known, by the informer or by an answer that confirmed it, is less than 30 s old. */
     get isFresh(): boolean {
         const { clock, nodes } = this.#components;
+        this.#hear();
         return clock.monotonic() - Math.max(nodes.upToDateAt, this.#confirmedAt) < freshMs;
     }
 
     /**
-     * The Node by the last change that the informer has delivered; undefined when there was none, or when the answer to a
-     * later question confirmed the Node since.
+     * The Node by what the informer has delivered, or that its first list is without it; undefined before that list, or when
+     * the answer to a later question confirmed the Node since.
      */
     get changed(): { readonly node: Node | undefined } | undefined {
-        return this.#components.nodes.upToDateAt >= this.#confirmedAt ? this.#delivered : undefined;
+        const delivered = this.#hear();
+        return this.#components.nodes.upToDateAt >= this.#confirmedAt ? delivered : undefined;
     }
 
     /**
@@ -102,8 +113,8 @@ export class OwnNodeCheck {
     async ask<T>(judge: (answer: OwnNodeAnswer) => T): Promise<T> {
         const { api, clock } = this.#components;
         const { nodeName: name, timeoutMs } = this.#options;
-        const [askedAt, before] = [clock.monotonic(), this.#delivered];
-        const overtakenBy = (): Overtaken["overtakenBy"] => (this.#delivered === before ? undefined : this.#delivered);
+        const [askedAt, before] = [clock.monotonic(), this.#hear()];
+        const overtakenBy = (): Overtaken["overtakenBy"] => (this.#hear() === before ? undefined : this.#hear());
         let node: Node | undefined;
         try {
             node = await api.find(nodeResource, { name }, { timeoutMs });

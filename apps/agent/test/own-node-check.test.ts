@@ -101,10 +101,19 @@ describe("the check of this agent's Node", () => {
     });
 
     describe.each([true, false])("of which the API server answers: %s", (isAnswered) => {
+        it("knows that the first list came meanwhile, and that it is without the Node", async () => {
+            nodes = TestNodes.unlisted();
+            check = new OwnNodeCheck({ api, nodes, clock }, { nodeName: "a", timeoutMs: 1_000 });
+            api.before = () => Promise.resolve(nodes.firstList());
+            if (!isAnswered) api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+            await confirm(false);
+            await confirm(false);
+            expect(answers.map(({ overtakenBy }) => overtakenBy)).toEqual([{ node: undefined }, undefined]);
+        });
+
         it.each([
             ["deleted", () => nodes.remove("a"), undefined],
             ["changed", () => nodes.put("a", { podCIDR: "10.0.0.0/24" }), "10.0.0.0/24"],
-            ["found missing by the first list", () => check.delivered(undefined), undefined],
         ])("knows what the informer delivered if the Node is %s meanwhile", async (_, change, podCIDR) => {
             api.before = () => Promise.resolve(change());
             if (!isAnswered) api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });

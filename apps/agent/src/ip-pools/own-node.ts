@@ -20,6 +20,7 @@ export interface OwnNodeOptions {
 
 /** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
 const isolateAfterMs = 240_000;
+const noNodeText = "the Node object of this agent does not exist; its claims will be freed";
 
 /**
  * Whether the Node object of this agent is there, and what follows when it is not: the controller will free the claims of
@@ -36,6 +37,8 @@ export class OwnNode {
     #isKnown = false;
     /** By the monotonic clock, when it was deleted at the earliest. -Infinity: it was gone when this agent began. */
     #goneSince: number | undefined;
+    /** By the monotonic clock, when the API server was asked that said that the Node is back, while the watch has not. */
+    #backAt: number | undefined;
     /** Interfaces that were isolated because the Node is gone. */
     readonly #isolated = new Set<string>();
 
@@ -45,6 +48,7 @@ export class OwnNode {
         this.#check = new OwnNodeCheck(components, { nodeName: options.nodeName, timeoutMs: askLimitMs });
         components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
+            this.#backAt = undefined;
             // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
             if (type === "deleted") {
                 this.#goneSince = Math.min(after, components.clock.monotonic());
@@ -62,10 +66,27 @@ export class OwnNode {
         await nodes.synced(signal);
         if (this.#isKnown) return;
         this.#isKnown = true;
-        if (nodes.list().some(({ metadata }) => metadata?.name === this.#nodeName)) return;
-        this.#check.delivered(undefined);
+        if (this.#isListed) return;
         this.#goneSince ??= -Infinity;
-        logger.warn("the Node object of this agent does not exist; its claims will be freed", { node: this.#nodeName });
+        logger.warn(noNodeText, { node: this.#nodeName });
+    }
+
+    get #isListed(): boolean {
+        return this.#components.nodes.list().some(({ metadata }) => metadata?.name === this.#nodeName);
+    }
+
+    /**
+     * Ends to believe an answer that the Node is back when the watch is newer and does not know the Node: it was deleted
+     * again, and to a list without it, after one without it, that is no change to deliver.
+     */
+    #judgeBack(): void {
+        const { nodes, logger } = this.#components;
+        if (this.#backAt === undefined || nodes.upToDateAt <= this.#backAt) return;
+        if (!this.#isListed) {
+            this.#goneSince ??= this.#backAt;
+            logger.warn(noNodeText, { node: this.#nodeName });
+        }
+        this.#backAt = undefined;
     }
 
     /**
@@ -102,6 +123,7 @@ export class OwnNode {
      */
     async confirm(signal: AbortSignal): Promise<void> {
         await this.known(signal);
+        this.#judgeBack();
         // Fresh enough: the controller waits 5 min after a deletion.
         if (!this.isGone && this.#check.isFresh) return;
         await untilAborted(
@@ -118,7 +140,7 @@ export class OwnNode {
         const { node, askedAt, overtakenBy } = answer;
         // What was delivered meanwhile counts as the newer: that it was deleted would not be delivered once more.
         const counts = overtakenBy === undefined;
-        if (counts && node !== undefined) this.#back();
+        if (counts && node !== undefined) this.#backBy(askedAt);
         if (counts && node === undefined) this.#goneSince ??= Math.min(this.#components.nodes.upToDateAt, askedAt);
         if (this.isGone) throw nodeGone(this.#nodeName);
         return counts;
@@ -127,6 +149,7 @@ export class OwnNode {
     /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */
     async look(wiring: Wiring, signal: AbortSignal): Promise<void> {
         if (!this.isGone) await this.known(signal);
+        this.#judgeBack();
         const since = this.#goneSince;
         if (since === undefined || this.#components.clock.monotonic() - since < isolateAfterMs) return;
         if (!(await this.#isStillGone(since))) return;
@@ -144,7 +167,7 @@ export class OwnNode {
             }
             // The next look goes by what was delivered meanwhile.
             if (answer.overtakenBy !== undefined) return false;
-            if (answer.node !== undefined) this.#back();
+            if (answer.node !== undefined) this.#backBy(answer.askedAt);
             return this.isGone;
         });
     }
@@ -169,6 +192,11 @@ export class OwnNode {
         } catch (error) {
             logger.warn("a Pod interface could not be isolated yet", { ...fields, reason: messageOf(error) });
         }
+    }
+
+    #backBy(askedAt: number): void {
+        if (this.isGone) this.#backAt = askedAt;
+        this.#back();
     }
 
     /** Without the first list it is not known for good: a list that is newer than an answer may be without the Node. */

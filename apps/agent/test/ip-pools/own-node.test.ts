@@ -113,6 +113,7 @@ describe("an agent whose Node is gone", () => {
 
     it("isolates nothing when the API server says at last that the Node is there", async () => {
         nodes.remove("a");
+        nodes.upToDateAt = clock.monotonic();
         await pass(300_000);
         expect(wiring.cut.size).toBe(0);
         expect(node.isGone).toBe(false);
@@ -171,6 +172,7 @@ describe("an agent whose Node is gone", () => {
             message: expect.stringMatching(/^Node a does not exist any more, .*kubelet makes the Node again/),
         });
         // Made again, and the watch is late.
+        nodes.upToDateAt = clock.monotonic();
         api.put(nodeResource, { metadata: { name: "a" } });
         await node.confirm(signal);
         expect(node.isGone).toBe(false);
@@ -269,23 +271,61 @@ describe("an agent whose Node is gone", () => {
             nodes.remove("a");
             const noted = node.goneAt ?? NaN;
             await clock.advance(300_000);
-            const synced = Promise.withResolvers<void>();
-            nodes = new TestNodes([]);
-            nodes.synced = () => synced.promise;
+            nodes = TestNodes.unlisted();
             start();
             node.recall(noted);
             const known = node.known(signal);
             beforeAnswerIsRead(async () => {
                 api.remove(nodeResource, "a");
-                if (when === "before") synced.resolve();
+                if (when === "before") nodes.firstList();
                 if (when === "before") await known;
             });
             await node.look(wiring, signal);
-            synced.resolve();
+            if (when === "after") nodes.firstList();
             await node.look(wiring, signal);
             expect([node.isGone, wiring.cut.size]).toEqual([true, 2]);
         },
     );
+
+    /** Its watch is cut after the deletion; the Node is made again, which an answer says. */
+    async function backByAnswer(): Promise<void> {
+        deleteNode();
+        nodes.upToDateAt = clock.monotonic();
+        await clock.advance(10_000);
+        api.put(nodeResource, { metadata: { name: "a" } });
+        await node.confirm(signal);
+        expect(node.isGone).toBe(false);
+    }
+
+    it.each(["asks before it claims", "looks"])(
+        "believes the next list more than an answer before it: it %s, and the Node is gone again, which is no change to deliver",
+        async (when) => {
+            await node.known(signal);
+            await backByAnswer();
+            await clock.advance(1_000);
+            api.remove(nodeResource, "a");
+            await clock.advance(1_000);
+            nodes.upToDateAt = clock.monotonic();
+            if (when === "looks") await node.look(wiring, signal);
+            else await expect(node.confirm(signal)).rejects.toMatchObject({ code: "NODE_GONE" });
+            expect(node.isGone).toBe(true);
+            await pass(235_000);
+            expect(wiring.cut.size).toBe(0);
+            await pass(5_000);
+            expect(wiring.cut.size).toBe(2);
+        },
+    );
+
+    it("believes an answer that the Node is back as long as the watch is older, and when the watch says so too", async () => {
+        await node.known(signal);
+        await backByAnswer();
+        await pass(600_000);
+        expect([node.isGone, wiring.cut.size]).toEqual([false, 0]);
+        nodes.put("a");
+        nodes.upToDateAt = clock.monotonic();
+        await pass(600_000);
+        expect([node.isGone, wiring.cut.size]).toEqual([false, 0]);
+    });
 
     it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {
         deleteNode();
@@ -299,8 +339,7 @@ describe("an agent whose Node is gone", () => {
         const noted = node.goneAt;
         api.accident = () => ({ refuse: unauthorized });
         await clock.advance(ms);
-        nodes = new TestNodes([]);
-        nodes.synced = () => new Promise(() => undefined);
+        nodes = TestNodes.unlisted();
         start();
         if (noted !== undefined) node.recall(noted);
     }

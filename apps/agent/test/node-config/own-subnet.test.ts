@@ -22,6 +22,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
     beforeEach(() => {
         [api, clock, log] = [new FakeApi(), new ManualClock(), []];
         nodes = new TestNodes([]);
+        nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
         nodes.upToDateAt = clock.monotonic();
         failures = [];
         setPodCidrs("10.10.1.0/24");
@@ -185,6 +186,19 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect(api.requests).toHaveLength(2);
     });
 
+    it("is asked for again when the watch tells of a loss after a silence: it may be older or newer than the answer", async () => {
+        await clock.advance(60_000);
+        await subnet.confirm();
+        await clock.advance(1_000);
+        api.remove(nodeResource, "worker");
+        // What comes after a silence may be as old as that.
+        nodes.remove("worker");
+        await expect(subnet.confirm()).rejects.toMatchObject(lost);
+        setPodCidrs("10.10.1.0/24");
+        await subnet.confirm();
+        expect(api.requests).toHaveLength(3);
+    });
+
     it("is given when something else of the Node changes meanwhile, and the next Pod asks again", async () => {
         await clock.advance(30_000);
         beforeAnswerIsRead(() => nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] }));
@@ -192,5 +206,62 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         await subnet.confirm();
         await subnet.confirm();
         expect(api.requests).toHaveLength(2);
+    });
+});
+
+describe("an address of the Node's subnet, when the agent began with what it remembers of the Node", () => {
+    let api: FakeApi;
+    let clock: ManualClock;
+    let nodes: TestNodes;
+    let subnet: OwnSubnet;
+
+    /** Who has the podCIDR by now, as the list is read that began then. */
+    function firstList(holder: "worker" | "other", began: number): void {
+        nodes.put(holder, { podCIDRs: ["10.10.1.0/24"] });
+        nodes.firstList(began);
+    }
+
+    beforeEach(async () => {
+        [api, clock, nodes] = [new FakeApi(), new ManualClock(), TestNodes.unlisted()];
+        subnet = new OwnSubnet(
+            { api, nodes, clock, fail: () => undefined, logger: listLogger([]) },
+            { name: "worker", podPrefixes: [parsePrefix("10.10.1.0/24")] },
+        );
+        await clock.advance(60_000);
+    });
+
+    it("is refused without a question when the first list is without the Node, of which no change is delivered", async () => {
+        firstList("other", clock.monotonic());
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+        expect(api.requests).toEqual([]);
+    });
+
+    it("is given without a question when the first list has the Node", async () => {
+        firstList("worker", clock.monotonic());
+        await subnet.confirm();
+        expect(api.requests).toEqual([]);
+    });
+
+    it("is given when the Node is made again after that list", async () => {
+        firstList("other", clock.monotonic());
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+        nodes.remove("other");
+        nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
+        await subnet.confirm();
+    });
+
+    it("is refused when the first list is without the Node and comes while an answer is under way that has it", async () => {
+        api.put(nodeResource, { metadata: { name: "worker" }, spec: { podCIDRs: ["10.10.1.0/24"] } } as never);
+        api.before = () => Promise.resolve(firstList("other", clock.monotonic()));
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
+    });
+
+    it("is refused when the first list is without the Node and comes after an answer that had it, which it may be older or newer than", async () => {
+        const began = clock.monotonic();
+        await clock.advance(1_000);
+        api.put(nodeResource, { metadata: { name: "worker" }, spec: { podCIDRs: ["10.10.1.0/24"] } } as never);
+        await subnet.confirm();
+        firstList("other", began);
+        await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
     });
 });

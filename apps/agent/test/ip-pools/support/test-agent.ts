@@ -134,8 +134,8 @@ export function requestOf(pod: string): ClaimRequest {
 export class TestNodes implements DatedNodeSource {
     /** Always; a test may set when the watch fell silent. */
     upToDateAt = Infinity;
-    /** A test may set that they are not listed yet. */
     hasSynced = true;
+    readonly #synced = Promise.withResolvers<void>();
     readonly #nodes = new Map<string, Node>();
     readonly #listeners = new Set<ChangeListener<Node>>();
 
@@ -147,17 +147,36 @@ export class TestNodes implements DatedNodeSource {
         return new TestNodes(names.map((name) => ({ metadata: { name } })));
     }
 
+    /** Those of an agent that has just started: nothing is listed, until `firstList`. */
+    static unlisted(): TestNodes {
+        const nodes = new TestNodes([]);
+        nodes.hasSynced = false;
+        nodes.upToDateAt = -Infinity;
+        return nodes;
+    }
+
+    /** The first list is in, which began then; what it has was `put` before. */
+    firstList(began = Infinity): void {
+        this.upToDateAt = began;
+        this.hasSynced = true;
+        this.#synced.resolve();
+    }
+
     list(): readonly Node[] {
         return [...this.#nodes.values()];
     }
 
     onChange(listener: ChangeListener<Node>): Disposable {
         this.#listeners.add(listener);
+        // As an informer does.
+        for (const node of this.#nodes.values()) {
+            listener("added", node.metadata?.name ?? "", node, undefined, { by: "list", after: this.upToDateAt });
+        }
         return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
     }
 
     synced(): Promise<void> {
-        return Promise.resolve();
+        return this.hasSynced ? Promise.resolve() : this.#synced.promise;
     }
 
     /** Adds a Node, or changes the one of that name. */
