@@ -26,6 +26,7 @@ const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
 };
 
 const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
+    CLAIMS_UNKNOWN: "TRY_AGAIN_LATER",
     EXHAUSTED: "IPAM_FAILURE",
     NO_SUBNET: "IPAM_FAILURE",
     TAKEN: "IPAM_FAILURE",

@@ -62,8 +62,8 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
     await gateway.ensureDevice(signal);
     const subnet = new NodeSubnet(
         podPrefixes,
-        (size) => BigInt(randomInt(Number(size < 65_536n ? size : 65_536n))),
-        (ip) => base.ipPools?.isClaimed(ip) ?? false,
+        (size) => BigInt(randomInt(Number(size))),
+        (ip) => (base.ipPools === undefined ? false : base.ipPools.isClaimed(ip)),
     );
     const ownSubnet = new OwnSubnet(
         { api: kube.api, nodes: base.nodeInformer, clock: systemClock, fail: base.fail, logger },

@@ -1,4 +1,4 @@
-import { formatIp, prefixContains, prefixOf, type Prefix } from "@antrea/ip";
+import { formatIp, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { SubnetInterface } from "./ignored-annotations.ts";
@@ -68,16 +68,17 @@ export function subnetClaimsWithoutPools(components: {
     return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
 }
 
-/** The podCIDRs of this Node, and each address that a Pod still has of an earlier one: a pool may have that too. */
+/**
+ * The podCIDRs of this Node, and each address that a Pod has of them or still of an earlier one: a pool may have that too, and
+ * of a podCIDR only the blocks that are asked about are watched.
+ */
 export function guardedPrefixes(
     podPrefixes: readonly Prefix[],
     network: Pick<PodNetwork, "interfaces">,
 ): readonly Prefix[] {
     const ofSubnets = network.interfaces().filter(({ record }) => !isPoolRecord(record));
-    const earlier = ofSubnets
-        .flatMap(({ record }) => record.addresses.map(({ ip }) => ip))
-        .filter((ip) => !podPrefixes.some((prefix) => prefixContains(prefix, ip)));
-    return [...podPrefixes, ...earlier.map((ip) => prefixOf(ip))];
+    const inUse = ofSubnets.flatMap(({ record }) => record.addresses.map(({ ip }) => prefixOf(ip)));
+    return [...podPrefixes, ...inUse];
 }
 
 function isolation(

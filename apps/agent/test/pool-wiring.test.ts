@@ -17,10 +17,13 @@ describe("where claims of others concern a Node", () => {
         return guardedPrefixes(podPrefixes, { interfaces: () => known }).map(formatPrefix);
     }
 
-    it("is its podCIDRs", () => {
-        expect(guarded({ addresses: ["10.10.1.5/24", "fd10:10:0:1::5/64"] })).toEqual([
+    it("is its podCIDRs, and where in them its Pods are: a podCIDR may have too many blocks to look at all", () => {
+        expect(guarded()).toEqual(["10.10.1.0/24", "fd10:10:0:1::/64"]);
+        expect(guarded({ addresses: ["10.10.1.5/24", "fd10:10:0:1::a005/64"] })).toEqual([
             "10.10.1.0/24",
             "fd10:10:0:1::/64",
+            "10.10.1.5/32",
+            "fd10:10:0:1::a005/128",
         ]);
     });
 

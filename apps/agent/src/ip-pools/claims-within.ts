@@ -1,5 +1,5 @@
-import { allocationAddress, allocationName, ipAllocations } from "@antrea/crd";
-import { prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
+import { allocationAddress, allocationName, blockOf, ipAllocations } from "@antrea/crd";
+import { formatPrefix, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
 import { type ClaimUser } from "./claims.ts";
 import { type PoolBook } from "./pool-book.ts";
@@ -7,35 +7,41 @@ import { type PoolBook } from "./pool-book.ts";
 export interface ClaimsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
+    /** Only for what is logged: a claim outlives what its pool has, and the pool itself. */
     readonly book: Pick<PoolBook, "poolsWithin" | "onRanges">;
 }
 
-/**
- * What is kept of a claim: a pool may have very many, and few in a podCIDR. Only those in the prefixes have a `spec`, and in
- * it no `pod` while the address is reserved.
- */
+/** What is kept of a claim. Only those in the prefixes have a `spec`, and in it no `pod` while the address is reserved. */
 interface KeptClaim extends KubeObject, ClaimUser {}
 
 const claims: Resource<KeptClaim> = ipAllocations;
 
+interface WatchedBlock {
+    readonly informer: Informer<KeptClaim>;
+    /** It is watched from the start on: then a Node goes on without its claims while nobody can tell them. */
+    readonly isFirst: boolean;
+}
+
 /**
- * The claims of addresses in some prefixes: a Node may be given a podCIDR in which a pool has handed out addresses
- * before, and an agent that hears late of the podCIDR may claim one. Watches pools with a range in the prefixes, of which a
- * cluster should have none, from when the first is known until the process ends.
+ * The claims of addresses in some prefixes, of whichever pool: one that has a range there, had one, is gone, or never was.
+ * Watched are blocks, from when they matter until the process ends: at the start the first block of each prefix, and later
+ * those of each address that is asked about. So a prefix may be of any size.
  */
 export class ClaimsWithin {
     readonly #components: ClaimsWithinComponents;
     readonly #prefixes: readonly Prefix[];
     readonly #stop = new AbortController();
-    readonly #pools = new Map<string, Informer<KeptClaim>>();
+    readonly #blocks = new Map<string, WatchedBlock>();
     readonly #listeners = new Set<() => void>();
     readonly #bookListener: Disposable;
+    readonly #reported = new Set<string>();
 
     constructor(components: ClaimsWithinComponents, options: { readonly prefixes: readonly Prefix[] }) {
         this.#components = components;
         this.#prefixes = options.prefixes;
-        this.#bookListener = components.book.onRanges(() => this.#refresh());
-        this.#refresh();
+        for (const { family, base } of options.prefixes) this.#blockAt({ family, value: base }, true);
+        this.#bookListener = components.book.onRanges(() => this.#report());
+        this.#report();
     }
 
     /** Called after each change of a claim in the prefixes. */
@@ -43,72 +49,89 @@ export class ClaimsWithin {
         this.#listeners.add(listener);
     }
 
-    /** Resolves when the claims of all pools that are watched are known. */
+    /** Resolves when the claims of all blocks that are watched are known. */
     async synced(signal: AbortSignal): Promise<void> {
-        await Promise.all([...this.#pools.values()].map((informer) => informer.synced(signal)));
+        await Promise.all([...this.#blocks.values()].map(({ informer }) => informer.synced(signal)));
     }
 
-    has(ip: IpAddress): boolean {
-        return this.get(ip) !== undefined;
+    /**
+     * Whether an address is claimed, false for one outside the prefixes. Undefined while that is not known of a block that
+     * was not watched from the start on; to be asked again then.
+     */
+    has(ip: IpAddress): boolean | undefined {
+        if (!this.#isWithin(ip)) return false;
+        const { informer, isFirst } = this.#blockAt(ip);
+        if (!informer.hasSynced && !isFirst) return undefined;
+        return informer.get(allocationName(ip)) !== undefined;
     }
 
-    /** The claim of an address in the prefixes, as far as the watch has delivered it. */
+    /** The claim of an address in the prefixes, as far as the watch of its block has delivered it. */
     get(ip: IpAddress): ClaimUser | undefined {
-        if (this.#pools.size === 0) return undefined;
-        const name = allocationName(ip);
-        for (const informer of this.#pools.values()) {
-            const claim = informer.get(name);
-            if (claim !== undefined) return claim;
-        }
-        return undefined;
+        return this.#isWithin(ip) ? this.#blockAt(ip).informer.get(allocationName(ip)) : undefined;
     }
 
     async close(): Promise<void> {
         this.#bookListener[Symbol.dispose]();
         this.#stop.abort();
-        await Promise.all([...this.#pools.values()].map((informer) => informer.close()));
+        await Promise.all([...this.#blocks.values()].map(({ informer }) => informer.close()));
     }
 
-    /** What was claimed from a pool that is gone stays known. */
-    #refresh(): void {
-        const { book } = this.#components;
-        for (const pool of this.#prefixes.flatMap((prefix) => book.poolsWithin(prefix))) {
-            if (!this.#pools.has(pool)) this.#watch(pool);
-        }
+    #blockAt(ip: IpAddress, isFirst = false): WatchedBlock {
+        const block = formatPrefix(blockOf(ip));
+        const known = this.#blocks.get(block);
+        if (known !== undefined) return known;
+        const watched = { informer: this.#watch(block), isFirst };
+        this.#blocks.set(block, watched);
+        return watched;
     }
 
-    #watch(pool: string): void {
+    #watch(block: string): Informer<KeptClaim> {
         const { api, logger } = this.#components;
         const informer = new Informer(
             { api, logger },
-            { resource: claims, fieldSelector: `spec.pool=${pool}`, transform: (claim) => this.#keep(claim) },
+            { resource: claims, fieldSelector: `spec.block=${block}`, transform: (claim) => this.#keep(claim) },
         );
         informer.onChange((_type, _name, { spec }) => {
             if (spec !== undefined) for (const listener of this.#listeners) listener();
         });
         informer.start(this.#stop.signal);
-        this.#pools.set(pool, informer);
-        logger.warn("an IPPool has a range in a podCIDR of this Node; its claims there are kept out of the podCIDR", {
-            pool,
-        });
+        return informer;
     }
 
-    #isWithin(name: string): boolean {
-        try {
-            const ip = allocationAddress(name);
-            return this.#prefixes.some((prefix) => prefixContains(prefix, ip));
-        } catch {
-            // One whose name is no address claims none, and must not keep the others from being known.
-            return false;
+    #report(): void {
+        const { book, logger } = this.#components;
+        for (const pool of this.#prefixes.flatMap((prefix) => book.poolsWithin(prefix))) {
+            if (this.#reported.has(pool)) continue;
+            this.#reported.add(pool);
+            logger.warn(
+                "an IPPool has a range in a podCIDR of this Node; its claims there are kept out of the podCIDR",
+                {
+                    pool,
+                },
+            );
         }
+    }
+
+    #isWithin(ip: IpAddress): boolean {
+        return this.#prefixes.some((prefix) => prefixContains(prefix, ip));
     }
 
     #keep({ metadata, spec }: KeptClaim): KeptClaim {
         const { name = "", uid = "", resourceVersion = "" } = metadata ?? {};
         const kept = { metadata: { name, uid, resourceVersion } };
-        if (!this.#isWithin(name)) return kept;
+        const ip = addressOf(name);
+        if (ip === undefined || !this.#isWithin(ip)) return kept;
         if (spec?.pod === undefined) return { ...kept, spec: {} };
         const { uid: podUid, containerID, interface: ifName } = spec.pod;
         return { ...kept, spec: { pod: { uid: podUid, containerID, interface: ifName } } };
+    }
+}
+
+/** One whose name is no address claims none, and must not keep the others from being known. */
+function addressOf(name: string): IpAddress | undefined {
+    try {
+        return allocationAddress(name);
+    } catch {
+        return undefined;
     }
 }

@@ -213,7 +213,6 @@ export class IpPools implements AsyncDisposable {
      */
     async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
         this.#within ??= this.#newWithin(prefixes);
-        await this.book.synced(signal);
         await this.#within.synced(signal);
     }
 
@@ -228,9 +227,12 @@ export class IpPools implements AsyncDisposable {
         await this.#subnetClaims.look(signal);
     }
 
-    /** Whether an address of the guarded podCIDRs is claimed from a pool, for a Pod of any Node. */
-    isClaimed(ip: IpAddress): boolean {
-        return this.#within?.has(ip) ?? false;
+    /**
+     * Whether an address of the guarded podCIDRs is claimed from a pool, for a Pod of any Node. Undefined while its block is
+     * read, because nobody asked about the block before.
+     */
+    isClaimed(ip: IpAddress): boolean | undefined {
+        return this.#within === undefined ? false : this.#within.has(ip);
     }
 
     /** The pool that an address of this Node is claimed from. */

@@ -12,7 +12,7 @@ import {
 } from "@antrea/ip";
 import type { PodAddress } from "./record.ts";
 
-export type NodeSubnetErrorCode = "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
+export type NodeSubnetErrorCode = "CLAIMS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
 
 export class NodeSubnetError extends AntreaError<NodeSubnetErrorCode> {}
 
@@ -22,34 +22,42 @@ interface Subnet {
     /** Indexes inside the prefix. */
     readonly used: Map<bigint, string>;
     cursor: bigint;
+    /** Only indexes below are handed out; grows by blocks. */
+    limit: bigint;
 }
+
+/** Addresses of a block, as the claims of IPPools are watched. */
+const blockSize = 256n;
 
 /**
  * Gives out the addresses of this Node's podCIDRs. It keeps nothing itself: what it knows is told to it from the
  * records of the interfaces. Never handed out are the network address (and IPv6's subnet-router anycast address,
- * RFC 4291 2.6.1), the gateway, and IPv4's broadcast address. The search goes on from the last address given, so that
- * a freed one is used again as late as possible.
+ * RFC 4291 2.6.1), the gateway, and IPv4's broadcast address. The addresses are of the first block, and of the next only
+ * when all of those before are in use: so the claims that concern a Node are those of few blocks, however large its podCIDR.
+ * In them the search goes on from the last address given, so that a freed one is used again as late as possible.
  */
 export class NodeSubnet {
     readonly #subnets: readonly Subnet[];
 
-    readonly #isTaken: (ip: IpAddress) => boolean;
+    readonly #isTaken: (ip: IpAddress) => boolean | undefined;
 
     /**
      * @param start index to begin at, a family; a different one after each start keeps reuse late across restarts
-     * @param isTaken addresses that somebody outside this Node has, although they lie in its podCIDRs
+     * @param isTaken whether somebody outside this Node has an address of its podCIDRs; undefined while that is not known,
+     * and then to be asked again
      */
     constructor(
         prefixes: readonly Prefix[],
         start: (size: bigint) => bigint,
-        isTaken: (ip: IpAddress) => boolean = () => false,
+        isTaken: (ip: IpAddress) => boolean | undefined = () => false,
     ) {
         this.#isTaken = isTaken;
         this.#subnets = prefixes.map((prefix) => ({
             prefix,
             gateway: prefixAt(prefix, 1n),
             used: new Map(),
-            cursor: start(prefixSize(prefix)),
+            cursor: start(smaller(prefixSize(prefix), blockSize)),
+            limit: blockSize,
         }));
     }
 
@@ -74,7 +82,7 @@ export class NodeSubnet {
 
     /** Throws NodeSubnetError when somebody outside this Node has got one of the addresses since they were allocated. */
     refuseTaken(addresses: readonly PodAddress[]): void {
-        const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip));
+        const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip) === true);
         if (taken === undefined) return;
         throw new NodeSubnetError(
             "TAKEN",
@@ -125,10 +133,14 @@ export class NodeSubnet {
         return this.#subnets.find((subnet) => prefixContains(subnet.prefix, ip));
     }
 
-    #held({ prefix, used }: Subnet, owner: string | undefined): bigint | undefined {
+    /** Throws while nobody can tell whether it is claimed: a Pod that runs is not to lose its address for that. */
+    #held(subnet: Subnet, owner: string | undefined): bigint | undefined {
         if (owner === undefined) return undefined;
-        for (const [index, holder] of used) {
-            if (holder === owner && !this.#isTaken(prefixAt(prefix, index))) return index;
+        for (const [index, holder] of subnet.used) {
+            if (holder !== owner) continue;
+            const isTaken = this.#isTaken(prefixAt(subnet.prefix, index));
+            if (isTaken === undefined) throw claimsUnknown(subnet, index);
+            if (!isTaken) return index;
         }
         return undefined;
     }
@@ -136,19 +148,46 @@ export class NodeSubnet {
     #search(subnet: Subnet): bigint {
         const { first, last } = bounds(subnet.prefix);
         if (last < first) throw exhausted(subnet, 0n);
+        for (;;) {
+            const found = this.#searchTo(subnet, first, smaller(last, subnet.limit - 1n));
+            if (found !== undefined) return found;
+            if (subnet.limit > last) throw exhausted(subnet, last - first + 1n);
+            subnet.limit += blockSize;
+        }
+    }
+
+    /** Throws rather than passes over what is not known: the search is not to go from block to block for that. */
+    #searchTo(subnet: Subnet, first: bigint, last: bigint): bigint | undefined {
         const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
+        let unknown: bigint | undefined;
         let index = start;
         do {
-            if (!subnet.used.has(index) && !this.#isTaken(prefixAt(subnet.prefix, index))) return index;
+            const isTaken = subnet.used.has(index) || this.#isTaken(prefixAt(subnet.prefix, index));
+            if (isTaken === false) return index;
+            if (isTaken === undefined) unknown ??= index;
             index = index === last ? first : index + 1n;
         } while (index !== start);
-        throw exhausted(subnet, last - first + 1n);
+        if (unknown !== undefined) throw claimsUnknown(subnet, unknown);
+        return undefined;
     }
 }
 
 /** The owner of addresses that are held for a Pod because the API server says that it has them. */
 export function heldOwner(podUid: string): string {
     return `pod/${podUid}`;
+}
+
+function claimsUnknown({ prefix }: Subnet, index: bigint): NodeSubnetError {
+    return new NodeSubnetError(
+        "CLAIMS_UNKNOWN",
+        "environment",
+        `whether address ${formatIp(prefixAt(prefix, index))} of ${formatPrefix(prefix)}, the podCIDR of this Node, is claimed from an ` +
+            `IPPool is not known yet, and those whose claims are known are in use; the agent asks the API server, and the next try may find out`,
+    );
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+    return a < b ? a : b;
 }
 
 function exhausted({ prefix, gateway }: Subnet, total: bigint): NodeSubnetError {

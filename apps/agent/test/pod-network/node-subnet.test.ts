@@ -1,6 +1,16 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { formatIp, parseIp, parsePrefix, prefixAt, prefixContains, prefixSize, type IpAddress } from "@antrea/ip";
+import {
+    formatIp,
+    formatPrefix,
+    parseIp,
+    parsePrefix,
+    prefixAt,
+    prefixContains,
+    prefixOf,
+    prefixSize,
+    type IpAddress,
+} from "@antrea/ip";
 import { gatewayOf, NodeSubnet, NodeSubnetError } from "../../src/pod-network/node-subnet.ts";
 
 function subnetOf(...texts: readonly string[]): NodeSubnet {
@@ -79,11 +89,28 @@ describe("what is given out", () => {
         ]);
     });
 
-    it("a /64 goes on beyond 2^53, from any start", () => {
-        const top = prefixSize(parsePrefix("fd00:1::/64")) - 1n;
-        const subnet = new NodeSubnet([parsePrefix("fd00:1::/64")], () => top);
-        expect(textsOf(subnet.allocate("a"))).toEqual(["fd00:1::ffff:ffff:ffff:ffff"]);
-        expect(textsOf(subnet.allocate("b"))).toEqual(["fd00:1::2"]);
+    it("of a large podCIDR is in its first block, and in the next when those before are full", () => {
+        const sizes: bigint[] = [];
+        const subnet = new NodeSubnet([parsePrefix("fd00:1::/64"), parsePrefix("10.1.0.0/16")], (size) => {
+            sizes.push(size);
+            return size - 1n;
+        });
+        expect(sizes).toEqual([256n, 256n]);
+        const given = Array.from({ length: 254 }, (_, at) => textsOf(subnet.allocate(`a${at}`)));
+        expect(given.slice(0, 2)).toEqual([
+            ["fd00:1::ff", "10.1.0.255"],
+            ["fd00:1::2", "10.1.0.2"],
+        ]);
+        expect(new Set(given.flat()).size).toBe(508);
+        expect(textsOf(subnet.allocate("b"))).toEqual(["fd00:1::100", "10.1.1.0"]);
+        subnet.release(parseIp("fd00:1::7"), "a6");
+        expect(textsOf(subnet.allocate("c"))[0]).toBe("fd00:1::101");
+    });
+
+    it("of a /64 is also what lies beyond 2^53", () => {
+        const subnet = subnetOf("fd00:1::/64");
+        const top = parseIp("fd00:1::ffff:ffff:ffff:ffff");
+        expect([subnet.take(top, "a"), subnet.ownerOf(top)]).toEqual([true, "a"]);
     });
 
     it.each([
@@ -98,6 +125,58 @@ describe("what is given out", () => {
 
     it.each(["10.1.2.0/31", "fd00::/127"])("of %s is nothing, said as such", (cidr) => {
         expect(() => subnetOf(cidr).allocate("a")).toThrow(expect.objectContaining({ code: "EXHAUSTED" }));
+    });
+});
+
+describe("while nobody can tell whether addresses are claimed", () => {
+    const prefix = parsePrefix("fd00:1::/64");
+
+    it("one is given of which it is known, in the same block", () => {
+        const subnet = new NodeSubnet(
+            [prefix],
+            () => 2n,
+            (ip) => (ip.value === prefix.base + 9n ? false : undefined),
+        );
+        expect(textsOf(subnet.allocate("a"))).toEqual(["fd00:1::9"]);
+    });
+
+    it("none is given, and none is asked about in further blocks, however often it is tried", () => {
+        const asked = new Set<string>();
+        const subnet = new NodeSubnet(
+            [prefix],
+            () => 2n,
+            (ip) => {
+                asked.add(formatPrefix(prefixOf(ip, 120)));
+                return ip.value < prefix.base + 256n ? true : undefined;
+            },
+        );
+        for (const owner of ["a", "b", "c"]) {
+            expect(() => subnet.allocate(owner)).toThrow(
+                expect.objectContaining({
+                    code: "CLAIMS_UNKNOWN",
+                    message: expect.stringMatching(
+                        /^whether address fd00:1::100 of fd00:1::\/64, the podCIDR of this Node, is claimed/,
+                    ),
+                }),
+            );
+        }
+        expect([...asked]).toEqual(["fd00:1::/120", "fd00:1::100/120"]);
+        expect(subnet.usage()[0]?.used).toBe(0);
+    });
+
+    it("a Pod that has one gets no other for that, and the same once it is known", () => {
+        const known = new Set<bigint>();
+        const ip = parseIp("fd00:1::a000");
+        const subnet = new NodeSubnet(
+            [prefix],
+            () => 2n,
+            (asked) => (asked.value === ip.value && !known.has(asked.value) ? undefined : false),
+        );
+        subnet.take(ip, "pod/p");
+        expect(() => subnet.allocate("a", "pod/p")).toThrow(expect.objectContaining({ code: "CLAIMS_UNKNOWN" }));
+        subnet.refuseTaken([{ ip, prefixLength: 64, gateway: parseIp("fd00:1::1") }]);
+        known.add(ip.value);
+        expect(textsOf(subnet.allocate("a", "pod/p"))).toEqual(["fd00:1::a000"]);
     });
 });
 

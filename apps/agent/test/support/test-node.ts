@@ -43,7 +43,7 @@ export interface TestAgentOptions {
     readonly pools?: PodPools;
     readonly poolOf?: (ip: IpAddress) => string | undefined;
     /** Addresses of the podCIDRs that somebody outside this Node has claimed. */
-    readonly isClaimed?: (ip: IpAddress) => boolean;
+    readonly isClaimed?: (ip: IpAddress) => boolean | undefined;
     /** Default "/": the agent of a test runs on its Node itself. */
     readonly hostProcPathPrefix?: string;
 }
