@@ -1,6 +1,7 @@
-// What tests import from @jest/globals when they run here, where no jest is. Matchers and it.each are jest's own.
+// What tests import from @jest/globals when they run here, where no jest is. Matchers, it.each and spies are jest's own.
 import { expect } from "expect";
 import { bind } from "jest-each";
+import { ModuleMocker } from "jest-mock";
 import { Suite, type Work } from "./suite.ts";
 
 /** Loaded by each test file, so there is one. */
@@ -17,5 +18,8 @@ export const beforeAll = (work: Work): unknown => suite.block.beforeAll.push(wor
 export const afterAll = (work: Work): unknown => suite.block.afterAll.push(work);
 export const beforeEach = (work: Work): unknown => suite.block.beforeEach.push(work);
 export const afterEach = (work: Work): unknown => suite.block.afterEach.push(work);
-/** Tests with fake timers do not run here. */
-export const jest = undefined;
+const mocker = new ModuleMocker(globalThis);
+/** Spies alone: tests with fake timers do not run here. */
+export const jest = { fn: mocker.fn.bind(mocker), spyOn: mocker.spyOn.bind(mocker) };
+// A test that fails before it puts back what it spied on leaves nothing behind for the next one.
+suite.onEnd = () => mocker.restoreAllMocks();

@@ -35,6 +35,8 @@ export class Suite {
     readonly tests = new Map<string, Test>();
     /** Called as the process goes from one place to the next. */
     onPlace: (place: Place) => void = () => undefined;
+    /** Called after each test and its hooks. */
+    onEnd: () => void = () => undefined;
     #block: Block | undefined;
     #file = "";
     #stray: unknown;
@@ -117,7 +119,11 @@ export class Suite {
             for (const { beforeEach } of blocks) for (const hook of beforeEach) await hook();
             await work();
         } finally {
-            for (const { afterEach } of blocks.toReversed()) for (const hook of afterEach) await hook();
+            try {
+                for (const { afterEach } of blocks.toReversed()) for (const hook of afterEach) await hook();
+            } finally {
+                this.onEnd();
+            }
         }
     }
 

@@ -33,7 +33,7 @@ export async function settled(): Promise<string> {
 }
 `;
 const tests = `
-import { beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { settled, strict, sum, within } from "../src/toy.ts";
 
 describe("a toy", () => {
@@ -43,6 +43,12 @@ describe("a toy", () => {
     it("refuses what is negative", () => expect(() => within(-1)).toThrow(expect.objectContaining({ code: "NEGATIVE" })));
     it("sums", () => expect(all).toBe(6));
     it("is strict", () => expect(strict).toBe(true));
+    // put back after each test, and never by it
+    it("counts", () => {
+        const absolute = jest.spyOn(Math, "abs").mockReturnValue(7);
+        expect([Math.abs(-1), absolute.mock.calls.length]).toEqual([7, 1]);
+    });
+    it("counts anew", () => expect(Math.abs(-1)).toBe(1));
     it("settles", async () => expect(await settled()).toBe("settled"));
 });
 `;
