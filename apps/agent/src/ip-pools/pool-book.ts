@@ -68,6 +68,7 @@ export class PoolBook {
                 if (type === "deleted") this.#drop(name);
                 else if (by === "list" || !this.#isLate(object)) this.#keep(object, { isLive: false });
             }),
+            this.#pools.onList(() => this.#asListed()),
             this.#services.onChange(forget),
             this.#nodes,
         ];
@@ -193,6 +194,11 @@ export class PoolBook {
             before.version.uid === object.metadata?.uid &&
             versionOf(object) < before.resourceVersion
         );
+    }
+
+    /** To a list that has or lacks what the one before did, a live look between the two is no change. */
+    #asListed(): void {
+        for (const [name, { isLive }] of this.#entries) if (isLive) this.#asWatched(name);
     }
 
     #asWatched(name: string): void {

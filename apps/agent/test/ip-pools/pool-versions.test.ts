@@ -120,6 +120,25 @@ describe("PoolBook", () => {
         await eventually(() => known() === "4 10.0.0.1-10.0.0.5");
     });
 
+    it("forgets a pool that only a live look found by a list that lacks it, to which that is no change", async () => {
+        api.tell("DELETED", pool(501, 5, "10.0.0.9"));
+        await eventually(() => known() === undefined);
+        api.found = pool(600, 1, "10.0.0.6", "u2");
+        await live();
+        expect(known()).toBe("1 10.0.0.1-10.0.0.6");
+        api.restore();
+        await eventually(() => known() === undefined);
+        expect([book.poolOf(parseIp("10.0.0.4")), book.isMissing("pool1")]).toEqual([undefined, true]);
+    });
+
+    it("is as a list says that shows no change, although a live look found a newer one", async () => {
+        api.found = pool(600, 6, "10.0.0.6");
+        await live();
+        expect(known()).toBe("6 10.0.0.1-10.0.0.6");
+        api.restore(pool(500, 5, "10.0.0.9"));
+        await eventually(() => known() === "5 10.0.0.1-10.0.0.9");
+    });
+
     it("keeps what a live look found while the watch tells of what was before", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
