@@ -1,4 +1,5 @@
 import { macOf } from "./names.ts";
+import type { StoredPort } from "./rebuild.ts";
 import { recordKey, toExternalIds, type PodRecord } from "./record.ts";
 import { PodNetworkError, type BridgedPod, type PodPorts, type PoolGrant } from "./types.ts";
 
@@ -36,4 +37,10 @@ export function recordOf(draft: PodDraft, { addresses, vlan }: PoolGrant): PodRe
 /** The Pod, for messages. */
 export function podOf(record: PodRecord): string {
     return `${record.podNamespace}/${record.podName}`;
+}
+
+/** The Pod that a port was made for, for the log; empty when its record does not name it. */
+export function podOfPort({ externalIds }: Pick<StoredPort, "externalIds">): { readonly pod?: string } {
+    const [namespace, name] = [externalIds.get("pod-namespace") ?? "", externalIds.get("pod-name") ?? ""];
+    return name === "" ? {} : { pod: `${namespace}/${name}` };
 }

@@ -150,6 +150,12 @@ export class PodNetwork {
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
+    /** Completes the record of a known interface by the names of its Pod; the caller is inside `exclusively`. */
+    rename(record: PodRecord): void {
+        const known = this.#known.get(keyOf(record));
+        if (known !== undefined) this.#known.put({ ...known, record });
+    }
+
     /**
      * Puts port and flows of a known interface in place again; for the start and after OVS lost them. Rejects when OVS
      * does not answer in 20 s: flows stay desired and come with the next replay, the rest with the next reconcile.

@@ -137,8 +137,11 @@ function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
     return isIsolated ? { ...record, isolated: true } : record;
 }
 
-/** A record that was rebuilt from its link while the API server was away went to OVSDB without the names of its Pod. */
-function named(record: PodRecord, pods: readonly KnownPod[]): PodRecord {
+/**
+ * The record with the names of its Pod, by the UID if it lacks them: one that was rebuilt from its link while the API server
+ * was away does, also in OVSDB. The same object when there is nothing to add.
+ */
+export function named(record: PodRecord, pods: readonly KnownPod[]): PodRecord {
     const pod = record.podName === "" ? podOf(record.podUid, pods) : undefined;
     return pod === undefined ? record : { ...record, podNamespace: pod.namespace, podName: pod.name };
 }

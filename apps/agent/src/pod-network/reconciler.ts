@@ -8,8 +8,17 @@ import { podLinkGroup, releasePodLink } from "./link.ts";
 import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import type { PodInterface } from "./types.ts";
+import { podOfPort } from "./parts.ts";
 import { containerOfAlias, isPoolRecord, recordKey, type PodRecord } from "./record.ts";
-import { heldAddresses, rebuild, type HeldAddress, type KnownPod, type Rebuilt, type StoredPort } from "./rebuild.ts";
+import {
+    heldAddresses,
+    named,
+    rebuild,
+    type HeldAddress,
+    type KnownPod,
+    type Rebuilt,
+    type StoredPort,
+} from "./rebuild.ts";
 import { UnwiredPods, type UnwiredPod } from "./unwired.ts";
 
 export interface ReconcilerComponents {
@@ -83,8 +92,8 @@ export class PodReconciler {
 
     /**
      * At start, before any ADD is served: rebuilds records, drops what stands for nothing. An API server that is away
-     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, until a start
-     * that is answered, and `holdKnownAddresses` asks again.
+     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, until
+     * `holdKnownAddresses`, which asks again, is answered.
      */
     async rebuild(signal: AbortSignal): Promise<void> {
         const { network, netlink, subnet, ports } = this.#components;
@@ -141,6 +150,15 @@ export class PodReconciler {
         const { subnet } = this.#components;
         const pods = await this.#podsAtLast(signal);
         this.#hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
+        await this.#nameAll(pods, signal);
+    }
+
+    /** Completes what was rebuilt without the names of Pods. OVSDB gets them when the record is written the next time. */
+    async #nameAll(pods: readonly KnownPod[], signal: AbortSignal): Promise<void> {
+        const { network } = this.#components;
+        const unnamed = network.interfaces().filter(({ record }) => named(record, pods) !== record);
+        const name = async ({ record }: PodInterface): Promise<void> => network.rename(named(record, pods));
+        await Promise.all(unnamed.map((known) => this.#current(known, name, signal)));
     }
 
     /**
@@ -355,15 +373,13 @@ export class PodReconciler {
             return false;
         });
         this.#reportUnwired(pods);
+        await this.#nameAll(pods, signal);
     }
 
     #reportUnwired(pods: readonly KnownPod[]): void {
         const { network, reportUnwired } = this.#components;
         const records = network.interfaces().map(({ record }) => record);
-        // The mirror of a static Pod has another UID than its containers.
-        const wired = new Set(records.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
-        const isWired = ({ namespace, name }: KnownPod): boolean => wired.has(`${namespace}/${name}`);
-        for (const unwired of this.#unwired.look(this.#held, pods, isWired)) {
+        for (const unwired of this.#unwired.look(this.#held, pods, records)) {
             const { namespace, name } = unwired.pod;
             const addresses = unwired.ips.map(formatIp);
             this.#logger.warn("a Pod runs without an interface here; delete it, so that it is made again", {
@@ -381,10 +397,4 @@ export class PodReconciler {
             this.#logger.warn(message, { link: known.record.hostIfName, reason: messageOf(error) });
         }
     }
-}
-
-/** The Pod that a port was made for, for the log; empty when its record does not name it. */
-function podOfPort({ externalIds }: StoredPort): { readonly pod?: string } {
-    const [namespace, name] = [externalIds.get("pod-namespace") ?? "", externalIds.get("pod-name") ?? ""];
-    return name === "" ? {} : { pod: `${namespace}/${name}` };
 }

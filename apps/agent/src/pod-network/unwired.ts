@@ -1,4 +1,5 @@
 import { type IpAddress } from "@antrea/ip";
+import type { PodRecord } from "./record.ts";
 import type { HeldAddress, KnownPod } from "./rebuild.ts";
 
 /** A Pod that runs on an address of this Node and has no interface here. */
@@ -16,12 +17,17 @@ export class UnwiredPods {
     #candidates: ReadonlySet<string> = new Set();
     #given: ReadonlySet<string> = new Set();
 
-    /** `isWired`: whether the Pod has an interface here. Give it what each round has read. */
+    /** Give it what each round has read, and the records of the interfaces that are here. */
     look(
         held: readonly HeldAddress[],
         pods: readonly KnownPod[],
-        isWired: (pod: KnownPod) => boolean,
+        records: readonly Pick<PodRecord, "podNamespace" | "podName" | "podUid">[],
     ): readonly UnwiredPod[] {
+        // A record may lack either: it is of a static Pod, whose mirror has another UID, or rebuilt from its link.
+        const names = new Set(records.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
+        const uids = new Set(records.map(({ podUid }) => podUid).filter((uid) => uid !== ""));
+        const isWired = ({ namespace, name, uid, staticUid = uid }: KnownPod): boolean =>
+            names.has(`${namespace}/${name}`) || uids.has(uid) || uids.has(staticUid);
         const ipsByPod = Map.groupBy(held, ({ podUid }) => podUid);
         const unwired = pods.filter((pod) => ipsByPod.has(pod.uid) && pod.hasSandbox && !isWired(pod));
         const found = unwired.filter(({ uid }) => this.#candidates.has(uid) && !this.#given.has(uid));

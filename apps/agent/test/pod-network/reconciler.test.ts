@@ -325,6 +325,82 @@ describe("an interface of a pool that OVS has lost", () => {
     });
 });
 
+describe("an interface that is rebuilt without the name of its Pod while the API server is away", () => {
+    const { podNamespace: namespace, podName: name, podUid: uid } = record;
+    const pod: KnownPod = {
+        ...{ uid, namespace, name, hostNetwork: false, ended: false, hasSandbox: true },
+        // Its status still has the address of an earlier sandbox.
+        podIps: [parseIp("10.10.1.77")],
+    };
+    const nameKnown = (): string => {
+        const [known] = network.interfaces();
+        return `${known?.record.podNamespace}/${known?.record.podName}`;
+    };
+    let isAway: boolean;
+
+    beforeEach(async () => {
+        ports.stored.clear();
+        isAway = true;
+        const netlink = links as unknown as Netlink;
+        reconciler = new PodReconciler(
+            {
+                ...{ network, netlink, subnet, ports, claims: undefined, logger: silentLogger },
+                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
+                poolOf: () => undefined,
+                pods: () => (isAway ? Promise.reject(new TypeError("away")) : Promise.resolve(pods)),
+                reportUnwired: (one) => void unwired.push(one.pod.name),
+            },
+            { bootId: testBootId, podPrefixes },
+        );
+        await reconciler.rebuild(signal);
+        isAway = false;
+    });
+
+    it.each([
+        ["its UID", pod],
+        ["the hash of its file", { ...pod, uid: "uid-of-the-mirror", staticUid: uid }],
+    ])("has it as soon as the API server answers, by %s", async (_, answered) => {
+        expect(nameKnown()).toBe("/");
+        pods = [answered];
+        await reconciler.holdKnownAddresses(signal);
+        expect(nameKnown()).toBe(`${namespace}/${name}`);
+    });
+
+    it("has it by a later round when the mirror of its static Pod comes later", async () => {
+        const other = { ...pod, uid: "uid-77", name: "other", hasSandbox: false };
+        pods = [other];
+        await reconciler.holdKnownAddresses(signal);
+        expect(nameKnown()).toBe("/");
+        pods = [other, { ...pod, podIps: [] }];
+        await reconciler.reconcile(signal);
+        expect(nameKnown()).toBe(`${namespace}/${name}`);
+    });
+
+    it("keeps what other work on its container has made of it meanwhile", async () => {
+        pods = [pod];
+        const isolated = Promise.withResolvers<void>();
+        const work = network.exclusively(record.containerId, async () => {
+            await isolated.promise;
+            for (const known of network.interfaces()) network.adopt({ ...known.record, isolated: true }, known.ofPort);
+        });
+        const held = reconciler.holdKnownAddresses(signal);
+        await settle();
+        isolated.resolve();
+        await Promise.all([work, held]);
+        expect([nameKnown(), network.interfaces()[0]?.record.isolated]).toEqual([`${namespace}/${name}`, true]);
+    });
+
+    it.each([
+        ["its UID", pod],
+        ["the hash of its file", { ...pod, uid: "uid-of-the-mirror", staticUid: uid }],
+    ])("is not reported as a Pod without an interface, by %s", async (_, answered) => {
+        pods = [answered];
+        await reconciler.holdKnownAddresses(signal);
+        for (let round = 0; round < 3; round += 1) await reconciler.reconcile(signal);
+        expect(unwired).toEqual([]);
+    });
+});
+
 describe("an API server that is away at the start", () => {
     it("keeps no wired Pod waiting, and its addresses are held once it answers", async () => {
         const lost: KnownPod = {
