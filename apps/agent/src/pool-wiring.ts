@@ -38,6 +38,11 @@ export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
             network.interfaces().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         isAdding: (containerIdOrPodUid) => network.isAdding(containerIdOrPodUid),
         isCutOff: isIsolated,
+        isUndecided: ({ containerId, ifName }) => {
+            const known = network.find(containerId, ifName);
+            return known !== undefined && network.isUndecided(known);
+        },
+        isConnected: (ip) => network.isConnected(ip),
         cutOff: isolate,
         reconnect,
     };

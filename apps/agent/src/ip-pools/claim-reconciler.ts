@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { isOfPods, type IpAllocation } from "@antrea/crd";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
+import { ClaimOwners, type ClaimOwner } from "./claim-owners.ts";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, claimName, mayTake, namesContainer, type Holder } from "./claims.ts";
 import { LiveClaims, type Answer } from "./live-claims.ts";
@@ -13,43 +14,12 @@ import { type OwnClaims } from "./own-claims.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type PoolBook } from "./pool-book.ts";
-import { PoolChanges, differenceOf, type SetUp } from "./pool-changes.ts";
+import { PoolChanges, differenceOf } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
-
-/** An interface of this Node with addresses of IPPools, as its record says. */
-export interface WiredInterface extends Attachment {
-    /** Empty, as the name, while only the UID is known. */
-    readonly podNamespace: string;
-    readonly podName: string;
-    readonly podUid: string;
-    /** `pool` is "" when nobody knows it any more. */
-    readonly addresses: readonly (Omit<SetUp, "vlan"> & { readonly pool: string })[];
-    /** 0 is untagged. */
-    readonly vlan: number;
-}
-
-/** What is wired on this Node, and how to deal with it. */
-export interface Wiring {
-    /** All interfaces with addresses of IPPools. */
-    interfaces(): readonly WiredInterface[];
-    /** Whether the container's network namespace lives. */
-    linkExists(wired: WiredInterface): Promise<boolean>;
-    /** Serial work on one container, as ADD and DEL do it. */
-    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-    /** Whether the interface of the Pod is wired, with whatever addresses. */
-    isWired(podUid: string, ifName: string): boolean;
-    /** Whether an ADD of the container, or for the Pod, is under way. */
-    isAdding(containerIdOrPodUid: string): boolean;
-    /** Whether the interface is cut off; an agent that starts again knows it too. */
-    isCutOff(wired: WiredInterface): boolean;
-    /** Ends the traffic of the interface; again is no harm, and completes what failed before. */
-    cutOff(wired: WiredInterface): Promise<void>;
-    /** Undoes `cutOff`; nothing happens to an interface that is not cut off. */
-    reconnect(wired: WiredInterface): Promise<void>;
-}
+import { type WiredInterface, type Wiring } from "./wiring.ts";
 
 export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
@@ -61,7 +31,7 @@ export interface ClaimReconcilerComponents {
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly wiring: Wiring;
     readonly clock: Clock;
-    readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged">;
+    readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged" | "staysIsolated">;
     readonly metrics: IpamMetrics;
     readonly logger: Logger;
 }
@@ -72,10 +42,17 @@ export interface ClaimReconcilerOptions {
     readonly confirmMs?: number | undefined;
 }
 
-/** How long a pass waits for the names of Pods that only the UIDs of are known. */
-const namesSoonMs = 3_000;
+/** How long a pass waits for the Pods and the IPPools that it needs to know. */
+const knownSoonMs = 3_000;
 
 type WiredAddress = WiredInterface["addresses"][number];
+
+/** What was asked about an interface before its container's lock was taken. */
+interface Asked {
+    readonly answers: readonly Answer<WiredAddress>[];
+    /** Undefined when it had all its claims. */
+    readonly claimOwner: ClaimOwner | undefined;
+}
 
 /** For claims of containers that ended in an outage. */
 const settleLimitMs = 10_000;
@@ -96,6 +73,7 @@ export class ClaimReconciler {
     readonly #poolChanges: PoolChanges;
     readonly #unclaimed: UnclaimedAddresses;
     readonly #live: LiveClaims;
+    readonly #owners: ClaimOwners;
 
     constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
         this.#components = components;
@@ -104,6 +82,7 @@ export class ClaimReconciler {
         this.#poolChanges = new PoolChanges(components);
         this.#unclaimed = new UnclaimedAddresses(components);
         this.#live = new LiveClaims(components);
+        this.#owners = new ClaimOwners(components);
     }
 
     /** Interfaces that are isolated. */
@@ -130,7 +109,7 @@ export class ClaimReconciler {
         const { allocator, node, own } = this.#components;
         await Promise.all([own.synced(signal), node.known(signal)]);
         own.settle();
-        await this.#namesSoon(signal);
+        await this.#knownSoon(signal);
         const settle = (): Promise<void> => allocator.settle(within(signal, settleLimitMs));
         const failures = [await this.#quietly("claims to be freed are left to the next pass", settle)];
         for (const wired of this.#interfaces()) {
@@ -150,11 +129,22 @@ export class ClaimReconciler {
         return pods.withNames(wiring.interfaces());
     }
 
-    async #namesSoon(signal: AbortSignal): Promise<void> {
-        const { pods } = this.#components;
-        if (!this.#interfaces().some(isUnnamed)) return;
-        const synced = (): Promise<void> => pods.synced(within(signal, namesSoonMs));
-        await this.#quietly("the names of Pods are left to the next pass", synced);
+    /** A claim that is made again is kept for whom its Pod says, and is of the IPPool that has the address. */
+    async #knownSoon(signal: AbortSignal): Promise<void> {
+        const { book, pods } = this.#components;
+        const wired = this.#interfaces();
+        const lacksClaim = wired.some((one) => !this.#hasClaims(one));
+        const limit = within(signal, knownSoonMs);
+        const waits: Promise<unknown>[] = [];
+        if (lacksClaim || wired.some(isUnnamed)) {
+            const message = "the Pods of this Node are not known yet; events wait for those whose name is not known";
+            waits.push(this.#quietly(message, () => pods.synced(limit)));
+        }
+        if (lacksClaim && !book.hasPools) {
+            const message = "the IPPools are not known; claims are made again by what interfaces say of them";
+            waits.push(this.#quietly(message, () => book.synced(limit)));
+        }
+        await Promise.all(waits);
     }
 
     /** The claims of an interface are as its record says, or the interface has no traffic. */
@@ -165,8 +155,9 @@ export class ClaimReconciler {
             const judged = this.#toMend(wired);
             if (judged === undefined || !(await wiring.linkExists(judged))) return;
             // Before the lock is taken: no work on the container, nor the repair of OVS, waits for the API server.
+            const claimOwner = this.#hasClaims(judged) ? undefined : await this.#owners.find(podOf(judged), signal);
             const answers = await this.#live.ask(judged.addresses, signal);
-            const act = (): Promise<boolean> => this.#mendBy(answers, judged, signal);
+            const act = (): Promise<boolean> => this.#mendBy({ answers, claimOwner }, judged, signal);
             if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
         }
         const pod = `${wired.podNamespace}/${wired.podName}`;
@@ -178,30 +169,30 @@ export class ClaimReconciler {
         const { wiring } = this.#components;
         const current = this.#interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
-        const isRight = current.addresses.every(({ ip }) => this.#isClaimed(current, ip));
+        const isRight = this.#hasClaims(current);
         // One with all its claims may be cut off still: OVS was away when it was to be connected again.
         return isRight && !wiring.isCutOff(current) ? undefined : current;
     }
 
     /** Inside the lock. False when the interface, or what is known of its claims, is not what it was when it was asked. */
-    async #mendBy(
-        answers: readonly Answer<WiredAddress>[],
-        judged: WiredInterface,
-        signal: AbortSignal,
-    ): Promise<boolean> {
+    async #mendBy({ answers, claimOwner }: Asked, judged: WiredInterface, signal: AbortSignal): Promise<boolean> {
         const { node, wiring } = this.#components;
         const current = this.#toMend(judged);
         if (current === undefined) return true;
         if (answers.some((answer) => this.#live.isLate(answer)) || !isDeepStrictEqual(current, judged)) return false;
         if (!(await wiring.linkExists(current))) return true;
         const limit = within(signal, lockLimitMs);
+        const looked = {
+            claimOwner: claimOwner ?? { pod: podOf(current), owner: undefined },
+            wasIsolated: wiring.isCutOff(current),
+        };
         let all = true;
         for (const answer of answers) {
             const { address, live } = answer;
             // What is known here may be late; whoever was isolated once is connected by what the API server says now.
             const isRight = this.#isClaimed(current, address.ip)
                 ? live !== undefined && namesContainer(live, current)
-                : await this.#claimAgain(current, answer, limit);
+                : await this.#claimAgain(current, answer, { ...looked, signal: limit });
             // Until the next pass it would use the address beside whoever was first: who that is, is asked at once.
             if (isRight === "overtaken") return false;
             all &&= isRight;
@@ -213,6 +204,10 @@ export class ClaimReconciler {
         return true;
     }
 
+    #hasClaims(wired: WiredInterface): boolean {
+        return wired.addresses.every(({ ip }) => this.#isClaimed(wired, ip));
+    }
+
     #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {
         const { own } = this.#components;
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
@@ -222,13 +217,16 @@ export class ClaimReconciler {
     async #claimAgain(
         wired: WiredInterface,
         { address, live, askedAt }: Answer<WiredAddress>,
-        signal: AbortSignal,
+        {
+            claimOwner: { pod, owner },
+            wasIsolated,
+            signal,
+        }: { readonly claimOwner: ClaimOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
     ): Promise<boolean | "overtaken"> {
-        const { book, metrics, own, pods, writer } = this.#components;
+        const { book, metrics, own, writer } = this.#components;
         const { ip } = address;
-        const pool = address.pool === "" ? book.poolOf(ip) : address.pool;
-        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, address: formatIp(ip), pool };
-        const holder = this.#holderOf(wired);
+        const pool = this.#poolOf(address);
+        const holder = this.#holderOf(wired, pod);
         if (live !== undefined && namesContainer(live, wired)) {
             own.note(live, askedAt);
             return true;
@@ -237,22 +235,30 @@ export class ClaimReconciler {
         if (!isPoolless) this.#unclaimed.hasPool(wired, ip);
         if (live !== undefined && !mayTake(live, holder)) {
             // Nobody uses it, and it may be reserved for this very Pod.
-            if (live.spec.pod === undefined && isUnnamed(wired) && !pods.hasSynced) return false;
+            if (
+                live.spec.pod === undefined &&
+                isUnnamed(wired) &&
+                pod.name === "" &&
+                !this.#components.pods.hasSynced
+            ) {
+                return false;
+            }
             await this.#unclaimed.isolateFor(wired, ip, live);
             return false;
         }
-        if (isPoolless) return book.hasPools && (await this.#unclaimed.mayKeep(wired, ip));
+        const isLost = live === undefined;
+        if (isLost && (await this.#unclaimed.isolateIfElsewhere(wired, ip, { pool, wasIsolated }))) return false;
+        if (isPoolless) return book.hasPools && (await this.#unclaimed.mayKeep(wired, ip, { wasIsolated }));
         // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
         if (this.#components.node.isGone) {
             await this.#unclaimed.isolateFreed(wired, ip);
             return false;
         }
-        const known = pool ?? "";
+        const known = live?.spec.pool ?? pool ?? "";
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
         const version = isSame ? now.version : undefined;
-        const owner = this.#ownerOf(holder.pod);
         const claim =
             live === undefined
                 ? await writer.create(ip, known, holder, { signal, look: true, owner, version, requestMs: lockLimitMs })
@@ -260,16 +266,17 @@ export class ClaimReconciler {
         if (claim === undefined) return "overtaken";
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
-        this.#logger.warn("a claim was brought in step with the record of its interface", fields);
+        this.#logger.warn("a claim was brought in step with the record of its interface", {
+            ...{ pod: `${pod.namespace}/${pod.name}`, address: formatIp(ip), pool: known },
+        });
         return true;
     }
 
-    /** Whom the claim was kept for, as far as the Pod tells. */
-    #ownerOf(pod: PodIdentity): AllocationOwner | undefined {
-        const set = this.#components.pods.setOf(pod);
-        if (set === undefined) return undefined;
-        const { name, uid, ordinal: index } = set;
-        return { kind: "StatefulSet", namespace: pod.namespace, name, uid, index };
+    /** The IPPool that has the address now; while the IPPools are not known, the one that it came from. */
+    #poolOf({ ip, pool }: WiredAddress): string | undefined {
+        const { book } = this.#components;
+        if (book.hasPools) return book.poolOf(ip, pool);
+        return pool === "" ? undefined : pool;
     }
 
     /** Frees the claims that have no record and will have none. */
@@ -352,9 +359,8 @@ export class ClaimReconciler {
         return wiring.isAdding(containerId) || (podUid !== "" && wiring.isAdding(podUid));
     }
 
-    #holderOf(wired: WiredInterface): Holder {
-        const { containerId, ifName } = wired;
-        return { pod: podOf(wired), nodeName: this.#options.nodeName, containerId, ifName };
+    #holderOf({ containerId, ifName }: WiredInterface, pod: PodIdentity): Holder {
+        return { pod, nodeName: this.#options.nodeName, containerId, ifName };
     }
 
     get #confirmMs(): number {

@@ -1,5 +1,5 @@
 export { PoolAllocator } from "./allocator.ts";
-export { ClaimReconciler, type WiredInterface, type Wiring } from "./claim-reconciler.ts";
+export { ClaimReconciler } from "./claim-reconciler.ts";
 export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";
 export {
     IpPools,
@@ -21,3 +21,4 @@ export {
     type PodIdentity,
     type PoolsWanted,
 } from "./types.ts";
+export { type WiredInterface, type Wiring } from "./wiring.ts";

@@ -6,7 +6,7 @@ import { type ApiClient, type EventInput } from "@antrea/kube";
 import { systemClock, type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
-import { ClaimReconciler, type Wiring } from "./claim-reconciler.ts";
+import { ClaimReconciler } from "./claim-reconciler.ts";
 import { ClaimsWithin } from "./claims-within.ts";
 import { ClaimWriter } from "./claim-writer.ts";
 import { isForPod, namesContainer } from "./claims.ts";
@@ -29,6 +29,7 @@ import { Reservations } from "./reservations.ts";
 import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
+import { type Wiring } from "./wiring.ts";
 
 export interface IpPoolsComponents {
     readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;

@@ -1,5 +1,5 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
-import { isEnded, statefulSetOf, type StatefulSetPlace } from "@antrea/ipam";
+import { isEnded } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { configHashAnnotation, configMirrorAnnotation, hasPodUid, podOfUid, type NamedPod } from "../pod-object.ts";
@@ -88,12 +88,6 @@ export class NodePods {
     async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
         const live = await this.live(pod, signal);
         return live === undefined || isEnded(live);
-    }
-
-    /** The StatefulSet that the Pod is of, with its place in it, if the Pod is known. */
-    setOf(pod: PodIdentity): StatefulSetPlace | undefined {
-        const { name = "", ownerReferences = [] } = this.known(pod)?.metadata ?? {};
-        return statefulSetOf({ name, ownerReferences });
     }
 
     /** The interfaces with the names of their Pods: of those that lack them by the UID, as far as the watch has it. */

@@ -2,10 +2,10 @@ import { messageOf } from "@antrea/errors";
 import { type ApiClient } from "@antrea/kube";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { OwnNodeCheck, type OwnNodeAnswer } from "../own-node-check.ts";
-import { type Wiring, type WiredInterface } from "./claim-reconciler.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
 import { askLimitMs, lockLimitMs, untilAborted, within } from "./requests.ts";
+import { type WiredInterface, type Wiring } from "./wiring.ts";
 
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;

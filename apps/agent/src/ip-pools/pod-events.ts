@@ -82,13 +82,24 @@ export class PodEvents {
         return this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
     }
 
-    /** The address was of an IPPool, and no IPPool has it any more. */
-    inAnothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
+    /** @param pool the IPPool that has the address; undefined: it was of an IPPool, and no IPPool has it any more */
+    inAnothersSubnet(pod: PodIdentity, address: string, node: string, pool: string | undefined): boolean {
+        const lack = pool === undefined ? "is in no IPPool any more" : "has no IPAllocation any more";
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod is in no IPPool any more, and Node ${node} has it in its podCIDR; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+            `address ${address} of this Pod ${lack}, and Node ${node} has it in its podCIDR; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+        );
+    }
+
+    /** Whose the address is cannot be found out: it is in no IPPool and has no claim. */
+    staysIsolated(pod: PodIdentity, address: string): boolean {
+        return this.#warn(
+            pod,
+            "PodIsolated",
+            "ReportIsolation",
+            `the Pod has no traffic: it was isolated because its address ${address} was another's or might be. The address is in no IPPool and has no IPAllocation any more, so nothing says whose it is, and the Pod stays isolated. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`,
         );
     }
 

@@ -161,9 +161,10 @@ export class PoolBook {
         return this.#pools.hasSynced;
     }
 
-    /** The IPPool that has the address in a range, used or not. */
-    poolOf(ip: IpAddress): string | undefined {
-        return this.#index.overlapping(rangeOf(ip))[0]?.value.name;
+    /** The IPPool that has the address in a range, used or not; the named one, if it is one of several. */
+    poolOf(ip: IpAddress, named = ""): string | undefined {
+        const names = this.#index.overlapping(rangeOf(ip)).map(({ value }) => value.name);
+        return names.includes(named) ? named : names[0];
     }
 
     /** The IPPools with a range in the prefix, used or not. */

@@ -3,7 +3,6 @@ import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type Clock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
-import { type WiredInterface } from "./claim-reconciler.ts";
 import { claimName, isOfVersion } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
@@ -12,6 +11,7 @@ import { type KnownPool, type PoolBook } from "./pool-book.ts";
 import { noPool } from "./refusals.ts";
 import { untilAnswered } from "./requests.ts";
 import { type ClaimedAddress, type PoolVersion } from "./types.ts";
+import { type WiredInterface } from "./wiring.ts";
 
 const liveLimitMs = 5_000;
 

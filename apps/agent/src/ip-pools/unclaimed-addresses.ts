@@ -1,18 +1,18 @@
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { type WiredInterface, type Wiring } from "./claim-reconciler.ts";
 import { holderText } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { Reported } from "./reported.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { type Attachment, type PodIdentity } from "./types.ts";
+import { type WiredInterface, type Wiring } from "./wiring.ts";
 
 export interface UnclaimedAddressesComponents {
-    readonly wiring: Pick<Wiring, "cutOff" | "isCutOff">;
+    readonly wiring: Pick<Wiring, "cutOff" | "isConnected" | "isCutOff" | "isUndecided">;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
-    readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged">;
+    readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged" | "staysIsolated">;
     readonly metrics: Pick<IpamMetrics, "heldElsewhere">;
     readonly logger: Logger;
 }
@@ -28,6 +28,11 @@ export class UnclaimedAddresses {
     readonly #isolated = new Reported();
     /** That are in no IPPool, and kept. */
     readonly #poolless = new Reported();
+    /**
+     * By address of an interface, whether that may be connected although there is neither claim nor pool: it was so when the
+     * interface had its traffic, so that no pool can have given it to another, or when it was isolated for a podCIDR.
+     */
+    readonly #mayReturn = new Map<string, boolean>();
 
     constructor(components: UnclaimedAddressesComponents) {
         this.#components = components;
@@ -40,21 +45,52 @@ export class UnclaimedAddresses {
     }
 
     /**
-     * Of an address without any claim that is in no IPPool: none hands it out, so the interface may keep it, unless the
-     * address is of another Node's podCIDR; then the interface is isolated.
+     * Isolates the interface of an address without any claim when the podCIDR of another Node has the address: that Node may
+     * have given it to a Pod. False when none has.
+     *
+     * @param pool the IPPool that has the address, if any
+     * @param wasIsolated whether the interface was isolated before this look at its addresses
      */
-    async mayKeep(wired: WiredInterface, ip: IpAddress): Promise<boolean> {
+    async isolateIfElsewhere(
+        wired: WiredInterface,
+        ip: IpAddress,
+        { pool, wasIsolated }: { readonly pool: string | undefined; readonly wasIsolated: boolean },
+    ): Promise<boolean> {
         const { events, holders } = this.#components;
         const [held] = holders.heldElsewhere([ip]);
-        if (held !== undefined) {
-            this.#poolless.forget(wired, ip);
-            await this.#isolate(wired, ip, {
-                message: "a Pod interface is isolated: its address is in no IPPool, and of the podCIDR of another Node",
-                fields: { node: held.node },
-                event: (pod) => events.inAnothersSubnet(pod, formatIp(ip), held.node),
-            });
-            return false;
+        if (held === undefined) return false;
+        this.#poolless.forget(wired, ip);
+        if (!wasIsolated) this.#mayReturn.set(keyOf(wired, ip), true);
+        await this.#isolate(wired, ip, {
+            message: "a Pod interface is isolated: its address has no claim, and is of the podCIDR of another Node",
+            fields: { node: held.node, ...(pool !== undefined && { pool }) },
+            event: (pod) => events.inAnothersSubnet(pod, formatIp(ip), held.node, pool),
+        });
+        return true;
+    }
+
+    /**
+     * Of an address without any claim that is in no IPPool, nor of another Node's podCIDR: none hands it out, so an interface
+     * that has its traffic keeps it. One that is isolated may be so for another that has the address and lost its claim as
+     * well: it stays isolated, unless it is known to have been isolated for something else.
+     *
+     * @param wasIsolated as of `isolateIfElsewhere`
+     */
+    async mayKeep(
+        wired: WiredInterface,
+        ip: IpAddress,
+        { wasIsolated }: { readonly wasIsolated: boolean },
+    ): Promise<boolean> {
+        const { events, wiring } = this.#components;
+        const key = keyOf(wired, ip);
+        if (wasIsolated) {
+            const mayReturn = this.#mayReturn.get(key) ?? wiring.isUndecided(wired);
+            if (!mayReturn || wiring.isConnected(ip)) {
+                await this.#stayIsolated(wired, ip);
+                return false;
+            }
         }
+        this.#mayReturn.set(key, true);
         this.#poolless.report(wired, ip, {
             first: () =>
                 this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fieldsOf(wired, ip)),
@@ -67,6 +103,7 @@ export class UnclaimedAddresses {
     isolateFor(wired: WiredInterface, ip: IpAddress, claim: IpAllocation): Promise<void> {
         const { events } = this.#components;
         const holder = holderText(claim);
+        this.#mayReturn.set(keyOf(wired, ip), false);
         return this.#isolate(wired, ip, {
             message: "a Pod interface is cut off: its address is claimed for another",
             fields: { holder },
@@ -89,6 +126,7 @@ export class UnclaimedAddresses {
     /** A pool has the address, or a claim: if both are gone again, that is reported again. */
     hasPool(wired: Attachment, ip: IpAddress): void {
         this.#poolless.forget(wired, ip);
+        this.#mayReturn.set(keyOf(wired, ip), false);
     }
 
     /** It is the interface's: if that is isolated for it again, it is reported again. */
@@ -97,9 +135,25 @@ export class UnclaimedAddresses {
     }
 
     /** Forgets all but these interfaces. */
-    keep(present: readonly Attachment[]): void {
+    keep(present: readonly WiredInterface[]): void {
         this.#isolated.keep(present);
         this.#poolless.keep(present);
+        const keys = new Set(present.flatMap((wired) => wired.addresses.map(({ ip }) => keyOf(wired, ip))));
+        for (const key of this.#mayReturn.keys()) if (!keys.has(key)) this.#mayReturn.delete(key);
+    }
+
+    /** Isolated again, in case that an earlier try failed in part. */
+    async #stayIsolated(wired: WiredInterface, ip: IpAddress): Promise<void> {
+        const { events, wiring } = this.#components;
+        await wiring.cutOff(wired);
+        this.#isolated.report(wired, ip, {
+            first: () =>
+                this.#logger.warn(
+                    "a Pod interface stays isolated: its address has no claim, is in no IPPool, and may be another's",
+                    fieldsOf(wired, ip),
+                ),
+            event: () => events.staysIsolated(podOf(wired), formatIp(ip)),
+        });
     }
 
     async #isolate(
@@ -125,6 +179,10 @@ export class UnclaimedAddresses {
 
 function podOf({ podNamespace, podName, podUid }: WiredInterface): PodIdentity {
     return { namespace: podNamespace, name: podName, uid: podUid };
+}
+
+function keyOf({ containerId, ifName }: Attachment, ip: IpAddress): string {
+    return `${containerId}/${ifName} ${formatIp(ip)}`;
 }
 
 function fieldsOf({ podNamespace, podName }: WiredInterface, ip: IpAddress): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
 import { AntreaError, messageOf } from "@antrea/errors";
-import { formatIp } from "@antrea/ip";
+import { formatIp, type IpAddress } from "@antrea/ip";
 import { KeyedLock, systemClock, type Clock, type Logger } from "@antrea/runtime";
 import { allDone } from "../all-done.ts";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
@@ -48,6 +48,8 @@ export class PodNetwork {
     readonly #locks = new KeyedLock();
     readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
+    /** By key; those of the start, so few that they are kept. */
+    readonly #undecided = new Set<string>();
     /** ADDs under way, by container. */
     readonly #adding = new Map<string, number>();
 
@@ -144,9 +146,10 @@ export class PodNetwork {
         });
     }
 
-    /** Takes over an interface that is wired already, at start. The caller has noted its addresses. */
-    adopt(record: PodRecord, ofPort: number): void {
+    /** Takes over an interface that is wired already, at start; see `isUndecided`. The caller has noted its addresses. */
+    adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.#known.note(record, ofPort, 0);
+        if (o.isUndecided === true) this.#undecided.add(recordKey(record.containerId, record.ifName));
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
@@ -172,6 +175,16 @@ export class PodNetwork {
     /** Whether the interface is cut off, as its record says. */
     isCutOff(known: PodInterface): boolean {
         return this.#known.get(keyOf(known.record))?.record.isolated === true;
+    }
+
+    /** Whether this start isolated the interface, which was connected before, until its claims are compared. */
+    isUndecided(known: PodInterface): boolean {
+        return this.#undecided.has(keyOf(known.record));
+    }
+
+    /** Whether an interface, neither isolated nor being removed, has the address. */
+    isConnected(ip: IpAddress): boolean {
+        return this.#known.isConnected(ip);
     }
 
     /**

@@ -51,9 +51,17 @@ export interface DroppedPort {
     readonly level: "info" | "warn";
 }
 
+/** An interface that is wired. */
+export interface KeptInterface {
+    readonly record: PodRecord;
+    readonly ofPort: number | undefined;
+    /** It was connected, and is isolated until the claims of its addresses are compared. */
+    readonly isUndecided?: boolean;
+}
+
 export interface Rebuilt {
     /** What is wired, by OVSDB or, where the database was lost, by the links. */
-    readonly kept: readonly { readonly record: PodRecord; readonly ofPort: number | undefined }[];
+    readonly kept: readonly KeptInterface[];
     /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
     readonly dropped: readonly DroppedPort[];
     /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
@@ -65,7 +73,7 @@ export interface Rebuilt {
  * and the addresses the API server knows. Together they make sure that a lost database gives no address twice. Pure.
  */
 export function rebuild(input: RebuildInput): Rebuilt {
-    const kept: { record: PodRecord; ofPort: number | undefined }[] = [];
+    const kept: KeptInterface[] = [];
     const dropped: DroppedPort[] = [];
     const drop = (port: StoredPort, why: string, level: DroppedPort["level"] = "warn"): void =>
         void dropped.push({ port, why, level });
@@ -83,14 +91,13 @@ export function rebuild(input: RebuildInput): Rebuilt {
      * Of two live interfaces with one address the claims decide, if a pool has it: until they are read neither has traffic.
      */
     const isolateBoth = (record: PodRecord, ofPort: number | undefined): boolean => {
-        const isRival = (other: PodRecord): boolean =>
+        const isRival = ({ record: other }: KeptInterface): boolean =>
             (isPoolRecord(other) || isPoolRecord(record)) &&
             links.has(other.hostIfName) &&
             other.addresses.some(({ ip }) => record.addresses.some((address) => sameIp(ip, address.ip)));
-        const rivals = kept.filter((one) => isRival(one.record));
-        if (!links.has(record.hostIfName) || rivals.length === 0) return false;
-        for (const rival of rivals) rival.record = { ...rival.record, isolated: true };
-        kept.push({ record: { ...record, isolated: true }, ofPort });
+        if (!links.has(record.hostIfName) || !kept.some(isRival)) return false;
+        for (const [at, one] of kept.entries()) if (isRival(one)) kept[at] = undecided(one);
+        kept.push(undecided({ record, ofPort }));
         return true;
     };
     // A record whose link lives comes first: of two owners the running one is right.
@@ -121,6 +128,12 @@ export function rebuild(input: RebuildInput): Rebuilt {
         ({ ip }) => !owners.has(formatIp(ip)) && input.podPrefixes.some((prefix) => prefixContains(prefix, ip)),
     );
     return { kept, dropped, held };
+}
+
+/** Isolates an interface until its claims are compared; one that is isolated by its record stays as it is. */
+export function undecided(kept: KeptInterface): KeptInterface {
+    if (kept.record.isolated === true) return kept;
+    return { ...kept, record: { ...kept.record, isolated: true }, isUndecided: true };
 }
 
 /** The addresses that Pods have by what the API server says. Pure. */

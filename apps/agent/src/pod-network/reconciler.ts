@@ -14,6 +14,7 @@ import {
     heldAddresses,
     named,
     rebuild,
+    undecided,
     type HeldAddress,
     type KnownPod,
     type Rebuilt,
@@ -124,9 +125,10 @@ export class PodReconciler {
         }
         // All numbers in use are known before a new one is chosen.
         for (const { ofPort } of rebuilt.kept) if (ofPort !== undefined && ofPort > 0) network.ofPorts.note(ofPort);
-        for (const { record, ofPort } of rebuilt.kept) {
+        for (const { record, ofPort, isUndecided } of rebuilt.kept) {
             try {
-                network.adopt(record, ofPort !== undefined && ofPort > 0 ? ofPort : network.ofPorts.take());
+                const number = ofPort !== undefined && ofPort > 0 ? ofPort : network.ofPorts.take();
+                network.adopt(record, number, { isUndecided });
             } catch (error) {
                 // Its address stays taken: whoever has it must not meet a second owner.
                 const reason = messageOf(error);
@@ -189,7 +191,7 @@ export class PodReconciler {
                     addresses: addresses.map(({ ip }) => formatIp(ip)),
                 },
             );
-            return { ...one, record: { ...one.record, isolated: true } };
+            return undecided(one);
         });
     }
 

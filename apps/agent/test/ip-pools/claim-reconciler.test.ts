@@ -405,10 +405,11 @@ describe("a record without a claim", () => {
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
     });
 
-    it("is connected again, when its address is in no IPPool: nobody hands that out", async () => {
+    it("isolated by this start, is connected again when its address is in no IPPool: nobody hands that out", async () => {
         const ip = parseIp("10.9.0.77");
         node.wiring.wire("p1", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
         node.wiring.cut.add("c-p1");
+        node.wiring.undecided.add("c-p1");
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual([]);
         expect(node.cluster.claims()).toEqual([]);

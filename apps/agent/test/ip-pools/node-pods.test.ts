@@ -157,7 +157,6 @@ describe("the Pods of a Node", () => {
         };
         expect(nodePods.known(pod)).toEqual(kept);
         expect(await nodePods.live(pod, signal)).toEqual(kept);
-        expect(nodePods.setOf(pod)).toMatchObject({ name: "web", uid: "set", ordinal: 3 });
         put();
         await eventually(() => nodePods.known(web) !== undefined);
         const bare = {
@@ -167,8 +166,6 @@ describe("the Pods of a Node", () => {
         };
         expect(nodePods.known(web)).toEqual(bare);
         expect(await nodePods.live({ ...web, uid: "" }, signal)).toEqual(bare);
-        expect(nodePods.setOf(web)).toBeUndefined();
-        expect(nodePods.setOf({ ...web, name: "unknown" })).toBeUndefined();
     });
 
     it("are asked for no longer than 10 s, and by nobody who gave up", async () => {

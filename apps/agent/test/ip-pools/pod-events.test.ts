@@ -32,14 +32,15 @@ describe("events of pool allocation", () => {
             events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b"),
             events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0"),
             events.anothersSubnet(one, "10.2.0.9", "b"),
-            events.inAnothersSubnet(one, "10.2.0.9", "b"),
+            events.inAnothersSubnet(one, "10.2.0.9", "b", undefined),
+            events.staysIsolated(one, "10.2.0.9"),
             events.poolChanged(one, "10.2.0.9", "why"),
         ];
-        expect(tell(unnamed)).toEqual([false, false, false, false, false, false]);
+        expect(tell(unnamed)).toEqual([false, false, false, false, false, false, false]);
         events.allocationFailed(unnamed, new Error("no"));
         expect(recorded).toEqual([]);
-        expect(tell(pod)).toEqual([true, true, true, true, true, true]);
-        expect(recorded).toHaveLength(6);
+        expect(tell(pod)).toEqual([true, true, true, true, true, true, true]);
+        expect(recorded).toHaveLength(7);
     });
 
     it("say by reason and action what the agent was at, and as warnings what somebody has to see to", () => {

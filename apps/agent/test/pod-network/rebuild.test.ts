@@ -176,6 +176,7 @@ describe("addresses of pools", () => {
         ])("one that is isolated takes nothing from the other, when its record comes %s", (_, order) => {
             const ports = order({ ...pooled, isolated: true }).map((record) => portOf(record));
             const rebuilt = run({ ports, links });
+            expect(rebuilt.kept.map(({ isUndecided }) => isUndecided)).toEqual([undefined, undefined]);
             expect(rebuilt.dropped).toEqual([]);
             expect(shown(rebuilt)).toEqual([
                 [pooled.hostIfName, true],
@@ -190,6 +191,7 @@ describe("addresses of pools", () => {
         ])("neither is dropped %s: both are isolated until the claims are read", (_, ports) => {
             const rebuilt = run({ ports, links });
             expect(rebuilt.dropped).toEqual([]);
+            expect(rebuilt.kept.map(({ isUndecided }) => isUndecided)).toEqual([true, true]);
             expect(shown(rebuilt)).toEqual([
                 [pooled.hostIfName, true],
                 [rival.hostIfName, true],

@@ -1,3 +1,4 @@
+import { sameIp, type IpAddress } from "@antrea/ip";
 import { KeyedLock } from "@antrea/runtime";
 import { type ClaimedAddress, type WiredInterface, type Wiring } from "../../../src/ip-pools/index.ts";
 
@@ -31,6 +32,8 @@ export class FakeWiring implements Wiring {
     readonly adding = new Multiset();
     readonly dead = new Set<string>();
     readonly cut = new Set<string>();
+    /** Containers whose interfaces this start of the agent isolated. */
+    readonly undecided = new Set<string>();
     /** Runs before an interface is isolated or reconnected. */
     before: (what: "cutOff" | "reconnect") => Promise<void> = () => Promise.resolve();
 
@@ -74,6 +77,16 @@ export class FakeWiring implements Wiring {
 
     isCutOff({ containerId }: WiredInterface): boolean {
         return this.cut.has(containerId);
+    }
+
+    isUndecided({ containerId }: WiredInterface): boolean {
+        return this.undecided.has(containerId);
+    }
+
+    isConnected(ip: IpAddress): boolean {
+        return this.interfaces().some(
+            (wired) => !this.isCutOff(wired) && wired.addresses.some((one) => sameIp(one.ip, ip)),
+        );
     }
 
     async cutOff({ containerId }: WiredInterface): Promise<void> {

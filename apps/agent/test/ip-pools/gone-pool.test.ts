@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ipAllocations, ipPools } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
+import { away } from "./support/fake-api.ts";
+import { identityOf, OneNode } from "./support/one-node.ts";
+
+const text = "10.2.0.77";
+const address = { ip: parseIp(text), pool: "pool1", prefixLength: 16, gateway: parseIp("10.2.0.1"), vlan: 0 };
+const whole = { cidr: "10.2.0.0/24", gateway: "10.2.0.1" };
+
+let node: OneNode;
+
+beforeEach(async () => {
+    node = await OneNode.start();
+    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+});
+afterEach(() => node[Symbol.asyncDispose]());
+
+/** Pool and claim are deleted by force. */
+async function deletePool(): Promise<void> {
+    node.cluster.api.remove(ipPools, "pool1");
+    for (const { metadata } of node.cluster.claims()) node.cluster.api.remove(ipAllocations, metadata?.name ?? "");
+    await eventually(() => node.agent.pools.book.isMissing("pool1"));
+    await eventually(() => node.agent.pools.own.size === 0);
+}
+
+async function addPool(range: Parameters<OneNode["cluster"]["addPool"]>[1]): Promise<void> {
+    let hasRanges = false;
+    using _ = node.agent.pools.book.onRanges(() => (hasRanges = true));
+    node.cluster.addPool("pool1", range);
+    await eventually(() => hasRanges);
+}
+
+const state = (): readonly unknown[] => [[...node.wiring.cut], node.cluster.holders()];
+const told = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
+
+describe("an address in use that names an IPPool which does not have it any more, without its claim", () => {
+    it("is kept, and no claim is made of an IPPool that does not exist", async () => {
+        node.wiring.wire("p1", [address]);
+        await node.reconcile();
+        await deletePool();
+        await node.reconcile(3);
+        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
+        expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(1);
+    });
+
+    it("is isolated when the podCIDR of another Node has it, and connected when none has", async () => {
+        node.wiring.wire("p1", [address]);
+        node.agent.nodes.put("b", { podCIDRs: ["10.2.0.0/24"] });
+        await deletePool();
+        await node.reconcile(3);
+        expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
+        expect(node.agent.events[0]?.note).toContain(
+            `address ${text} of this Pod is in no IPPool any more, and Node b`,
+        );
+        node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
+        await node.reconcile(2);
+        expect(state()).toEqual([[], []]);
+    });
+
+    it("has its claim again when the IPPool is made again with the address", async () => {
+        node.wiring.wire("p1", [address]);
+        await node.reconcile();
+        await deletePool();
+        await node.reconcile();
+        await addPool(whole);
+        await node.reconcile(2);
+        expect(state()).toEqual([[], [`${text} p1`]]);
+        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
+        expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(0);
+    });
+
+    it.each([
+        ["was made again without it", true],
+        ["was made smaller", false],
+    ])("is kept without a claim when the IPPool %s, and claimed when another IPPool has it", async (_, isDeleted) => {
+        node.wiring.wire("p1", [address]);
+        await node.reconcile();
+        if (isDeleted) await deletePool();
+        await addPool({ start: "10.2.0.2", end: "10.2.0.9", gateway: "10.2.0.1" });
+        node.cluster.api.remove(ipAllocations, text);
+        await eventually(() => node.agent.pools.own.size === 0);
+        await node.reconcile(2);
+        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
+        node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
+        await eventually(() => node.agent.pools.book.known("pool2") !== undefined);
+        await node.reconcile();
+        expect(state()).toEqual([[], [`${text} p1`]]);
+        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool2");
+    });
+
+    it("is claimed of the IPPool that it names, when the IPPools cannot be read in 3 s", async () => {
+        node.wiring.wire("p1", [address]);
+        node.cluster.api.before = (method, kind) =>
+            method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.reconcile();
+        expect(state()).toEqual([[], [`${text} p1`]]);
+    });
+
+    it("waits for the IPPools to be listed", async () => {
+        node.wiring.wire("p1", [address]);
+        await deletePool();
+        const listing = Promise.withResolvers<void>();
+        node.cluster.api.before = (method, kind) =>
+            method === "list" && kind === "ippools" ? listing.promise : Promise.resolve();
+        node.agent = node.cluster.agent("a", { confirmMs: 0 });
+        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        const pass = node.reconcile();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        listing.resolve();
+        await pass;
+        expect(state()).toEqual([[], []]);
+    });
+});
+
+describe("an address in use whose claim is lost, and which the podCIDR of another Node has", () => {
+    it("is not claimed again although its IPPool has it: the Node may give it to a Pod", async () => {
+        node.wiring.wire("p1", [address]);
+        await node.reconcile();
+        node.agent.nodes.put("b", { podCIDRs: ["10.2.0.0/24"] });
+        node.cluster.api.remove(ipAllocations, text);
+        await eventually(() => node.agent.pools.own.size === 0);
+        await node.reconcile(3);
+        expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
+        expect(node.agent.events[0]?.note).toContain(`address ${text} of this Pod has no IPAllocation any more`);
+        node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
+        await node.reconcile();
+        expect(state()).toEqual([[], [`${text} p1`]]);
+    });
+
+    it("keeps its traffic while it is claimed: that counts, and no Node gives it to a Pod", async () => {
+        node.wiring.wire("p1", [address]);
+        await node.reconcile();
+        node.agent.nodes.put("b", { podCIDRs: ["10.2.0.0/24"] });
+        await node.reconcile(2);
+        expect(state()).toEqual([[], [`${text} p1`]]);
+    });
+});
+
+describe("an isolated interface whose address is in no IPPool and has no claim", () => {
+    const poolless = { ...address, pool: "" };
+
+    /** Of "p2", which has the address by its claim. */
+    async function wireRival(): Promise<void> {
+        node.wiring.wire("p2", [address]);
+        node.put(text, { pod: { ...identityOf("p2"), nodeName: "a", containerID: "c-p2", interface: "eth0" } }, "p2");
+        await eventually(() => node.agent.pools.own.size === 1);
+    }
+
+    it("is not connected beside the one that it was isolated for", async () => {
+        node.wiring.wire("p1", [poolless]);
+        node.wiring.cut.add("c-p1");
+        await wireRival();
+        await node.reconcile(2);
+        expect(state()).toEqual([["c-p1"], [`${text} p2`]]);
+        await deletePool();
+        await node.reconcile(2);
+        expect(state()).toEqual([["c-p1"], []]);
+    });
+
+    it("is not connected when this agent isolated it for the claim of another Node's Pod, and that claim goes", async () => {
+        node.wiring.wire("p1", [address]);
+        node.put(text);
+        await node.reconcile();
+        await deletePool();
+        await node.reconcile(2);
+        expect(state()).toEqual([["c-p1"], []]);
+        expect(told()).toEqual(["AddressHeldElsewhere CutOff"]);
+    });
+
+    it("of an agent that starts again stays isolated, and its Pod has an event with the next step, once", async () => {
+        await deletePool();
+        node.wiring.wire("p1", [poolless]);
+        node.wiring.cut.add("c-p1");
+        await node.reconcile(3);
+        expect([state(), told()]).toEqual([[["c-p1"], []], ["PodIsolated ReportIsolation"]]);
+        expect(node.agent.events[0]?.note).toContain("Delete the Pod to give it another address");
+        expect(await node.agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(1);
+    });
+
+    it("is connected when this start of the agent isolated it, since it lacked a claim", async () => {
+        await deletePool();
+        node.wiring.wire("p1", [poolless]);
+        node.wiring.cut.add("c-p1");
+        node.wiring.undecided.add("c-p1");
+        await node.reconcile();
+        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
+    });
+
+    it("isolated by this start, is not connected once another was seen to have the address", async () => {
+        node.wiring.wire("p1", [poolless]);
+        node.wiring.cut.add("c-p1");
+        node.wiring.undecided.add("c-p1");
+        node.put(text);
+        await node.reconcile();
+        await deletePool();
+        await node.reconcile();
+        expect(state()).toEqual([["c-p1"], []]);
+    });
+
+    it("is connected alone of two on one Node that this start isolated for each other", async () => {
+        await deletePool();
+        for (const pod of ["p1", "p2"]) {
+            node.wiring.wire(pod, [poolless]);
+            node.wiring.cut.add(`c-${pod}`);
+            node.wiring.undecided.add(`c-${pod}`);
+        }
+        await node.reconcile(3);
+        expect(state()).toEqual([["c-p2"], []]);
+    });
+
+    it("is connected for both of its addresses when that is isolated for one, and the other was kept", async () => {
+        const other = { ...address, ip: parseIp("fd02::7"), gateway: parseIp("fd02::1"), pool: "" };
+        await deletePool();
+        node.wiring.wire("p1", [poolless, other]);
+        node.agent.nodes.put("b", { podCIDRs: ["10.2.0.0/24"] });
+        await node.reconcile(2);
+        expect([...node.wiring.cut]).toEqual(["c-p1"]);
+        node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
+        await node.reconcile();
+        expect([...node.wiring.cut]).toEqual([]);
+    });
+});
