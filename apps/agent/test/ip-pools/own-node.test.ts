@@ -2,9 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { eventually } from "@antrea/kube/testing";
+import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { OwnNode } from "../../src/ip-pools/own-node.ts";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { silentLogger } from "../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
@@ -128,6 +130,27 @@ describe("an agent whose Node is gone", () => {
         deleteNode();
         await pass(260_000);
         expect(tries).toHaveLength(3);
+    });
+
+    it("waits for 3 s for a container that is worked on, and isolates its interface by a later look", async () => {
+        await pass(600_000);
+        deleteNode();
+        await pass(235_000);
+        const free = Promise.withResolvers<void>();
+        void wiring.exclusively("c-p1", () => free.promise);
+        await clock.advance(10_000);
+        using _ = timeoutsBy(clock);
+        let isOver = false;
+        void node.look(wiring, signal).then(() => (isOver = true));
+        await eventually(() => wiring.cut.size > 0);
+        await clock.advance(2_999);
+        expect([isOver, [...wiring.cut]]).toEqual([false, ["c-p2"]]);
+        await clock.advance(1);
+        await settle();
+        expect(isOver).toBe(true);
+        free.resolve();
+        await node.look(wiring, signal);
+        expect([...wiring.cut].sort()).toEqual(["c-p1", "c-p2"]);
     });
 
     it("logs once of each interface that it was isolated, and why, and each time that it could not be yet", async () => {

@@ -4,10 +4,11 @@ import { parseIp, parsePrefix } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { KeyedLock } from "@antrea/runtime";
-import { MemoryLog } from "@antrea/runtime/testing";
+import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../src/ip-pools/index.ts";
 import { subnetClaimsWithoutPools } from "../../src/pool-wiring.ts";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { TestNodes, type TestPoolAgent } from "./support/test-agent.ts";
@@ -40,8 +41,8 @@ class FakeSubnetWiring implements SubnetWiring {
         return Promise.resolve(!this.dead.has(containerId));
     }
 
-    exclusively<T>(containerId: string, work: () => Promise<T>): Promise<T> {
-        return this.#locks.run(containerId, work);
+    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        return this.#locks.run(containerId, work, signal);
     }
 
     isIsolated({ containerId }: SubnetWired): boolean {
@@ -129,6 +130,28 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
             },
         ]);
         expect([await isolated(), await heldElsewhere()]).toEqual([1, 1]);
+    });
+
+    it("isolates that Pod although the container of another is worked on, which is waited for for 3 s", async () => {
+        claim(inUse);
+        claim("10.10.1.21");
+        await new Promise((resolve) => setTimeout(resolve, 15));
+        const free = Promise.withResolvers<void>();
+        void wiring.exclusively("c-web", () => free.promise);
+        const clock = new ManualClock();
+        using _ = timeoutsBy(clock);
+        const outcome = agent.pools
+            .lookAtSubnets(wiring, new AbortController().signal)
+            .catch((error: unknown) => error);
+        let isOver = false;
+        void outcome.then(() => (isOver = true));
+        await clock.advance(2_999);
+        expect([isOver, [...wiring.isolated]]).toEqual([false, []]);
+        await clock.advance(1);
+        await eventually(() => isOver);
+        expect(await outcome).toMatchObject({ fault: "aborted" });
+        expect([...wiring.isolated]).toEqual(["c-db"]);
+        free.resolve();
     });
 
     it("is found when it comes, and is not waited for by a minute", async () => {

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { eventually } from "@antrea/kube/testing";
 import { settle } from "@antrea/runtime/testing";
+import { timeoutsBy } from "../support/timeouts.ts";
 import { FakeNode } from "./fake-node.ts";
 
 const nothing = {
@@ -96,4 +98,21 @@ it("a DEL whose ADD waits for OVS is answered in 10 s, and the ADD takes back wh
     await expect(adding).rejects.toMatchObject({ fault: "aborted" });
     for (let round = 0; round < 3; round += 1) await node.reconciler.reconcile(signal);
     expect(node.taken()).toEqual({ ...nothing, links: [] });
+});
+
+it("a port that nobody owns, which OVS does not delete, keeps no ADD of its container waiting for more than 5 s", async () => {
+    const externalIds = new Map(Object.entries({ "antrea-type": "container", "container-id": "c-gone" }));
+    node.stored.set("port-gone", { name: "port-gone", ofPort: 40_000, externalIds });
+    node.steps.hanging.add("deletePort");
+    using _ = timeoutsBy(node.clock);
+    const round = node.reconciler.reconcile(signal);
+    round.catch(() => undefined);
+    await eventually(() => node.steps.asked.includes("deletePort"));
+    const work = node.network.exclusively("c-gone", () => Promise.resolve());
+    expect(await endsWithin(4_500, work)).toBe(false);
+    expect(await endsWithin(500, work)).toBe(true);
+    await expect(round).rejects.toMatchObject({ fault: "aborted" });
+    node.steps.clear();
+    await node.reconciler.reconcile(signal);
+    expect([...node.stored.keys()]).not.toContain("port-gone");
 });

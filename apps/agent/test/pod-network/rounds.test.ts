@@ -3,6 +3,7 @@ import { podOfPorts } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { NeighbourState } from "@antrea/netlink";
+import { settle } from "@antrea/runtime/testing";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
 import type { KnownPod, PodRecord } from "../../src/pod-network/index.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";
@@ -249,6 +250,20 @@ describe("a start", () => {
         await node.reconciler.reconcile(signal);
         await node.reconciler.reconcile(signal);
         expect(node.podsAsked).toBe(3);
+    });
+
+    it("waits 3 s for an API server that does not answer, and takes over the interfaces then", async () => {
+        putPort(one, podOfPorts.first);
+        node.steps.hanging.add("pods");
+        using _ = timeoutsBy(node.clock);
+        let isOver = false;
+        void node.reconciler.rebuild(signal).then(() => (isOver = true));
+        await eventually(() => node.steps.asked.includes("pods"));
+        await node.clock.advance(2_999);
+        expect([isOver, node.network.interfaces().length]).toEqual([false, 0]);
+        await node.clock.advance(1);
+        await settle();
+        expect([isOver, node.network.interfaces().length]).toEqual([true, 1]);
     });
 
     it("waits 5 s for the API server about what is held, so that the next round puts back what OVS lost meanwhile", async () => {
