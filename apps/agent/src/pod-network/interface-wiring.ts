@@ -116,6 +116,7 @@ export class InterfaceWiring {
 
     /** See `PodNetwork.reconnect`. */
     async reconnect(known: PodInterface): Promise<void> {
+        using _connecting = this.#known.connecting(known.record);
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
         await this.#restore(known, true, limit.signal);
         const current = this.#known.get(keyOf(known.record)) ?? known;

@@ -1,9 +1,9 @@
-import { sameIp, type IpAddress } from "@antrea/ip";
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { keyOf } from "./parts.ts";
+import { keyOf, podOf } from "./parts.ts";
 import type { PodRecord } from "./record.ts";
-import type { PodInterface } from "./types.ts";
+import { PodNetworkError, type PodInterface } from "./types.ts";
 
 /** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
 export type Claims = "release" | "keep";
@@ -15,6 +15,8 @@ export class KnownInterfaces {
     readonly #interfaces = new Map<string, PodInterface>();
     /** Keys of interfaces whose removal began and could not be ended yet. */
     readonly #leaving = new Map<string, Claims>();
+    /** Keys of interfaces that are isolated by their record, while they are connected again. */
+    readonly #connecting = new Set<string>();
     /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
     readonly #unsettledOfPorts = new Map<string, number>();
 
@@ -47,6 +49,32 @@ export class KnownInterfaces {
                 !this.isLeaving(record) &&
                 record.addresses.some((address) => sameIp(address.ip, ip)),
         );
+    }
+
+    /**
+     * Marks an isolated interface as one that is being connected, until the answer is disposed of. Throws PodNetworkError
+     * `ADDRESS_IN_USE` while another interface of this Node may have traffic with one of its addresses: one that is not
+     * isolated, that is being removed, or that is being connected too.
+     */
+    connecting(record: PodRecord): Disposable {
+        const key = keyOf(record);
+        for (const { ip } of record.addresses) {
+            const user = this.list().find((known) => keyOf(known.record) !== key && this.#mayUse(known.record, ip));
+            if (user === undefined) continue;
+            const text = `address ${formatIp(ip)} of ${describe(record)} is still in use by ${describe(user.record)}`;
+            throw new PodNetworkError(
+                "ADDRESS_IN_USE",
+                "timeout",
+                `${text}: it stays isolated until that one has gone`,
+            );
+        }
+        this.#connecting.add(key);
+        return { [Symbol.dispose]: () => void this.#connecting.delete(key) };
+    }
+
+    #mayUse(record: PodRecord, ip: IpAddress): boolean {
+        const isUser = record.isolated !== true || this.#connecting.has(keyOf(record));
+        return isUser && record.addresses.some((address) => sameIp(address.ip, ip));
     }
 
     isLeaving(record: PodRecord): boolean {
@@ -92,4 +120,8 @@ export class KnownInterfaces {
     freeAddresses(record: PodRecord): void {
         for (const { ip } of record.addresses) this.#subnet.release(ip, keyOf(record));
     }
+}
+
+function describe(record: PodRecord): string {
+    return `interface ${record.ifName} of Pod ${podOf(record)} (container ${record.containerId})`;
 }

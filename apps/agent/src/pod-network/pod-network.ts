@@ -195,7 +195,10 @@ export class PodNetwork {
         return this.#wiring.isolate(known);
     }
 
-    /** Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise. */
+    /**
+     * Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise, with
+     * PodNetworkError `ADDRESS_IN_USE` while another interface of this Node uses one of its addresses: to be repeated then.
+     */
     reconnect(known: PodInterface): Promise<void> {
         return this.#wiring.reconnect(known);
     }

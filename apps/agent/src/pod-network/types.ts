@@ -129,4 +129,5 @@ export class PodNetworkError extends AntreaError<
     | "NO_ADDRESS"
     | "TOO_SLOW"
     | "BUSY"
+    | "ADDRESS_IN_USE"
 > {}
