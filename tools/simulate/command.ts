@@ -48,6 +48,7 @@ export const faultCounters: readonly string[] = [
         "review.unanswered",
         "claim.forced.agentAway",
         "claim.byHandInSubnet.isolated",
+        "claim.outlivesItsPool",
     ],
 ];
 

@@ -1,7 +1,7 @@
 import { allocationName, blockText, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
-import { send } from "./people.ts";
-import { inCluster, makePool } from "./pools.ts";
+import { restartAgent, send } from "./people.ts";
+import { inCluster, makePool, poolsPath } from "./pools.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
@@ -14,7 +14,7 @@ const calmMs = 180_000;
 
 /**
  * Somebody makes a pool of an address that a Pod has from the subnet of its Node, while no webhook judges it, and claims the
- * address by hand, for a Pod on a Node that there is not.
+ * address by hand, for a Pod on a Node that there is not. Often the pool is deleted then.
  */
 export async function claimInSubnet(world: World, random: Random): Promise<void> {
     const { truth } = world;
@@ -47,7 +47,17 @@ export async function claimInSubnet(world: World, random: Random): Promise<void>
     });
     if (made === undefined) return;
     world.counters.count("claim.byHandInSubnet");
+    if (random.chance(0.5)) await loseThePool(world, random, station, pool);
     follow(world, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
+}
+
+/** The claim stays, and the agent of the Node starts again and never hears of its pool. */
+async function loseThePool(world: World, random: Random, station: Station, pool: string): Promise<void> {
+    restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
+    world.hasWebhooks = false;
+    const isGone = (await send(world, "DELETE", `${poolsPath}/${pool}`)) !== undefined;
+    world.hasWebhooks = true;
+    if (isGone) world.counters.count("claim.outlivesItsPool");
 }
 
 interface Conflict {

@@ -234,7 +234,7 @@ export async function askFor(world: World, random: Random, claims: readonly IpAl
     }
 }
 
-function restartAgent(
+export function restartAgent(
     world: World,
     station: Station,
     { afterMs, awayMs }: { readonly afterMs: number; readonly awayMs: number },

@@ -10,7 +10,7 @@ import { type World } from "./world.ts";
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 /** Where the addresses of clusterCidr begin. */
 export const inCluster = "10.50.";
-const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
+export const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
 
 /** Pools are made in few subnets, so that they meet; now and then while no webhook judges them. */
 export async function createPool(world: World, random: Random): Promise<void> {

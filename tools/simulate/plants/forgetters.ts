@@ -1,4 +1,5 @@
-import { podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
+import { allocationName, podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
+import { type IpAddress } from "@antrea/ip";
 import {
     namespaces,
     nodes,
@@ -16,6 +17,8 @@ import { type Machine } from "../machine/machine.ts";
 import { type PlantedBug } from "./index.ts";
 
 const podKind = kindOf("v1", "pods");
+const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
 /** When a container is to be isolated, over all starts of the agent. */
 const putOff = new WeakMap<Machine, Map<string, number>>();
@@ -122,6 +125,27 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
         plant: {
             agent: (agent) => {
                 agent.pools.lookAtSubnets = () => Promise.resolve();
+            },
+        },
+    },
+    "claims-outside-pools-are-overlooked": {
+        source: "found in this project (claims were watched by pool)",
+        what: "an agent does not know the claims in its Node's subnet whose pool is gone",
+        plant: {
+            agent: (agent, { server: { store } }) => {
+                const { pools } = agent;
+                const isOverlooked = (ip: IpAddress): boolean => {
+                    const claim = store.get(claimKind, allocationName(ip))?.object as IpAllocation | undefined;
+                    return claim !== undefined && store.get(poolKind, claim.spec.pool) === undefined;
+                };
+                const isClaimed = pools.isClaimed.bind(pools);
+                pools.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
+                const look = pools.lookAtSubnets.bind(pools);
+                pools.lookAtSubnets = (wiring, signal) => {
+                    const interfaces = (): ReturnType<typeof wiring.interfaces> =>
+                        wiring.interfaces().filter(({ addresses }) => !addresses.some(isOverlooked));
+                    return look({ ...wiring, interfaces }, signal);
+                };
             },
         },
     },
