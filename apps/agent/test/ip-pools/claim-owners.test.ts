@@ -26,6 +26,16 @@ async function start(listing: () => Promise<void>): Promise<void> {
     await node.agent.pools.synced(AbortSignal.timeout(5_000));
 }
 
+/** The agent is started, and its watch of Pods has not delivered the Pod yet. */
+async function startBeforeThePod(): Promise<void> {
+    await start(() => Promise.resolve());
+    await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
+    node.cluster.api.remove(pods, "default/web-0");
+    await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) === undefined);
+    node.cluster.api.holdEvents();
+    addSetPod();
+}
+
 beforeEach(async () => {
     node = await OneNode.start();
 });
@@ -48,24 +58,14 @@ describe.each(["", "web-0"])("a claim that is made again for a Pod of a Stateful
         expect(node.cluster.claims()[0]?.spec.owner).toEqual(ordinal);
     });
 
-    it("has its owner when the watch of Pods has not told of the Pod yet", async () => {
-        await start(() => Promise.resolve());
-        await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
-        node.cluster.api.remove(pods, "default/web-0");
-        await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) === undefined);
-        node.cluster.api.holdEvents();
-        addSetPod();
+    it("has its owner when the watch of Pods has not delivered the Pod yet", async () => {
+        await startBeforeThePod();
         await node.reconcile();
         expect(node.cluster.claims()[0]?.spec).toMatchObject({ owner: ordinal, pod: identityOf("web-0") });
     });
 
     it("takes what is reserved for its ordinal then, too", async () => {
-        await start(() => Promise.resolve());
-        await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
-        node.cluster.api.remove(pods, "default/web-0");
-        await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) === undefined);
-        node.cluster.api.holdEvents();
-        addSetPod();
+        await startBeforeThePod();
         node.put("10.2.0.77", { state: "Reserved", owner: ordinal, pod: undefined });
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual([]);

@@ -5,7 +5,7 @@ import { eventually } from "@antrea/kube/testing";
 import { ManualClock } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
-import { OneNode } from "./support/one-node.ts";
+import { type BegunPass, OneNode } from "./support/one-node.ts";
 
 let node: OneNode;
 
@@ -22,24 +22,13 @@ function wire(pod: string, ip: string): void {
     ]);
 }
 
-/** A pass, and whether it has ended. */
-function pass(): { readonly done: Promise<unknown>; isOver: boolean } {
-    const done = node.agent.pools.reconcile(node.wiring, new AbortController().signal).then(
-        () => undefined,
-        (error: unknown) => error,
-    );
-    const begun = { done, isOver: false };
-    void done.then(() => (begun.isOver = true));
-    return begun;
-}
-
 /** Lets this time pass for the limits of a pass until it is over. */
-async function passBy(clock: ManualClock, begun: ReturnType<typeof pass>): Promise<unknown> {
+async function passBy(clock: ManualClock, begun: BegunPass): Promise<unknown> {
     for (let seconds = 0; seconds < 60 && !begun.isOver; seconds += 1) {
         await new Promise((resolve) => setTimeout(resolve, 20));
         await clock.advance(1_000);
     }
-    return begun.isOver ? begun.done : "under way";
+    return begun.isOver ? begun.outcome : "under way";
 }
 
 describe("the lock of a container, while the claims of its interface are judged,", () => {
@@ -68,13 +57,13 @@ describe("the lock of a container, while the claims of its interface are judged,
         await node.added("p1");
         node.wiring.cut.add("c-p1");
         node.cluster.api.accident = () => ({ refuse: away() });
-        const begun = pass();
+        const begun = node.pass();
         await eventually(() => node.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));
         let isDeleted = false;
         await node.wiring.exclusively("c-p1", () => Promise.resolve(void (isDeleted = true)));
         expect([isDeleted, begun.isOver]).toEqual([true, false]);
         node.cluster.api.accident = () => undefined;
-        await begun.done;
+        await begun.outcome;
     });
 
     it("is held for 3 s of writes, of which none takes longer, when the API server goes away in between", async () => {
@@ -89,14 +78,14 @@ describe("the lock of a container, while the claims of its interface are judged,
             return create(resource, object, o);
         };
         api.accident = (method) => (method === "create" ? { refuse: away() } : undefined);
-        const begun = pass();
+        const begun = node.pass();
         await eventually(() => limits.length > 0);
         let isDeleted = false;
         const del = node.wiring.exclusively("c-p1", () => Promise.resolve(void (isDeleted = true)));
         expect(isDeleted).toBe(false);
         await clock.advance(3_000);
         await del;
-        expect(await begun.done).toMatchObject({ code: away().code });
+        expect(await begun.outcome).toMatchObject({ code: away().code });
         expect(new Set(limits)).toEqual(new Set([3_000]));
     });
 
@@ -107,7 +96,7 @@ describe("the lock of a container, while the claims of its interface are judged,
         wire("p2", "10.2.0.8");
         const free = Promise.withResolvers<void>();
         void node.wiring.exclusively("c-p1", () => free.promise);
-        expect(await passBy(clock, pass())).toMatchObject({ fault: "aborted" });
+        expect(await passBy(clock, node.pass())).toMatchObject({ fault: "aborted" });
         expect(node.cluster.holders()).toEqual(["10.2.0.8 p2"]);
         free.resolve();
         await node.reconcile();
@@ -123,7 +112,7 @@ describe("an address that the API server does not answer about", () => {
         wire("p2", "10.2.0.8");
         node.cluster.api.accident = (method, _kind, name) =>
             method === "find" && name === "10.2.0.7" ? { refuse: away() } : undefined;
-        expect(await passBy(clock, pass())).toMatchObject({ code: away().code });
+        expect(await passBy(clock, node.pass())).toMatchObject({ code: away().code });
         expect(node.cluster.holders()).toEqual(["10.2.0.8 p2"]);
     });
 });
@@ -133,12 +122,12 @@ describe("an answer of the API server that is old when the lock is there", () =>
     async function waiting(): Promise<() => Promise<unknown>> {
         const free = Promise.withResolvers<void>();
         void node.wiring.exclusively("c-p1", () => free.promise);
-        const begun = pass();
+        const begun = node.pass();
         await eventually(() => node.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));
         await new Promise((resolve) => setTimeout(resolve, 20));
         return () => {
             free.resolve();
-            return begun.done;
+            return begun.outcome;
         };
     }
 

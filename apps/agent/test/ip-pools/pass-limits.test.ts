@@ -4,7 +4,7 @@ import { eventually } from "@antrea/kube/testing";
 import { ManualClock } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
-import { OneNode } from "./support/one-node.ts";
+import { type BegunPass, OneNode } from "./support/one-node.ts";
 
 let clock: ManualClock;
 let node: OneNode;
@@ -25,16 +25,10 @@ function wire(pod: string, ip: string): void {
     node.wiring.wire(pod, [address], `c-${pod}`, `uid-${pod}`);
 }
 
-/** A pass whose limits go by the clock, and whether it has ended. */
-function pass(): { readonly outcome: Promise<unknown>; isOver: boolean } {
+/** Begins a pass whose limits go by the clock. */
+function pass(): BegunPass {
     timeouts = timeoutsBy(clock);
-    const outcome = node.agent.pools.reconcile(node.wiring, new AbortController().signal).then(
-        () => undefined,
-        (error: unknown) => error,
-    );
-    const begun = { outcome, isOver: false };
-    void outcome.then(() => (begun.isOver = true));
-    return begun;
+    return node.pass();
 }
 
 /** Lets this time pass, with turns for what takes none. */

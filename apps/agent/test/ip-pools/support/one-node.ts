@@ -18,6 +18,12 @@ export function identityOf(name: string): PodIdentity {
     return { namespace: "default", name, uid: `uid-${name}` };
 }
 
+export interface BegunPass {
+    /** Undefined, or the error that the pass ended with. */
+    readonly outcome: Promise<unknown>;
+    isOver: boolean;
+}
+
 /** The agent of Node "a", the interfaces there, and IPPool "pool1", 10.2.0.0/24. */
 export class OneNode implements AsyncDisposable {
     readonly cluster = new FakeCluster();
@@ -48,6 +54,17 @@ export class OneNode implements AsyncDisposable {
         for (let at = 0; at < times; at += 1) {
             await this.agent.pools.reconcile(this.wiring, AbortSignal.timeout(10_000));
         }
+    }
+
+    /** Begins a pass of the reconcile. */
+    pass(): BegunPass {
+        const outcome = this.agent.pools.reconcile(this.wiring, new AbortController().signal).then(
+            () => undefined,
+            (error: unknown) => error,
+        );
+        const begun = { outcome, isOver: false };
+        void outcome.then(() => (begun.isOver = true));
+        return begun;
     }
 
     async claimed(pod: string, containerId = `c-${pod}`): Promise<readonly ClaimedAddress[]> {
