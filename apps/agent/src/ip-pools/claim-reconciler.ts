@@ -231,7 +231,8 @@ export class ClaimReconciler {
             own.note(live, askedAt);
             return true;
         }
-        const isPoolless = live === undefined && pool === undefined;
+        // Of a Pod with traffic it is claimed although the IPPool is gone: one that comes back must meet the claim.
+        const isPoolless = live === undefined && pool === undefined && (address.pool === "" || wasIsolated);
         if (!isPoolless) this.#unclaimed.hasPool(wired, ip);
         if (live !== undefined && !mayTake(live, holder)) {
             // Nobody uses it, and it may be reserved for this very Pod.
@@ -254,7 +255,7 @@ export class ClaimReconciler {
             await this.#unclaimed.isolateFreed(wired, ip);
             return false;
         }
-        const known = live?.spec.pool ?? pool ?? "";
+        const known = live?.spec.pool ?? pool ?? address.pool;
         // Without a version the interface is compared with its pool in any case.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;

@@ -36,13 +36,29 @@ const state = (): readonly unknown[] => [[...node.wiring.cut], node.cluster.hold
 const told = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
 
 describe("an address in use that names an IPPool which does not have it any more, without its claim", () => {
-    it("is kept, and no claim is made of an IPPool that does not exist", async () => {
+    it("is claimed again of the IPPool that it names, so that nobody gets it when that comes back", async () => {
         node.wiring.wire("p1", [address]);
         await node.reconcile();
         await deletePool();
         await node.reconcile(3);
-        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
+        expect([state(), told()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
+        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(1);
+    });
+
+    it("is given to no new Pod of any Node when the IPPool is made again", async () => {
+        const ips = Array.from({ length: 24 }, (_, at) => `10.2.0.${10 + at}`);
+        for (const [at, ip] of ips.entries()) node.wiring.wire(`p${at}`, [{ ...address, ip: parseIp(ip) }]);
+        await node.reconcile();
+        const other = node.cluster.agent("b", { confirmMs: 0 });
+        await other.pools.synced(AbortSignal.timeout(5_000));
+        await deletePool();
+        await node.reconcile(2);
+        await addPool({ start: "10.2.0.10", end: "10.2.0.40", gateway: "10.2.0.1" });
+        await eventually(() => other.pools.book.known("pool1") !== undefined);
+        const given = await Promise.all(["q1", "q2", "q3", "q4"].map((pod) => other.claim(pod, { pools: ["pool1"] })));
+        await node.reconcile(2);
+        expect([given.flat().filter((ip) => ips.includes(ip)), [...node.wiring.cut]]).toEqual([[], []]);
     });
 
     it("is isolated when the podCIDR of another Node has it, and connected when none has", async () => {
@@ -56,10 +72,10 @@ describe("an address in use that names an IPPool which does not have it any more
         );
         node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
         await node.reconcile(2);
-        expect(state()).toEqual([[], []]);
+        expect(state()).toEqual([[], [`${text} p1`]]);
     });
 
-    it("has its claim again when the IPPool is made again with the address", async () => {
+    it("has its claim when the IPPool is made again with the address", async () => {
         node.wiring.wire("p1", [address]);
         await node.reconcile();
         await deletePool();
@@ -74,21 +90,24 @@ describe("an address in use that names an IPPool which does not have it any more
     it.each([
         ["was made again without it", true],
         ["was made smaller", false],
-    ])("is kept without a claim when the IPPool %s, and claimed when another IPPool has it", async (_, isDeleted) => {
-        node.wiring.wire("p1", [address]);
-        await node.reconcile();
-        if (isDeleted) await deletePool();
-        await addPool({ start: "10.2.0.2", end: "10.2.0.9", gateway: "10.2.0.1" });
-        node.cluster.api.remove(ipAllocations, text);
-        await eventually(() => node.agent.pools.own.size === 0);
-        await node.reconcile(2);
-        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
-        node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
-        await eventually(() => node.agent.pools.book.known("pool2") !== undefined);
-        await node.reconcile();
-        expect(state()).toEqual([[], [`${text} p1`]]);
-        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool2");
-    });
+    ])(
+        "is claimed of the IPPool that it names when that %s, and stays so when another IPPool has it",
+        async (_, isDeleted) => {
+            node.wiring.wire("p1", [address]);
+            await node.reconcile();
+            if (isDeleted) await deletePool();
+            await addPool({ start: "10.2.0.2", end: "10.2.0.9", gateway: "10.2.0.1" });
+            node.cluster.api.remove(ipAllocations, text);
+            await eventually(() => node.agent.pools.own.size === 0);
+            await node.reconcile(2);
+            expect([state(), told()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
+            node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
+            await eventually(() => node.agent.pools.book.known("pool2") !== undefined);
+            await node.reconcile();
+            expect(state()).toEqual([[], [`${text} p1`]]);
+            expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
+        },
+    );
 
     it("is claimed of the IPPool that it names, when the IPPools cannot be read in 3 s", async () => {
         node.wiring.wire("p1", [address]);
@@ -100,9 +119,10 @@ describe("an address in use that names an IPPool which does not have it any more
         expect(state()).toEqual([[], [`${text} p1`]]);
     });
 
-    it("waits for the IPPools to be listed", async () => {
+    it("waits for the IPPools to be listed, of which another may have it", async () => {
         node.wiring.wire("p1", [address]);
         await deletePool();
+        node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
         const listing = Promise.withResolvers<void>();
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? listing.promise : Promise.resolve();
@@ -112,7 +132,8 @@ describe("an address in use that names an IPPool which does not have it any more
         await new Promise((resolve) => setTimeout(resolve, 100));
         listing.resolve();
         await pass;
-        expect(state()).toEqual([[], []]);
+        expect(state()).toEqual([[], [`${text} p1`]]);
+        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool2");
     });
 });
 
@@ -158,7 +179,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         expect(state()).toEqual([["c-p1"], [`${text} p2`]]);
         await deletePool();
         await node.reconcile(2);
-        expect(state()).toEqual([["c-p1"], []]);
+        expect(state()).toEqual([["c-p1"], [`${text} p2`]]);
     });
 
     it("is not connected when this agent isolated it for the claim of another Node's Pod, and that claim goes", async () => {
