@@ -36,7 +36,7 @@ import {
     touchClaim,
     forceDeleteClaim,
 } from "./people.ts";
-import { createPool, deletePool, growPool, overlapPool, redefinePool, shrinkPool } from "./pools.ts";
+import { createPool, deletePool, growPool, overlapPool, redefinePool, replacePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { annotateNamespace, replaceNamespace } from "./tenants.ts";
 import { changeManifest, placeManifest, removeManifest } from "./static-pods.ts";
@@ -77,6 +77,7 @@ const acts = {
     shrinkPool: [1.5, shrinkPool],
     deletePool: [1.5, deletePool],
     redefinePool: [1.5, redefinePool],
+    replacePool: [1.5, replacePool],
     touchClaim: [3, touchClaim],
     claimInSubnet: [2, claimInSubnet],
     forceDeleteClaim: [1.5, forceDeleteClaim],

@@ -36,6 +36,7 @@ export const faultCounters: readonly string[] = [
         "ovs.pause",
         "pool.vlan",
         "pool.redefinedUnheard",
+        "pool.replaced",
         "cluster.bridged",
         "cluster.routed",
     ],

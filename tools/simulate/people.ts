@@ -201,12 +201,7 @@ export async function touchClaim(world: World, random: Random): Promise<void> {
 export async function forceDeleteClaim(world: World, random: Random): Promise<void> {
     const claims = [...world.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
     const claim = random.pick(claims.filter(({ spec }) => spec.pod !== undefined));
-    const { name } = claim?.metadata ?? {};
-    if (claim === undefined || name === undefined) return;
-    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
-    await send(world, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
-    const containers = world.stations.flatMap(({ machine }) => [...machine.netns.values()].map((one) => one.container));
-    const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
+    if (claim === undefined) return;
     const station = world.station(claim.spec.pod?.nodeName ?? "");
     if (station !== undefined && random.chance(0.5)) {
         world.counters.count("claim.forced.agentAway");
@@ -214,10 +209,21 @@ export async function forceDeleteClaim(world: World, random: Random): Promise<vo
         // Once more when it has heard of the claim.
         restartAgent(world, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
+    await deleteByForce(world, claim);
+    if (random.chance(0.7)) await askFor(world, random, [claim]);
+}
+
+/** Deletes a claim whoever uses its address. */
+export async function deleteByForce(world: World, claim: IpAllocation): Promise<void> {
+    const { name } = claim.metadata ?? {};
+    if (name === undefined) return;
+    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
+    await send(world, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
+    const containers = world.stations.flatMap(({ machine }) => [...machine.netns.values()].map((one) => one.container));
+    const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
     world.checks.forcedClaims.deleted(name, users);
     world.checks.sticky.forced(claim.spec.address);
     await send(world, "DELETE", path);
-    if (random.chance(0.7)) await askFor(world, random, [claim]);
 }
 
 /** Pods want these addresses. */

@@ -1,7 +1,7 @@
 import { type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { noWatchFaults } from "./api/faults.ts";
 import { kindOf } from "./api/server.ts";
-import { createPod, send } from "./people.ts";
+import { createPod, deleteByForce, send } from "./people.ts";
 import { type Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
@@ -145,6 +145,32 @@ export async function redefinePool(world: World, random: Random): Promise<void> 
     // Somebody waits for it.
     for (let left = 1 + random.below(2); left > 0; left -= 1)
         await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
+}
+
+/**
+ * Somebody deletes a pool with all its claims by force while no webhook judges it, as with its definition, and makes it
+ * again, mostly a while later. Pods wait for its addresses.
+ */
+export async function replacePool(world: World, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(world));
+    const { name } = pool?.metadata ?? {};
+    if (pool === undefined || name === undefined) return;
+    world.hasWebhooks = false;
+    const isGone = (await send(world, "DELETE", `${poolsPath}/${name}`)) !== undefined;
+    world.hasWebhooks = true;
+    if (!isGone) return;
+    for (const claim of [...world.truth.claims.values()]) {
+        if (claim.spec.pool === name) await deleteByForce(world, claim);
+    }
+    world.counters.count("pool.replaced");
+    const makeAgain = async (): Promise<void> => {
+        world.hasWebhooks = false;
+        await send(world, "POST", poolsPath, { ...pool, metadata: { name }, status: undefined });
+        world.hasWebhooks = true;
+        for (let left = 1 + random.below(3); left > 0; left -= 1)
+            await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
+    };
+    world.time.after(random.chance(0.3) ? 0 : random.between(10_000, 300_000), () => void makeAgain());
 }
 
 export function poolsOf({ server }: World): readonly IpPool[] {

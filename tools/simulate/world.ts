@@ -115,6 +115,7 @@ export class World {
                 ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
                 isClaimed: (name, container) => this.#isClaimed(name, container),
                 hearing: (node) => this.#hearing(node),
+                namesPool: (name, { id, node }) => this.station(node)?.machine.namesPool(id, name) === true,
                 databasesOf: (node) => this.station(node)?.machine.databases ?? 0,
                 containersOf: (node, uid) =>
                     [...(this.station(node)?.machine.netns.values() ?? [])].flatMap(({ container }) =>

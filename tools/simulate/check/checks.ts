@@ -1,7 +1,7 @@
 import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
-import { ForcedClaims } from "./forced-claims.ts";
+import { ForcedClaims, type ForcedClaimsComponents } from "./forced-claims.ts";
 import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
@@ -18,6 +18,8 @@ export interface ChecksComponents extends GoneNodesComponents, ForeignSubnetsCom
     readonly time: VirtualTime;
     /** When the controllers that run now were started. */
     readonly startsOfControllers: () => readonly number[];
+    /** As of ForcedClaimsComponents. */
+    readonly namesPool: ForcedClaimsComponents["namesPool"];
 }
 
 /** What is checked beside who has which address. */

@@ -10,6 +10,8 @@ import { type Container, type Truth } from "./truth.ts";
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 /** One pass of an agent that can hear, and a little: by then it knows, and has isolated or claimed again. */
 const heardMs = 65_000;
+/** Two: an interface that was isolated may be connected by one pass, and is claimed for by the next. */
+const claimedMs = 2 * heardMs;
 const lookMs = 1_000;
 
 export interface ForcedClaimsComponents {
@@ -20,6 +22,8 @@ export interface ForcedClaimsComponents {
     readonly hearing: (node: string) => object | undefined;
     /** The other Node whose subnet has the address, if the Node itself has not. */
     readonly subnetHolder: (name: string, node: string) => string | undefined;
+    /** Whether the record of the container says of which pool the address is. */
+    readonly namesPool: (name: string, container: Pick<Container, "id" | "node">) => boolean;
 }
 
 interface Forced {
@@ -33,7 +37,8 @@ interface Forced {
 /**
  * What is accepted of containers whose claim a person deleted by force: they may go on beside a new owner until their agent
  * was able to hear of that for one pass. An address that is in no pool, claimed by nobody and of no other Node's subnet
- * nobody can get: it may be without a claim for as long as that is so, and once it is not, again for one pass.
+ * nobody can get: where nobody knows either of which pool it was, it may be without a claim for as long as that is so, and
+ * once it is not, again for one pass. Where that is known it is claimed again, so that a pool that comes back meets the claim.
  */
 export class ForcedClaims {
     readonly #components: ForcedClaimsComponents;
@@ -79,6 +84,10 @@ export class ForcedClaims {
         // It may have heard that nobody can get the address; of whoever can now it has not.
         if (isWanted && !forced.isWanted) truth.excuse(name, container.id, "unheard");
         forced.isWanted = isWanted;
+        if (forced.hearing.ms >= claimedMs && this.#components.namesPool(name, container)) {
+            truth.endExcuse(name, container.id);
+            return false;
+        }
         if (forced.hearing.ms >= heardMs) this.#heard(forced);
         return true;
     }

@@ -16,6 +16,8 @@ export interface SetUp {
         readonly ip: IpAddress;
         readonly prefixLength: number;
         readonly gateway: IpAddress;
+        /** Undefined or empty: the record does not say it. */
+        readonly pool?: string | undefined;
     }[];
     readonly vlan: number;
 }

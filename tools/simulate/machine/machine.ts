@@ -1,3 +1,4 @@
+import { allocationName } from "@antrea/crd";
 import { Reg, type FlowSet } from "@antrea/flows";
 import { type IpAddress } from "@antrea/ip";
 import { type Link } from "@antrea/netlink";
@@ -117,6 +118,12 @@ export class Machine {
         );
         const link = this.links.get(this.netns.get(`/run/netns/${containerId}`)?.hostIfName ?? "");
         return setUpOf(port?.externalIds, link?.alias);
+    }
+
+    /** Whether the record of the container says of which pool its address is. */
+    namesPool(containerId: string, name: string): boolean {
+        const addresses = this.setUpOf(containerId)?.addresses ?? [];
+        return addresses.some(({ ip, pool = "" }) => allocationName(ip) === name && pool !== "");
     }
 
     /** An agent takes them away. */

@@ -25,6 +25,8 @@ let truth: Truth;
 let forced: ForcedClaims;
 /** The agent of every Node, as long as it can hear. */
 let agent: object | undefined;
+/** The records say of which pool an address is. */
+let namesPool: boolean;
 
 function containerOf(id: string, node: string): Container {
     return { id, node, podNamespace: "default", podName: id, podUid: `uid-${id}` };
@@ -68,7 +70,8 @@ describe.each([
             isUnheard: () => false,
             isForeign: () => false,
         });
-        const components = { truth, store, time, hearing: () => agent };
+        namesPool = false;
+        const components = { truth, store, time, hearing: () => agent, namesPool: () => namesPool };
         const foreign = new ForeignSubnets({ ...components, isClaimed: () => true });
         forced = new ForcedClaims({ ...components, subnetHolder: (one, node) => foreign.holderOf(one, node) });
         store.onChange((change) => {
@@ -119,7 +122,17 @@ describe.each([
         expect(found()).toEqual([isFree]);
     });
 
-    it("needs no claim as long as no pool has the address", async () => {
+    it("must have its claim again after two passes although no pool has the address, if its record names one", async () => {
+        namesPool = true;
+        deletePool();
+        force(x);
+        await pass(125);
+        expect(found()).toEqual([]);
+        await pass(10);
+        expect(found()).toEqual([isFree]);
+    });
+
+    it("needs no claim as long as no pool has the address, if its record names none", async () => {
         await loseAll();
         forced.heard();
         truth.endUnheard();
