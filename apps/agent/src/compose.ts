@@ -493,10 +493,10 @@ function addBridgingJobs(
 /** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */
 async function guardSubnets(
     { ipPools, logger }: Base,
-    { podPrefixes, podNetwork }: PodWiring,
+    { podPrefixes, podNetwork, subnet }: PodWiring,
     signal: AbortSignal,
 ): Promise<void> {
-    const prefixes = guardedPrefixes(podPrefixes, podNetwork);
+    const prefixes = guardedPrefixes(podPrefixes, podNetwork, subnet);
     try {
         await ipPools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
     } catch (error) {

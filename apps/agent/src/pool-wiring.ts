@@ -1,4 +1,4 @@
-import { formatIp, prefixOf, type Prefix } from "@antrea/ip";
+import { formatIp, formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { SubnetInterface } from "./ignored-annotations.ts";
@@ -15,6 +15,7 @@ import {
 } from "./ip-pools/index.ts";
 import {
     isPoolRecord,
+    type NodeSubnet,
     type PodInterface,
     type PodNetwork,
     type PodRecord,
@@ -74,16 +75,20 @@ export function subnetClaimsWithoutPools(components: {
 }
 
 /**
- * The podCIDRs of this Node, and each address that a Pod has of them or still of an earlier one: a pool may have that too, and
- * of a podCIDR only the blocks that are asked about are watched.
+ * The podCIDRs of this Node, and each address that a Pod has of them, or that is held for one, or that one has still of an
+ * earlier podCIDR: a pool may have that too, and of a podCIDR only the blocks that are asked about are watched.
  */
 export function guardedPrefixes(
     podPrefixes: readonly Prefix[],
     network: Pick<PodNetwork, "interfaces">,
+    subnet: Pick<NodeSubnet, "addresses">,
 ): readonly Prefix[] {
     const ofSubnets = network.interfaces().filter(({ record }) => !isPoolRecord(record));
-    const inUse = ofSubnets.flatMap(({ record }) => record.addresses.map(({ ip }) => prefixOf(ip)));
-    return [...podPrefixes, ...inUse];
+    const wired = ofSubnets.flatMap(({ record }) => record.addresses.map(({ ip }) => prefixOf(ip)));
+    const known = new Map(
+        [...wired, ...subnet.addresses().map((ip) => prefixOf(ip))].map((one) => [formatPrefix(one), one]),
+    );
+    return [...podPrefixes, ...known.values()];
 }
 
 function isolation(

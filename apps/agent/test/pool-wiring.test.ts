@@ -1,5 +1,6 @@
-import { describe, expect, it } from "@jest/globals";
-import { formatIp, formatPrefix, parsePrefix } from "@antrea/ip";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
+import { heldOwner, NodeSubnet } from "../src/pod-network/node-subnet.ts";
 import { guardedPrefixes, isolatedInterfaces, recordClaims } from "../src/pool-wiring.ts";
 import type { IpPools } from "../src/ip-pools/index.ts";
 import { addressOf, podRecord } from "./support/records.ts";
@@ -14,8 +15,21 @@ describe("where claims of others concern a Node", () => {
             }),
             ...{ ofPort: 32784, addedAt: 0 },
         }));
-        return guardedPrefixes(podPrefixes, { interfaces: () => known }).map(formatPrefix);
+        return guardedPrefixes(podPrefixes, { interfaces: () => known }, subnet).map(formatPrefix);
     }
+
+    let subnet: NodeSubnet;
+    beforeEach(() => {
+        subnet = new NodeSubnet(podPrefixes, () => 0n);
+    });
+
+    it("and what is held in them for Pods whose interfaces are gone, as after a reboot", () => {
+        for (const text of ["10.10.1.77", "fd10:10:0:1::a005"]) subnet.take(parseIp(text), heldOwner("uid-1"));
+        expect(guarded({ addresses: ["10.10.1.77/24"] })).toEqual([
+            ...["10.10.1.0/24", "fd10:10:0:1::/64"],
+            ...["10.10.1.77/32", "fd10:10:0:1::a005/128"],
+        ]);
+    });
 
     it("is its podCIDRs, and where in them its Pods are: a podCIDR may have too many blocks to look at all", () => {
         expect(guarded()).toEqual(["10.10.1.0/24", "fd10:10:0:1::/64"]);

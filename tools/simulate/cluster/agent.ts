@@ -166,7 +166,7 @@ export class Agent {
             await reconciler.holdKnownAddresses(signal);
             await this.pools
                 .guard(
-                    guardedPrefixes(podPrefixes, built.network),
+                    guardedPrefixes(podPrefixes, built.network, built.subnet),
                     AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]),
                 )
                 .catch(() => undefined);
@@ -224,6 +224,7 @@ export class Agent {
         readonly reconciler: PodReconciler;
         readonly flowTable: MachineFlows;
         readonly netlink: Netlink;
+        readonly subnet: NodeSubnet;
     } {
         const { machine, time, random, logger, line, isBridged } = this.#components;
         const { bootId } = machine;
@@ -256,7 +257,7 @@ export class Agent {
             },
             { bootId, podPrefixes },
         );
-        return { network, reconciler, flowTable, netlink };
+        return { network, reconciler, flowTable, netlink, subnet };
     }
 
     /** OVS answers again, with what it still has. */

@@ -116,6 +116,11 @@ export class NodeSubnet {
         return subnet?.used.get(prefixIndexOf(subnet.prefix, ip));
     }
 
+    /** Those in use, and those that are held. */
+    addresses(): readonly IpAddress[] {
+        return this.#subnets.flatMap(({ prefix, used }) => [...used.keys()].map((index) => prefixAt(prefix, index)));
+    }
+
     /** True when the address lies in one of the Node's podCIDRs. */
     contains(ip: IpAddress): boolean {
         return this.#subnetOf(ip) !== undefined;

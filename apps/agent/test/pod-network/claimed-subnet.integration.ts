@@ -31,7 +31,7 @@ async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
     nodes.onChange(() => void (looking = looking.then(look, look)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
-    await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network), AbortSignal.timeout(10_000));
+    await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network, agent.subnet), AbortSignal.timeout(10_000));
     await look();
 }
 
