@@ -103,26 +103,51 @@ export class InterfaceWiring {
     /** See `PodNetwork.cutOff`. */
     async isolate(known: PodInterface): Promise<void> {
         const record = { ...known.record, isolated: true };
-        const key = keyOf(record);
         this.#known.put({ ...known, record });
         using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
         await allDone([
-            this.#components.flowTable.remove(flowOwner(record), limit.signal),
-            this.#components.bridging?.remove(key, limit.signal) ?? Promise.resolve(),
-            this.#components.hostRoutes.remove(record, (ip) => this.#known.isConnected(ip)),
+            ...this.#withoutTraffic(record, limit.signal),
             this.#writeRecord(record, known.ofPort, limit.signal),
         ]);
+        this.#known.decided(record);
     }
 
     /** See `PodNetwork.reconnect`. */
     async reconnect(known: PodInterface): Promise<void> {
-        using _connecting = this.#known.connecting(known.record);
+        this.#known.connecting(known.record);
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
-        await this.#restore(known, true, limit.signal);
-        const current = this.#known.get(keyOf(known.record)) ?? known;
-        const { isolated: _, ...record } = current.record;
-        await this.#writeRecord(record, current.ofPort, limit.signal);
-        this.#known.put({ ...current, record });
+        try {
+            await this.#restore(known, true, limit.signal);
+            const current = this.#known.get(keyOf(known.record)) ?? known;
+            const { isolated: _, ...record } = current.record;
+            await this.#writeRecord(record, current.ofPort, limit.signal);
+            this.#known.put({ ...current, record });
+        } catch (error) {
+            await this.#endTraffic(known.record, limit.signal);
+            throw error;
+        }
+        this.#known.decided(known.record);
+    }
+
+    #withoutTraffic(record: PodRecord, signal: AbortSignal): readonly Promise<void>[] {
+        const { flowTable, bridging, hostRoutes } = this.#components;
+        return [
+            flowTable.remove(flowOwner(record), signal),
+            bridging?.remove(keyOf(record), signal) ?? Promise.resolve(),
+            hostRoutes.remove(record, (ip) => this.#known.isConnected(ip)),
+        ];
+    }
+
+    /** Of an isolated interface that was connected half way. While that fails it is in the way of others with its address. */
+    async #endTraffic(record: PodRecord, signal: AbortSignal): Promise<void> {
+        try {
+            await allDone(this.#withoutTraffic(record, signal));
+            this.#known.decided(record);
+        } catch (error) {
+            this.#components.logger.warn("the flows of an isolated Pod interface cannot be removed now", {
+                ...{ pod: podOf(record), reason: messageOf(error) },
+            });
+        }
     }
 
     async #restore(known: PodInterface, isConnected: boolean, signal: AbortSignal): Promise<void> {

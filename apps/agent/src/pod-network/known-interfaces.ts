@@ -52,11 +52,11 @@ export class KnownInterfaces {
     }
 
     /**
-     * Marks an isolated interface as one that is being connected, until the answer is disposed of. Throws PodNetworkError
-     * `ADDRESS_IN_USE` while another interface of this Node may have traffic with one of its addresses: one that is not
-     * isolated, that is being removed, or that is being connected too.
+     * Marks an isolated interface as one that is being connected, until `decided`. Throws PodNetworkError `ADDRESS_IN_USE`
+     * while another interface of this Node may have traffic with one of its addresses: one that is not isolated, that is
+     * being removed, or that is being connected too.
      */
-    connecting(record: PodRecord): Disposable {
+    connecting(record: PodRecord): void {
         const key = keyOf(record);
         for (const { ip } of record.addresses) {
             const user = this.list().find((known) => keyOf(known.record) !== key && this.#mayUse(known.record, ip));
@@ -69,7 +69,11 @@ export class KnownInterfaces {
             );
         }
         this.#connecting.add(key);
-        return { [Symbol.dispose]: () => void this.#connecting.delete(key) };
+    }
+
+    /** It is connected, and its record says so; or it has no flows any more. */
+    decided(record: PodRecord): void {
+        this.#connecting.delete(keyOf(record));
     }
 
     #mayUse(record: PodRecord, ip: IpAddress): boolean {
@@ -115,6 +119,7 @@ export class KnownInterfaces {
         this.#unsettledOfPorts.delete(key);
         this.#interfaces.delete(key);
         this.#leaving.delete(key);
+        this.#connecting.delete(key);
     }
 
     freeAddresses(record: PodRecord): void {

@@ -65,6 +65,46 @@ it("of two isolated interfaces with one address one alone is connected, though b
     expect([isIsolated(first), isIsolated(second)]).toEqual([false, true]);
 });
 
+describe("an interface that got its flows, but not its record", () => {
+    beforeEach(async () => {
+        await node.network.cutOff(known(second));
+    });
+
+    /** `stays`: its flows cannot be removed either. */
+    async function connectHalfWay(stays: boolean): Promise<void> {
+        let ports = 0;
+        node.steps.failure = (_, name) => {
+            if (name === "ensurePort") return (ports += 1) === 2 ? "before" : undefined;
+            return stays && name === "remove flows" ? "before" : undefined;
+        };
+        await expect(node.network.reconnect(known(first))).rejects.toThrow("ensurePort failed");
+        node.steps.clear();
+    }
+
+    it("has no flows afterwards, and is in nobody's way", async () => {
+        const flows = node.ovs.flows.length;
+        await connectHalfWay(false);
+        expect([isIsolated(first), node.ovs.flows.length]).toEqual([true, flows]);
+        await node.network.reconnect(known(second));
+        expect([isIsolated(first), isIsolated(second)]).toEqual([true, false]);
+    });
+
+    it("keeps others with its address isolated while its flows cannot be removed", async () => {
+        await connectHalfWay(true);
+        await expect(node.network.reconnect(known(second))).rejects.toMatchObject({ code: "ADDRESS_IN_USE" });
+        await node.network.cutOff(known(first));
+        await node.network.reconnect(known(second));
+        expect([isIsolated(first), isIsolated(second)]).toEqual([true, false]);
+    });
+
+    it("may be connected again itself, and is then in the way as any other", async () => {
+        await connectHalfWay(true);
+        await node.network.reconnect(known(first));
+        expect(isIsolated(first)).toBe(false);
+        await expect(node.network.reconnect(known(second))).rejects.toMatchObject({ code: "ADDRESS_IN_USE" });
+    });
+});
+
 it("an interface that could not be connected is in nobody's way", async () => {
     await node.network.cutOff(known(second));
     node.steps.failure = (_, name) => (name === "set flows" ? "before" : undefined);
