@@ -100,6 +100,11 @@ const refused: readonly [string, IpAllocation, string][] = [
     ],
     ["of a greater block", claim(address, { block: "10.2.0.0/16" }), "10.2.0.0/16 is not the aligned"],
     ["of a block with host bits", claim(address, { block: "10.2.0.12/24" }), "10.2.0.12/24 is not the aligned"],
+    [
+        "of its block in other text, which no watch of the block selects",
+        claim("fd00::12", { block: "FD00::/120" }),
+        "FD00::/120 is not the aligned",
+    ],
     ["of a block of the other family", claim(address, { block: "fd00::/120" }), "fd00::/120 is not the aligned"],
     [
         "of a Pod without UID",

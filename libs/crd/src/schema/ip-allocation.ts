@@ -37,7 +37,7 @@ const specRules: readonly Rule[] = [
     },
     {
         rule:
-            "!has(self.address) || !has(self.block) || isIP(self.address) && isCIDR(self.block) && cidr(self.block) == cidr(self.block).masked() && " +
+            "!has(self.address) || !has(self.block) || isIP(self.address) && isCIDR(self.block) && string(cidr(self.block)) == self.block && cidr(self.block) == cidr(self.block).masked() && " +
             "cidr(self.block).containsIP(self.address) && " +
             "cidr(self.block).prefixLength() == (ip(self.address).family() == 4 ? 24 : 120)",
         messageExpression:
