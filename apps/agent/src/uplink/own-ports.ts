@@ -67,10 +67,17 @@ export class OwnPorts {
         await ports.ofPort(name, this.#timeoutMs, signal);
     }
 
-    /** Ports that an earlier boot left in the database: OVS would take up the new links before their step. */
+    /**
+     * Takes out ports that an earlier boot, or a way back without the database, left there: OVS would take up the new links
+     * before their step. Waits until OVS has let go of them: one that is back under its name when OVS next looks is to
+     * OVS the port it had, and it makes no device for it.
+     */
     async removeLeftovers(names: readonly string[], signal: AbortSignal): Promise<void> {
         const { ports } = this.#parts;
-        for (const name of names) if (isOurs(ports.port(name))) await ports.deletePort(name, signal);
+        const left = names.filter((name) => isOurs(ports.port(name)));
+        if (left.length === 0) return;
+        for (const name of left) await ports.deletePort(name, signal);
+        await ports.carriedOut({ timeoutMs: this.#timeoutMs, signal });
     }
 
     /** Waits until OVS has let go of the devices, if it does. False when the database could not be reached. */

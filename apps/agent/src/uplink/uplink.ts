@@ -154,7 +154,8 @@ export class Uplink {
         if (entry !== undefined) await this.#wayBack.run(entry, await this.#whereabouts());
         await suitableNic(this.#netlink, this.#parts.ports, name);
         if (!(await this.#mayBegin(name, signal))) return this.#state;
-        // Seen anew: the API server may have taken its time.
+        await this.#ownPorts.removeLeftovers([name, await this.#freePhysicalName(name)], signal);
+        // Seen anew: the API server may have taken its time, and OVS sets flags by name when it lets go of a device.
         const link = await suitableNic(this.#netlink, this.#parts.ports, name);
         this.#state = { kind: "moving", name };
         try {
@@ -220,10 +221,8 @@ export class Uplink {
 
     async #move(link: Link, signal: AbortSignal): Promise<UplinkBridged | UplinkRolledBack> {
         const netlink = this.#netlink;
-        const names = new Set((await netlink.links()).flatMap((one) => [one.name, ...one.altNames]));
         const name = link.name;
-        const physicalName = physicalNameOf(name, (wanted) => names.has(wanted));
-        await this.#ownPorts.removeLeftovers([name, physicalName], signal);
+        const physicalName = await this.#freePhysicalName(name);
         const gateways = await this.#witnesses.answering(
             link.index,
             gatewaysOf({ routes: await routesOf(netlink, link.index) }),
@@ -294,6 +293,11 @@ export class Uplink {
         await refuseRoutes(this.#netlink, link);
         const now = await takeSnapshot(this.#netlink, link, uptime());
         return hasGlobalAddress(now.addresses) ? changed(saved, renamed, now) : saved;
+    }
+
+    async #freePhysicalName(name: string): Promise<string> {
+        const names = new Set((await this.#netlink.links()).flatMap((one) => [one.name, ...one.altNames]));
+        return physicalNameOf(name, (wanted) => names.has(wanted));
     }
 
     /** A host port that OVS made anew becomes what the last one was. */

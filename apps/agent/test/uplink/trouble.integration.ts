@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { UplinkNode } from "./support/uplink-node.ts";
 
 let node: UplinkNode;
@@ -201,16 +202,32 @@ describe("without OVS", () => {
         expect(await portsLeft()).toBe("");
     });
 
-    it("the next start does so while ovs-vswitchd lives and its database cannot be reached", async () => {
-        const kill = { step: "switch", moment: "made" } as const;
-        await node.run({ actions: ["connect"], kill });
-        const { said } = await node.run({ actions: ["recover"], ovsDown: true, dbSocket: "/nonexistent/db.sock" });
-        expect(said).toEqual([{ kind: "idle" }]);
-        expect(node.reaches()).toBe(true);
-        expect(node.truth()).toEqual(before);
-        // The ports are still in the database, and OVS would take up the links again.
-        expect((await node.run({ actions: ["recover", "connect", "restore"] })).said[1]).toMatchObject({
-            kind: "bridged",
+    describe("while ovs-vswitchd lives and its database cannot be reached", () => {
+        beforeEach(async () => {
+            await node.run({ actions: ["connect"], kill: { step: "switch", moment: "made" } });
+            const { said } = await node.run({ actions: ["recover"], ovsDown: true, dbSocket: "/nonexistent/db.sock" });
+            expect(said).toEqual([{ kind: "idle" }]);
+        });
+
+        it("the next start gives the Node its NIC back, and the one after moves it again", async () => {
+            expect(node.reaches()).toBe(true);
+            expect(node.truth()).toEqual(before);
+            // The ports are still in the database, and OVS would take up the links again.
+            const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
+            expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        });
+
+        it("an ovs-vswitchd that is slow does not take the ports of the next move for those of the last", async () => {
+            const row = (): Promise<string> => node.ovs.vsctl("--if-exists", "get", "Port", "eth0", "_uuid");
+            const left = await row();
+            node.ovs.signalVswitchd("SIGSTOP");
+            const { ended } = node.begin({ actions: ["recover", "connect", "restore"] });
+            while ((await row()) === left) await sleep(20);
+            // time for new rows, which must not come yet
+            await sleep(300);
+            expect((await row()).trim()).toBe("");
+            node.ovs.signalVswitchd("SIGCONT");
+            expect((await ended).said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
         });
     });
 

@@ -188,6 +188,11 @@ export class PrivateOvs implements AsyncDisposable {
         await end(child);
     }
 
+    /** SIGSTOP makes ovs-vswitchd slow, SIGCONT lets it go on. */
+    signalVswitchd(signal: "SIGSTOP" | "SIGCONT"): void {
+        this.#vswitchd?.kill(signal);
+    }
+
     /** kill -9 and start again; bridges are configured anew from the database when this resolves. */
     async restartVswitchd(): Promise<void> {
         await this.killVswitchd();
