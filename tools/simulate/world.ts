@@ -68,6 +68,7 @@ export class World {
         isClaimed: (name, container) => this.#isClaimed(name, container),
         isForeign: (name, node) => this.checks.foreignSubnets.holderOf(name, node) !== undefined,
         isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
+        mayReturn: (name, container) => this.checks.forcedClaims.mayReturn(name, container),
     });
     readonly checks: Checks;
     /** All agents are in bridging mode. */

@@ -33,6 +33,7 @@ export { freeBlocks, poolUsage, saturate, type PoolUsage } from "./usage.ts";
 
 // StatefulSets: what their ordinals are to have.
 export {
+    compareOfOrdinal,
     planReservations,
     type ListedPool,
     type LivingSet,

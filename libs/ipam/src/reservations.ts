@@ -148,7 +148,7 @@ function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
 function* inOrder({ claims, ipOf = ({ spec }) => parseIp(spec.address) }: ReservationInput): Generator<Claim> {
     const read = claims.map((claim): Claim => ({ claim, ip: ipOf(claim) }));
     for (const ofOrdinal of Map.groupBy(read, ({ claim }) => claim.spec.owner.index).values()) {
-        yield* ofOrdinal.length === 1 ? ofOrdinal : ofOrdinal.sort(claimOrder);
+        yield* ofOrdinal.length === 1 ? ofOrdinal : ofOrdinal.sort((a, b) => compareOfOrdinal(a.claim, b.claim));
     }
 }
 
@@ -237,11 +237,10 @@ function* ordinalsToFill(
     yield* [...kept.keys()].filter((other) => other >= ordinal).sort((a, b) => a - b);
 }
 
-// A claim that was ever changed was in use, or was the set's before: its address is sticky. One as it was created is
-// half of a reservation that was cut off, and others can use it.
+// One as it was created is half of a reservation that was cut off, and others can use it.
 function unusedHalves(has: ClaimsByFamily | undefined): readonly IpAllocation[] {
     const claims = [...(has?.values() ?? [])];
-    return claims.every((claim) => isReserved(claim) && claim.metadata?.generation === 1) ? claims : [];
+    return claims.every((claim) => isReserved(claim) && wasNeverChanged(claim)) ? claims : [];
 }
 
 function missingOf(
@@ -262,12 +261,22 @@ function missingOf(
     return { count, ordinals, families, pools: [...searched, ...unknownPools], unknownPools };
 }
 
-// Of two claims for one ordinal that one stays which a Pod uses, else the older.
-function claimOrder(a: Claim, b: Claim): number {
-    if (isReserved(a.claim) !== isReserved(b.claim)) return isReserved(a.claim) ? 1 : -1;
-    const [early, late] = [a.claim.metadata?.creationTimestamp ?? "", b.claim.metadata?.creationTimestamp ?? ""];
+/**
+ * Compares two claims of one ordinal and family, for whoever has to choose: the first is that which a Pod uses, then that
+ * which was ever changed, as its address was in use and is sticky, then the older.
+ */
+export function compareOfOrdinal(a: IpAllocation, b: IpAllocation): number {
+    const order =
+        Number(isReserved(a)) - Number(isReserved(b)) || Number(wasNeverChanged(a)) - Number(wasNeverChanged(b));
+    if (order !== 0) return order;
+    const [early, late] = [a.metadata?.creationTimestamp ?? "", b.metadata?.creationTimestamp ?? ""];
     if (early !== late) return early < late ? -1 : 1;
-    return compareIp(a.ip, b.ip);
+    return compareIp(parseIp(a.spec.address), parseIp(b.spec.address));
+}
+
+// One that was ever changed was in use, or was the set's before: its address is sticky.
+function wasNeverChanged({ metadata }: IpAllocation): boolean {
+    return metadata?.generation === 1;
 }
 
 function isReserved(claim: IpAllocation): boolean {

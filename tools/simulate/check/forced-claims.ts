@@ -43,6 +43,8 @@ interface Forced {
 export class ForcedClaims {
     readonly #components: ForcedClaimsComponents;
     readonly #forced = new Map<string, Forced>();
+    /** Those of which nothing is excused any more, as they were isolated, have their claim again or ended. */
+    readonly #over = new Map<string, Forced>();
     readonly #pools = new WeakMap<IpPool, Pool>();
 
     constructor(components: ForcedClaimsComponents) {
@@ -52,13 +54,25 @@ export class ForcedClaims {
     /** A person deletes the claim that these containers use. */
     deleted(name: string, containers: readonly Pick<Container, "id" | "node">[]): void {
         const { truth } = this.#components;
-        const isFirst = this.#forced.size === 0;
         for (const container of containers) {
             truth.excuse(name, container.id, "unheard");
             const begun = { hearing: new HearingTime(), isWanted: true };
-            this.#forced.set(`${container.id} ${name}`, { name, container, ...begun });
+            this.#watch(`${container.id} ${name}`, { name, container, ...begun });
         }
-        if (isFirst && this.#forced.size > 0) this.#look();
+    }
+
+    /**
+     * The container is connected. After OVS lost its database its agent isolates it until it knows more: where that turns out
+     * to be that nobody can get the address, and nobody knows of which pool it was, it goes on as before.
+     */
+    mayReturn(name: string, container: Pick<Container, "id" | "node">): boolean {
+        const { namesPool } = this.#components;
+        const key = `${container.id} ${name}`;
+        const forced = this.#over.get(key) ?? this.#forced.get(key);
+        if (forced === undefined || this.#isWanted(name, container.node) || namesPool(name, container)) return false;
+        this.#over.delete(key);
+        this.#watch(key, { ...forced, hearing: new HearingTime(), isWanted: false });
+        return true;
     }
 
     /** All had the time to hear of everything. */
@@ -66,9 +80,19 @@ export class ForcedClaims {
         for (const forced of this.#forced.values()) this.#heard(forced);
     }
 
+    #watch(key: string, forced: Forced): void {
+        const isFirst = this.#forced.size === 0;
+        this.#forced.set(key, forced);
+        if (isFirst) this.#look();
+    }
+
     #look(): void {
         this.#components.time.after(lookMs, () => {
-            for (const [key, forced] of this.#forced) if (!this.#see(forced)) this.#forced.delete(key);
+            for (const [key, forced] of this.#forced) {
+                if (this.#see(forced)) continue;
+                this.#forced.delete(key);
+                this.#over.set(key, forced);
+            }
             if (this.#forced.size > 0) this.#look();
         });
     }

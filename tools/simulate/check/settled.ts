@@ -7,6 +7,7 @@ import { type Kubelet } from "../cluster/kubelet.ts";
 import { mirroredHash } from "../cluster/mirror-pods.ts";
 import { type Station, type World } from "../world.ts";
 import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
+import { type ForeignSubnets } from "./foreign-subnets.ts";
 import { type Truth } from "./truth.ts";
 
 /** What is not yet as it must be when all is quiet: leaks, reservations, Pods that wait in vain, and what pools say. */
@@ -206,9 +207,7 @@ function* records({ stations }: World): Iterable<string> {
 function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnets } }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
-            if (isIsolated(truth, running)) continue;
-            const isOfPool = machine.setUpOf(running.container) !== undefined;
-            if (!isOfPool && running.addresses.some((one) => foreignSubnets.holderOf(one, machine.name))) continue;
+            if (isIsolated(truth, running) || isAnothers(truth, foreignSubnets, running, machine.name)) continue;
             const { container, addresses } = running;
             for (const address of addresses) {
                 const users = truth.usersOf(allocationName(parseIp(address)));
@@ -227,13 +226,16 @@ function* tokens({ stations }: World): Iterable<string> {
 }
 
 /** Every Pod has what its pool says now, or knows that it has not. */
-function* setUps(stations: readonly Station[], { truth, checks: { wirings } }: World): Iterable<string> {
+function* setUps(
+    stations: readonly Station[],
+    { truth, checks: { foreignSubnets, wirings } }: World,
+): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
             const setUp = machine.setUpOf(running.container);
-            if (container !== undefined && setUp !== undefined && !isIsolated(truth, running))
-                yield* wirings.unsettled(container, setUp);
+            if (container === undefined || setUp === undefined || isIsolated(truth, running)) continue;
+            if (!isAnothers(truth, foreignSubnets, running, machine.name)) yield* wirings.unsettled(container, setUp);
         }
     }
 }
@@ -244,6 +246,22 @@ function isIsolated({ claims }: Truth, { uid, addresses }: Kubelet["running"][nu
         const claim = claims.get(allocationName(parseIp(address)));
         return claim !== undefined && claim.spec.pod?.uid !== uid;
     });
+}
+
+/**
+ * An address of it has no claim and is of another Node's subnet, as after its pool was deleted by force, with its claims, and
+ * made again when a Node had got the subnet: it has no flows, as ForeignSubnets sees to, and an event says so.
+ */
+function isAnothers(
+    { claims }: Truth,
+    foreignSubnets: ForeignSubnets,
+    { addresses }: Kubelet["running"][number],
+    node: string,
+): boolean {
+    return addresses.some(
+        (address) =>
+            !claims.has(allocationName(parseIp(address))) && foreignSubnets.holderOf(address, node) !== undefined,
+    );
 }
 
 function text({ spec }: IpAllocation): string {

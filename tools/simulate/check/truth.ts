@@ -31,6 +31,8 @@ export interface TruthOptions {
     readonly isUnheard: (node: string) => boolean;
     /** The address, of no pool, is of the subnet of another Node than this one; ForeignSubnets looks how long it is used. */
     readonly isForeign: (name: string, node: string) => boolean;
+    /** The container, which was isolated, may have the address without a claim after all; ForcedClaims goes on looking. */
+    readonly mayReturn?: (name: string, container: Container) => boolean;
 }
 
 /**
@@ -48,16 +50,20 @@ export class Truth {
     readonly #isClaimed: TruthOptions["isClaimed"];
     readonly #isUnheard: TruthOptions["isUnheard"];
     readonly #isForeign: TruthOptions["isForeign"];
+    readonly #mayReturn: NonNullable<TruthOptions["mayReturn"]>;
 
     constructor(options: TruthOptions) {
         this.#isClaimed = options.isClaimed;
         this.#isUnheard = options.isUnheard;
         this.#isForeign = options.isForeign;
+        this.#mayReturn = options.mayReturn ?? (() => false);
     }
 
     /** The container can be reached at this address from now on. */
     connected(container: Container, ip: IpAddress): void {
         const name = allocationName(ip);
+        if (!this.isExcused(name, container.id) && this.#mayReturn(name, container))
+            this.excuse(name, container.id, "in no pool");
         const users = this.#users.get(name) ?? new Map<string, Container>();
         this.#users.set(name, users.set(container.id, container));
         this.#check(name);

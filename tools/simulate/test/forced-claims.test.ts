@@ -69,6 +69,7 @@ describe.each([
             isClaimed: () => true,
             isUnheard: () => false,
             isForeign: () => false,
+            mayReturn: (one, container) => forced.mayReturn(one, container),
         });
         namesPool = false;
         const components = { truth, store, time, hearing: () => agent, namesPool: () => namesPool };
@@ -129,6 +130,29 @@ describe.each([
         await pass(125);
         expect(found()).toEqual([]);
         await pass(10);
+        expect(found()).toEqual([isFree]);
+    });
+
+    it.each([
+        ["may return without a claim when no pool has the address, until one has it again", false, false],
+        ["may not return without a claim when its record names the pool", false, true],
+        ["may not return without a claim when a pool has the address", true, false],
+    ])("that was isolated %s", async (_, hasPool, isNamed) => {
+        if (!hasPool) deletePool();
+        force(x);
+        truth.disconnected(x.id, ip);
+        truth.isolated(x.id, ip);
+        await pass(10);
+        namesPool = isNamed;
+        truth.connected(x, ip);
+        if (!hasPool && !isNamed) {
+            await pass(200);
+            expect(found()).toEqual([]);
+            makePool();
+            await pass(60);
+            expect(found()).toEqual([]);
+            await pass(10);
+        }
         expect(found()).toEqual([isFree]);
     });
 

@@ -1,5 +1,6 @@
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
+import { compareOfOrdinal } from "@antrea/ipam";
 import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
 import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
@@ -181,17 +182,14 @@ export class Reservations {
     }
 }
 
-/** The claim that the views of a search know. */
+/** The claim that the views of a search know; of several that one which the controller keeps. */
 function found({ views, place, fixed, addressOf }: Search, { pod }: Holder): IpAllocation | undefined {
     const fits = (claim: IpAllocation): boolean =>
         isForOrdinal(claim, pod.namespace, place) &&
         (fixed === undefined || claim.spec.address === formatIp(fixed)) &&
         addressOf(claim) !== undefined;
-    for (const { informer } of views) {
-        const claim = informer.list().find(fits);
-        if (claim !== undefined) return claim;
-    }
-    return undefined;
+    const [first, ...others] = views.flatMap(({ informer }) => informer.list().filter(fits));
+    return first && others.reduce((one, other) => (compareOfOrdinal(one, other) <= 0 ? one : other), first);
 }
 
 function isSame({ metadata }: IpAllocation, other: IpAllocation | undefined): boolean {

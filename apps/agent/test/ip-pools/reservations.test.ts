@@ -59,6 +59,17 @@ describe("the Pod of an ordinal", () => {
         expect(await agent.claim("web-2", { ...ask, pod, containerId: "c3" })).toEqual(["10.2.0.12"]);
     });
 
+    it("takes what the Pod before it had, when another address is reserved for it as well", async () => {
+        reserve("10.2.0.12");
+        const ask = { ...web2, pools: ["pool1"] };
+        const before = cluster.agent("a");
+        expect(await before.claim("web-2", ask)).toEqual(["10.2.0.12"]);
+        await before.release("web-2");
+        reserve("10.2.0.11");
+        const pod = { namespace: "default", name: "web-2", uid: "next" };
+        expect(await cluster.agent("b").claim("web-2", { ...ask, pod })).toEqual(["10.2.0.12"]);
+    });
+
     it("leaves no watch behind a minute after it has started", async () => {
         reserve("10.2.0.12");
         const clock = new ManualClock();
