@@ -60,14 +60,19 @@ describe("the Pod of an ordinal", () => {
     });
 
     it("takes what the Pod before it had, when another address is reserved for it as well", async () => {
-        reserve("10.2.0.12");
         const ask = { ...web2, pools: ["pool1"] };
-        const before = cluster.agent("a");
+        reserve("10.2.0.12");
+        const [before, after] = [cluster.agent("a"), cluster.agent("b")];
         expect(await before.claim("web-2", ask)).toEqual(["10.2.0.12"]);
-        await before.release("web-2");
+        // The watch of the other Node hears of this one first.
         reserve("10.2.0.11");
+        reserve("10.2.0.13", 3);
+        await after.claim("web-3", { ...ask, statefulSet: { name: "web", ordinal: 3 } });
+        await before.release("web-2");
+        // until the watch has told of it
+        await sleep(50);
         const pod = { namespace: "default", name: "web-2", uid: "next" };
-        expect(await cluster.agent("b").claim("web-2", { ...ask, pod })).toEqual(["10.2.0.12"]);
+        expect(await after.claim("web-2", { ...ask, pod })).toEqual(["10.2.0.12"]);
     });
 
     it("leaves no watch behind a minute after it has started", async () => {
