@@ -23,7 +23,7 @@ export function unsettled(world: World): readonly string[] {
         ...statuses(cluster),
         ...subnets(world, cluster),
         ...world.checks.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
-        ...records(world),
+        ...records(built),
         ...traffic(built, world),
         ...world.checks.subnetUsers.unsettled(built),
         ...setUps(built, world),
@@ -108,7 +108,9 @@ function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterabl
             const held = cluster.ofOrdinal(set, ordinal);
             const has = new Set([...held, ...cluster.keptByOrdinal(set, ordinal)].map(familyOf));
             const which = `ordinal ${ordinal} of ${name}`;
-            if (held.length > wanted.size) yield `${which} has ${held.length} claims`;
+            // What a Pod has it keeps, of a family too that its pools have not any more since they were made again.
+            const kept = held.filter((claim) => claim.spec.pod === undefined || wanted.has(familyOf(claim)));
+            if (kept.length > wanted.size) yield `${which} has ${kept.length} claims`;
             const lacking = [...wanted].filter((family) => !has.has(family));
             if (lacking.length === 0) continue;
             if (!lacking.some((family) => cluster.isFull(names, family)))
@@ -187,7 +189,7 @@ function* statuses(cluster: Cluster): Iterable<string> {
 }
 
 /** No port and no flow stands for a container that is gone. */
-function* records({ stations }: World): Iterable<string> {
+function* records(stations: readonly Station[]): Iterable<string> {
     for (const { machine } of stations) {
         if (!machine.isOn) continue;
         for (const { name, externalIds } of machine.ports.values()) {

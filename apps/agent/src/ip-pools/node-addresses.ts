@@ -7,14 +7,14 @@ export interface NodeSource {
     list(): readonly Node[];
     onChange(listener: ChangeListener<Node>): Disposable;
     synced(signal?: AbortSignal): Promise<void>;
+    /** Whether the Nodes were listed since the start. */
+    readonly hasSynced: boolean;
 }
 
 /** Nodes of which it is known how old the knowledge is. */
 export interface DatedNodeSource extends NodeSource {
     /** By the monotonic clock: what happened to Nodes before this is known. */
     readonly upToDateAt: number;
-    /** Whether the Nodes were listed since the start. */
-    readonly hasSynced: boolean;
 }
 
 export interface NodeAddressesComponents {

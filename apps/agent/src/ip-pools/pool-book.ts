@@ -51,7 +51,6 @@ export class PoolBook {
     readonly #listeners: Disposable[];
     readonly #rangeListeners = new Set<() => void>();
     #exclusions: Exclusions | undefined;
-    #ready = false;
 
     constructor(components: PoolBookComponents) {
         this.#components = components;
@@ -86,10 +85,9 @@ export class PoolBook {
 
     /** Resolves when everything is known that an address may not be handed out for. */
     async synced(signal: AbortSignal): Promise<void> {
-        if (this.#ready) return;
+        if (this.#isReady) return;
         await Promise.all([this.#pools.synced(signal), this.#services.synced(signal)]);
         await this.#components.nodes.synced(signal);
-        this.#ready = true;
     }
 
     /** Why not everything is known that must be, as far as it is a failure of requests. */
@@ -147,13 +145,13 @@ export class PoolBook {
 
     /** An IPPool as the watch told it last. */
     known(name: string): KnownPool | undefined {
-        const entry = this.#ready ? this.#entries.get(name) : undefined;
+        const entry = this.#isReady ? this.#entries.get(name) : undefined;
         return entry && this.#known(entry);
     }
 
     /** Whether there is no IPPool of the name, as the watch told last; false while nothing is known. */
     isMissing(name: string): boolean {
-        return this.#ready && !this.#entries.has(name);
+        return this.hasPools && !this.#entries.has(name);
     }
 
     /** Whether the watch has told all IPPools, so that an address without one is in none. */
@@ -181,6 +179,11 @@ export class PoolBook {
     /** Why a pool does not hand an address out, as the end of a sentence; undefined when it does. */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         return this.#exclusionsFor(pool).reason(pool, ip);
+    }
+
+    /** Also when nobody has waited for it, as after a restart until a Pod asks for an address. */
+    get #isReady(): boolean {
+        return this.#pools.hasSynced && this.#services.hasSynced && this.#components.nodes.hasSynced;
     }
 
     #known({ pool, status, version, isDeleting }: Entry): KnownPool {

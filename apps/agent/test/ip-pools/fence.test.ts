@@ -250,6 +250,16 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
+    it.each<[string, () => void, string]>([
+        ["is gone", () => cluster.api.remove(ipPools, "pool1"), "IPPool pool1 does not exist any more"],
+        ["changed", () => cluster.addPool("pool1", { ...wide, vlan: 7 }), "VLAN 7"],
+    ])("says so when its pool %s before its agent started, and no Pod asks for an address", async (_, change, text) => {
+        change();
+        agent = cluster.agent("a", { confirmMs: 0 });
+        for (let pass = 0; pass < 3; pass += 1) await reconcile();
+        expect(told()).toEqual([expect.stringContaining(text)]);
+    });
+
     it("is as its pool says when the pool only grows", async () => {
         cluster.addPool("pool1", wide, { ...wide, start: "10.2.0.30", end: "10.2.0.39" });
         await reconcile();

@@ -54,6 +54,7 @@ async function usable(name: string): Promise<readonly string[] | undefined> {
 const none = {
     onChange: () => ({ [Symbol.dispose]: () => undefined }),
     synced: () => Promise.resolve(),
+    hasSynced: true,
 };
 
 beforeEach(() => {
@@ -72,6 +73,7 @@ beforeEach(() => {
             return { [Symbol.dispose]: () => void listeners.delete(listener) };
         },
         synced: () => Promise.resolve(),
+        hasSynced: true,
     };
     book = new PoolBook({ api, logger: silentLogger, nodes: source });
     book.start(stop.signal);

@@ -79,7 +79,7 @@ describe("PoolBook", () => {
         const nodes = { list: () => [], onChange: () => ({ [Symbol.dispose]: () => undefined }) };
         book = new PoolBook({
             ...{ api: api.api, logger: silentLogger },
-            nodes: { ...nodes, synced: () => Promise.resolve() },
+            nodes: { ...nodes, synced: () => Promise.resolve(), hasSynced: true },
         });
         book.start(limit.signal);
         await book.synced(limit.signal);
