@@ -195,16 +195,26 @@ export class Uplink {
         } else if (host !== undefined && host.index !== (this.#seen?.index ?? entry.hostIndex)) {
             this.#missingSince = undefined;
             this.#logger.info("OVS made the host port anew: it gets back what it had", { device: entry.name });
-            await this.#furnish(entry, host);
+            await this.#unlessGone(host, () => this.#furnish(entry, host));
             return this.#state;
         } else if (works) {
-            await this.#follow(entry, host);
+            await this.#unlessGone(host, () => this.#follow(entry, host));
             return this.#state;
         }
         let problem = "OVS has been away";
         if (isConnected)
             problem = `the host port ${entry.name} has ${host === undefined ? "had no device" : "been down"}`;
         return this.#giveBackWhenLost(entry, problem, signal);
+    }
+
+    /** A device that goes while it is worked on is no failure: the next look finds it gone. */
+    async #unlessGone(host: Link, work: () => Promise<void>): Promise<void> {
+        try {
+            await work();
+        } catch (error) {
+            if ((await this.#netlink.link(host.index)) !== undefined) throw error;
+            this.#missingSince ??= performance.now();
+        }
     }
 
     async #giveBackWhenLost(entry: JournalEntry, problem: string, signal: AbortSignal): Promise<UplinkState> {
@@ -313,6 +323,8 @@ export class Uplink {
     async #follow(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = await takeSnapshot(this.#netlink, host, uptime());
         if (!hasGlobalAddress(snapshot.addresses)) return;
+        // One that went or was set down between two of the answers had its addresses still, but no routes any more.
+        if ((await this.#netlink.link(host.index))?.up !== true) return;
         this.#seen = { snapshot, index: host.index };
         const now = performance.now();
         if (now - this.#savedAt < this.#timing.saveMs || sameSnapshot(snapshot, entry.saved)) return;

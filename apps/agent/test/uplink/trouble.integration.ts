@@ -283,6 +283,22 @@ describe("without OVS", () => {
         await node.run({ actions: ["recover", "restore"] });
     });
 
+    it.each(["addresses", "routes"] as const)(
+        "a host port whose device goes just before its %s are read is made again with all it had",
+        async (what) => {
+            const actions = ["recover", "connect", "look-long", "restore"] as const;
+            const { child, ended } = node.begin({ actions, vanishesBefore: what });
+            await says(child, "vanished");
+            await Promise.race([says(child, "the NIC is the uplink of the bridge already"), ended]);
+            const { routes4, routes6 } = node.truth();
+            child.kill("SIGTERM");
+            const { said, log } = await ended;
+            expect(said).toMatchObject(["idle", "bridged", "vanished", "bridged", "idle"].map((kind) => ({ kind })));
+            expect(log).not.toContain("gets its NIC back");
+            expect({ routes4, routes6 }).toEqual({ routes4: before["routes4"], routes6: before["routes6"] });
+        },
+    );
+
     it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
         await says(child, "bridged");

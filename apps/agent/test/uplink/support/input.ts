@@ -40,6 +40,8 @@ export interface ProgramInput {
     readonly timing?: Partial<UplinkTiming>;
     /** Kill before this change in the kernel, counted from 1 from the beginning of the step. */
     readonly killAtChange?: { readonly step: Step; readonly change: number };
+    /** Once the NIC is the uplink, the device of the host port is deleted just before this is first read of it. */
+    readonly vanishesBefore?: "addresses" | "routes";
     /** Hold the lock of an agent. */
     readonly lock?: boolean;
     readonly force?: boolean;

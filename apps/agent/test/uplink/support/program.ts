@@ -111,7 +111,27 @@ function killing(netlink: Netlink, at: number): Netlink {
     });
 }
 
+/** Somebody deletes the host port's device just before one kind of answer. */
+function vanishing(netlink: Netlink, what: "addresses" | "routes"): Netlink {
+    let isDone = false;
+    return new Proxy(netlink, {
+        get(target, name) {
+            const value: unknown = Reflect.get(target, name, target);
+            if (typeof value !== "function") return value;
+            return async (...args: readonly unknown[]): Promise<unknown> => {
+                if (name === what && mayVanish && !isDone) {
+                    isDone = true;
+                    await target.deleteLink(input.nic);
+                    print({ kind: "vanished" });
+                }
+                return value.apply(target, args) as unknown;
+            };
+        },
+    });
+}
+
 function netlinkOf(real: Netlink): Netlink {
+    if (input.vanishesBefore !== undefined) return vanishing(real, input.vanishesBefore);
     if (input.killAtChange !== undefined) return killing(real, input.killAtChange.change);
     return input.oldKernel === true ? oldKernel(real) : real;
 }
@@ -145,6 +165,7 @@ function told(): Promise<void> {
 let armed = false;
 let counting = false;
 let count = 0;
+let mayVanish = false;
 
 async function act(): Promise<void> {
     const stop = new AbortController();
@@ -210,7 +231,10 @@ async function act(): Promise<void> {
             if (action !== "recover") armed = true;
             if (action === "recover") print(await uplink.recover());
             if (action === "command") await command(logger);
-            if (action === "connect") print(await uplink.connect(input.nic, stop.signal));
+            if (action === "connect") {
+                print(await uplink.connect(input.nic, stop.signal));
+                mayVanish = true;
+            }
             if (action === "restore") {
                 await uplink.restore();
                 print(uplink.state);
