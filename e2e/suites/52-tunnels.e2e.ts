@@ -11,6 +11,7 @@ import {
     hop,
     mtuOf,
     newPodPaths,
+    repeatPorts,
     startNewPods,
     type NewPods,
 } from "../fixture/tunnels.ts";
@@ -100,6 +101,15 @@ describe("mode encap", () => {
 
     describe("with geneve", () => {
         itWorks("geneve", { trafficEncapMode: "encap", tunnelType: "geneve" });
+
+        // whose side of the Service's connection is in TIME_WAIT, and who may find the numbers of the next too old
+        it.each(families)(
+            "reaches endpoints of a Service directly from the port of its connection, over %s",
+            async (family) => {
+                const outcomes = await repeatPorts(stage, family);
+                expect(new Set(outcomes)).toEqual(new Set(["near near", "far-2 far-2", "far-3 far-3"]));
+            },
+        );
 
         it.each(families)("tells senders outside how long a packet may be over %s", async (family) => {
             await using outside = await Outside.start();

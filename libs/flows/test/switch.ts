@@ -16,6 +16,8 @@ export class TestSwitch implements AsyncDisposable {
     static async start(flows: readonly Flow[]): Promise<TestSwitch> {
         const testSwitch = new TestSwitch(await PrivateOvs.start());
         await testSwitch.ovs.addBridge(testSwitch.bridge);
+        // as the agent does on the userspace datapath
+        await testSwitch.ovs.appctl("dpctl/ct-disable-tcp-seq-chk");
         await testSwitch.addFlows(flows);
         return testSwitch;
     }

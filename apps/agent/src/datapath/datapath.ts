@@ -19,6 +19,8 @@ export interface Datapath {
     readonly tunnelsNeedBridge: boolean;
     /** What it can send. OVS takes a tunnel port of any type it has a name for, and may drop all packets to it. */
     readonly tunnelTypes: readonly TunnelType[];
+    /** Commands for ovs-vswitchd, which forgets them when it ends; ovs-vswitchd(8). */
+    readonly settings: readonly (readonly [command: string, ...args: readonly string[]])[];
     /** What to do when it lacks a feature. */
     readonly remedy: string;
 }
@@ -36,6 +38,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         tunnelsNeedBridge: false,
         // Whether a kernel has STT shows when the port is added: it is in a module outside of Linux.
         tunnelTypes: ["geneve", "vxlan", "gre", "stt"],
+        settings: [],
         remedy: "the kernel's module openvswitch is too old: use a newer kernel, or set ovs.datapathType=netdev",
     },
     netdev: {
@@ -46,6 +49,11 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         copiesFrames: true,
         tunnelsNeedBridge: true,
         tunnelTypes: ["geneve", "vxlan", "gre"],
+        // A Service's connection and a direct one to its endpoint may have the same addresses and ports: the host translates
+        // the one and never sees the other. The endpoint, whose side of the earlier is in TIME_WAIT, then answers the later
+        // with numbers of the earlier, and only the client's reset lets the later begin (RFC 9293 sections 3.5.2 and
+        // 3.10.7.4). The kernel's tracking lets both segments pass; this one takes them for invalid as long as it checks.
+        settings: [["dpctl/ct-disable-tcp-seq-chk", "netdev@ovs-netdev"]],
         remedy: "this Open vSwitch is too old: use a newer one",
     },
 };

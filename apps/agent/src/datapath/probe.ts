@@ -25,7 +25,7 @@ export const datapathCondition = "datapath";
 
 /**
  * Asks ovs-vswitchd whether the bridge is on the datapath that it should be on, and whether that one has what the flows
- * need. OVSDB does not tell: of a bridge that cannot be made no column says why, and one that was there before keeps
+ * need, and sets there what OVSDB has no column for. Nor does OVSDB tell what is wrong: of a bridge that cannot be made no column says why, and one that was there before keeps
  * its `datapath_id`.
  */
 export class DatapathProbe {
@@ -76,13 +76,15 @@ export class DatapathProbe {
         const missing = missingFeatures(
             parseFeatures(await control.request("dpif/show-dp-features", [bridge], signal)),
         );
-        if (missing.length === 0) return;
-        throw new DatapathError(
-            "FEATURE_MISSING",
-            "environment",
-            `${datapath.title} of bridge ${bridge} on kernel ${release()} lacks: ${missing.join(", ")}; ${datapath.remedy}`,
-            { details: { bridge, datapathType: datapath.type, missing } },
-        );
+        if (missing.length > 0) {
+            throw new DatapathError(
+                "FEATURE_MISSING",
+                "environment",
+                `${datapath.title} of bridge ${bridge} on kernel ${release()} lacks: ${missing.join(", ")}; ${datapath.remedy}`,
+                { details: { bridge, datapathType: datapath.type, missing } },
+            );
+        }
+        for (const [command, ...args] of datapath.settings) await control.request(command, args, signal);
     }
 
     /** Opening the datapath itself fails with the reason for which OVS could not make the bridge. */

@@ -118,6 +118,17 @@ describe("on the userspace datapath", () => {
         expect(missingFeatures(parseFeatures(text))).toEqual([]);
     });
 
+    it("connection tracking lets segments pass whose numbers do not fit, again after a restart of OVS", async () => {
+        const { probe } = node.probe("netdev");
+        const check = (): Promise<string> => node.ovs.appctl("dpctl/ct-get-tcp-seq-chk");
+        await probe.passed(AbortSignal.timeout(20_000));
+        expect(await check()).toContain("disabled");
+        await node.ovs.killVswitchd();
+        await node.ovs.startVswitchd();
+        await probe.passed(AbortSignal.timeout(20_000));
+        expect(await check()).toContain("disabled");
+    });
+
     it("the control socket refuses what it does not know, with the words of OVS", async () => {
         await expect(node.control.request("dpif/show-dp-features", ["br-none"])).rejects.toMatchObject({
             code: "REFUSED",

@@ -7,14 +7,16 @@ import { Readiness } from "../../src/readiness.ts";
 const featuresOf = (no: readonly string[] = []): string =>
     requiredFeatures.map((name) => `${name}: ${no.includes(name) ? "No" : "Yes"}\n`).join("");
 
-/** An ovs-vswitchd that answers from a table of command lines; an error is thrown. */
+const setting = "dpctl/ct-disable-tcp-seq-chk netdev@ovs-netdev";
+
+/** An ovs-vswitchd that answers from a table of command lines and takes its setting; an error is thrown. */
 class ScriptedControl {
     answers: Readonly<Record<string, string | Error>> = {};
 
     async request(command: string, args: readonly string[] = [], signal?: AbortSignal): Promise<string> {
         signal?.throwIfAborted();
         const line = [command, ...args].join(" ");
-        const answer = this.answers[line] ?? refusal(`no answer for ${line}`);
+        const answer = this.answers[line] ?? (line === setting ? "" : undefined) ?? refusal(`no answer for ${line}`);
         if (answer instanceof Error) throw answer;
         return Promise.resolve(answer);
     }
@@ -44,6 +46,20 @@ describe("the probe of the datapath", () => {
             "dpif/dump-dps": "netdev@br-phy\nsystem@br-int\n",
             "dpif/show-dp-features br-int": featuresOf(),
         };
+        await probe.look();
+        expect(readiness.missing()).toBeUndefined();
+    });
+
+    it("of the userspace datapath waits for its setting, and says which OVS refuses", async () => {
+        const { control, readiness, probe } = probeOf("netdev");
+        control.answers = {
+            "dpif/dump-dps": "netdev@br-int\n",
+            "dpif/show-dp-features br-int": featuresOf(),
+            [setting]: refusal("is not a valid command"),
+        };
+        await expect(probe.look()).rejects.toMatchObject({ code: "REFUSED" });
+        expect(readiness.missing()).toContain("is not a valid command");
+        control.answers = { ...control.answers, [setting]: "" };
         await probe.look();
         expect(readiness.missing()).toBeUndefined();
     });
