@@ -36,6 +36,8 @@ export class OpenFlowConnection {
     readonly #gate = new Gate<Link>();
     readonly #closing = new AbortController();
     #state: ConnectionState = { kind: "closed" };
+    /** Lets go of what the present state holds. */
+    #leave: () => void = () => undefined;
     #run: Promise<void> | undefined;
 
     constructor(components: ConnectionComponents, options: ConnectionOptions) {
@@ -116,15 +118,30 @@ export class OpenFlowConnection {
     async #keepConnected(signal: AbortSignal): Promise<void> {
         const { minBackoffMs, maxBackoffMs } = this.#options;
         let pauseMs = minBackoffMs;
-        this.#state = { kind: "connecting" };
+        this.#enter({ kind: "connecting" });
         while (!signal.aborted) {
             const wasReady = await this.#connectOnce(signal);
             if (wasReady) pauseMs = minBackoffMs;
             await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
             pauseMs = Math.min(pauseMs * 2, maxBackoffMs);
         }
-        this.#state = { kind: "closed" };
+        this.#enter({ kind: "closed" });
         this.#gate.end(aborted("the OpenFlow connection", signal.reason));
+    }
+
+    /** The only change of state: whatever the last one held is let go of, on every way out of it. */
+    #enter(state: ConnectionState, leave: () => void = () => undefined): void {
+        const leaveLast = this.#leave;
+        this.#state = state;
+        this.#leave = leave;
+        leaveLast();
+    }
+
+    #enterReady(link: Link): void {
+        const { datapathId } = link;
+        this.#enter({ kind: "ready", datapathId }, () => this.#gate.shut());
+        this.#logger.info("OpenFlow connection ready", { datapathId: datapathId.toString(16).padStart(16, "0") });
+        this.#gate.open(link);
     }
 
     /** One connection from its beginning to its end; true when it was open to callers. */
@@ -143,18 +160,14 @@ export class OpenFlowConnection {
         const end = (): void => link.destroy(aborted("the OpenFlow connection", signal.reason));
         signal.addEventListener("abort", end, { once: true });
         try {
-            const { datapathId } = link;
-            this.#state = { kind: "replaying", datapathId };
+            this.#enter({ kind: "replaying", datapathId: link.datapathId });
             if (!(await this.#replay(link))) return false;
-            this.#state = { kind: "ready", datapathId };
-            this.#logger.info("OpenFlow connection ready", { datapathId: datapathId.toString(16).padStart(16, "0") });
-            this.#gate.open(link);
+            this.#enterReady(link);
             const reason = await link.closed;
             if (!signal.aborted) this.#logger.warn("OpenFlow connection lost", { error: messageOf(reason) });
             return true;
         } finally {
-            this.#gate.shut();
-            this.#state = { kind: "connecting" };
+            this.#enter({ kind: "connecting" });
             signal.removeEventListener("abort", end);
         }
     }

@@ -24,9 +24,18 @@ import {
 import { RpcConnection } from "./rpc-connection.ts";
 import { Waiters } from "./waiters.ts";
 
+/** A state owns what it names: it is gone with the state. */
 type State =
     | { readonly kind: "idle" | "connecting" | "closed" }
-    | { readonly kind: "ready"; readonly connection: RpcConnection; readonly schema: DatabaseSchema };
+    | { readonly kind: "synchronizing"; readonly monitor: Monitor }
+    | {
+          readonly kind: "ready";
+          readonly connection: RpcConnection;
+          readonly schema: DatabaseSchema;
+          readonly monitor: Monitor;
+          /** Of `performance.now()`. */
+          readonly since: number;
+      };
 
 /**
  * A lasting connection to an OVSDB server (RFC 7047) that keeps a copy of the monitored rows and reconnects by itself.
@@ -51,9 +60,7 @@ export class OvsdbSession implements AsyncDisposable {
     readonly #lockChanged: Listeners<[state: LockState]>;
     #state: State = { kind: "idle" };
     #running: Promise<void> | undefined;
-    #monitor: Monitor | undefined;
     #resume: ResumePoint | undefined;
-    #readyAt: number | undefined;
     #lastError: OvsdbError | undefined;
 
     /** Does nothing until `start`. @throws OvsdbError `BAD_ARGUMENT` when the lock's name is not an <id> */
@@ -86,9 +93,10 @@ export class OvsdbSession implements AsyncDisposable {
 
     /** Why nothing can be asked of the database now; undefined when all is well. For health checks. */
     get problem(): string | undefined {
-        if (this.#state.kind === "ready") return undefined;
-        if (this.#state.kind === "connecting" && this.#lastError !== undefined) return messageOf(this.#lastError);
-        return `the session with the database is ${this.#state.kind}`;
+        const kind = this.#state.kind === "synchronizing" ? "connecting" : this.#state.kind;
+        if (kind === "ready") return undefined;
+        if (kind === "connecting" && this.#lastError !== undefined) return messageOf(this.#lastError);
+        return `the session with the database is ${kind}`;
     }
 
     /**
@@ -197,21 +205,26 @@ export class OvsdbSession implements AsyncDisposable {
     async #run(signal: AbortSignal): Promise<void> {
         const backoff = new Backoff(this.#options);
         while (!signal.aborted) {
-            this.#readyAt = undefined;
-            await this.#serve(signal);
-            const readyMs = this.#readyAt === undefined ? 0 : performance.now() - this.#readyAt;
-            await sleep(backoff.next(readyMs), undefined, { signal }).catch(() => undefined);
+            await sleep(backoff.next(await this.#serve(signal)), undefined, { signal }).catch(() => undefined);
         }
         this.#finish();
     }
 
-    /** One connection, from the attempt to its end. Never rejects. */
-    async #serve(signal: AbortSignal): Promise<void> {
-        this.#state = { kind: "connecting" };
+    /** The only change of state; gives the one that was left, for what is to be done about its end. */
+    #enter(state: State): State {
+        const left = this.#state;
+        this.#state = state;
+        return left;
+    }
+
+    /** One connection, from the attempt to its end. Never rejects. @returns for how many milliseconds it was ready */
+    async #serve(signal: AbortSignal): Promise<number> {
+        this.#enter({ kind: "connecting" });
+        let readyMs = 0;
         let connection: RpcConnection | undefined;
         const onAbort = (): void => connection?.end(stopped(signal.reason));
         signal.addEventListener("abort", onAbort, { once: true });
-        const onEnd = (reason: OvsdbError): void => this.#onEnd(reason, signal);
+        const onEnd = (reason: OvsdbError): void => void (readyMs = this.#onEnd(reason, signal));
         try {
             const socket = await connect(this.#options.socketPath, this.#options.answerTimeoutMs, signal);
             connection = new RpcConnection(socket, this.#options, {
@@ -228,6 +241,7 @@ export class OvsdbSession implements AsyncDisposable {
         } finally {
             signal.removeEventListener("abort", onAbort);
         }
+        return readyMs;
     }
 
     async #synchronize(connection: RpcConnection): Promise<void> {
@@ -239,10 +253,10 @@ export class OvsdbSession implements AsyncDisposable {
         const resume = this.#resume;
         // Used once: should the rows not fit, the next attempt starts from a whole snapshot.
         this.#resume = undefined;
-        this.#monitor = new Monitor(this.#cache, schema, pickColumns(schema, wanted));
-        await this.#monitor.start(connection, resume, timeoutMs, (changes, resumed) => {
-            this.#state = { kind: "ready", connection, schema };
-            this.#readyAt = performance.now();
+        const monitor = new Monitor(this.#cache, schema, pickColumns(schema, wanted));
+        this.#enter({ kind: "synchronizing", monitor });
+        await monitor.start(connection, resume, timeoutMs, (changes, resumed) => {
+            this.#enter({ kind: "ready", connection, schema, monitor, since: performance.now() });
             this.#lastError = undefined;
             this.#logger.info("connected to the database", { database, changedRows: changes.length, resumed });
             this.#onChanges(changes);
@@ -255,7 +269,7 @@ export class OvsdbSession implements AsyncDisposable {
         if (method === "locked" || method === "stolen") {
             if (this.#lock?.notified(method, params) === true) return;
         } else {
-            const changes = this.#monitor?.notified(method, params);
+            const changes = "monitor" in this.#state ? this.#state.monitor.notified(method, params) : undefined;
             if (changes !== undefined) {
                 this.#onChanges(changes);
                 return;
@@ -277,11 +291,11 @@ export class OvsdbSession implements AsyncDisposable {
         this.#waiters.evaluate();
     }
 
-    #onEnd(reason: OvsdbError, signal: AbortSignal): void {
-        const wasReady = this.#state.kind === "ready";
-        this.#state = { kind: "connecting" };
-        if (wasReady && reason.code === "DISCONNECTED") this.#resume = this.#monitor?.resumePoint;
-        this.#monitor = undefined;
+    /** @returns for how many milliseconds the connection was ready */
+    #onEnd(reason: OvsdbError, signal: AbortSignal): number {
+        const left = this.#enter({ kind: "connecting" });
+        const wasReady = left.kind === "ready";
+        if (wasReady && reason.code === "DISCONNECTED") this.#resume = left.monitor.resumePoint;
         if (!signal.aborted) {
             // Once for each new trouble; the attempts that follow tell nothing new.
             const isNew = wasReady || this.#lastError?.message !== reason.message;
@@ -292,10 +306,11 @@ export class OvsdbSession implements AsyncDisposable {
         this.#lock?.connectionEnded();
         if (wasReady) this.#disconnected.emit();
         this.#waiters.evaluate();
+        return wasReady ? performance.now() - left.since : 0;
     }
 
     #finish(): void {
-        this.#state = { kind: "closed" };
+        this.#enter({ kind: "closed" });
         this.#waiters.close(stopped());
     }
 }
