@@ -1,0 +1,94 @@
+import { describe, expect, it } from "@jest/globals";
+import { docstringsOf, draw } from "../docstrings.ts";
+import { featureCrossings, importCircles, importGraph, unusedExports } from "../imports.ts";
+import { parseSource, type Source } from "../sources.ts";
+import { spreadGroups } from "../spreads.ts";
+import { countTerms } from "../words.ts";
+
+const packages = new Map([["@antrea/ip", "libs/ip/src/index.ts"]]);
+const sourcesOf = (files: Readonly<Record<string, string>>): ReadonlyMap<string, Source> =>
+    new Map(Object.entries(files).map(([path, text]) => [path, parseSource(path, text)]));
+
+it("finds the circles of imports, by whatever detour, types included", () => {
+    const sources = sourcesOf({
+        "apps/a/src/one.ts": 'import { two } from "./two.ts";',
+        "apps/a/src/two.ts": 'import type { Three } from "./three.ts"; export const two = 2;',
+        "apps/a/src/three.ts": 'export { one } from "./one.ts"; export type Three = 3;',
+        "apps/a/src/four.ts": 'import { two } from "./two.ts"; import { ip } from "@antrea/ip";',
+        "libs/ip/src/index.ts": 'export { ip } from "./ip.ts";',
+        "libs/ip/src/ip.ts": "export const ip = 1;",
+    });
+    const graph = importGraph(sources, packages);
+    expect(graph.get("apps/a/src/four.ts")).toEqual(["apps/a/src/two.ts", "libs/ip/src/index.ts"]);
+    expect(importCircles(graph)).toEqual([["apps/a/src/one.ts", "apps/a/src/three.ts", "apps/a/src/two.ts"]]);
+});
+
+it("finds what a feature imports of another, and nothing else", () => {
+    const sources = sourcesOf({
+        "apps/a/src/features/x/feature.ts":
+            'import "../y/index.ts"; import "./inside.ts"; import "../../platform/p.ts";',
+        "apps/a/src/features/x/inside.ts": "",
+        "apps/a/src/features/y/index.ts": "",
+        "apps/a/src/platform/p.ts": "",
+    });
+    expect(featureCrossings(importGraph(sources, packages))).toEqual([
+        "apps/a/src/features/x/feature.ts -> apps/a/src/features/y/index.ts",
+    ]);
+});
+
+it("finds exports that nobody or only tests use, through the files that pass them on", () => {
+    const sources = sourcesOf({
+        "libs/ip/src/index.ts": 'export { used, tested, type Options } from "./ip.ts";',
+        "libs/ip/src/ip.ts": [
+            "export interface Options { readonly a: number }",
+            "export function used(options: Options): void {}",
+            "export const tested = 1;",
+            "export const atHome = 2, never = 3;",
+            "const twice = atHome * 2;",
+        ].join("\n"),
+        "apps/a/src/main.ts": 'import { used } from "@antrea/ip";',
+        "libs/ip/test/ip.test.ts": 'import { tested } from "../src/index.ts"; import { atHome } from "../src/ip.ts";',
+    });
+    expect(unusedExports(sources, packages)).toEqual({
+        unnamed: ["libs/ip/src/ip.ts#never"],
+        onlyTests: ["libs/ip/src/ip.ts#tested"],
+    });
+});
+
+it("finds literals that are spread into literals, not those on a condition", () => {
+    const source = parseSource("a.ts", "const a = { ...{ b }, ...(c && { c }), ...d };\nf(...[1, 2], ...e);");
+    expect(spreadGroups(source)).toEqual(["a.ts:1", "a.ts:2"]);
+});
+
+describe("words", () => {
+    it.each([
+        ["the NIC gets its way back", ["rollback"]],
+        ["class PoolBook { look() {} }", ["Cache, Index or Allocator", "check, poll or sync"]],
+        ["it is told to everybody", ["report, lastLogged, onChange", "name who or what it is"]],
+        ["the route of a Node; a way to do it; it turns; checkpoint", []],
+    ])("%s", (text, instead) => {
+        expect(
+            countTerms(text)
+                .filter(({ count }) => count > 0)
+                .map(({ term }) => term.instead)
+                .sort(),
+        ).toEqual([...instead].sort());
+    });
+});
+
+describe("docstrings", () => {
+    it("are those of exported declarations of the product", () => {
+        const text = "/** One. */\nexport const one = 1;\n/** Two. */\nconst two = 2;\nexport const three = 3;";
+        expect(docstringsOf(parseSource("libs/a/src/a.ts", text))).toEqual([
+            { place: "libs/a/src/a.ts:2", text: "/** One. */", declaration: "export const one = 1;" },
+        ]);
+        expect(docstringsOf(parseSource("libs/a/test/a.ts", text))).toEqual([]);
+    });
+
+    it("are drawn the same for the same seed, each once", () => {
+        const items = Array.from({ length: 50 }, (_, index) => index);
+        expect(draw(items, 30, 7)).toEqual(draw(items, 30, 7));
+        expect(draw(items, 30, 7)).not.toEqual(draw(items, 30, 8));
+        expect(new Set(draw(items, 60, 1)).size).toBe(50);
+    });
+});
