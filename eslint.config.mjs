@@ -24,6 +24,10 @@ const timedTests = {
         "Identifier[name=/(^ms|Ms)$/])",
     message: "No test has an upper limit of real time. Where a time is the promise, disable this rule with the reason.",
 };
+const spreadGroups = {
+    selector: "SpreadElement > :matches(ObjectExpression, ArrayExpression)",
+    message: "Write the members themselves: a literal that is spread into another only hides them.",
+};
 const testing = { group: ["@antrea/*/testing"], message: "Fakes and compliance suites are for tests only." };
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 
@@ -53,6 +57,7 @@ export default tseslint.config(
                     selector: "ThrowStatement > NewExpression[callee.name='Error']",
                     message: "Throw a class derived from AntreaError: it says whose fault it is and carries a code.",
                 },
+                spreadGroups,
             ],
             "max-lines": ["error", { max: 600, skipBlankLines: true, skipComments: true }],
             "no-console": "error",
@@ -74,7 +79,7 @@ export default tseslint.config(
         rules: {
             "max-lines": "off",
             "no-console": "off",
-            "no-restricted-syntax": ["error", timedTests],
+            "no-restricted-syntax": ["error", timedTests, spreadGroups],
             "no-restricted-imports": "off",
         },
     },

@@ -209,7 +209,13 @@ async function main(): Promise<number> {
         await checked("`antctl ipam check` at the end", () => antctl(["ipam", "check"]).then(() => "clean")),
     );
     const restarts = await kubectl([
-        ...["get", "pods", "-n", systemNamespace, "-l", "app=antrea", "-o"],
+        "get",
+        "pods",
+        "-n",
+        systemNamespace,
+        "-l",
+        "app=antrea",
+        "-o",
         "jsonpath={range .items[*]}{.metadata.name}: {range .status.containerStatuses[*]}{.name} {.restartCount} {end}\n{end}",
     ]);
     const seconds = Math.round((end - begin) / 1_000);

@@ -36,8 +36,22 @@ export class WireListener extends Background {
         // by default a place in the kernel's ring is so large that there are eight of them
         const ring = ["-s", "256", "-B", "4096", "--immediate-mode"];
         super("nsenter", [
-            ...["-t", pid, "-n", "tcpdump", "-Z", "root", "-i", device, ...ring],
-            ...["-Q", "out", "-e", "-nn", "-tt", "-l", filter],
+            "-t",
+            pid,
+            "-n",
+            "tcpdump",
+            "-Z",
+            "root",
+            "-i",
+            device,
+            ...ring,
+            "-Q",
+            "out",
+            "-e",
+            "-nn",
+            "-tt",
+            "-l",
+            filter,
         ]);
         this.#node = node;
     }

@@ -25,8 +25,15 @@ describe("a tunnel type that this OVS has not", () => {
         try {
             const logs = await eventually("an agent says why it does not start", async () => {
                 const text = await kubectl([
-                    ...["-n", systemNamespace, "logs", "-l", "component=antrea-agent"],
-                    ...["-c", "antrea-agent", "--tail=50", "--prefix"],
+                    "-n",
+                    systemNamespace,
+                    "logs",
+                    "-l",
+                    "component=antrea-agent",
+                    "-c",
+                    "antrea-agent",
+                    "--tail=50",
+                    "--prefix",
                 ]);
                 return /\bstt\b/i.test(text) ? text : undefined;
             });

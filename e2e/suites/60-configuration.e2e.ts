@@ -17,7 +17,8 @@ const ofController = ["-l", "component=antrea-controller", "-o", "jsonpath={.ite
 async function fileOf(name: string): Promise<string> {
     const { data } = await getJson<{ readonly data: Readonly<Record<string, string>> }>([
         ...inSystem,
-        ...["configmap", "antrea-config"],
+        "configmap",
+        "antrea-config",
     ]);
     return data[name] ?? "";
 }
@@ -82,12 +83,14 @@ describe("configuration", () => {
             expect(log).toContain("FOO");
             const { status } = await getJson<{ readonly status: { readonly readyReplicas?: number } }>([
                 ...inSystem,
-                ...["deployment", "antrea-controller"],
+                "deployment",
+                "antrea-controller",
             ]);
             expect(status.readyReplicas).toBe(1);
             const { metadata } = await getJson<{ readonly metadata: { readonly deletionTimestamp?: string } }>([
                 ...inSystem,
-                ...["pod", earlier],
+                "pod",
+                earlier,
             ]);
             expect(metadata.deletionTimestamp).toBeUndefined();
         }, 120_000);

@@ -19,8 +19,10 @@ async function rightsOf(program: string): Promise<readonly Rights[]> {
     return statuses.map((text) => {
         const of = (key: string): string => new RegExp(`^${key}:\\s+(\\S+)`, "m").exec(text)?.[1] ?? "";
         return {
-            ...{ user: of("Uid"), capabilities: of("CapEff") },
-            ...{ noNewPrivileges: of("NoNewPrivs"), seccomp: of("Seccomp") },
+            user: of("Uid"),
+            capabilities: of("CapEff"),
+            noNewPrivileges: of("NoNewPrivs"),
+            seccomp: of("Seccomp"),
         };
     });
 }
@@ -44,7 +46,9 @@ describe("what the programs may do on a Node", () => {
         expect(processes.length).toBeGreaterThan(0);
         for (const rights of processes) {
             expect(rights).toEqual({
-                ...{ user: "65534", capabilities: "0000000000000000", noNewPrivileges: "1" },
+                user: "65534",
+                capabilities: "0000000000000000",
+                noNewPrivileges: "1",
                 // a filter (seccomp(2))
                 seccomp: "2",
             });
@@ -124,7 +128,9 @@ describe("with the token of the agent of one Node", () => {
             const owner = { kind: "Pod", namespace: "default", name: "p", uid: "u" };
             const pod = { ...owner, kind: undefined, nodeName, containerID: "c", interface: "eth0" };
             return JSON.stringify({
-                ...{ apiVersion: "crd.antrea.io/v1alpha1", kind: "IPAllocation", metadata: { name: "192.0.2.68" } },
+                apiVersion: "crd.antrea.io/v1alpha1",
+                kind: "IPAllocation",
+                metadata: { name: "192.0.2.68" },
                 spec: { address: "192.0.2.68", block: "192.0.2.0/24", pool: "p", state: "Allocated", owner, pod },
             });
         };

@@ -22,8 +22,13 @@ describe("uninstalling", () => {
     it("takes the CNI configuration off every Node, and the clean-up all the rest", async () => {
         for (const node of allNodes) expect(await conflistsOn(node)).toBe("10-antrea.conflist");
         const image = await kubectl([
-            ...["-n", systemNamespace, "get", "daemonset", "antrea-agent"],
-            ...["-o", "jsonpath={.spec.template.spec.containers[0].image}"],
+            "-n",
+            systemNamespace,
+            "get",
+            "daemonset",
+            "antrea-agent",
+            "-o",
+            "jsonpath={.spec.template.spec.containers[0].image}",
         ]);
         const values = await run("helm", ["get", "values", "antrea", "--namespace", systemNamespace, "-o", "json"]);
         await run("helm", ["uninstall", "antrea", "--namespace", systemNamespace, "--wait"], { timeoutMs: 180_000 });

@@ -22,12 +22,18 @@ async function rolledOut(): Promise<void> {
 async function configure(change: (file: string, text: string) => string): Promise<void> {
     const { data } = await getJson<{ readonly data: Readonly<Record<string, string>> }>([
         ...inSystem,
-        ...["configmap", "antrea-config"],
+        "configmap",
+        "antrea-config",
     ]);
     const changed = Object.fromEntries(Object.entries(data).map(([file, text]) => [file, change(file, text)]));
     await kubectl([
-        ...[...inSystem, "patch", "configmap", "antrea-config", "--type=merge"],
-        ...["--patch", JSON.stringify({ data: changed })],
+        ...inSystem,
+        "patch",
+        "configmap",
+        "antrea-config",
+        "--type=merge",
+        "--patch",
+        JSON.stringify({ data: changed }),
     ]);
     await kubectl([...inSystem, "rollout", "restart", ...programs]);
     await rolledOut();
@@ -61,8 +67,15 @@ describe("dist/antrea.yml of make manifest", () => {
         await run(
             "helm",
             [
-                ...["install", "antrea", process.env["E2E_CHART"] ?? "charts/antrea", "--namespace", systemNamespace],
-                ...["--take-ownership", "--values", "-", "--wait"],
+                "install",
+                "antrea",
+                process.env["E2E_CHART"] ?? "charts/antrea",
+                "--namespace",
+                systemNamespace,
+                "--take-ownership",
+                "--values",
+                "-",
+                "--wait",
             ],
             { input: values, timeoutMs: 200_000 },
         );

@@ -41,8 +41,12 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
     beforeAll(async () => {
         const values = JSON.parse(await run("helm", ["get", "values", "antrea", ...inSystem, "-o", "json"])) as object;
         const image = await kubectl([
-            ...[...inSystem, "get", "daemonset", "antrea-agent"],
-            ...["-o", "jsonpath={.spec.template.spec.containers[0].image}"],
+            ...inSystem,
+            "get",
+            "daemonset",
+            "antrea-agent",
+            "-o",
+            "jsonpath={.spec.template.spec.containers[0].image}",
         ]);
         page = await MigrationPage.open({ ...values, featureGates: { AntreaIPAM: true } }, image);
         before = await podCidrs();
@@ -145,8 +149,15 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
         const [client, ...servers] = web;
         for (const { status } of servers) {
             await kubectl([
-                ...["-n", namespace.name, "exec", client?.metadata.name ?? "", "--"],
-                ...["/agnhost", "connect", `${status.podIPs?.[0]?.ip}:8080`, "--timeout=5s"],
+                "-n",
+                namespace.name,
+                "exec",
+                client?.metadata.name ?? "",
+                "--",
+                "/agnhost",
+                "connect",
+                `${status.podIPs?.[0]?.ip}:8080`,
+                "--timeout=5s",
             ]);
         }
         await rolledOut(systemNamespace, "deployment/coredns");

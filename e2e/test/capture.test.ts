@@ -16,7 +16,11 @@ describe("the packets of tunnels", () => {
     it("are read from Geneve, options skipped", () => {
         const header = "c000 17c1 0072 0000 01006558 00000500 00000000";
         expect(readTunnel("geneve", bytes(ether("0800"), ip4("11", "3f", "02"), header, inner))).toEqual({
-            ...{ type: "geneve", port: 6081, checksum: false, key: 5, icmpType: 8 },
+            type: "geneve",
+            port: 6081,
+            checksum: false,
+            key: 5,
+            icmpType: 8,
             outer: { ...outer, protocol: 17 },
             inner: innerHeader,
         });
@@ -25,7 +29,11 @@ describe("the packets of tunnels", () => {
     it("are read from VXLAN over IPv6", () => {
         const header = "c000 12b5 0072 abcd 08000000 00000700";
         expect(readTunnel("vxlan", bytes(ether("86dd"), ip6, header, inner))).toEqual({
-            ...{ type: "vxlan", port: 4789, checksum: true, key: 7, icmpType: 8 },
+            type: "vxlan",
+            port: 4789,
+            checksum: true,
+            key: 7,
+            icmpType: 8,
             outer: { source: "fd00:201::3", destination: "fd00:202::4", ttl: 64, ecn: 2, protocol: 17, length: 154 },
             inner: innerHeader,
         });
@@ -34,7 +42,10 @@ describe("the packets of tunnels", () => {
     it("are read from GRE with a key", () => {
         const header = "2000 6558 00000009";
         expect(readTunnel("gre", bytes(ether("0800"), ip4("2f", "3f", "02"), header, inner))).toEqual({
-            ...{ type: "gre", checksum: false, key: 9, icmpType: 8 },
+            type: "gre",
+            checksum: false,
+            key: 9,
+            icmpType: 8,
             outer: { ...outer, protocol: 47 },
             inner: innerHeader,
         });

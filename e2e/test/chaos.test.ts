@@ -59,7 +59,12 @@ describe("what is said on the wire", () => {
     });
 
     const say = (time: number, mac: string, more: Partial<Speech> = {}): Speech => ({
-        ...{ at: time, node: "n1", vlan: 0, address: "10.0.0.1", mac, announces: false },
+        at: time,
+        node: "n1",
+        vlan: 0,
+        address: "10.0.0.1",
+        mac,
+        announces: false,
         ...more,
     });
     const announces = { announces: true };
@@ -77,7 +82,8 @@ describe("what is said on the wire", () => {
 
     it("is a quarrel when the first speaks again after the second, in whatever order it was heard", () => {
         const quarrel = (first: string, second: string) => ({
-            ...{ vlan: 0, address: "10.0.0.1" },
+            vlan: 0,
+            address: "10.0.0.1",
             said: [
                 { by: first, at: 0 },
                 { by: second, at: 1_000 },

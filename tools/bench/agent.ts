@@ -32,8 +32,12 @@ export class AgentUnderTest implements AsyncDisposable {
         this.cniSocket = workPath(`${nodeName}-cni.sock`);
         const configPath = workPath(`${nodeName}-agent.conf`);
         const whole = {
-            ...{ ovsRunDir, cniSocket: this.cniSocket, ovsDatapathType: "netdev", trafficEncapMode: "noEncap" },
-            ...{ clientConnection: { kubeconfig }, featureGates },
+            ovsRunDir,
+            cniSocket: this.cniSocket,
+            ovsDatapathType: "netdev",
+            trafficEncapMode: "noEncap",
+            clientConnection: { kubeconfig },
+            featureGates,
             ...config,
         };
         writeFileSync(configPath, JSON.stringify(whole)); // YAML is a superset of JSON

@@ -23,7 +23,8 @@ export class Helper implements AsyncDisposable {
         const node = [process.execPath, "--disable-warning=ExperimentalWarning", ...nodeOptions];
         const [execPath, execArgv] = within(netnsPath, node);
         this.#child = fork(new URL(script, import.meta.url), [], {
-            ...{ execPath, execArgv: [...execArgv] },
+            execPath,
+            execArgv: [...execArgv],
             stdio: ["ignore", "inherit", "inherit", "ipc"],
         });
     }

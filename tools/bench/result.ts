@@ -75,7 +75,10 @@ export function compared(input: {
     const { id, what, value, unit, peer, minRatio, maxRatio, max } = input;
     const ratio = value / peer.value;
     const common = {
-        ...{ id, what, value: rounded(value), unit },
+        id,
+        what,
+        value: rounded(value),
+        unit,
         against: { what: peer.what, value: rounded(peer.value) },
         ratio: rounded(ratio),
     };

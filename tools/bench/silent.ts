@@ -4,7 +4,11 @@ const silence = (): void => undefined;
 
 /** A logger for parts that run inside the benchmark's own processes. */
 export const silent: Logger = {
-    ...{ trace: silence, debug: silence, info: silence, warn: silence, error: silence },
+    trace: silence,
+    debug: silence,
+    info: silence,
+    warn: silence,
+    error: silence,
     child: () => silent,
     enabled: () => false,
 };

@@ -9,8 +9,19 @@ import { daemons } from "./programs.ts";
 
 /** Licences that ask for no more than their text and the names of the authors beside the program. */
 export const allowed: readonly string[] = [
-    ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
-    ...["Python-2.0", "Unicode-3.0", "Unlicense", "Zlib"],
+    "0BSD",
+    "Apache-2.0",
+    "BlueOak-1.0.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Python-2.0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
 ];
 
 /** What is wrong with the licence of a package; undefined when nothing is. */

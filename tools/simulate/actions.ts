@@ -122,11 +122,9 @@ export function actionsOf(seed: number, count: number): readonly Action[] {
         return "createPods";
     };
     return Array.from({ length: count }, () => ({
-        ...{
-            name: draw(),
-            afterMs: random.latency(5, 15_000),
-            seed: random.bits(),
-        },
+        name: draw(),
+        afterMs: random.latency(5, 15_000),
+        seed: random.bits(),
     }));
 }
 

@@ -35,13 +35,11 @@ export async function claimInSubnet(world: World, random: Random): Promise<void>
         kind: "IPAllocation",
         metadata: { name: allocationName(parseIp(address)) },
         spec: {
-            ...{
-                address,
-                block: blockText(parseIp(address)),
-                pool,
-                state: "Allocated",
-                owner: { kind: "Pod", ...pod },
-            },
+            address,
+            block: blockText(parseIp(address)),
+            pool,
+            state: "Allocated",
+            owner: { kind: "Pod", ...pod },
             pod: { ...pod, nodeName: "nowhere", containerID: pod.uid, interface: "eth0" },
         },
     });

@@ -232,7 +232,8 @@ export async function askFor(world: World, random: Random, claims: readonly IpAl
         const nodeName = world.workloads.schedule();
         if (nodeName === undefined) return;
         const metadata = {
-            ...{ name: `web-${random.below(12)}`, namespace: "default" },
+            name: `web-${random.below(12)}`,
+            namespace: "default",
             annotations: { [poolsAnnotation]: spec.pool, [podIpsAnnotation]: spec.address },
         };
         const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [] } };

@@ -84,8 +84,13 @@ export async function run(options: RunOptions): Promise<RunResult> {
     for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     const { steps } = world;
     return {
-        ...{ seed, steps, violations: world.truth.violations, events: world.time.events, actions: done },
-        ...{ seconds: world.time.now / 1000, counters: world.counters.all() },
+        seed,
+        steps,
+        violations: world.truth.violations,
+        events: world.time.events,
+        actions: done,
+        seconds: world.time.now / 1000,
+        counters: world.counters.all(),
     };
 }
 

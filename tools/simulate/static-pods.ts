@@ -17,7 +17,9 @@ function manifestOf(world: World, random: Random, { namespace, name }: Pick<Mani
     if (isLate) counters.count("static.mirrorLate");
     const isPlain = random.chance(0.3) || (namespace !== "default" && random.chance(0.7));
     return {
-        ...{ namespace, name, hash: random.hex(32) },
+        namespace,
+        name,
+        hash: random.hex(32),
         annotations: isPlain ? undefined : wishes(world, random),
         mirrorAt: isNever ? Infinity : time.now + (isLate ? random.between(5_000, 120_000) : 0),
     };

@@ -113,7 +113,10 @@ export class World {
             this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : []));
         this.checks = new Checks(
             {
-                ...{ truth: this.truth, store: this.server.store, time: this.time, startsOfControllers },
+                truth: this.truth,
+                store: this.server.store,
+                time: this.time,
+                startsOfControllers,
                 isClaimed: (name, container) => this.#isClaimed(name, container),
                 hearing: (node) => this.#hearing(node),
                 namesPool: (name, { id, node }) => this.station(node)?.machine.namesPool(id, name) === true,
@@ -126,7 +129,9 @@ export class World {
             { isBridged: this.isBridged },
         );
         this.workloads = new Workloads({
-            ...{ server: this.server, time: this.time, random: new Random(seed, 3) },
+            server: this.server,
+            time: this.time,
+            random: new Random(seed, 3),
             isSchedulable: (node) => this.#isReady(node),
         });
         this.#namespaceEnds = new NamespaceEnds({ server: this.server, time: this.time, random: new Random(seed, 5) });
@@ -164,12 +169,19 @@ export class World {
 
     addStation(name: string, at: number): Station {
         const machine = new Machine(this.truth, {
-            ...{ name, address: `192.168.0.${10 + at}` },
+            name,
+            address: `192.168.0.${10 + at}`,
             wired: (container, setUp, vlan) => this.checks.wirings.wired(container, setUp, vlan),
         });
         const kubelet = new Kubelet({
-            ...{ machine, store: this.server.store, truth: this.truth, time: this.time, answered: this.#answered },
-            ...{ random: new Random(this.#seed, 100 + at), counters: this.counters, step: this.step },
+            machine,
+            store: this.server.store,
+            truth: this.truth,
+            time: this.time,
+            answered: this.#answered,
+            random: new Random(this.#seed, 100 + at),
+            counters: this.counters,
+            step: this.step,
             line: () => station.kubeletLine,
             agent: () => (station.agent?.isKilled === true ? undefined : station.agent),
             faults: () => this.runtime,
@@ -177,9 +189,19 @@ export class World {
         });
         const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
         const station: Station = {
-            ...{ machine, kubelet, kubeletLine, agent: undefined, agentLine: undefined },
-            ...{ isCut: false, reachableSince: 0, skewMs: 0, isLost: false, isForgotten: false },
-            ...{ isRefused: false, isKubeletCut: false, heldUntil: 0 },
+            machine,
+            kubelet,
+            kubeletLine,
+            agent: undefined,
+            agentLine: undefined,
+            isCut: false,
+            reachableSince: 0,
+            skewMs: 0,
+            isLost: false,
+            isForgotten: false,
+            isRefused: false,
+            isKubeletCut: false,
+            heldUntil: 0,
         };
         this.stations.push(station);
         return station;
@@ -195,8 +217,13 @@ export class World {
         station.agentLine = line;
         station.reachableSince = this.time.now;
         station.agent = new Agent({
-            ...{ machine, line, time: this.time, clock: this.time.clock(() => station.skewMs) },
-            ...{ random: this.#nextRandom(), logger: historyLogger(this.say, name), record: this.#record },
+            machine,
+            line,
+            time: this.time,
+            clock: this.time.clock(() => station.skewMs),
+            random: this.#nextRandom(),
+            logger: historyLogger(this.say, name),
+            record: this.#record,
             isBridged: this.isBridged,
             exit: () => {
                 this.counters.count("agent.exit");
@@ -220,11 +247,14 @@ export class World {
         this.#plant.controller?.(line.api, this);
         replica.process = new Controller(
             {
-                ...{ line, clock: this.time.clock(() => replica.skewMs), record: this.#record },
+                line,
+                clock: this.time.clock(() => replica.skewMs),
+                record: this.#record,
                 logger: historyLogger(this.say, replica.name),
             },
             {
-                ...{ identity: `${replica.name}-${this.#starts}`, intervalMs: cleanIntervalMs },
+                identity: `${replica.name}-${this.#starts}`,
+                intervalMs: cleanIntervalMs,
                 withoutCleaner: this.#plant.withoutCleaner,
                 withoutPoolAddresses: this.#plant.subnetsIgnorePools,
                 ...(this.#plant.keepsSubnets === true && { coolingMs: Infinity }),
@@ -332,8 +362,12 @@ export class World {
     #line(name: string, user: User, skew: () => number): Line {
         return new Line(
             {
-                ...{ time: this.time, random: this.#nextRandom(), server: this.server, counters: this.counters },
-                ...{ flows: this.flows, step: this.step },
+                time: this.time,
+                random: this.#nextRandom(),
+                server: this.server,
+                counters: this.counters,
+                flows: this.flows,
+                step: this.step,
                 faults: () => ({ requests: this.requests, watches: this.watches }),
             },
             { name, user, clock: this.time.clock(skew) },

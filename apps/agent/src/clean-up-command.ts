@@ -54,11 +54,18 @@ export async function cleanUpCommand(
         using netlink = Netlink.open();
         const isComplete = await cleanUp(
             {
-                ...{ netlink, logger, print, run: runProgram },
+                netlink,
+                logger,
+                print,
+                run: runProgram,
                 restoreUplink: async (ovsRunDir) => {
                     const lines: string[] = [];
                     const restored = await restoreUplink({
-                        ...{ folder, bootId, logger, ovsRunDir, print: (line) => void lines.push(line) },
+                        folder,
+                        bootId,
+                        logger,
+                        ovsRunDir,
+                        print: (line) => void lines.push(line),
                         databaseFile: join(folder, "openvswitch/conf.db"),
                         // The lock is held already.
                         force: true,
@@ -71,7 +78,9 @@ export async function cleanUpCommand(
                 isPodLink: ({ kind, alias }) => kind === "veth" && containerOfAlias(alias) !== undefined,
             },
             {
-                ...{ force, stateFolder: folder, runFolder },
+                force,
+                stateFolder: folder,
+                runFolder,
                 cniConfFolder: join(host, "etc/cni/net.d"),
                 conflist: "10-antrea.conflist",
                 cniBinFolder: join(host, "opt/cni/bin"),

@@ -74,7 +74,9 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
 export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
     const { namespace, name, uid } = pod;
     return {
-        ...{ type: "Warning", reason: "PodWithoutInterface", action: "WirePod" },
+        type: "Warning",
+        reason: "PodWithoutInterface",
+        action: "WirePod",
         regarding: referenceTo(pods, { metadata: { namespace, name, uid } }),
         note:
             `has ${ips.map(formatIp).join(" and ")} by its status, and no interface on this Node, so it reaches nobody: it was ` +

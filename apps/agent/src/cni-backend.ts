@@ -23,7 +23,7 @@ export interface CniBackendComponents {
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
 
-export class CniBackendError extends AntreaError<"NOT_READY"> {}
+class CniBackendError extends AntreaError<"NOT_READY"> {}
 
 /** The backend and how it is told that the Pod network is there. */
 export interface PodCniBackend extends CniBackend {

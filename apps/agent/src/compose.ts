@@ -233,8 +233,8 @@ function buildBase(context: MainContext) {
     const environment = readEnvironment(configPath, process.env);
     const kube = createKubeClients({
         userAgent: "antrea-agent",
-        ...(config.kubeAPIServerOverride === undefined ? {} : { apiServerOverride: config.kubeAPIServerOverride }),
-        ...(config.clientConnection.kubeconfig === undefined ? {} : { kubeconfig: config.clientConnection.kubeconfig }),
+        apiServerOverride: config.kubeAPIServerOverride,
+        kubeconfig: config.clientConnection.kubeconfig,
     });
     const metrics = new Metrics();
     tellBuild(metrics, "antrea-agent", version);
@@ -268,8 +268,13 @@ function buildBase(context: MainContext) {
     const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
     const readiness = buildReadiness(
         {
-            ...{ api: kube.api, health, jobs, metrics, openflow },
-            ...{ clock: systemClock, logger: logger.child("kube") },
+            api: kube.api,
+            health,
+            jobs,
+            metrics,
+            openflow,
+            clock: systemClock,
+            logger: logger.child("kube"),
         },
         {
             ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
@@ -288,7 +293,10 @@ function buildBase(context: MainContext) {
     const ipPools = gates.enabled("AntreaIPAM")
         ? new IpPools(
               {
-                  ...{ api: kube.api, nodes: nodeInformer, metrics, logger: logger.child("ip-pools") },
+                  api: kube.api,
+                  nodes: nodeInformer,
+                  metrics,
+                  logger: logger.child("ip-pools"),
                   record: (event) => events.record(event),
               },
               { nodeName, cooldownMs: config.ipam.cooldown, bridged: config.enableBridgingMode },
@@ -302,8 +310,28 @@ function buildBase(context: MainContext) {
     const bridge = new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType });
     const uplink = buildUplink({ bridge, config, database, datapath, environment, kube, logger, netlink, openflow });
     return {
-        ...{ jobs, logger, fail, config, gates, environment, kube, metrics, database, openflow, readiness, health },
-        ...{ nodeInformer, events, ipPools, datapath, mode, netlink, flowTable, bridge, bridging, uplink },
+        jobs,
+        logger,
+        fail,
+        config,
+        gates,
+        environment,
+        kube,
+        metrics,
+        database,
+        openflow,
+        readiness,
+        health,
+        nodeInformer,
+        events,
+        ipPools,
+        datapath,
+        mode,
+        netlink,
+        flowTable,
+        bridge,
+        bridging,
+        uplink,
         probe: new DatapathProbe(
             { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },
@@ -511,7 +539,9 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     const added = (): number[] => podNetwork.interfaces().map(({ addedAt }) => addedAt);
     const ignoredNetworks = new IgnoredNetworks(
         {
-            ...{ api: kube.api, events, logger: logger.child("cni") },
+            api: kube.api,
+            events,
+            logger: logger.child("cni"),
             lastAdd: () => Math.max(0, ...added().filter(Number.isFinite)),
         },
         { nodeName: environment.nodeName },
@@ -520,7 +550,9 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
     if (ipPools === undefined) {
         const ignored = new IgnoredAnnotations(
             {
-                ...{ api: kube.api, events, logger: logger.child("ip-pools") },
+                api: kube.api,
+                events,
+                logger: logger.child("ip-pools"),
                 interfaces: () => subnetInterfaces(podNetwork),
             },
             { nodeName: environment.nodeName },
@@ -530,13 +562,19 @@ function addPoolJobs(base: Base, { podNetwork }: PodWiring): void {
         const holders = new SubnetHolders({ nodes: nodeInformer }, { nodeName: environment.nodeName });
         const isolated = new IsolatedPods(
             {
-                ...{ api: kube.api, events, holders, metrics, logger: logger.child("ip-pools") },
+                api: kube.api,
+                events,
+                holders,
+                metrics,
+                logger: logger.child("ip-pools"),
                 interfaces: () => isolatedInterfaces(podNetwork),
             },
             { nodeName: environment.nodeName },
         );
         const lostSubnets = subnetClaimsWithoutPools({
-            ...{ holders, wiring: subnetWiring(podNetwork, netlink), logger: logger.child("ip-pools") },
+            holders,
+            wiring: subnetWiring(podNetwork, netlink),
+            logger: logger.child("ip-pools"),
         });
         const looking = jobs.every("isolated-pods", resyncMs, async (limit) => {
             await lostSubnets.look(limit);
@@ -573,7 +611,9 @@ const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_0
 function addBandwidthJob({ jobs, events, kube, environment, logger, openflow }: Base, { podNetwork }: PodWiring): void {
     const lost = new LostBandwidth(
         {
-            ...{ api: kube.api, events, logger: logger.child("cni") },
+            api: kube.api,
+            events,
+            logger: logger.child("cni"),
             interfaces: () => podNetwork.interfaces().map(({ record }) => record),
             qdiscs: () => runProgram("tc", ["-j", "qdisc", "show"]),
         },

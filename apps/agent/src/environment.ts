@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 import { conflistText } from "./conflist/index.ts";
 
-export class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
+class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 
 /** What the process learns from its surroundings rather than from antrea-agent.conf. */
 export interface AgentEnvironment {

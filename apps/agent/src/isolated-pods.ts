@@ -74,7 +74,9 @@ export class IsolatedPods {
         const { podNamespace, podName, podUid } = wired;
         this.#components.logger.warn("a Pod interface stays isolated", {
             ...(podName === "" ? { podUid } : { pod: `${podNamespace}/${podName}` }),
-            ...{ container: wired.containerId, interface: wired.ifName, reason: report.note },
+            container: wired.containerId,
+            interface: wired.ifName,
+            reason: report.note,
         });
     }
 

@@ -7,10 +7,10 @@ import type { PodReconciler } from "./pod-network/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** The name of the condition that the Node's stack and other Nodes have their way to Pods. Missing only while it is. */
-export const gatewayCondition = "gateway";
+const gatewayCondition = "gateway";
 
 /** - `NOT_KEPT`: several things failed; `details` has `errors`. */
-export class NetworkError extends AntreaError<"NOT_KEPT"> {}
+class NetworkError extends AntreaError<"NOT_KEPT"> {}
 
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;

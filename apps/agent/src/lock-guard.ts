@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-export class LockGuardError extends AntreaError<"LOCK_TAKEN"> {}
+class LockGuardError extends AntreaError<"LOCK_TAKEN"> {}
 
 export interface LockGuardComponents {
     readonly lockState: () => "none" | "waiting" | "locked" | "lost";

@@ -2,7 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 
-export class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
+class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
 
 export interface LostBandwidthComponents {
     readonly api: Pick<ApiClient, "list">;

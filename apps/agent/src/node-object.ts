@@ -24,7 +24,7 @@ export interface NodeObject {
     readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
 }
 
-export class NodeObjectError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR"> {}
+class NodeObjectError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR"> {}
 
 /** The podCIDRs of a Node, checked. Throws NodeObjectError. */
 export function podPrefixesOf(node: NodeObject): readonly Prefix[] {

@@ -88,12 +88,20 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
             get mtu() {
                 return mtu();
             },
-            ...{ disableTxChecksumOffload, gatewayMac: () => gateway.mac, bootId, now: () => performance.now() },
+            disableTxChecksumOffload,
+            gatewayMac: () => gateway.mac,
+            bootId,
+            now: () => performance.now(),
         },
     );
     const reconciler = new PodReconciler(
         {
-            ...{ network: podNetwork, netlink, subnet, hostRoutes, ports: bridge, logger: logger.child("reconcile") },
+            network: podNetwork,
+            netlink,
+            subnet,
+            hostRoutes,
+            ports: bridge,
+            logger: logger.child("reconcile"),
             poolOf: (ip) => base.ipPools?.poolOf(ip),
             claims: base.ipPools && recordClaims(base.ipPools),
             pods: (limit) => podsOf(kube.api, nodeName, limit),
@@ -125,7 +133,7 @@ export async function buildPodNetwork(base: Base, node: NodeConfig, signal: Abor
     return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
 }
 
-export class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
+class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
 
 /** Why the Pods of this Node cannot have their MTU, as the transport interface is now. */
 export function mtuProblemOf(

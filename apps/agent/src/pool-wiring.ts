@@ -140,7 +140,10 @@ export function subnetInterfaces(network: Pick<PodNetwork, "interfaces">): reado
         .interfaces()
         .filter(({ record, addedAt }) => !isPoolRecord(record) && Number.isFinite(addedAt))
         .map(({ record: { containerId, ifName, podNamespace, podName, podUid }, addedAt }) => ({
-            ...{ key: `${containerId} ${ifName}`, podNamespace, podName, podUid },
+            key: `${containerId} ${ifName}`,
+            podNamespace,
+            podName,
+            podUid,
             isRebuilt: addedAt === 0,
         }));
 }
@@ -179,7 +182,12 @@ function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, add
 function wiredOf(record: PodRecord): WiredInterface {
     const { containerId, ifName, podNamespace, podName, podUid, addresses, vlan } = record;
     return {
-        ...{ containerId, ifName, podNamespace, podName, podUid, vlan },
+        containerId,
+        ifName,
+        podNamespace,
+        podName,
+        podUid,
+        vlan,
         addresses: addresses.map(({ pool = "", ...address }) => ({ ...address, pool })),
     };
 }

@@ -27,8 +27,12 @@ export async function restoreUplinkCommand(args: readonly string[]): Promise<num
         }
         const { stateFolder, bootId } = readEnvironment("/etc/antrea/antrea-agent.conf", process.env);
         await restoreUplink({
-            ...{ folder: stateFolder, bootId, force: values.force, print },
-            ...{ ovsRunDir: values["ovs-run-dir"], databaseFile: values["ovs-database"] },
+            folder: stateFolder,
+            bootId,
+            force: values.force,
+            print,
+            ovsRunDir: values["ovs-run-dir"],
+            databaseFile: values["ovs-database"],
             logger: createLogger({ module: "restore-uplink", level: "warn" }),
         });
         return 0;

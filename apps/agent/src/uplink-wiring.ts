@@ -26,7 +26,9 @@ export function buildUplink(
     const { bridge, config, database, datapath, environment, kube, logger, netlink, openflow } = base;
     return new Uplink(
         {
-            ...{ netlink, ports: bridge, logger: logger.child("uplink") },
+            netlink,
+            ports: bridge,
+            logger: logger.child("uplink"),
             apiReachable: (signal) => apiAnswers(kube, signal),
             apiIsLocal: async () => isOwnHost(socketAddress((await kube.connection()).server).host, netlink),
             ovsProblem: () => {
@@ -36,9 +38,12 @@ export function buildUplink(
             },
         },
         {
-            ...{ folder: environment.stateFolder, bootId: environment.bootId },
+            folder: environment.stateFolder,
+            bootId: environment.bootId,
             checkTimeoutMs: config.uplink.checkTimeout,
-            ...{ uplinkOfPort: OfPort.uplink, hostOfPort: OfPort.host, linkGroup: podLinkGroup },
+            uplinkOfPort: OfPort.uplink,
+            hostOfPort: OfPort.host,
+            linkGroup: podLinkGroup,
             copiesFrames: datapath.copiesFrames,
             mustComputeChecksums: datapath.mustComputeChecksums,
         },

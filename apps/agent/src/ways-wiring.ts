@@ -33,7 +33,10 @@ export function buildPeers(
 ): Peers {
     return new Peers(
         {
-            ...{ netlink, flowTable, gatewayMac, logger: logger.child("peers") },
+            netlink,
+            flowTable,
+            gatewayMac,
+            logger: logger.child("peers"),
             nodes: () => nodeInformer.list(),
             underlay: () => {
                 const { subnets } = transport.state;

@@ -67,7 +67,9 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
     for (let look = 0; look < 3; look += 1) await cluster.ignored.look(signal);
     expect(cluster.told()).toEqual(["own", "fixed", "inherits"]);
     expect(cluster.recorded[0]).toMatchObject({
-        ...{ type: "Warning", reason: "IPPoolsIgnored", regarding: { kind: "Pod", uid: "uid-own" } },
+        type: "Warning",
+        reason: "IPPoolsIgnored",
+        regarding: { kind: "Pod", uid: "uid-own" },
         note: expect.stringMatching(
             /AntreaIPAM is off, so this Pod has addresses of its Node's subnet.*create the Pod/,
         ),

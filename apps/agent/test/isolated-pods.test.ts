@@ -47,7 +47,10 @@ describe("isolated Pods while IPPools are switched off", () => {
         };
         isolated = new IsolatedPods(
             {
-                ...{ api, metrics, holders: { heldElsewhere }, logger: listLogger(log) },
+                api,
+                metrics,
+                holders: { heldElsewhere },
+                logger: listLogger(log),
                 events: { record: (event: EventInput) => void events.push(event) },
                 interfaces: () => interfaces,
             },
@@ -66,7 +69,10 @@ describe("isolated Pods while IPPools are switched off", () => {
         expect(events).toEqual([
             {
                 regarding: expect.objectContaining({ kind: "Pod", name: "p1", uid: "uid-p1" }),
-                ...{ type: "Warning", reason: "PodIsolated", action: "ReportIsolation", note },
+                type: "Warning",
+                reason: "PodIsolated",
+                action: "ReportIsolation",
+                note,
             },
         ]);
         expect(log).toMatchObject([

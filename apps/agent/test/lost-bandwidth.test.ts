@@ -64,7 +64,9 @@ it("a Pod whose limits are gone after OVS was started gets one event, one whose 
     }
     expect(recorded).toEqual([
         {
-            ...{ type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth" },
+            type: "Warning",
+            reason: "BandwidthLimitLost",
+            action: "LimitBandwidth",
             regarding: expect.objectContaining({ kind: "Pod", name: "a", uid: "uid-a" }),
             note: expect.stringMatching(/ingress-bandwidth and kubernetes\.io\/egress-bandwidth.*create the Pod again/),
         },

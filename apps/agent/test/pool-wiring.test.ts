@@ -13,7 +13,8 @@ describe("where claims of others concern a Node", () => {
             record: podRecord({
                 addresses: addresses.map((text) => ({ ...addressOf(text), ...(pool !== undefined && { pool }) })),
             }),
-            ...{ ofPort: 32784, addedAt: 0 },
+            ofPort: 32784,
+            addedAt: 0,
         }));
         return guardedPrefixes(podPrefixes, { interfaces: () => known }, subnet).map(formatPrefix);
     }
@@ -26,8 +27,10 @@ describe("where claims of others concern a Node", () => {
     it("and what is held in them for Pods whose interfaces are gone, as after a reboot", () => {
         for (const text of ["10.10.1.77", "fd10:10:0:1::a005"]) subnet.take(parseIp(text), heldOwner("uid-1"));
         expect(guarded({ addresses: ["10.10.1.77/24"] })).toEqual([
-            ...["10.10.1.0/24", "fd10:10:0:1::/64"],
-            ...["10.10.1.77/32", "fd10:10:0:1::a005/128"],
+            "10.10.1.0/24",
+            "fd10:10:0:1::/64",
+            "10.10.1.77/32",
+            "fd10:10:0:1::a005/128",
         ]);
     });
 

@@ -32,7 +32,7 @@ import { Reservations, SetBook } from "./reservations/index.ts";
 import { version } from "./version.ts";
 
 /** The configuration file or the certificate cannot be read. */
-export class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNREADABLE"> {}
+class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNREADABLE"> {}
 
 const certificateFolder = "/var/run/antrea/antrea-controller-tls";
 
@@ -59,10 +59,12 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
             authorize: authorizer.authorize,
         },
         {
-            ...{ name: "antrea-controller", port: config.apiPort },
+            name: "antrea-controller",
+            port: config.apiPort,
             // During an update the earlier process on this Node has the port, and answers there: it must not answer the
             // probes of this one, and ends when this one is ready.
-            ...{ waitsForPort: true, probeSocket: process.env["PROBE_SOCKET"] },
+            waitsForPort: true,
+            probeSocket: process.env["PROBE_SOCKET"],
             ...tls(config),
         },
     );

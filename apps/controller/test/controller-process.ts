@@ -50,7 +50,9 @@ export class ControllerProcess implements AsyncDisposable {
         const path = join(dirname(server.kubeconfig()), `${name}.conf`);
         await writeFile(path, JSON.stringify(config));
         const env = {
-            ...{ PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "default" },
+            PATH: process.env.PATH,
+            POD_NAME: name,
+            POD_NAMESPACE: "default",
             ...(options.probeSocket !== undefined && { PROBE_SOCKET: options.probeSocket }),
         };
         const child = spawn(

@@ -9,7 +9,8 @@ it("serves /metrics unless enablePrometheusMetrics is false: then nobody gets th
         [false, 404, 10_448],
     ] as const) {
         await using controller = await ControllerProcess.start(server, {
-            ...{ name: `metrics-${apiPort}`, apiPort },
+            name: `metrics-${apiPort}`,
+            apiPort,
             config: { enablePrometheusMetrics },
         });
         const answer = await eventually(() => fetchLocal(apiPort, "/metrics").catch(() => false as const), {

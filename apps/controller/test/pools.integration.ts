@@ -82,7 +82,9 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         const apiPort = 24_367;
         const nodeIPAM = { clusterCIDRs: ["10.244.0.0/16"] };
         await using _controller = await ControllerProcess.start(server, {
-            ...{ user, apiPort, nodeIPAM },
+            user,
+            apiPort,
+            nodeIPAM,
             config: { featureGates },
         });
         await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);

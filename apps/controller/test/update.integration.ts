@@ -28,7 +28,9 @@ describe("two controllers on one Node", () => {
         };
         const start = (name: string): Promise<ControllerProcess> =>
             ControllerProcess.start(server, {
-                ...{ name, apiPort, probeSocket: join(folder, name) },
+                name,
+                apiPort,
+                probeSocket: join(folder, name),
                 nodeIPAM: { clusterCIDRs: ["10.244.0.0/16"] },
             });
         await server.addNode("a");

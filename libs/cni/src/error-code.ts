@@ -27,7 +27,6 @@ export const ErrorCode = {
 } as const;
 
 export type ErrorCodeName = keyof typeof ErrorCode;
-export type ErrorCodeNumber = (typeof ErrorCode)[ErrorCodeName];
 
 const names: ReadonlyMap<number, ErrorCodeName> = new Map(
     Object.entries(ErrorCode).map(([name, code]) => [code, name as ErrorCodeName]),

@@ -1,6 +1,6 @@
 export { parseCniArgs, type CniArgs } from "./cni-args.ts";
 export { checkAttachment, parseEnvironment, type Invocation } from "./environment.ts";
-export { ErrorCode, errorCodeName, type ErrorCodeName, type ErrorCodeNumber } from "./error-code.ts";
+export { ErrorCode, errorCodeName, type ErrorCodeName } from "./error-code.ts";
 export { toErrorObject, type CniErrorObject } from "./error-object.ts";
 export { CniCallError, fromCniError, toCniError } from "./errors.ts";
 export { type JsonObject } from "./json-object.ts";
@@ -16,7 +16,7 @@ export {
 export { CniResultError, convertResult, encodeResult, type ConvertedResult } from "./result-convert.ts";
 export { parseResult, type ParseResultOptions } from "./result-parse.ts";
 export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
-export { cniMethodPath, cniServiceDefinition, cniServiceName, type CniMethod, type CniMethodName } from "./service.ts";
+export { cniMethodPath, cniServiceDefinition, type CniMethod, type CniMethodName } from "./service.ts";
 export { shown } from "./shown.ts";
 export { detailText, textDetail } from "./text-detail.ts";
 export {

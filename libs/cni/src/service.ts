@@ -2,7 +2,7 @@ import { type CniCmdRequest, type CniCmdResponse } from "./messages.ts";
 import { decodeCniCmdRequest, encodeCniCmdRequest } from "./wire/request.ts";
 import { decodeCniCmdResponse, encodeCniCmdResponse } from "./wire/response.ts";
 
-export const cniServiceName = "antrea_io.antrea.pkg.apis.cni.v1beta1.Cni";
+const cniServiceName = "antrea_io.antrea.pkg.apis.cni.v1beta1.Cni";
 
 export type CniMethodName = "CmdAdd" | "CmdCheck" | "CmdDel" | "CmdStatus" | "CmdGc";
 

@@ -112,7 +112,8 @@ export function bridgedPodNdFlows(pod: Station): Flow[] {
     if (targets.length === 0) return [];
     const reports = Object.values(MldType).map((type) => ({
         ...fieldsOf(6).icmp,
-        ...{ icmpv6_type: type, in_port: pod.ofPort },
+        icmpv6_type: type,
+        in_port: pod.ofPort,
         ...fromPrefix(linkLocal),
         ...toPrefix(multicastIpv6),
     }));

@@ -19,7 +19,7 @@ export interface Flags {
 export type OwnFlags = Readonly<Record<string, string>>;
 
 /** Of a daemon that is configured by a file. */
-export const defaultOwnFlags: OwnFlags = { config: "FILE" };
+const defaultOwnFlags: OwnFlags = { config: "FILE" };
 
 /** Parses the arguments after the program's name. Throws RuntimeError `BAD_FLAGS`. */
 export function parseFlags(args: readonly string[], known: OwnFlags = defaultOwnFlags): Flags {

@@ -41,7 +41,7 @@ export {
     type LoggerOptions,
     type LogLevel,
 } from "./logger.ts";
-export { toLoggedError, toLogValue, type LoggedError } from "./log-fields.ts";
+export { toLogValue } from "./log-fields.ts";
 export {
     Metrics,
     type Counter,

@@ -9,7 +9,7 @@ const maxItems = 100;
 const maxValues = 1000;
 
 /** An error as it is logged: what a handler would look at, and its causes, outermost first. */
-export interface LoggedError {
+interface LoggedError {
     readonly type: string;
     readonly message: string;
     readonly code?: string;
@@ -26,11 +26,6 @@ export interface LoggedError {
  */
 export function toLogValue(value: unknown): unknown {
     return new Converter().convert(value, 0);
-}
-
-/** The fields of an error. Our own errors have a stack only where they are a defect: the others explain themselves. */
-export function toLoggedError(error: unknown): LoggedError {
-    return new Converter().error(error, 0);
 }
 
 class Converter {

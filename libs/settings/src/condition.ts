@@ -26,7 +26,9 @@ export interface DeclaredRule<Config = never> extends Rule<Config>, RuleText {}
 
 export function declared<Config>({ key, rule, wrongWhen }: RuleText): DeclaredRule<Config> {
     return {
-        ...{ key, rule, wrongWhen },
+        key,
+        rule,
+        wrongWhen,
         keys: keysOf(wrongWhen),
         check: (config, gates) => (holds(wrongWhen, config, gates) ? { key, rule } : undefined),
     };

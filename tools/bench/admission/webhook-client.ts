@@ -65,7 +65,10 @@ function reviewOf(pool: IpPool, old: IpPool | undefined): unknown {
         kind: "AdmissionReview",
         request: {
             uid: randomUUID(),
-            ...{ kind, resource, requestKind: kind, requestResource: resource },
+            kind,
+            resource,
+            requestKind: kind,
+            requestResource: resource,
             name: pool.metadata?.name,
             operation: old === undefined ? "CREATE" : "UPDATE",
             userInfo: { username: "bench", groups: ["system:authenticated"] },

@@ -36,7 +36,10 @@ export async function admission(): Promise<readonly Result[]> {
         results.push(
             growth({ id: `${id}-p50`, what: `${of}, p50`, value: p50, unit: "ms" }, fewest, count),
             figure({
-                ...{ id: `${id}-p99`, what: `${of}, p99`, value: quantile(times, 0.99), unit: "ms" },
+                id: `${id}-p99`,
+                what: `${of}, p99`,
+                value: quantile(times, 0.99),
+                unit: "ms",
                 ...(count === maxP99Ms.count && { max: maxP99Ms.ms }),
             }),
         );

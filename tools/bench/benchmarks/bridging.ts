@@ -33,20 +33,35 @@ interface Comparison {
 
 const comparisons: readonly Comparison[] = [
     {
-        ...{ id: "plain", ours: "bridged", who: "bridged Pods", minRatio },
-        ...{ peer: "plain", whom: "a plain bridge with a NIC of the same kind" },
+        id: "plain",
+        ours: "bridged",
+        who: "bridged Pods",
+        minRatio,
+        peer: "plain",
+        whom: "a plain bridge with a NIC of the same kind",
     },
     {
-        ...{ id: "ct", ours: "bridged", who: "bridged Pods", only: ["requests", "connections"] },
-        ...{ peer: "ct", whom: "this bridge with as many ct() passes" },
+        id: "ct",
+        ours: "bridged",
+        who: "bridged Pods",
+        only: ["requests", "connections"],
+        peer: "ct",
+        whom: "this bridge with as many ct() passes",
     },
     {
-        ...{ id: "subnet", ours: "bridged", who: "bridged Pods" },
-        ...{ peer: "subnet", whom: "Pods of the Nodes' subnets, noEncap without bridging mode" },
+        id: "subnet",
+        ours: "bridged",
+        who: "bridged Pods",
+        peer: "subnet",
+        whom: "Pods of the Nodes' subnets, noEncap without bridging mode",
     },
     {
-        ...{ id: "vlan", ours: "bridged-vlan", who: "bridged Pods of a VLAN", minRatio },
-        ...{ peer: "plain-vlan", whom: "the plain bridge, Pods of a VLAN" },
+        id: "vlan",
+        ours: "bridged-vlan",
+        who: "bridged Pods of a VLAN",
+        minRatio,
+        peer: "plain-vlan",
+        whom: "the plain bridge, Pods of a VLAN",
     },
 ];
 
@@ -73,8 +88,11 @@ async function traffic(stage: BridgingStage): Promise<readonly Result[]> {
     return loads.flatMap((load) =>
         comparisonsOf(load).map(({ id, ours, who, peer, whom, minRatio: least }) =>
             comparison({
-                ...{ id: `bridging-${load}-${id}`, what: `${titleOf[load]}, ${who} across Nodes`, peer: whom },
-                ...{ unit: unitOf[load], ...(least !== undefined && { minRatio: least }) },
+                id: `bridging-${load}-${id}`,
+                what: `${titleOf[load]}, ${who} across Nodes`,
+                peer: whom,
+                unit: unitOf[load],
+                ...(least !== undefined && { minRatio: least }),
                 pairs: { ours: of(load, ours), peer: of(load, peer) },
             }),
         ),
@@ -114,8 +132,10 @@ async function calls(stage: BridgingStage): Promise<readonly Result[]> {
         comparison({ id: "bridging-add-p50", what: "agent ADD, bridged Pod, p50", ...adds, maxRatio: maxAddRatio }),
         comparison({ id: "bridging-add-p99", what: "agent ADD, bridged Pod, p99", ...adds, share: 0.99 }),
         typical({
-            ...{ id: "bridging-add-claim", what: "a bare create of a claim, as this ADD makes one, p50" },
-            ...{ samples: claim, unit: "ms" },
+            id: "bridging-add-claim",
+            what: "a bare create of a claim, as this ADD makes one, p50",
+            samples: claim,
+            unit: "ms",
         }),
         comparison({ id: "bridging-del-p50", what: "agent DEL, bridged Pod, p50", ...dels }),
     ];

@@ -117,7 +117,9 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
             id: "claims-at-rest-start",
             what: `${what}, from its start as a process until it is ready`,
             peer: "a list of all claims in pages, keeping nothing",
-            ...{ pairs, unit: "s", maxRatio: 1.3 },
+            pairs,
+            unit: "s",
+            maxRatio: 1.3,
         }),
         figure({
             id: "claims-at-rest-told",
@@ -128,12 +130,15 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
         figure({
             id: "claims-at-rest-controller",
             what: `${what}, resident memory`,
-            ...{ value: most(({ now }) => now), unit: "MiB", max: 300 },
+            value: most(({ now }) => now),
+            unit: "MiB",
+            max: 300,
         }),
         figure({
             id: "claims-at-rest-controller-peak",
             what: `${what}, highest resident memory`,
-            ...{ value: most(({ peak }) => peak), unit: "MiB" },
+            value: most(({ peak }) => peak),
+            unit: "MiB",
         }),
     ];
 }
@@ -161,7 +166,9 @@ async function agentMemory(server: TestApiServer): Promise<readonly Result[]> {
         figure({
             id: "claims-at-rest-agent",
             what: `${claimCount} claims: antrea-agent with ${podCount} Pods of their pool, resident memory`,
-            ...{ value: now, unit: "MiB", max: 120 },
+            value: now,
+            unit: "MiB",
+            max: 120,
         }),
     ];
 }

@@ -56,8 +56,11 @@ async function inMode(mode: Measured): Promise<readonly Result[]> {
         loads.flatMap((load) => {
             const against = (side: "plain" | "ct", peer: string, minRatio: number): Result =>
                 comparison({
-                    ...{ id: `data-plane-${way.id}-${load}-${side}`, what: `${titleOf[load]}, ${way.title}`, peer },
-                    ...{ unit: unitOf[load], minRatio },
+                    id: `data-plane-${way.id}-${load}-${side}`,
+                    what: `${titleOf[load]}, ${way.title}`,
+                    peer,
+                    unit: unitOf[load],
+                    minRatio,
                     pairs: { ours: of(way, load, "ours"), peer: of(way, load, side) },
                 });
             return [
@@ -90,8 +93,10 @@ async function generator(): Promise<readonly Result[]> {
     await namespaces.delete(...names);
     return loads.map((load) =>
         typical({
-            ...{ id: `data-plane-generator-${load}`, what: `${titleOf[load]} over a veth pair, without a switch` },
-            ...{ samples: samples.get(load) ?? [], unit: unitOf[load] },
+            id: `data-plane-generator-${load}`,
+            what: `${titleOf[load]} over a veth pair, without a switch`,
+            samples: samples.get(load) ?? [],
+            unit: unitOf[load],
         }),
     );
 }

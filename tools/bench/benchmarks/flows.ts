@@ -88,24 +88,36 @@ export async function manyFlows(): Promise<readonly Result[]> {
     const common = { unit: "s", max: maxSeconds };
     return [
         comparison({
-            ...{ id: "flows-time", what: `${what}, from build to barrier`, peer: peerName, pairs },
+            id: "flows-time",
+            what: `${what}, from build to barrier`,
+            peer: peerName,
+            pairs,
             ...common,
         }),
         typical({ id: "flows-build", what: "of that the build from Pods and peers", samples: builds, unit: "s" }),
         typical({
-            ...{ id: "flows-time-first", what: `${what}, the first time in a process` },
-            ...{ samples: first.map(({ ms }) => ms / 1000), ...common },
+            id: "flows-time-first",
+            what: `${what}, the first time in a process`,
+            samples: first.map(({ ms }) => ms / 1000),
+            ...common,
         }),
         typical({
-            ...{ id: "flows-replay", what: `${what}, replay after a connection, with the look for others` },
-            ...{ samples: replays, unit: "s" },
+            id: "flows-replay",
+            what: `${what}, replay after a connection, with the look for others`,
+            samples: replays,
+            unit: "s",
         }),
         compared({
-            ...{ id: "flows-bytes", what: `${what}, bytes on the connection`, value: bytes.ours, unit: "B" },
+            id: "flows-bytes",
+            what: `${what}, bytes on the connection`,
+            value: bytes.ours,
+            unit: "B",
             peer: { what: peerName, value: bytes.peer },
         }),
         compared({
-            ...{ id: "flows-memory", what: `${what}, by how much memory grows at its highest`, unit: "MiB" },
+            id: "flows-memory",
+            what: `${what}, by how much memory grows at its highest`,
+            unit: "MiB",
             value: median(first.map(({ grownMib }) => grownMib)),
             peer: { what: `${peerName}, its peak`, value: median(peaks) },
         }),

@@ -122,13 +122,11 @@ function crewOf({ server }: GrowthServer): Crew {
 function curves({ id, of, ...may }: Axis, places: readonly Place[]): readonly Result[] {
     const row = (name: string, what: string, unit: string, value: (shown: Shown) => number, growth?: Growth): Result =>
         curve({
-            ...{
-                id: `growth-${id}-${name}`,
-                what,
-                unit,
-                of,
-                points: places.map(({ x, shown }) => ({ x, value: value(shown) })),
-            },
+            id: `growth-${id}-${name}`,
+            what,
+            unit,
+            of,
+            points: places.map(({ x, shown }) => ({ x, value: value(shown) })),
             ...(growth !== undefined && { growth }),
         });
     return [

@@ -91,8 +91,10 @@ async function measureBursts(all: readonly Shown[]): Promise<void> {
 function startResults(ours: Shown, peer: Shown): readonly Result[] {
     return [
         comparison({
-            ...{ id: "ipam-antrea-start", what: `${titleOf(ours)}: VERSION, a process without work, p50` },
-            ...{ peer: titleOf(peer), pairs: { ours: ours.starts, peer: peer.starts } },
+            id: "ipam-antrea-start",
+            what: `${titleOf(ours)}: VERSION, a process without work, p50`,
+            peer: titleOf(peer),
+            pairs: { ours: ours.starts, peer: peer.starts },
         }),
     ];
 }
@@ -108,17 +110,25 @@ function burstResults(shown: Shown, peer: Shown): readonly Result[] {
             comparison({ id: `${id}-p50`, what: `${what}, p50`, peer: peerTitle, pairs }),
             comparison({ id: `${id}-p99`, what: `${what}, p99`, peer: peerTitle, pairs, share: 0.99 }),
             compared({
-                ...{ id: `${id}-max`, what: `${what}, the longest`, unit: "ms", value: most(shown) },
+                id: `${id}-max`,
+                what: `${what}, the longest`,
+                unit: "ms",
+                value: most(shown),
                 peer: { what: peerTitle, value: most(peer) },
             }),
             compared({
-                ...{ id: `${id}-rate`, what: `${what}, ADDs answered`, unit: "/s", value: median(shown.rates[size]) },
+                id: `${id}-rate`,
+                what: `${what}, ADDs answered`,
+                unit: "/s",
+                value: median(shown.rates[size]),
                 peer: { what: peerTitle, value: median(peer.rates[size]) },
             }),
         ];
     });
     const del = comparison({
-        ...{ id: `${idOf(shown)}-del-1-p50`, what: `${titleOf(shown)}: one DEL at a time, p50`, peer: peerTitle },
+        id: `${idOf(shown)}-del-1-p50`,
+        what: `${titleOf(shown)}: one DEL at a time, p50`,
+        peer: peerTitle,
         pairs: { ours: shown.dels[1], peer: peer.dels[1] },
     });
     return [...sized, del];
@@ -147,7 +157,9 @@ function churnResults(shown: Shown, peer: Shown, churns: ReadonlyMap<Shown, read
     const what = `${titleOf(shown)}: ${churned.calls} ADDs and DELs at random, ${churned.width} at once: an ADD`;
     return [0.5, 0.99].map((share) =>
         compared({
-            ...{ id: `${idOf(shown)}-churn-p${share * 100}`, what: `${what}, p${share * 100}`, unit: "ms" },
+            id: `${idOf(shown)}-churn-p${share * 100}`,
+            what: `${what}, p${share * 100}`,
+            unit: "ms",
             value: quantile(ours, share),
             peer: { what: titleOf(peer), value: quantile(theirs, share) },
         }),
@@ -157,11 +169,12 @@ function churnResults(shown: Shown, peer: Shown, churns: ReadonlyMap<Shown, read
 function refusals(shown: Shown): Result {
     const { refused, subject } = shown.harness;
     return judged(subject.id === "antrea", {
-        ...{
-            id: `${idOf(shown)}-refused`,
-            what: `${subject.title}: ADDs of all of these refused, though addresses are free`,
-        },
-        ...{ value: refused, unit: "ADDs", goal: "none", holds: refused === 0 },
+        id: `${idOf(shown)}-refused`,
+        what: `${subject.title}: ADDs of all of these refused, though addresses are free`,
+        value: refused,
+        unit: "ADDs",
+        goal: "none",
+        holds: refused === 0,
     });
 }
 
@@ -177,7 +190,9 @@ async function storedResults(ours: Shown, peer: Shown): Promise<readonly Result[
     };
     return [
         compared({
-            ...{ id: "ipam-antrea-stored", what: `${titleOf(ours)}: bytes in etcd's log for an ADD`, unit: "B" },
+            id: "ipam-antrea-stored",
+            what: `${titleOf(ours)}: bytes in etcd's log for an ADD`,
+            unit: "B",
             value: await storedBy(ours),
             peer: { what: `${titleOf(peer)}, bytes in its files`, value: await storedBy(peer) },
         }),
@@ -196,8 +211,12 @@ async function exhaustionResults(shown: Shown): Promise<readonly Result[]> {
     const isOurs = harness.subject.id === "antrea";
     const given = (end: string, what: string, { adds }: Exhaustion): Result =>
         judged(isOurs, {
-            ...{ id: `${id}-${end}`, what: `${title}: ${what}`, value: adds.length, unit: "ADDs" },
-            ...{ goal: `all ${capacity}`, holds: adds.length === capacity },
+            id: `${id}-${end}`,
+            what: `${title}: ${what}`,
+            value: adds.length,
+            unit: "ADDs",
+            goal: `all ${capacity}`,
+            holds: adds.length === capacity,
         });
     return [
         given("pool", `ADDs from a pool of ${capacity} before the first refusal`, first),
@@ -215,8 +234,12 @@ async function exhaustionResults(shown: Shown): Promise<readonly Result[]> {
         }),
         given("pool-again", `the same when all were freed, ADDs before the refusal`, again),
         judged(isOurs, {
-            ...{ id: `${id}-leaks`, what: `${title}: addresses still taken when all are freed` },
-            ...{ value: left, unit: "addresses", goal: "none", holds: left === 0 },
+            id: `${id}-leaks`,
+            what: `${title}: addresses still taken when all are freed`,
+            value: left,
+            unit: "addresses",
+            goal: "none",
+            holds: left === 0,
         }),
     ];
 }
@@ -246,8 +269,12 @@ async function lossResults(
     const leased = await dhcp.taken();
     const row = (id: string, when: string, { seconds, left }: { seconds: number; left: number }): Result =>
         fact({
-            ...{ id: `ipam-antrea-loss-${id}`, what: `antrea-cni with agent and controller: ${of}; ${when}` },
-            ...{ value: seconds, unit: "s", goal: "all are free again", holds: left === 0 },
+            id: `ipam-antrea-loss-${id}`,
+            what: `antrea-cni with agent and controller: ${of}; ${when}`,
+            value: seconds,
+            unit: "s",
+            goal: "all are free again",
+            holds: left === 0,
         });
     return [
         row("gc", "free again by GC of CNI", gc),
@@ -256,23 +283,28 @@ async function lossResults(
         fact({
             id: "ipam-antrea-loss-pool",
             what: "antrea-cni: ADDs from the whole pool after all of that, before the refusal",
-            ...{ value: again.adds.length, unit: "ADDs", goal: `all ${ours.harness.subject.capacity}` },
+            value: again.adds.length,
+            unit: "ADDs",
+            goal: `all ${ours.harness.subject.capacity}`,
             holds: again.adds.length === ours.harness.subject.capacity,
         }),
         figure({
             id: "ipam-host-local-loss",
             what: `host-local: ${of}; addresses that stay taken after GC of CNI (${said})`,
-            ...{ value: kept, unit: "addresses" },
+            value: kept,
+            unit: "addresses",
         }),
         figure({
             id: "ipam-host-local-loss-pool",
             what: "host-local: ADDs from the pool after that, before the refusal",
-            ...{ value: refused.adds.length, unit: "ADDs" },
+            value: refused.adds.length,
+            unit: "ADDs",
         }),
         figure({
             id: "ipam-dhcp-loss",
             what: `dhcp: ${of}, and the daemon with them; until the leases of ${leaseSeconds} s ran out (${leased} left)`,
-            ...{ value: (performance.now() - lostAt) / 1000, unit: "s" },
+            value: (performance.now() - lostAt) / 1000,
+            unit: "s",
         }),
     ];
 }
@@ -284,11 +316,12 @@ async function addMany(harness: IpamHarness): Promise<void> {
 function duplicates(shown: Shown): Result {
     const { duplicates: twice } = shown.harness.book;
     return judged(shown.harness.subject.id === "antrea", {
-        ...{
-            id: `${idOf(shown)}-duplicates`,
-            what: `${titleOf(shown)}: addresses given to two containers, all of the above`,
-        },
-        ...{ value: twice.length, unit: "addresses", goal: "none", holds: twice.length === 0 },
+        id: `${idOf(shown)}-duplicates`,
+        what: `${titleOf(shown)}: addresses given to two containers, all of the above`,
+        value: twice.length,
+        unit: "addresses",
+        goal: "none",
+        holds: twice.length === 0,
     });
 }
 

@@ -44,8 +44,11 @@ async function inMode(mode: Mode, server: TestApiServer, first: number): Promise
     const what = `${peerCount} peers, ${mode}`;
     return [
         typical({
-            ...{ id: `${id}-start`, what: `${what}: all flows and routes, from the start of the agent` },
-            ...{ samples: seconds, unit: "s", max: maxStartSeconds },
+            id: `${id}-start`,
+            what: `${what}: all flows and routes, from the start of the agent`,
+            samples: seconds,
+            unit: "s",
+            max: maxStartSeconds,
         }),
         figure({ id: `${id}-memory`, what: `${what}: antrea-agent, resident memory`, value: atRest.now, unit: "MiB" }),
         figure({ id: `${id}-memory-peak`, what: `${what}: its peak until then`, value: atRest.peak, unit: "MiB" }),
@@ -101,19 +104,24 @@ async function oneByOne(
         comparison({ id: `${id}-change-p50`, what: `${changed}, p50`, ...common }),
         comparison({ id: `${id}-change-p99`, what: `${changed}, p99`, ...common, share: 0.99 }),
         figure({
-            ...{ id: `${id}-change-written`, what: `${what}: flows, routes and neighbours written for it` },
-            ...{ value: median(written), unit: "writes" },
+            id: `${id}-change-written`,
+            what: `${what}: flows, routes and neighbours written for it`,
+            value: median(written),
+            unit: "writes",
         }),
         fact({
-            ...{
-                id: `${id}-change-others`,
-                what: `${what}: of others in all ${changes} changes together${named(foreign)}`,
-            },
-            ...{ value: foreign.length, unit: "writes", goal: "none", holds: foreign.length === 0 },
+            id: `${id}-change-others`,
+            what: `${what}: of others in all ${changes} changes together${named(foreign)}`,
+            value: foreign.length,
+            unit: "writes",
+            goal: "none",
+            holds: foreign.length === 0,
         }),
         figure({
-            ...{ id: `${id}-change-messages`, what: `${what}: OpenFlow messages to ovs-vswitchd for it` },
-            ...{ value: messages / changes, unit: "messages" },
+            id: `${id}-change-messages`,
+            what: `${what}: OpenFlow messages to ovs-vswitchd for it`,
+            value: messages / changes,
+            unit: "messages",
         }),
     ];
 }

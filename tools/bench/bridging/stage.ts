@@ -107,12 +107,20 @@ export class BridgingStage implements AsyncDisposable {
         const theirs = async (tag?: number): Promise<Pair> => pairOf((at) => bridges[at].addPod(namespaces, tag));
         const plain = await theirs();
         const pairs: Record<Side, Pair> = {
-            ...{ bridged: await ours(nodes, untagged), "bridged-vlan": await ours(nodes, tagged) },
-            ...{ plain, ct: plain, "plain-vlan": await theirs(vlan) },
+            bridged: await ours(nodes, untagged),
+            "bridged-vlan": await ours(nodes, tagged),
+            plain,
+            ct: plain,
+            "plain-vlan": await theirs(vlan),
             subnet: await ours(others),
         };
         const stage = new BridgingStage({
-            ...{ server, api, network, nodes, pairs, bridges },
+            server,
+            api,
+            network,
+            nodes,
+            pairs,
+            bridges,
             stack: stack.move(),
         });
         for (const at of [0, 1] as const) await refuseOtherPorts(nodes[at], plains[at]);

@@ -34,7 +34,9 @@ export function drawBars(chart: BarChart, results: readonly Result[]): string | 
     if (figures.every(({ values }) => values.every((value) => value === undefined))) return undefined;
     const { line } = chart;
     const series = figures.map(({ name, values }, at) => ({
-        ...{ type: "bar", name, barMaxWidth: 26 },
+        type: "bar",
+        name,
+        barMaxWidth: 26,
         data: values.map((value) => value ?? "-"),
         label: { show: true, position: "top", color: ink, fontSize: 10 },
         ...(at === 0 && line !== undefined && { markLine: goalLine(line) }),
@@ -44,7 +46,9 @@ export function drawBars(chart: BarChart, results: readonly Result[]): string | 
             ...titled(chart.title, chart.subtitle),
             grid: { left: 70, right: 60, top: 80, bottom: 70 },
             xAxis: {
-                ...{ ...axis(""), type: "category", data: [...chart.groups] },
+                ...axis(""),
+                type: "category",
+                data: [...chart.groups],
                 axisLabel: { color: ink, interval: 0 },
             },
             yAxis: {
@@ -66,7 +70,9 @@ function figureOf(result: Result | undefined, figure: Figure): number | undefine
 
 function goalLine({ at, name }: { readonly at: number; readonly name: string }): object {
     return {
-        ...{ silent: true, symbol: "none", data: [{ yAxis: at }] },
+        silent: true,
+        symbol: "none",
+        data: [{ yAxis: at }],
         lineStyle: { color: ink, type: "dashed" },
         label: { formatter: name, color: ink, position: "end" },
     };

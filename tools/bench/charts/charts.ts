@@ -37,35 +37,43 @@ const growthCharts: readonly { readonly file: string; readonly chart: GrowthChar
     {
         file: "growth-size.svg",
         chart: {
-            ...{ title: "Addresses in the pool", subtitle: "a pool that is nearly empty; lower is better" },
-            ...{ over: "addresses", latency: latencyOf("size"), memory: memoryOf("size"), base: 2 },
+            title: "Addresses in the pool",
+            subtitle: "a pool that is nearly empty; lower is better",
+            over: "addresses",
+            latency: latencyOf("size"),
+            memory: memoryOf("size"),
+            base: 2,
         },
     },
     {
         file: "growth-full.svg",
         chart: {
-            ...{
-                title: "Addresses in the pool, 95 % claimed",
-                subtitle: "the claims grow with the pool; lower is better",
-            },
-            ...{ over: "addresses", latency: latencyOf("full"), memory: memoryOf("full"), base: 2 },
+            title: "Addresses in the pool, 95 % claimed",
+            subtitle: "the claims grow with the pool; lower is better",
+            over: "addresses",
+            latency: latencyOf("full"),
+            memory: memoryOf("full"),
+            base: 2,
         },
     },
     {
         file: "growth-nodes.svg",
         chart: {
-            ...{
-                title: "Nodes",
-                subtitle: "simulated Nodes beside the agent's, with the watches of their agents; lower is better",
-            },
-            ...{ over: "Nodes", latency: latencyOf("nodes"), memory: memoryOf("nodes") },
+            title: "Nodes",
+            subtitle: "simulated Nodes beside the agent's, with the watches of their agents; lower is better",
+            over: "Nodes",
+            latency: latencyOf("nodes"),
+            memory: memoryOf("nodes"),
         },
     },
     {
         file: "growth-pools.svg",
         chart: {
-            ...{ title: "Pools", subtitle: "IPPools of 256 addresses; lower is better" },
-            ...{ over: "pools", latency: latencyOf("pools"), memory: memoryOf("pools") },
+            title: "Pools",
+            subtitle: "IPPools of 256 addresses; lower is better",
+            over: "pools",
+            latency: latencyOf("pools"),
+            memory: memoryOf("pools"),
         },
     },
 ];
@@ -83,8 +91,10 @@ const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] 
     {
         file: "ipam.svg",
         chart: {
-            ...{ title: "One address by the protocol of CNI", subtitle: "whole processes, ms; lower is better" },
-            ...{ unit: "ms", scale: "log" },
+            title: "One address by the protocol of CNI",
+            subtitle: "whole processes, ms; lower is better",
+            unit: "ms",
+            scale: "log",
             groups: sizes.flatMap((count) => quantiles.map((name) => `${count} at once\n${name}`)),
             bars: [
                 { name: "antrea-cni", bars: ipamIds("antrea").map((id) => ({ id, figure: "value" as const })) },
@@ -96,15 +106,11 @@ const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] 
     {
         file: "claims.svg",
         chart: {
-            ...{
-                title: "Claims of one pool in a second",
-                subtitle: "agents that claim at the same time; higher is better",
-            },
-            ...{
-                unit: "claims a second",
-                scale: "log",
-                groups: sizes.map((count) => (count === 1 ? "1 agent" : `${count} agents`)),
-            },
+            title: "Claims of one pool in a second",
+            subtitle: "agents that claim at the same time; higher is better",
+            unit: "claims a second",
+            scale: "log",
+            groups: sizes.map((count) => (count === 1 ? "1 agent" : `${count} agents`)),
             bars: [
                 {
                     name: "claims",
@@ -124,11 +130,11 @@ const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] 
     {
         file: "data-plane.svg",
         chart: {
-            ...{
-                title: "Pod to Pod",
-                subtitle: "the agent's pipeline divided by a plain bridge, pair by pair; higher is better",
-            },
-            ...{ unit: "ratio", scale: "linear", line: { at: 1, name: "1" } },
+            title: "Pod to Pod",
+            subtitle: "the agent's pipeline divided by a plain bridge, pair by pair; higher is better",
+            unit: "ratio",
+            scale: "linear",
+            line: { at: 1, name: "1" },
             groups: ways.flatMap((way) => loads.map((load) => `${way}\n${load}`)),
             bars: [
                 { name: "against NORMAL", bars: dataPlaneIds("plain").map((id) => ({ id, figure: "ratio" as const })) },

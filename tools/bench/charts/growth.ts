@@ -34,15 +34,26 @@ export function drawGrowth(chart: GrowthChart, results: readonly Result[]): stri
     const [top = 0, height = 0] = [78, 190];
     const second = top + height + 70;
     const xAxis = (gridIndex: number): object => ({
-        ...{ ...axis(chart.over), type: "value", gridIndex, nameGap: 28, ...bounds },
+        ...axis(chart.over),
+        type: "value",
+        gridIndex,
+        nameGap: 28,
+        ...bounds,
         axisLabel: { color: ink, formatter: (power: number) => labelOf(power, base) },
     });
     const yAxis = (gridIndex: number, name: string, more: object): object => ({
-        ...{ ...axis(name), gridIndex, nameGap: 44, ...more },
+        ...axis(name),
+        gridIndex,
+        nameGap: 44,
+        ...more,
     });
     const series = parts.flatMap((lines, at) =>
         lines.map(({ id, name, dashed = false }) => ({
-            ...{ type: "line", name, xAxisIndex: at, yAxisIndex: at, symbolSize: 6 },
+            type: "line",
+            name,
+            xAxisIndex: at,
+            yAxisIndex: at,
+            symbolSize: 6,
             lineStyle: { width: 2, type: dashed ? "dashed" : "solid" },
             data: (pointsOf.get(id) ?? []).map(({ x, value }) => [logarithm(x, base), value]),
         })),

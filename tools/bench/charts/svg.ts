@@ -52,7 +52,11 @@ function hundredths(number: string): string {
 export function titled(text: string, subtext: string): object {
     return {
         title: {
-            ...{ text, subtext, left: 12, top: 8, itemGap: 4 },
+            text,
+            subtext,
+            left: 12,
+            top: 8,
+            itemGap: 4,
             textStyle: { color: ink, fontSize: 15 },
             subtextStyle: { color: "#57606a", fontSize: 12 },
         },

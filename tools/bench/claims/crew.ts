@@ -71,7 +71,10 @@ export class Crew implements AsyncDisposable {
     async fill(pool: string, addresses: readonly number[], nodes: number): Promise<void> {
         const kubeconfig = await kubeconfigOf(this.#server, "antrea-controller");
         await this.#askAll("fill", (worker) => ({
-            ...{ kubeconfig, pool, nodes, parallel: 8 },
+            kubeconfig,
+            pool,
+            nodes,
+            parallel: 8,
             addresses: addresses.filter((_, index) => index % processCount === worker),
         }));
     }
@@ -80,7 +83,9 @@ export class Crew implements AsyncDisposable {
     async watch(agents: number, blocks: readonly string[], resourceVersion: string): Promise<void> {
         const kubeconfig = await this.#agentKubeconfig(0);
         await this.#askAll("watch", (worker) => ({
-            ...{ kubeconfig, blocks, resourceVersion },
+            kubeconfig,
+            blocks,
+            resourceVersion,
             agents: shareOf(worker, agents).map((agent) => 2000 + agent),
         }));
     }

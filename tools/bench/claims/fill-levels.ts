@@ -27,13 +27,17 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
     }
     const row = (id: string, what: string, unit: string, pool: typeof full, of: (run: Run) => number): Result =>
         comparison({
-            ...{ id, what, unit, maxRatio: flat },
+            id,
+            what,
+            unit,
+            maxRatio: flat,
             peer: "the same in an empty pool",
             pairs: { ours: pool.runs.map(of), peer: empty.runs.map(of) },
         });
     const lists = (id: string, what: string, { runs }: typeof full): Result =>
         typical({
-            ...{ id: `claims-${id}-lists`, unit: "lists" },
+            id: `claims-${id}-lists`,
+            unit: "lists",
             what: `${agents} agents, ${what}: lists of claims that ${claimsOfRound} claims took`,
             samples: runs.map(({ cost }) => cost.claimLists),
         });

@@ -50,14 +50,19 @@ export async function sideBySide(stage: ClaimsStage, agents: number): Promise<re
         comparison({
             id: `claims-${id}-list-${agents}`,
             what: `${atOnce}: ${what}, against the list`,
-            ...{ peer: list, unit, pairs: pairs("list", of) },
+            peer: list,
+            unit,
+            pairs: pairs("list", of),
             ...(id === "rate" && agents === 10 && { minRatio: 20 }),
         });
     return [
         comparison({
             id: `claims-rate-${agents}`,
             what: `${atOnce}: claims`,
-            ...{ peer: creates, unit: "/s", pairs: pairs("creates", perSecond), minRatio: 0.9 },
+            peer: creates,
+            unit: "/s",
+            pairs: pairs("creates", perSecond),
+            minRatio: 0.9,
         }),
         againstList("rate", "claims", "/s", perSecond),
         against("p50", "a claim, p50", "ms", p50),

@@ -30,7 +30,9 @@ export async function watchingAgents(stage: ClaimsStage): Promise<readonly Resul
             id: `claims-watched-${id}`,
             what: `${what}: ${figure}`,
             peer: "the same without more agents",
-            ...{ unit, maxRatio: flat, pairs: { ours: watched.map(of), peer: alone.map(of) } },
+            unit,
+            maxRatio: flat,
+            pairs: { ours: watched.map(of), peer: alone.map(of) },
         });
     return [
         row("p50", "a claim, p50", "ms", p50),

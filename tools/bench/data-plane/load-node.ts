@@ -103,8 +103,12 @@ export class LoadNode implements AsyncDisposable {
         const kubeconfig = await agentKubeconfig(server, nodeName);
         this.#agent = this.#stack.use(
             new AgentUnderTest({
-                ...{ nodeName, kubeconfig },
-                ...{ ovsRunDir: ovs.runDir, netnsPath, config: configOf[mode], featureGates: gatesOf[mode] },
+                nodeName,
+                kubeconfig,
+                ovsRunDir: ovs.runDir,
+                netnsPath,
+                config: configOf[mode],
+                featureGates: gatesOf[mode],
             }),
         );
         await this.#agent.ready();

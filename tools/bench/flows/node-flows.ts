@@ -30,7 +30,9 @@ export function flowsOfNode(count: number): readonly OwnedFlows[] {
     ];
     for (let pod = 2; pod < podCount + 2; pod++) {
         const set = podFlows({
-            ...{ ofPort: 40_000 + pod, mac: Uint8Array.of(0x0a, 0, 0, 0, 0, pod), gatewayMac },
+            ofPort: 40_000 + pod,
+            mac: Uint8Array.of(0x0a, 0, 0, 0, 0, pod),
+            gatewayMac,
             ips: [ipv4(0x0a0a_0000 + pod), ipv6(0x1n, BigInt(pod))],
         });
         owned.push({ owner: `pod/${pod}`, set });

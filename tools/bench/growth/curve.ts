@@ -25,7 +25,10 @@ export function curve(input: {
     const ratio = last.value / first.value;
     const limit = growth && limitOf(growth, first.x, last.x);
     return {
-        ...{ id, what: `${what}, ${last.x} ${of}`, value: rounded(last.value), unit },
+        id,
+        what: `${what}, ${last.x} ${of}`,
+        value: rounded(last.value),
+        unit,
         against: { what: `the same with ${first.x} ${of}`, value: rounded(first.value) },
         ratio: rounded(ratio),
         goal: limit === undefined ? null : `≤ ${rounded(limit)}×`,

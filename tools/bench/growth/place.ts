@@ -82,8 +82,11 @@ export class GrowthServer implements AsyncDisposable {
         const written = spent(before, await meter.read()).etcdBytes / claimCount;
         await sleep(quietMs);
         return {
-            ...{ claims: times, written, adds },
-            ...{ agentMib: node.agent.memory().now, controllerMib: controller.memory().now },
+            claims: times,
+            written,
+            adds,
+            agentMib: node.agent.memory().now,
+            controllerMib: controller.memory().now,
         };
     }
 

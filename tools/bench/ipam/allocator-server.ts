@@ -20,7 +20,9 @@ async function open({ kubeconfig, socketPath, nodeName, pool }: AllocatorInput):
     const { pools } = await openAgentPools(kubeconfig, { nodeName });
     const calls = new CniCalls({
         backend: backendOf(pools, pool),
-        ...{ logger: silent, observe: () => undefined, now: () => performance.now() },
+        logger: silent,
+        observe: () => undefined,
+        now: () => performance.now(),
     });
     await new CniServer({ calls }, { socketPath }).start();
 }
@@ -30,7 +32,11 @@ function backendOf(pools: AgentPools["pools"], pool: string): CniBackend {
         async add({ containerId, ifName, netns, podNamespace, podName, podUid }, signal) {
             const request = {
                 pod: { namespace: podNamespace, name: podName, uid: podUid },
-                ...{ containerId, ifName, pools: [pool], fixed: [], statefulSet: undefined },
+                containerId,
+                ifName,
+                pools: [pool],
+                fixed: [],
+                statefulSet: undefined,
             };
             const addresses = await pools.allocator.claim(request, signal);
             return { hostIfName: "none", ifName, mac: "", netns, addresses };

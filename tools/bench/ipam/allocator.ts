@@ -27,7 +27,8 @@ export async function startAllocator(server: TestApiServer): Promise<IpamSubject
     const input: AllocatorInput = { kubeconfig, socketPath, nodeName, pool };
     await helper.ask("open", input);
     return {
-        ...{ id: "antrea", title: "antrea-cni with the agent's allocation" },
+        id: "antrea",
+        title: "antrea-cni with the agent's allocation",
         program: shimPath,
         environment: { ANTREA_CNI_SOCKET: socketPath },
         config: { cniVersion: "1.1.0", name: "antrea", type: "antrea" },

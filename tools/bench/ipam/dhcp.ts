@@ -58,8 +58,13 @@ export async function startDhcp(): Promise<DhcpSubject> {
     const range = `--dhcp-range=10.82.0.2,10.82.0.254,255.255.255.0,${leaseSeconds}s`;
     const server = start(
         `/run/netns/${serverNamespace}`,
-        ...["dnsmasq", ...options, `--interface=${bridge}`, range, "--dhcp-authoritative"],
-        ...[`--dhcp-leasefile=${leases}`, `--pid-file=${workPath("dnsmasq.pid")}`],
+        "dnsmasq",
+        ...options,
+        `--interface=${bridge}`,
+        range,
+        "--dhcp-authoritative",
+        `--dhcp-leasefile=${leases}`,
+        `--pid-file=${workPath("dnsmasq.pid")}`,
     );
     stack.defer(() => end(server));
     // By default an ADD that gets no offer is tried for minutes before it is refused.
@@ -74,11 +79,14 @@ export async function startDhcp(): Promise<DhcpSubject> {
     }
     const parts = stack.move();
     return {
-        ...{ id: "dhcp", title: "dhcp with dnsmasq" },
+        id: "dhcp",
+        title: "dhcp with dnsmasq",
         program: join(cniPluginsPath(), "dhcp"),
         environment: {},
         config: {
-            ...{ cniVersion: "1.1.0", name: "bench-dhcp", type: "none" },
+            cniVersion: "1.1.0",
+            name: "bench-dhcp",
+            type: "none",
             ipam: { type: "dhcp", daemonSocketPath: socketPath },
         },
         capacity: capacityOf24,

@@ -19,11 +19,14 @@ export function openHostLocal(): IpamSubject {
     };
     const sizeOf = (name: string): number => statSync(join(folder, name)).size;
     return {
-        ...{ id: "host-local", title: "host-local" },
+        id: "host-local",
+        title: "host-local",
         program: join(cniPluginsPath(), "host-local"),
         environment: {},
         config: {
-            ...{ cniVersion: "1.1.0", name: network, type: "none" },
+            cniVersion: "1.1.0",
+            name: network,
+            type: "none",
             ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.81.0.0/24" }]] },
         },
         capacity: capacityOf24,

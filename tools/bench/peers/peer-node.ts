@@ -57,7 +57,8 @@ export class PeerNode implements AsyncDisposable {
             new AgentUnderTest({
                 nodeName: ownNode,
                 kubeconfig: await agentKubeconfig(server, ownNode),
-                ...{ ovsRunDir: ovs.runDir, featureGates },
+                ovsRunDir: ovs.runDir,
+                featureGates,
                 config: { trafficEncapMode: mode, transportInterface },
             }),
         );

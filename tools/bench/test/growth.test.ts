@@ -5,14 +5,21 @@ import { blocksOf, countedPool, objectOf, poolOfBits, usableOf } from "../growth
 describe("curve", () => {
     const of = (growth: "constant" | "logarithm" | undefined, ...values: readonly number[]): ReturnType<typeof curve> =>
         curve({
-            ...{ id: "growth-x", what: "a claim", unit: "ms", of: "Nodes" },
+            id: "growth-x",
+            what: "a claim",
+            unit: "ms",
+            of: "Nodes",
             points: values.map((value, at) => ({ x: 10 ** at, value })),
             ...(growth !== undefined && { growth }),
         });
 
     it("compares the largest with the smallest, and keeps what is between", () => {
         expect(of("constant", 4, 9, 5)).toMatchObject({
-            ...{ what: "a claim, 100 Nodes", value: 5, ratio: 1.25, goal: "≤ 1.25×", holds: true },
+            what: "a claim, 100 Nodes",
+            value: 5,
+            ratio: 1.25,
+            goal: "≤ 1.25×",
+            holds: true,
             against: { what: "the same with 1 Nodes", value: 4 },
             points: [
                 { x: 1, value: 4 },

@@ -68,10 +68,14 @@ describe("values of Antrea's chart", () => {
 
     it("are served where that is simple: volumes, DNS, a certificate of one's own", async () => {
         const manifests = await render(
-            ...["--set", "agent.dnsPolicy=ClusterFirstWithHostNet,controller.selfSignedCert=false"],
-            ...["--set", "agent.extraVolumes[0].name=x,agent.extraVolumes[0].emptyDir.medium=Memory"],
-            ...["--set", "agent.antreaAgent.extraVolumeMounts[0].name=x"],
-            ...["--set", "agent.antreaAgent.extraVolumeMounts[0].mountPath=/x"],
+            "--set",
+            "agent.dnsPolicy=ClusterFirstWithHostNet,controller.selfSignedCert=false",
+            "--set",
+            "agent.extraVolumes[0].name=x,agent.extraVolumes[0].emptyDir.medium=Memory",
+            "--set",
+            "agent.antreaAgent.extraVolumeMounts[0].name=x",
+            "--set",
+            "agent.antreaAgent.extraVolumeMounts[0].mountPath=/x",
         );
         const agent = JSON.stringify(named(manifests, "DaemonSet", "antrea-agent").spec);
         expect(agent).toContain('"dnsPolicy":"ClusterFirstWithHostNet"');

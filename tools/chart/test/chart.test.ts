@@ -350,7 +350,8 @@ describe("chart antrea", () => {
         };
         expect(level("antrea-agents")).toEqual({ waiting: 4000, shares: 30, accounts: ["antrea-agent"] });
         expect(level("antrea")).toEqual({
-            ...{ waiting: 500, shares: 10 },
+            waiting: 500,
+            shares: 10,
             accounts: ["antrea-controller", "antrea-webhook"],
         });
     });

@@ -84,9 +84,17 @@ describe("the API server, with the flow control of the chart", () => {
     const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "antrea-controller" } };
     const tokenReview = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: "t" } };
     const event = {
-        ...{ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { generateName: "e" }, type: "Normal" },
-        ...{ action: "a", reason: "R", note: "n", eventTime: "2026-01-01T00:00:00.000000Z" },
-        ...{ reportingController: "c", reportingInstance: "i", regarding: { namespace: "default" } },
+        apiVersion: "events.k8s.io/v1",
+        kind: "Event",
+        metadata: { generateName: "e" },
+        type: "Normal",
+        action: "a",
+        reason: "R",
+        note: "n",
+        eventTime: "2026-01-01T00:00:00.000000Z",
+        reportingController: "c",
+        reportingInstance: "i",
+        regarding: { namespace: "default" },
     };
     it.each<readonly [Client, string, string, string, object?]>([
         ["agent of node2", "antrea-agents", "GET", claims],

@@ -17,7 +17,11 @@ describe("dist/antrea.yml of make manifest", () => {
 
     const apply = async (): Promise<readonly string[]> => {
         const { stdout } = await run("kubectl", [
-            ...["--kubeconfig", server.kubeconfig(), "apply", "-f", join(root, "dist/antrea.yml")],
+            "--kubeconfig",
+            server.kubeconfig(),
+            "apply",
+            "-f",
+            join(root, "dist/antrea.yml"),
         ]);
         return stdout.trim().split("\n");
     };
@@ -57,7 +61,8 @@ describe("dist/antrea.yml of make manifest", () => {
         const file = join(folder, "antrea-controller.conf");
         const config = {
             ...(parse(data["antrea-controller.conf"] ?? "") as object),
-            ...{ clientConnection: { kubeconfig: server.kubeconfig(account) }, apiPort: 24_373 },
+            clientConnection: { kubeconfig: server.kubeconfig(account) },
+            apiPort: 24_373,
             nodeIPAM: { enableNodeIPAM: true, clusterCIDRs: ["172.100.0.0/16"] },
             featureGates: { AntreaIPAM: true },
         };

@@ -8,8 +8,11 @@ import { render } from "./render.ts";
 const namespace = "kube-system";
 const [here, there] = ["node1", "node2"];
 const kinds = [
-    ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding"],
-    ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 ];
 
 /** Of the status: what an API server takes out of every request that brings it, before any policy sees it. */

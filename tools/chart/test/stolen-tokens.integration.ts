@@ -9,8 +9,14 @@ import { render } from "./render.ts";
 const namespace = "kube-system";
 const [here, there] = ["node1", "node2"];
 const kinds = [
-    ...["CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
-    ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"],
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 ];
 /** Every right that the chart can give is given. */
 const values = ["featureGates.AntreaIPAM=true", "nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}"];
@@ -30,7 +36,9 @@ const admission = "/apis/admissionregistration.k8s.io/v1";
 const tokenOf = (account: string) => `${own}/serviceaccounts/${account}/token`;
 const tokenRequest = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
 const named = (kind: string, name: string, rest: object = {}, apiVersion = "v1") => ({
-    ...{ apiVersion, kind, metadata: { namespace, name } },
+    apiVersion,
+    kind,
+    metadata: { namespace, name },
     ...rest,
 });
 const podObject = {
@@ -290,7 +298,11 @@ describe("with a stolen token", () => {
                     ...named("Event", "mine", {}, "events.k8s.io/v1"),
                     metadata: { namespace: "shop", name: "mine" },
                     eventTime: "2026-01-01T00:00:00.000000Z",
-                    ...{ reportingController: "a", reportingInstance: "b", type: "Normal", reason: "R", action: "A" },
+                    reportingController: "a",
+                    reportingInstance: "b",
+                    type: "Normal",
+                    reason: "R",
+                    action: "A",
                     regarding: { kind: "Pod", namespace: "shop", name: "web" },
                 },
             ],

@@ -196,8 +196,11 @@ describe("what the webhook is asked", () => {
         await merge(resource, { namespace, name }, { spec: { template: { metadata: { annotations: wrong } } } });
         await merge(resource, { namespace, name }, { metadata: { labels: { a: "b" } } });
         expect(recorder.asked.map((text) => text.replace("/validate/workload ", ""))).toEqual([
-            ...["CREATE namespaces", "UPDATE namespaces"],
-            ...["CREATE deployments", "UPDATE deployments", "UPDATE deployments"],
+            "CREATE namespaces",
+            "UPDATE namespaces",
+            "CREATE deployments",
+            "UPDATE deployments",
+            "UPDATE deployments",
         ]);
     });
 

@@ -139,7 +139,9 @@ describe("errors and logs of the programs", () => {
     it("requests to a server that answers with what it was sent, and tokens shown at /metrics", async () => {
         const path = kubeconfig(
             JSON.stringify({
-                ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
+                apiVersion: "v1",
+                kind: "Config",
+                "current-context": "c",
                 clusters: [{ name: "c", cluster: { server: url, "insecure-skip-tls-verify": true } }],
                 users: [{ name: "u", user: { token: jwt } }],
                 contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],

@@ -57,7 +57,10 @@ describe("the roles of the chart", () => {
     it("are in docs/security.md, with what uses each right and a reason", () => {
         const rows = tableUnder("Permissions");
         const expected = rowsOf(rendered.get(modes[0]!) ?? [], calls).map(({ account, what, verbs, when }) => [
-            ...[account, what, verbs, when],
+            account,
+            what,
+            verbs,
+            when,
         ]);
         const byText = (a: readonly string[], b: readonly string[]): number => (a.join() < b.join() ? -1 : 1);
         expect(rows.map((row) => row.slice(0, 4)).sort(byText)).toEqual(expected.sort(byText));

@@ -107,7 +107,9 @@ describe("a bill of materials", () => {
         const bom = parse(sbom([part, { ...part, of: ["antctl"] }], options));
         expect(bom.components).toHaveLength(1);
         expect(bom.components[0]).toMatchObject({
-            ...{ name: "@a/b", version: "1.0.0", purl: part.purl },
+            name: "@a/b",
+            version: "1.0.0",
+            purl: part.purl,
             hashes: [{ alg: "SHA-512", content: "ab".repeat(64) }],
             licenses: [{ license: { id: "MIT" } }],
         });
@@ -118,12 +120,16 @@ describe("a bill of materials", () => {
     it("has Debian's packages that are installed, with the licences that their copyright files name", () => {
         expect(debianPackages(folder)).toEqual([
             {
-                ...{ kind: "debian", name: "zlib1g", version: "1:1.2.13.dfsg-1~a+b", licences: ["GPL-2+", "Zlib"] },
+                kind: "debian",
+                name: "zlib1g",
+                version: "1:1.2.13.dfsg-1~a+b",
+                licences: ["GPL-2+", "Zlib"],
                 purl: "pkg:deb/debian/zlib1g@1:1.2.13.dfsg-1%7Ea%2Bb?arch=amd64&distro=debian-12",
                 hashes: {},
             },
             expect.objectContaining({
-                ...{ name: "libstdc++6", licences: [] },
+                name: "libstdc++6",
+                licences: [],
                 purl: expect.stringMatching(/^pkg:deb\/debian\/libstdc%2B%2B6@/),
             }),
         ]);

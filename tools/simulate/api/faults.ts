@@ -29,7 +29,13 @@ export const requestFaults = [
 export type RequestFault = (typeof requestFaults)[number];
 
 export const noFaults: RequestFaults = {
-    ...{ refused: 0, lostRequest: 0, lostReply: 0, lateEffect: 0, cutBody: 0, throttled: 0, serverError: 0 },
+    refused: 0,
+    lostRequest: 0,
+    lostReply: 0,
+    lateEffect: 0,
+    cutBody: 0,
+    throttled: 0,
+    serverError: 0,
 };
 
 /** How likely each accident of a watch is: at each line, and at its beginning. */

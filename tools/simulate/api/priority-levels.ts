@@ -35,7 +35,9 @@ export function chartLevels(): readonly PriorityLevel[] {
         name,
         users: [...accounts.matchAll(/[\w-]+/g)].map(([account]) => `system:serviceaccount:kube-system:${account}`),
         seats: Math.ceil((atOnce * Number(own)) / shares),
-        ...{ queues: Number(queues), handSize: Number(handSize), queueLengthLimit: Number(queueLengthLimit) },
+        queues: Number(queues),
+        handSize: Number(handSize),
+        queueLengthLimit: Number(queueLengthLimit),
     }));
 }
 

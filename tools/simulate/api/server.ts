@@ -182,8 +182,14 @@ export class ApiServer {
         } as KubeObject;
         const object = isNamespace(kind) ? newNamespace(made) : made;
         const write: Write = {
-            ...{ kind, namespace, name, user, subresource: "", operation: "CREATE" },
-            ...{ before: undefined, after: object },
+            kind,
+            namespace,
+            name,
+            user,
+            subresource: "",
+            operation: "CREATE",
+            before: undefined,
+            after: object,
         };
         if (kind.resource.namespaced) this.#checkNamespace(namespace, kind);
         await this.#judge(write);

@@ -72,7 +72,10 @@ export class GoneNodes {
     #begin(node: string): void {
         const known = this.#gone.get(node);
         this.#gone.set(node, {
-            ...{ since: this.#components.time.now, agent: undefined, database: 0, hearingMs: 0 },
+            since: this.#components.time.now,
+            agent: undefined,
+            database: 0,
+            hearingMs: 0,
             isBack: false,
             excused: known?.excused ?? [],
         });

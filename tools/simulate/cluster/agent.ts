@@ -243,14 +243,22 @@ export class Agent {
         const network = new PodNetwork(
             { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, confirmSubnet, bridging, logger },
             {
-                ...{ mtu: 1450, disableTxChecksumOffload: false, bootId, now: () => time.now },
+                mtu: 1450,
+                disableTxChecksumOffload: false,
+                bootId,
+                now: () => time.now,
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
                 namespaces: namespacesOf(machine),
             },
         );
         const reconciler = new PodReconciler(
             {
-                ...{ network, netlink, subnet, hostRoutes, ports, logger: logger.child("reconcile") },
+                network,
+                netlink,
+                subnet,
+                hostRoutes,
+                ports,
+                logger: logger.child("reconcile"),
                 poolOf: (ip) => this.pools.poolOf(ip),
                 claims: recordClaims(this.pools),
                 pods: (limit) => podsOf(line.api, machine.name, limit),

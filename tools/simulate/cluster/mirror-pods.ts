@@ -91,7 +91,8 @@ export class MirrorPods {
         this.#made.set(key, hash);
         const pod: Pod = {
             metadata: {
-                ...{ namespace, name },
+                namespace,
+                name,
                 annotations: { ...annotations, [mirrorAnnotation]: hash, [hashAnnotation]: hash },
                 ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node, uid, controller: true }],
             },

@@ -7,7 +7,11 @@ export function historyLogger(tell: (line: () => string) => void, module: string
     const write = (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) =>
         tell(() => `${module}: ${level}: ${message} ${fields === undefined ? "" : fieldsText(fields)}`);
     return {
-        ...{ trace: nothing, debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
+        trace: nothing,
+        debug: write("debug"),
+        info: write("info"),
+        warn: write("warn"),
+        error: write("error"),
         child: (name) => historyLogger(tell, `${module}.${name}`),
         enabled: () => false,
     };

@@ -14,5 +14,10 @@ export interface RuntimeFaults {
 }
 
 export const noRuntimeFaults: RuntimeFaults = {
-    ...{ cancelAdd: 0, repeat: 0, lateDel: 0, noDel: 0, earlyEnd: 0, delOvertakes: 0 },
+    cancelAdd: 0,
+    repeat: 0,
+    lateDel: 0,
+    noDel: 0,
+    earlyEnd: 0,
+    delOvertakes: 0,
 };

@@ -48,8 +48,17 @@ export class Webhook {
         const route = this.#routes.find(({ kinds }) => kinds.includes(kind.resource.kind));
         if (this.#line.isDead || route === undefined || !this.#cluster.hasSynced) throw new Error("not ready");
         const request = {
-            ...{ uid: "", kind: kind.resource.kind, apiVersion: kind.apiVersion, resource: kind.resource.plural },
-            ...{ subResource, name, namespace, operation, object: after, oldObject: before, dryRun: false },
+            uid: "",
+            kind: kind.resource.kind,
+            apiVersion: kind.apiVersion,
+            resource: kind.resource.plural,
+            subResource,
+            name,
+            namespace,
+            operation,
+            object: after,
+            oldObject: before,
+            dryRun: false,
         };
         return route.review(request as unknown as AdmissionRequest, signal);
     }

@@ -114,7 +114,10 @@ export class Workloads {
             const { annotations } = set.spec?.template.metadata ?? {};
             await this.#create({
                 metadata: {
-                    ...{ namespace, name: podName, labels: { app: name }, ownerReferences: [owner] },
+                    namespace,
+                    name: podName,
+                    labels: { app: name },
+                    ownerReferences: [owner],
                     ...(annotations && { annotations }),
                 },
                 spec: { nodeName, containers: [] },
@@ -141,7 +144,9 @@ export class Workloads {
             if (nodeName === undefined) return this.#soon(`deployment ${key}`, () => this.#deployment(key));
             await this.#create({
                 metadata: {
-                    ...{ namespace, name: `${name}-${this.#components.random.hex(5)}`, labels: { app: name } },
+                    namespace,
+                    name: `${name}-${this.#components.random.hex(5)}`,
+                    labels: { app: name },
                     ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name, uid, controller: true }],
                     ...(annotations && { annotations }),
                 },

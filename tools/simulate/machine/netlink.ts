@@ -34,8 +34,19 @@ export class MachineLinks {
             inside.hostIfName = name;
             inside.mac = peer.mac;
             links.set(name, {
-                ...{ index: this.#machine.nextIndex(), name, kind: "veth", type: 1, mac, mtu, up: true, running: true },
-                ...{ loopback: false, promiscuous: false, group, altNames: [], netns: peer.netnsPath },
+                index: this.#machine.nextIndex(),
+                name,
+                kind: "veth",
+                type: 1,
+                mac,
+                mtu,
+                up: true,
+                running: true,
+                loopback: false,
+                promiscuous: false,
+                group,
+                altNames: [],
+                netns: peer.netnsPath,
                 ...(alias !== undefined && { alias }),
             });
         });

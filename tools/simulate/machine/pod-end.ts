@@ -47,7 +47,10 @@ class PodEnd implements Disposable {
         const nothing = (): void => undefined;
         const batch = {
             setLink: (_index: number, { mac }: { readonly mac?: string }) => (netns.mac = mac ?? netns.mac),
-            ...{ replaceAddress: nothing, replaceRoute: nothing, replaceNeighbour: nothing, deleteNeighbour: nothing },
+            replaceAddress: nothing,
+            replaceRoute: nothing,
+            replaceNeighbour: nothing,
+            deleteNeighbour: nothing,
         };
         write(batch as unknown as Batch);
     }

@@ -239,7 +239,9 @@ export const apiCases: readonly ApiCase[] = [
             await api.update(ipAllocations, annotated(back, "a"));
             await api.delete(ipAllocations, { name: "10.0.11.1" });
             const told = await watched(api, ipAllocations, {
-                ...{ resourceVersion, count: 5, fieldSelector: "spec.block=10.0.11.0/24,spec.state=Allocated" },
+                resourceVersion,
+                count: 5,
+                fieldSelector: "spec.block=10.0.11.0/24,spec.state=Allocated",
             });
             const versions = told.map(({ object }) => Number(object.metadata?.resourceVersion));
             const left = told[1]?.object as IpAllocation | undefined;
@@ -308,7 +310,11 @@ function claim(address: string, { metadata, ...parts }: ClaimParts = {}): IpAllo
         interface: "eth0",
     };
     const { pod: own, ...spec } = {
-        ...{ address: formatIp(ip), block: blockText(ip), pool: "pool", state: "Allocated" as const, pod: podOf },
+        address: formatIp(ip),
+        block: blockText(ip),
+        pool: "pool",
+        state: "Allocated" as const,
+        pod: podOf,
         owner: { kind: "Pod" as const, namespace, name: "p", uid: "u" },
         ...parts,
     };

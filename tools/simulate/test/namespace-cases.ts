@@ -23,16 +23,31 @@ export const namespaceCases: readonly ApiCase[] = [
             const gone = await api.find(namespaces, { name: "ending" });
             const anew = await api.create(namespaces, { metadata: { name: "ending" } });
             return [
-                ...[phaseOf(made), phaseOf(ending), ending.metadata?.deletionTimestamp !== undefined],
-                ...[refused, again, twice, annotated, gone, phaseOf(anew)],
+                phaseOf(made),
+                phaseOf(ending),
+                ending.metadata?.deletionTimestamp !== undefined,
+                refused,
+                again,
+                twice,
+                annotated,
+                gone,
+                phaseOf(anew),
                 anew.metadata?.uid === made.metadata?.uid,
                 await codeOf(api.create(pods, pod("early", { namespace: "ending" }))),
             ];
         },
         expected: [
-            ...["Active", "Terminating", true],
-            ...["FORBIDDEN", "ALREADY_EXISTS", "OK", "OK", undefined, "Active"],
-            ...[false, "OK"],
+            "Active",
+            "Terminating",
+            true,
+            "FORBIDDEN",
+            "ALREADY_EXISTS",
+            "OK",
+            "OK",
+            undefined,
+            "Active",
+            false,
+            "OK",
         ],
     },
     {

@@ -7,7 +7,7 @@ import { partsOf } from "../conflist/index.ts";
 /** The plugin of ours; the others of the image are made by the CNI project and may be somebody else's too. */
 const ownPlugin = "antrea";
 
-export async function removeFile(path: string): Promise<readonly string[]> {
+async function removeFile(path: string): Promise<readonly string[]> {
     if (!existsSync(path)) return [];
     await rm(path);
     return [path];

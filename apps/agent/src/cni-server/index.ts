@@ -8,4 +8,4 @@ export {
     type WiredAddress,
     type WiredInterface,
 } from "./calls.ts";
-export { CniServer, CniServerError } from "./server.ts";
+export { CniServer } from "./server.ts";

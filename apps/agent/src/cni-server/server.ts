@@ -17,7 +17,7 @@ import {
 import { AntreaError } from "@antrea/errors";
 import type { CniCalls, CniCommand } from "./calls.ts";
 
-export class CniServerError extends AntreaError<"LISTEN_FAILED" | "DEADLINE" | "CALLER_GONE"> {}
+class CniServerError extends AntreaError<"LISTEN_FAILED" | "DEADLINE" | "CALLER_GONE"> {}
 
 /** CNI calls on a unix socket by gRPC, wire-compatible with Antrea's CNI service. */
 export class CniServer {

@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
-export class ConflistError extends AntreaError<"WRITE_FAILED"> {}
+class ConflistError extends AntreaError<"WRITE_FAILED"> {}
 
 /** What is older was left by a writer that was killed. */
 const leftoverMs = 60_000;

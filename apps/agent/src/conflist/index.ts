@@ -1,1 +1,1 @@
-export { Conflist, ConflistError, conflistText, networkNameOf, partsOf, type ConflistOptions } from "./conflist.ts";
+export { Conflist, conflistText, networkNameOf, partsOf, type ConflistOptions } from "./conflist.ts";

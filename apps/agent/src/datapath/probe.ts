@@ -101,7 +101,7 @@ export class DatapathProbe {
 }
 
 /** @param answer the words of OVS, ending with strerror(3) of what the kernel or OVS itself said; "" for none */
-export function notMade(bridge: string, { type, title }: Datapath, answer: string): DatapathError {
+function notMade(bridge: string, { type, title }: Datapath, answer: string): DatapathError {
     const details = { bridge, datapathType: type, answer };
     const what = `OVS cannot make bridge ${bridge} on ${title}`;
     if (answer.includes("No such file or directory") && type === "system") {

@@ -14,7 +14,7 @@ export interface UnixctlOptions {
     readonly maxAnswerBytes?: number;
 }
 
-export const defaultUnixctlOptions = { timeoutMs: 5_000, maxAnswerBytes: 1 << 20 } as const;
+const defaultUnixctlOptions = { timeoutMs: 5_000, maxAnswerBytes: 1 << 20 } as const;
 
 const requestId = 0;
 const lookAtLog = "see the log of container antrea-ovs";

@@ -5,7 +5,7 @@ import { commonEffect, effectOfExpressions, effectOfLine, fieldOf, type Effect }
 import { linesOf } from "./words.ts";
 
 /** - `VIEWS_DIFFER`: iptables(8) and nft(8) show different rules of a chain. */
-export class ChainError extends AntreaError<"VIEWS_DIFFER"> {}
+class ChainError extends AntreaError<"VIEWS_DIFFER"> {}
 
 /** One of the two interfaces of the kernel that a Node's iptables may use, of one family of addresses. */
 export interface Backend {

@@ -181,12 +181,10 @@ export class PoolAllocator {
             if (changed === undefined) return claimed;
             const { address, difference } = changed;
             this.#components.logger.info("an IPPool was changed before the watch told of it; claiming again", {
-                ...{
-                    pod: `${pod.namespace}/${pod.name}`,
-                    pool: address.pool,
-                    address: formatIp(address.ip),
-                    difference,
-                },
+                pod: `${pod.namespace}/${pod.name}`,
+                pool: address.pool,
+                address: formatIp(address.ip),
+                difference,
             });
             await this.#giveBack(request);
         }
@@ -331,7 +329,9 @@ export class PoolAllocator {
             );
         }
         const claim = await writer.create(ip, home.pool.name, holder, {
-            ...{ signal: limit, look: true, version: home.version },
+            signal: limit,
+            look: true,
+            version: home.version,
         });
         const address = claim && this.#described(claim, pools);
         if (address !== undefined) return address;

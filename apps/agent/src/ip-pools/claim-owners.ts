@@ -52,7 +52,10 @@ function ownerOf(pod: PodIdentity, object: Pod | undefined): ClaimOwner {
     const { namespace = pod.namespace, name = pod.name, ownerReferences = [] } = object?.metadata ?? {};
     const set = statefulSetOf({ name, ownerReferences });
     const owner: AllocationOwner | undefined = set && {
-        ...{ kind: "StatefulSet", namespace, name: set.name, uid: set.uid },
+        kind: "StatefulSet",
+        namespace,
+        name: set.name,
+        uid: set.uid,
         index: set.ordinal,
     };
     return { pod: { namespace, name, uid: pod.uid }, owner };

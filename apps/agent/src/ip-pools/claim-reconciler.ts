@@ -268,7 +268,9 @@ export class ClaimReconciler {
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
         this.#logger.warn("a claim was brought in step with the record of its interface", {
-            ...{ pod: `${pod.namespace}/${pod.name}`, address: formatIp(ip), pool: known },
+            pod: `${pod.namespace}/${pod.name}`,
+            address: formatIp(ip),
+            pool: known,
         });
         return true;
     }

@@ -153,8 +153,16 @@ export class IpPools implements AsyncDisposable {
         };
         this.allocator = new PoolAllocator(
             {
-                ...{ book: this.book, own: this.own, writer: this.#writer, reservations: this.#reservations },
-                ...{ search, clock, events: this.#events, metrics, logger, node: this.#node },
+                book: this.book,
+                own: this.own,
+                writer: this.#writer,
+                reservations: this.#reservations,
+                search,
+                clock,
+                events: this.#events,
+                metrics,
+                logger,
+                node: this.#node,
             },
             { nodeName, bridged: options.bridged },
         );
@@ -334,7 +342,10 @@ export class IpPools implements AsyncDisposable {
     #newSubnetClaims(wiring: SubnetWiring): SubnetClaims {
         const { api, logger } = this.#components;
         return new SubnetClaims({
-            ...{ logger, wiring, events: this.#events, metrics: this.#metrics },
+            logger,
+            wiring,
+            events: this.#events,
+            metrics: this.#metrics,
             claims: { api, of: (ip) => this.#within?.get(ip) },
             withNames: (wired) => this.pods.withNames(wired),
             holders: this.subnetHolders,
@@ -345,8 +356,17 @@ export class IpPools implements AsyncDisposable {
         const { allocator, book, own, pods } = this;
         return new ClaimReconciler(
             {
-                ...{ allocator, book, own, pods, wiring, node: this.#node, clock: this.#clock, writer: this.#writer },
-                ...{ events: this.#events, metrics: this.#metrics, logger: this.#components.logger },
+                allocator,
+                book,
+                own,
+                pods,
+                wiring,
+                node: this.#node,
+                clock: this.#clock,
+                writer: this.#writer,
+                events: this.#events,
+                metrics: this.#metrics,
+                logger: this.#components.logger,
                 holders: this.subnetHolders,
             },
             { nodeName: this.#options.nodeName, confirmMs: this.#options.confirmMs },

@@ -126,7 +126,10 @@ function slimPod({ metadata, spec, status }: Pod): Pod {
     });
     return {
         metadata: {
-            ...{ namespace, name, uid, resourceVersion },
+            namespace,
+            name,
+            uid,
+            resourceVersion,
             ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
             ...(ownerReferences && { ownerReferences }),
         },

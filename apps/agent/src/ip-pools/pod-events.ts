@@ -30,7 +30,9 @@ export class PodEvents {
     /** The Pod of an ordinal waits for its address, which is no failure yet. */
     waiting(pod: PodIdentity, reason: string): void {
         this.#record(pod, {
-            ...{ type: "Normal", reason: "WaitingForAddress", action: "AllocateIP" },
+            type: "Normal",
+            reason: "WaitingForAddress",
+            action: "AllocateIP",
             note: `the Pod waits for its address: ${reason}`,
         });
     }
@@ -43,7 +45,9 @@ export class PodEvents {
         if (this.#told.size > maxRemembered) this.#told.delete(this.#told.values().next().value ?? "");
         const texts = addresses.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`).join(" and ");
         this.#record(pod, {
-            ...{ type: "Normal", reason: "PoolAddressNotRouted", action: "AllocateIP" },
+            type: "Normal",
+            reason: "PoolAddressNotRouted",
+            action: "AllocateIP",
             note: `${texts}: addresses of IPPools are reachable on their own Node only`,
         });
     }

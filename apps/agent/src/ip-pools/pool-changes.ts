@@ -183,7 +183,9 @@ export class PoolChanges {
         this.#changed.set(key, { version: text, isTold });
         if (isKnown) return;
         logger.warn("a Pod has an address that its IPPool describes otherwise", {
-            ...{ pod: `${pod.namespace}/${pod.name}`, address: claim.spec.address, difference },
+            pod: `${pod.namespace}/${pod.name}`,
+            address: claim.spec.address,
+            difference,
         });
     }
 }

@@ -164,7 +164,9 @@ export class SubnetClaims {
         const first = (): void => {
             metrics.heldElsewhere();
             this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
-                ...{ pod: podText(wired), address, node },
+                pod: podText(wired),
+                address,
+                node,
             });
         };
         this.#once(key, before, { first, event: () => events.anothersSubnet(podOf(wired), address, node) });

@@ -46,7 +46,8 @@ export class BusyContainers {
             this.#busy.set(containerId, this.#before.get(containerId) ?? clock.monotonic());
             const pod = this.#podOf(containerId);
             logger.warn("a container is left to the next round: other work on it has not ended", {
-                ...{ container: containerId, waitedSeconds: lockLimitMs / 1000 },
+                container: containerId,
+                waitedSeconds: lockLimitMs / 1000,
                 ...(pod !== undefined && { pod }),
             });
         }

@@ -145,7 +145,8 @@ export class InterfaceWiring {
             this.#known.decided(record);
         } catch (error) {
             this.#components.logger.warn("the flows of an isolated Pod interface cannot be removed now", {
-                ...{ pod: podOf(record), reason: messageOf(error) },
+                pod: podOf(record),
+                reason: messageOf(error),
             });
         }
     }

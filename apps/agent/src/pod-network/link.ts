@@ -35,7 +35,7 @@ export interface PodEndOptions extends PodLinkOptions {
 /** The group of all host ends (ip-link(8)): by it rules find them, whatever their names. */
 export const podLinkGroup = 178;
 
-export class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN" | "NODE_NETNS"> {}
+class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN" | "NODE_NETNS"> {}
 
 /**
  * A path /proc/PID/ns/net of a record, or of a call under way, leads to the Node's own namespace once the process has

@@ -97,7 +97,7 @@ function concerns(event: NetlinkEvent, { index, name }: TransportState): boolean
 }
 
 /** IPv4 where it is among the addresses of a transport interface. */
-export function underlayOf(addresses: readonly IpAddress[]): Family {
+function underlayOf(addresses: readonly IpAddress[]): Family {
     return addresses.length === 0 || addresses.some(({ family }) => family === 4) ? 4 : 6;
 }
 
@@ -107,7 +107,9 @@ async function stateOf({ netlink }: TransportComponents, link: Link): Promise<Tr
         .filter(({ ip, tentative }) => !tentative && !linkLocals.some((prefix) => prefixContains(prefix, ip)))
         .sort((one, other) => one.ip.family - other.ip.family);
     return {
-        ...{ name, index, mtu },
+        name,
+        index,
+        mtu,
         addresses: found.map(({ ip }) => ip),
         subnets: found.map(({ ip, prefixLength }) => prefixOf(ip, prefixLength)),
     };

@@ -48,7 +48,9 @@ export class TunnelPort {
         if (present !== undefined && present.type !== type) await this.#ports.deletePort(name, signal);
         await this.#ports.ensurePort(
             {
-                ...{ name, type, ofPortRequest: ofPort },
+                name,
+                type,
+                ofPortRequest: ofPort,
                 externalIds: tunnelIds,
                 options: {
                     remote_ip: "flow",

@@ -15,7 +15,7 @@ const ethernet = 1;
  * What a lost journal must have said, of each NIC that the links say was moved: one named "eth0~" while OVS has made an
  * eth0, or one of such a name without addresses that shows what is done to a NIC that is a port.
  */
-export async function entriesOfLinks(
+async function entriesOfLinks(
     netlink: Netlink,
     here: Whereabouts,
     uptimeSeconds: number,
@@ -36,7 +36,8 @@ export async function entriesOfLinks(
         entries.set(name, {
             step: "bridged",
             ...here,
-            ...{ name, physicalName: nic.name },
+            name,
+            physicalName: nic.name,
             nic: settingsOf(nic, host),
             saved: await takeSnapshot(netlink, host ?? nic, uptimeSeconds),
             ...(host !== undefined && { hostIndex: host.index }),

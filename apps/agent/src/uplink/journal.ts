@@ -7,7 +7,7 @@ import type { Fault, Step } from "./types.ts";
 import { formatEntry, parseEntry, type JournalEntry } from "./journal-codec.ts";
 
 /** The name of the journal in its folder. */
-export const journalFile = "uplink.json";
+const journalFile = "uplink.json";
 
 /**
  * The journal of the move: one entry, replaced as a whole, on disk before the call returns. No entry says that the NIC

@@ -29,7 +29,12 @@ export function readNicSettings(link: Link): NicSettings {
     const ipv6Disabled = readSysctl("ipv6", name, "disable_ipv6");
     const addrGenMode = readSysctl("ipv6", name, "addr_gen_mode");
     return {
-        ...{ index, mac, mtu, group, up, promiscuous },
+        index,
+        mac,
+        mtu,
+        group,
+        up,
+        promiscuous,
         txChecksumOffload: offload(() => txChecksumOffload(name), false),
         receiveMerging: offload(() => receiveMerging(name), false),
         ...(ipv6Disabled !== undefined && { ipv6Disabled }),

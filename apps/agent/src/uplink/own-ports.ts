@@ -50,8 +50,12 @@ export class OwnPorts {
     async makeHost({ name, nic }: Pick<JournalEntry, "name" | "nic">, signal: AbortSignal): Promise<Link> {
         const { ports, netlink } = this.#parts;
         const spec: UplinkPortSpec = {
-            ...{ name, type: "internal", ofPortRequest: this.#options.hostOfPort },
-            ...{ externalIds: { "antrea-type": "host" }, mac: nic.mac, mtuRequest: nic.mtu },
+            name,
+            type: "internal",
+            ofPortRequest: this.#options.hostOfPort,
+            externalIds: { "antrea-type": "host" },
+            mac: nic.mac,
+            mtuRequest: nic.mtu,
         };
         await ports.ensurePort(spec, signal);
         await ports.ofPort(name, this.#timeoutMs, signal);

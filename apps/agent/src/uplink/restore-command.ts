@@ -44,7 +44,11 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     const here = await whereaboutsOf(options.bootId);
     const journal = new Journal({ logger }, { folder });
     const wayBack = new WayBack({
-        ...{ netlink, logger, journal, freeFromDatapath, uptimeSeconds: uptime },
+        netlink,
+        logger,
+        journal,
+        freeFromDatapath,
+        uptimeSeconds: uptime,
         removePorts: async () => {
             try {
                 for (const name of await database.removePorts()) print(`Port ${name} taken out of the OVS database.`);

@@ -188,7 +188,7 @@ function endsOf({ takenAt, addresses, routes }: Snapshot): readonly number[] {
 }
 
 /** Which address it is, for the kernel. */
-export function addressKey({ ip, prefixLength, peer }: Pick<MovedAddress, "ip" | "prefixLength" | "peer">): string {
+function addressKey({ ip, prefixLength, peer }: Pick<MovedAddress, "ip" | "prefixLength" | "peer">): string {
     return `${formatIp(ip)}/${prefixLength} ${peer === undefined ? "" : formatIp(peer)}`;
 }
 
@@ -207,8 +207,16 @@ export function routeText(route: MovedRoute): string {
         from && formatPrefix(from),
         via && formatIp(via),
         src && formatIp(src),
-        ...[route.table, route.metric, route.tos, route.type, route.scope, route.protocol, route.onlink],
-        ...[route.preference, route.realms, metrics && JSON.stringify(metrics)],
+        route.table,
+        route.metric,
+        route.tos,
+        route.type,
+        route.scope,
+        route.protocol,
+        route.onlink,
+        route.preference,
+        route.realms,
+        metrics && JSON.stringify(metrics),
     ].join(" ");
 }
 

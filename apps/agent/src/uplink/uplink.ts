@@ -76,7 +76,9 @@ export class Uplink {
         this.#ownPorts = new OwnPorts(components, options, this.#timing.ovsMs);
         this.#switchOver = new SwitchOver(components, options);
         this.#wayBack = new WayBack({
-            ...{ netlink: this.#netlink, logger: this.#logger, journal: this.#journal },
+            netlink: this.#netlink,
+            logger: this.#logger,
+            journal: this.#journal,
             removePorts: (names) => this.#ownPorts.remove(names),
             freeFromDatapath,
             uptimeSeconds: uptime,

@@ -192,7 +192,7 @@ export class WayBack {
 }
 
 /** True for a journal of an earlier boot, or of the Node as another container. */
-export function isOfThePast(entry: JournalEntry, { bootId, netns }: Whereabouts): boolean {
+function isOfThePast(entry: JournalEntry, { bootId, netns }: Whereabouts): boolean {
     return entry.bootId !== bootId || entry.netns !== netns;
 }
 

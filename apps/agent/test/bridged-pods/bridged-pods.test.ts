@@ -25,7 +25,10 @@ function make() {
 }
 
 const pod = (key: string, vlan: number, ofPort: number) => ({
-    ...{ key, vlan, ofPort, mac: "0a:00:00:00:00:02" },
+    key,
+    vlan,
+    ofPort,
+    mac: "0a:00:00:00:00:02",
     ips: [parseIp("10.22.0.5")],
 });
 

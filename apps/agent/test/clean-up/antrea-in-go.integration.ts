@@ -61,14 +61,19 @@ beforeEach(async () => {
     const gateway = ["add-port", "br-int", "antrea-gw0", "--", "set", "interface", "antrea-gw0", "type=internal"];
     const pod = ["add-port", "br-int", "cart-9a8b7c", "--", "set", "port", "cart-9a8b7c"];
     await node.ovs.vsctl(
-        ...[...bridge, "--", ...gateway, "--", "set", "port", "antrea-gw0", "external_ids:antrea-type=gateway"],
-        ...[
-            "--",
-            ...pod,
-            "external_ids:container-id=abc",
-            "external_ids:pod-name=cart",
-            "external_ids:pod-namespace=shop",
-        ],
+        ...bridge,
+        "--",
+        ...gateway,
+        "--",
+        "set",
+        "port",
+        "antrea-gw0",
+        "external_ids:antrea-type=gateway",
+        "--",
+        ...pod,
+        "external_ids:container-id=abc",
+        "external_ids:pod-name=cart",
+        "external_ids:pod-namespace=shop",
     );
     await node.ovs.killVswitchd();
     await node.ovs.killDatabase();

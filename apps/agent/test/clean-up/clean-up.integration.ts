@@ -66,7 +66,9 @@ beforeEach(async () => {
     await agent.add(pod);
     await new HostGuard({ logger: silentLogger, nft: runNft }, { linkGroup: podLinkGroup }).ensure();
     await new HostFirewall({ logger: silentLogger, run: runProgram }).ensure({
-        ...{ gatewayName: node.gateway, families: [4, 6], tunnel: { type: "geneve", port: 0 } },
+        gatewayName: node.gateway,
+        families: [4, 6],
+        tunnel: { type: "geneve", port: 0 },
     });
     run("ip", "route", "add", "10.10.9.0/24", "via", "10.10.1.9", "dev", node.gateway, "proto", "178");
     run("ip", "route", "add", "blackhole", "10.99.0.0/24", "proto", "boot");

@@ -236,7 +236,11 @@ describe("the log of a call that failed", () => {
 
     it.each<CniCommand>(["add", "check", "del"])("names the Pod of %s, its container and why", async (command) => {
         expect(await logged(command, argsOf(), full)).toMatchObject({
-            ...{ level: "warn", msg: "CNI call failed", command, pod: "default/web-0", container: "c1" },
+            level: "warn",
+            msg: "CNI call failed",
+            command,
+            pod: "default/web-0",
+            container: "c1",
             error: { message: "all 253 are in use" },
         });
     });
@@ -347,7 +351,11 @@ describe("configurations of networks that are not served", () => {
         [
             "a plugin that takes its addresses from Antrea",
             {
-                ...{ cniVersion: "0.3.0", name: "ipv4-net-1", type: "macvlan", master: "eth0", mode: "bridge" },
+                cniVersion: "0.3.0",
+                name: "ipv4-net-1",
+                type: "macvlan",
+                master: "eth0",
+                mode: "bridge",
                 ipam: ipamOf("ipv4-pool-1"),
             },
             'ipam.type: "antrea"',
@@ -356,7 +364,10 @@ describe("configurations of networks that are not served", () => {
         [
             "one with addresses, routes and DNS beside the pool",
             {
-                ...{ cniVersion: "0.3.0", name: "pool-and-static-net-1", type: "bridge", bridge: "br0" },
+                cniVersion: "0.3.0",
+                name: "pool-and-static-net-1",
+                type: "bridge",
+                bridge: "br0",
                 ipam: {
                     ...ipamOf("ipv4-pool-1"),
                     addresses: [{ address: "10.10.0.1/24", gateway: "10.10.0.254" }],
@@ -370,7 +381,12 @@ describe("configurations of networks that are not served", () => {
         [
             "a VLAN",
             {
-                ...{ cniVersion: "0.3.0", name: "vlan100", type: "antrea", networkType: "vlan", mtu: 1500, vlan: 100 },
+                cniVersion: "0.3.0",
+                name: "vlan100",
+                type: "antrea",
+                networkType: "vlan",
+                mtu: 1500,
+                vlan: 100,
                 ipam: ipamOf("vlan100-ipv4", "vlan100-ipv6"),
             },
             'networkType: "vlan"',
@@ -379,7 +395,10 @@ describe("configurations of networks that are not served", () => {
         [
             "SR-IOV",
             {
-                ...{ cniVersion: "0.3.0", name: "sriov-net-a", type: "antrea", networkType: "sriov" },
+                cniVersion: "0.3.0",
+                name: "sriov-net-a",
+                type: "antrea",
+                networkType: "sriov",
                 ipam: ipamOf("sriov-ipv4"),
             },
             'networkType: "sriov"',

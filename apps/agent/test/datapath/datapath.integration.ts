@@ -155,7 +155,8 @@ describe("on the userspace datapath", () => {
         try {
             // It is stopped all the while, so nothing but the limit of 300 ms, and not that of 5 s, ends this.
             await expect(control.request("dpif/dump-dps")).rejects.toMatchObject({
-                ...{ code: "TIMEOUT", fault: "timeout" },
+                code: "TIMEOUT",
+                fault: "timeout",
                 message: expect.stringContaining("did not answer dpif/dump-dps within 300 ms"),
             });
         } finally {

@@ -39,7 +39,9 @@ function makeDatabase(datapathType: string | undefined): void {
     transact(
         { op: "insert", table: "Bridge", "uuid-name": "bridge", row: { name: "br-int", datapath_type: datapathType } },
         {
-            ...{ op: "mutate", table: "Open_vSwitch", where: [] },
+            op: "mutate",
+            table: "Open_vSwitch",
+            where: [],
             mutations: [["bridges", "insert", ["named-uuid", "bridge"]]],
         },
     );
@@ -78,7 +80,9 @@ while :; do /bin/sleep 0.05; done
     chmodSync(file("ovs-vswitchd"), 0o755);
     const env = {
         PATH: `${folder}:${process.env["PATH"]}`,
-        ...{ OVS_RUNDIR: folder, OVS_DBDIR: folder, ANTREA_STATE_DIR: folder },
+        OVS_RUNDIR: folder,
+        OVS_DBDIR: folder,
+        ANTREA_STATE_DIR: folder,
         FLOW_RESTORE_SECONDS: String(limitSeconds),
     };
     main = spawn("setpriv", ["--pdeathsig", "KILL", script], { env, stdio: ["ignore", "ignore", "pipe"] });

@@ -146,7 +146,13 @@ describe.each(["nft", "legacy"] as const)("beside the rules of others in iptable
     const far = "10.2.0.2";
     const accepts = ["from", "to"].map((way) => [
         way === "from" ? "-i" : "-o",
-        ...["antrea-gw0", "-m", "comment", "--comment", `antrea: ${way} antrea-gw0`, "-j", "ACCEPT"],
+        "antrea-gw0",
+        "-m",
+        "comment",
+        "--comment",
+        `antrea: ${way} antrea-gw0`,
+        "-j",
+        "ACCEPT",
     ]);
 
     const tables = (...args: readonly string[]): Buffer => execFileSync(program, args);

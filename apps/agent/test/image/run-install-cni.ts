@@ -42,7 +42,9 @@ export class InstallCni implements Disposable {
         const { status, stdout, stderr } = spawnSync(program, args, {
             encoding: "utf8",
             env: {
-                ...{ PATH: `${this.#folder}/bin:/usr/bin:/bin`, SYSTEM_ROOT: this.#folder, HOST_CNI_BIN: this.target },
+                PATH: `${this.#folder}/bin:/usr/bin:/bin`,
+                SYSTEM_ROOT: this.#folder,
+                HOST_CNI_BIN: this.target,
                 ...env,
             },
         });

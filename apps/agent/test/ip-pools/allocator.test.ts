@@ -529,7 +529,8 @@ describe("while the API server is away", () => {
         await agent.pools.synced(AbortSignal.timeout(5_000));
         cluster.api.accident = (method, plural) => (method === "find" && plural === "ippools" ? { refuse } : undefined);
         await expect(agent.claim("p1", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
-            ...{ code, message: expect.stringMatching(/made up$/) },
+            code,
+            message: expect.stringMatching(/made up$/),
         });
     });
 
@@ -572,7 +573,8 @@ describe("what others see of a claim", () => {
         const agent = cluster.agent("a");
         const pod = { namespace: "team", name: "web", uid: "" };
         await expect(agent.claim("web", { pools: ["pool1"], pod })).rejects.toMatchObject({
-            ...{ code: "POD_GONE", message: "Pod team/web does not exist any more" },
+            code: "POD_GONE",
+            message: "Pod team/web does not exist any more",
         });
         expect(cluster.claims()).toEqual([]);
     });
@@ -586,7 +588,9 @@ describe("what others see of a claim", () => {
         const [ip] = await agent.claim("p1", { pools: ["pool1"] });
         expect(log.records.filter(({ msg }) => msg.includes("claiming again"))).toEqual([
             expect.objectContaining({
-                ...{ pod: "default/p1", pool: "pool1", address: expect.stringMatching(/^10\.2\.0\.1[23]$/) },
+                pod: "default/p1",
+                pool: "pool1",
+                address: expect.stringMatching(/^10\.2\.0\.1[23]$/),
                 difference: "IPPool pool1 now says gateway 10.2.0.2",
             }),
         ]);

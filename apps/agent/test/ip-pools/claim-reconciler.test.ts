@@ -14,7 +14,10 @@ let node: OneNode;
 
 function claimFor(ip: string, pod: string): IpAllocation {
     return newClaim(parseIp(ip), "pool1", {
-        ...{ pod: identityOf(pod), nodeName: "a", containerId: `c-${pod}`, ifName: "eth0" },
+        pod: identityOf(pod),
+        nodeName: "a",
+        containerId: `c-${pod}`,
+        ifName: "eth0",
     });
 }
 

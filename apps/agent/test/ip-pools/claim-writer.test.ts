@@ -10,7 +10,10 @@ import { isPassing, untilAborted, untilAnswered } from "../../src/ip-pools/reque
 import { away, FakeApi, lost } from "./support/fake-api.ts";
 
 const holder: Holder = {
-    ...{ pod: { namespace: "ns", name: "web-0", uid: "u" }, nodeName: "a", containerId: "c1", ifName: "eth0" },
+    pod: { namespace: "ns", name: "web-0", uid: "u" },
+    nodeName: "a",
+    containerId: "c1",
+    ifName: "eth0",
 };
 const rival: Holder = { ...holder, pod: { ...holder.pod, name: "db-0", uid: "v" }, containerId: "c9" };
 const set: AllocationOwner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 0 };
@@ -41,7 +44,9 @@ beforeEach(() => {
         find: (resource, key, o) => (limits.add(o?.timeoutMs), api.find(resource, key, o)),
     };
     writer = new ClaimWriter({
-        ...{ api: limited, clock, own: noted as unknown as ClaimWriterComponents["own"] },
+        api: limited,
+        clock,
+        own: noted as unknown as ClaimWriterComponents["own"],
         cooldown: { freed: (address: typeof ip) => void freed.push(formatIp(address)) } as never,
         metrics: { retry: () => void (retries += 1) },
     });
@@ -152,7 +157,9 @@ describe("the creation of a claim", () => {
     it("that the API server refuses says of which address and pool, and what may be missing", async () => {
         api.accident = () => ({ refuse: forbidden });
         await expect(create()).rejects.toMatchObject({
-            ...{ name: "IpPoolError", code: "REFUSED", cause: forbidden },
+            name: "IpPoolError",
+            code: "REFUSED",
+            cause: forbidden,
             message: expect.stringMatching(/10\.2\.0\.12 of IPPool pool1.*permissions of antrea-agent.*no permission/),
         });
         expect(api.requests).toHaveLength(1);

@@ -32,7 +32,11 @@ class OneInterface implements SubnetWiring {
 
     constructor(ip: string) {
         this.#wired = {
-            ...{ containerId: "c-b", ifName: "eth0", podNamespace: "default", podName: "pb", podUid: "uid-pb" },
+            containerId: "c-b",
+            ifName: "eth0",
+            podNamespace: "default",
+            podName: "pb",
+            podUid: "uid-pb",
             addresses: [parseIp(ip)],
         };
     }

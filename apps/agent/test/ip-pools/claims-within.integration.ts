@@ -64,8 +64,12 @@ it("a claim is not stored with another block than its address is of, or another 
     const metadata = { name: "10.10.1.20" };
     const pod = { namespace: "default", name: "p", uid: "u" };
     const spec: IpAllocationSpec = {
-        ...{ address: "10.10.1.20", block: "10.10.1.0/24", pool: "gone", state: "Allocated" },
-        ...{ owner: { kind: "Pod", ...pod }, pod: { ...pod, nodeName: "n", containerID: "c", interface: "eth0" } },
+        address: "10.10.1.20",
+        block: "10.10.1.0/24",
+        pool: "gone",
+        state: "Allocated",
+        owner: { kind: "Pod", ...pod },
+        pod: { ...pod, nodeName: "n", containerID: "c", interface: "eth0" },
     };
     for (const wrong of [
         { metadata, spec: { ...spec, block: "10.10.2.0/24" } },

@@ -25,7 +25,10 @@ const claim = newClaim(parseIp("3ffe:ffff:1:1ff::100"), "pool6", holder);
 const reserved: IpAllocation = {
     metadata: { name: "10.2.0.12", uid: "x", resourceVersion: "7", annotations: { note: "kept" } },
     spec: {
-        ...{ address: "10.2.0.12", block: "10.2.0.0/24", pool: "p", state: "Reserved" },
+        address: "10.2.0.12",
+        block: "10.2.0.0/24",
+        pool: "p",
+        state: "Reserved",
         owner: { kind: "StatefulSet", namespace: "ns", name: "web", uid: "s", index: 1 },
     },
 };
@@ -41,8 +44,12 @@ describe("claims", () => {
                 state: "Allocated",
                 owner: { kind: "Pod", namespace: "ns", name: "web-1", uid: "u1" },
                 pod: {
-                    ...{ namespace: "ns", name: "web-1", uid: "u1", nodeName: "a" },
-                    ...{ containerID: "c1", interface: "eth0" },
+                    namespace: "ns",
+                    name: "web-1",
+                    uid: "u1",
+                    nodeName: "a",
+                    containerID: "c1",
+                    interface: "eth0",
                 },
             },
         });

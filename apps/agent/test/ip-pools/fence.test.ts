@@ -49,7 +49,10 @@ function reservation(ip: string): void {
     const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;
     const identity = { namespace: "default", name: "web-0", uid: "" };
     const { metadata, spec } = newClaim(parseIp(ip), "pool1", {
-        ...{ pod: identity, nodeName: "", containerId: "", ifName: "" },
+        pod: identity,
+        nodeName: "",
+        containerId: "",
+        ifName: "",
     });
     const { pod: _, ...rest } = spec;
     cluster.api.put(ipAllocations, { metadata, spec: { ...rest, owner, state: "Reserved" } } as never);

@@ -13,7 +13,11 @@ import { asTimePasses } from "./support/test-agent.ts";
 
 const { signal } = new AbortController();
 const request = {
-    ...{ podNamespace: "default", podName: "p1", podUid: "uid-p1", containerId: "c-p1", ifName: "eth0" },
+    podNamespace: "default",
+    podName: "p1",
+    podUid: "uid-p1",
+    containerId: "c-p1",
+    ifName: "eth0",
 };
 
 let cluster: FakeCluster;
@@ -145,7 +149,8 @@ describe("a DEL", () => {
         expect(clock.monotonic() - began).toBe(1_000);
         expect(cluster.claims()).toHaveLength(1);
         expect(log.find(({ message }) => message.includes("left to the reconcile"))).toMatchObject({
-            ...{ level: "warn", fields: { container: "c-p1" } },
+            level: "warn",
+            fields: { container: "c-p1" },
         });
         cluster.api.accident = () => undefined;
         await asTimePasses(clock, agent.pools.allocator.settle(signal));

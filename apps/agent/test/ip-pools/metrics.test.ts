@@ -5,13 +5,11 @@ import { ipamMetrics } from "../../src/ip-pools/metrics.ts";
 it("the metrics of pool allocation have the names that dashboards and alerts know", async () => {
     const factory = new Metrics({ processMetrics: false });
     const metrics = ipamMetrics(factory, {
-        ...{
-            blockViews: () => 1,
-            ownClaims: () => 2,
-            leakCandidates: () => 3,
-            isolated: () => 4,
-            poolChanged: () => 5,
-        },
+        blockViews: () => 1,
+        ownClaims: () => 2,
+        leakCandidates: () => 3,
+        isolated: () => 4,
+        poolChanged: () => 5,
     });
     metrics.claimed(0.2);
     metrics.failed("EXHAUSTED");

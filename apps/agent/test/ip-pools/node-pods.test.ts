@@ -141,7 +141,9 @@ describe("the Pods of a Node", () => {
     it("keep what pool allocation reads of them, from the watch and live, and no more", async () => {
         const reference = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "set", controller: true };
         const metadata = {
-            ...{ name: "web-3", labels: { app: "web" }, ownerReferences: [reference] },
+            name: "web-3",
+            labels: { app: "web" },
+            ownerReferences: [reference],
             annotations: { "ipam.antrea.io/ippools": "pool1", "ipam.antrea.io/pod-ips": "10.2.0.9", other: "x" },
         };
         put({ metadata, spec: { hostNetwork: true, containers: [{ name: "c" }] }, status: { phase: "Running" } });
@@ -149,7 +151,10 @@ describe("the Pods of a Node", () => {
         await eventually(() => nodePods.known(pod) !== undefined);
         const kept = {
             metadata: {
-                ...{ ...web, name: "web-3", resourceVersion: expect.any(String), ownerReferences: [reference] },
+                ...web,
+                name: "web-3",
+                resourceVersion: expect.any(String),
+                ownerReferences: [reference],
                 annotations: { "ipam.antrea.io/ippools": "pool1", "ipam.antrea.io/pod-ips": "10.2.0.9" },
             },
             spec: { containers: [], hostNetwork: true },

@@ -25,7 +25,12 @@ beforeEach(() => {
 function scanner(): PoolScanner {
     const metrics = { relist: () => void (lists += 1), retry: () => undefined };
     return new PoolScanner({
-        ...{ api, clock, cooldown, metrics, random: () => random(), overlapping: () => overlapping },
+        api,
+        clock,
+        cooldown,
+        metrics,
+        random: () => random(),
+        overlapping: () => overlapping,
     });
 }
 

@@ -78,7 +78,8 @@ describe("PoolBook", () => {
         api.listed = [pool(500, 5, "10.0.0.9")];
         const nodes = { list: () => [], onChange: () => ({ [Symbol.dispose]: () => undefined }) };
         book = new PoolBook({
-            ...{ api: api.api, logger: silentLogger },
+            api: api.api,
+            logger: silentLogger,
             nodes: { ...nodes, synced: () => Promise.resolve(), hasSynced: true },
         });
         book.start(limit.signal);

@@ -8,11 +8,17 @@ import { ReservationHolders, type MissingAddress } from "../../src/ip-pools/rese
 import { away, FakeApi } from "./support/fake-api.ts";
 
 const holder: Holder = {
-    ...{ pod: { namespace: "ns", name: "web-2", uid: "new" }, nodeName: "a", containerId: "c", ifName: "eth0" },
+    pod: { namespace: "ns", name: "web-2", uid: "new" },
+    nodeName: "a",
+    containerId: "c",
+    ifName: "eth0",
 };
 const earlier: Holder = { ...holder, pod: { ...holder.pod, uid: "old" }, nodeName: "far", containerId: "c-old" };
 const missing: MissingAddress = {
-    ...{ place: { name: "web", ordinal: 2 }, family: 4, pools: ["pool1", "pool2"], fixed: undefined },
+    place: { name: "web", ordinal: 2 },
+    family: 4,
+    pools: ["pool1", "pool2"],
+    fixed: undefined,
     isDeleting: false,
 };
 const limit = AbortSignal.timeout(60_000);
@@ -39,7 +45,9 @@ const lists = (): number => api.requests.filter((one) => one.startsWith("list"))
 beforeEach(() => {
     [api, clock, own, finds, state] = [new FakeApi(), new ManualClock(), [], [], { kind: "present" }];
     holders = new ReservationHolders({
-        ...{ api, clock, nodes: { stateOf: () => state } },
+        api,
+        clock,
+        nodes: { stateOf: () => state },
         own: { ofOrdinal: () => own },
         writer: {
             find: async (ip) => {

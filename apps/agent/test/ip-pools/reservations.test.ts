@@ -27,7 +27,9 @@ function reserve(ip: string, ordinal = 2, pod?: AllocationPod): void {
     cluster.api.put(ipAllocations, {
         metadata: { name: allocationName(address) },
         spec: {
-            ...{ address: ip, block: blockText(address), pool: ip.includes(":") ? "pool6" : "pool1" },
+            address: ip,
+            block: blockText(address),
+            pool: ip.includes(":") ? "pool6" : "pool1",
             state: pod === undefined ? "Reserved" : "Allocated",
             owner: { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: ordinal },
             ...(pod && { pod }),
@@ -271,7 +273,9 @@ describe("the Pod of an ordinal", () => {
         expect(await claim).toEqual(["10.2.0.12", "fd02::c"]);
         expect(agent.events.filter(({ reason }) => reason !== "PoolAddressNotRouted")).toMatchObject([
             {
-                ...{ type: "Normal", reason: "WaitingForAddress", regarding: { kind: "Pod", name: "web-2" } },
+                type: "Normal",
+                reason: "WaitingForAddress",
+                regarding: { kind: "Pod", name: "web-2" },
                 note: expect.stringMatching(
                     /waits for its address: no address of IPPool pool1 is reserved yet for ordinal 2/,
                 ),

@@ -28,7 +28,11 @@ class FakeSubnetWiring implements SubnetWiring {
 
     wire(pod: string, ...addresses: readonly string[]): void {
         this.wired.set(`c-${pod}`, {
-            ...{ containerId: `c-${pod}`, ifName: "eth0", podNamespace: "default", podName: pod, podUid: `uid-${pod}` },
+            containerId: `c-${pod}`,
+            ifName: "eth0",
+            podNamespace: "default",
+            podName: pod,
+            podUid: `uid-${pod}`,
             addresses: addresses.map(parseIp),
         });
     }
@@ -479,7 +483,11 @@ describe("an interface whose Pod was not known when its record was rebuilt", () 
 describe("what was reported of an interface", () => {
     it("is reported no more after a look at it failed, also of an interface of the same container", async () => {
         wiring.wired.set("net1", {
-            ...{ containerId: "c-web", ifName: "eth0-2", podNamespace: "default", podName: "web", podUid: "uid-web" },
+            containerId: "c-web",
+            ifName: "eth0-2",
+            podNamespace: "default",
+            podName: "web",
+            podUid: "uid-web",
             addresses: [parseIp("10.10.1.30")],
         });
         claim(inUse);
@@ -527,7 +535,10 @@ describe("what was reported of an interface", () => {
                 holder: expect.stringContaining("Pod default/other"),
             }),
             expect.objectContaining({
-                ...{ level: "warn", ...fields, pod: "default/db", address: "10.10.1.21" },
+                level: "warn",
+                ...fields,
+                pod: "default/db",
+                address: "10.10.1.21",
                 holder: expect.stringContaining("ordinal 0"),
             }),
             expect.objectContaining({ level: "info", pod: "default/web" }),

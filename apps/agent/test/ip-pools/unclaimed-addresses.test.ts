@@ -11,7 +11,10 @@ const other = parseIp("10.2.0.78");
 const wired = wire("c-p1");
 const anothers = {
     spec: {
-        ...{ address: text, block: "10.2.0.0/24", pool: "pool1", state: "Allocated" },
+        address: text,
+        block: "10.2.0.0/24",
+        pool: "pool1",
+        state: "Allocated",
         owner: { kind: "Pod", namespace: "default", name: "p2", uid: "uid-p2" },
         pod: { namespace: "default", name: "p2", uid: "uid-p2", nodeName: "b", containerID: "c-p2", interface: "eth0" },
     },

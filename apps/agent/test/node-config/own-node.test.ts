@@ -6,8 +6,17 @@ import type { NodeObject } from "../../src/node-object.ts";
 import { silentLogger } from "../support/logger.ts";
 
 const transport: Link = {
-    ...{ name: "eth0", index: 2, type: 1, mac: "02:00:00:00:00:01", mtu: 1500 },
-    ...{ up: true, running: true, loopback: false, group: 0, altNames: [], promiscuous: false },
+    name: "eth0",
+    index: 2,
+    type: 1,
+    mac: "02:00:00:00:00:01",
+    mtu: 1500,
+    up: true,
+    running: true,
+    loopback: false,
+    group: 0,
+    altNames: [],
+    promiscuous: false,
 };
 const config: NodeConfig = {
     name: "worker",
@@ -120,7 +129,8 @@ describe("after the start", () => {
         const told: { problem: string | undefined; failures: unknown[] } = { problem: "not looked at", failures: [] };
         const look = followOwnNode(
             {
-                ...{ nodes, goneAt },
+                nodes,
+                goneAt,
                 readiness: {
                     met: () => (told.problem = undefined),
                     unmet: (_, problem) => (told.problem = problem),

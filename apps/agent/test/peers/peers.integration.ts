@@ -96,7 +96,11 @@ async function restart(): Promise<void> {
     } as Logger;
     agent = new Peers(
         {
-            ...{ netlink, flowTable, logger, nodes: () => nodes, underlay: () => underlay },
+            netlink,
+            flowTable,
+            logger,
+            nodes: () => nodes,
+            underlay: () => underlay,
             transportIndex: () => link?.index ?? 0,
             gatewayMac: () => parseMac("0e:00:00:00:00:01"),
         },

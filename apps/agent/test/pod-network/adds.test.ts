@@ -117,7 +117,8 @@ describe("an ADD under way", () => {
         await node.clock.advance(1);
         await node.network.delete(first, "eth0");
         await expect(node.network.add(late, new AbortController().signal)).rejects.toMatchObject({
-            ...{ code: "DELETED_MEANWHILE", fault: "caller" },
+            code: "DELETED_MEANWHILE",
+            fault: "caller",
             message: expect.stringContaining(first),
         });
         expect(node.steps.asked).not.toContain("wish");
@@ -169,7 +170,8 @@ describe("an ADD under way", () => {
     it("tells the log who has which address", async () => {
         await node.add();
         expect(log.find(({ message }) => message === "Pod interface added")).toMatchObject({
-            ...{ level: "info", fields: { pod: "default/web-0", container: first, addresses: ["10.20.0.7"] } },
+            level: "info",
+            fields: { pod: "default/web-0", container: first, addresses: ["10.20.0.7"] },
         });
     });
 });
@@ -201,7 +203,8 @@ describe("an ADD that is repeated", () => {
     it("into another namespace is refused with both, as long as the first one lives", async () => {
         await node.add();
         await expect(node.add({ netns: "/run/netns/other" })).rejects.toMatchObject({
-            ...{ code: "OTHER_NETNS", fault: "caller" },
+            code: "OTHER_NETNS",
+            fault: "caller",
             message: expect.stringContaining("in /run/netns/ab12ab12 already, not in /run/netns/other"),
         });
         endSandbox();
@@ -210,7 +213,7 @@ describe("an ADD that is repeated", () => {
     });
 
     it("completes a record that was rebuilt from a link, which does not name the Pod", async () => {
-        const known = podRecord({ ...{ netns: "", podName: "", podNamespace: "", podUid: "" } });
+        const known = podRecord({ netns: "", podName: "", podNamespace: "", podUid: "" });
         node.putLink(known.hostIfName, "");
         node.network.adopt(known, 40_000);
         const { netns } = node.request();
@@ -234,7 +237,9 @@ describe("an ADD that is repeated", () => {
         endSandbox();
         whileOvsIsAway();
         await expect(node.add()).rejects.toMatchObject({
-            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining(first) },
+            code: "STILL_REMOVED",
+            fault: "timeout",
+            message: expect.stringContaining(first),
         });
         expect(node.network.isLeaving(only())).toBe(true);
         expect([...node.claims]).toEqual([first]);
@@ -246,7 +251,9 @@ describe("the next sandbox of a Pod with an address of a pool", () => {
         await node.add();
         whileOvsIsAway();
         await expect(node.add({ containerId: second })).rejects.toMatchObject({
-            ...{ code: "STILL_REMOVED", fault: "timeout", message: expect.stringContaining("default/web-0") },
+            code: "STILL_REMOVED",
+            fault: "timeout",
+            message: expect.stringContaining("default/web-0"),
         });
         expect(containers()).toEqual([first]);
         expect([...node.claims]).toEqual([first]);
@@ -311,7 +318,8 @@ describe("a DEL", () => {
         expect(log.at(-1)).toMatchObject({
             message: "unwiring is left to the reconcile",
             fields: {
-                ...{ pod: "default/web-0", container: first },
+                pod: "default/web-0",
+                container: first,
                 reason: expect.stringContaining("other work on the container took longer than 5 s"),
             },
         });
@@ -368,7 +376,9 @@ describe("what a Pod's flows and its VLAN are", () => {
         await node.add();
         const { record, ofPort } = only();
         const { flows } = podFlows({
-            ...{ ofPort, mac: parseMac(record.mac), ips: record.addresses.map(({ ip }) => ip) },
+            ofPort,
+            mac: parseMac(record.mac),
+            ips: record.addresses.map(({ ip }) => ip),
             gatewayMac: Uint8Array.of(2, 0, 0, 0, 0, 1),
             ...part,
         });

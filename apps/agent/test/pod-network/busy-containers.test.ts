@@ -13,11 +13,17 @@ import { FakeNode } from "./fake-node.ts";
 const { signal } = new AbortController();
 const web = podRecord();
 const pooled = podRecord({
-    ...{ containerId: "c-pooled", hostIfName: "pooled-if", podUid: "uid-pooled", podName: "pooled" },
+    containerId: "c-pooled",
+    hostIfName: "pooled-if",
+    podUid: "uid-pooled",
+    podName: "pooled",
     addresses: [{ ...addressOf("10.2.0.8/16"), pool: "pool1" }],
 });
 const other = podRecord({
-    ...{ containerId: "c-other", hostIfName: "other-if", podUid: "uid-other", podName: "other" },
+    containerId: "c-other",
+    hostIfName: "other-if",
+    podUid: "uid-other",
+    podName: "other",
     addresses: [addressOf("10.10.1.6/24")],
 });
 
@@ -121,7 +127,8 @@ describe("an interface whose container is worked on by others", () => {
 
     it("has a port without a record of which another is not kept", async () => {
         const leftover = (container: string) => ({
-            ...{ name: `port-${container}`, ofPort: 40_000 + node.stored.size },
+            name: `port-${container}`,
+            ofPort: 40_000 + node.stored.size,
             externalIds: new Map(Object.entries({ "antrea-type": "container", "container-id": container })),
         });
         for (const container of ["c-other", "c-gone"]) node.stored.set(`port-${container}`, leftover(container));
@@ -143,7 +150,11 @@ describe("an interface whose container is worked on by others", () => {
 
 describe("an isolated interface, while the API server is away", () => {
     const isolated = podRecord({
-        ...{ containerId: "c-pool", hostIfName: "pool-if", podUid: "uid-pool", podName: "pool", isolated: true },
+        containerId: "c-pool",
+        hostIfName: "pool-if",
+        podUid: "uid-pool",
+        podName: "pool",
+        isolated: true,
         addresses: [{ ...addressOf("10.2.0.7/16"), pool: "pool1" }],
     });
 

@@ -49,7 +49,11 @@ beforeEach(() => {
     opened = [];
     open = 0;
     node = {
-        ...{ record, netns: record.netns, previous: undefined, claimProblem: undefined, failure: undefined },
+        record,
+        netns: record.netns,
+        previous: undefined,
+        claimProblem: undefined,
+        failure: undefined,
         netnsIdFailure: undefined,
         inside: { index: 2, mac: record.mac, up: true, peerIndex: 40 },
         host: { index: 40, up: true, peerIndex: 2, peerNetnsId: 3 },
@@ -277,7 +281,9 @@ describe("CHECK of an interface", () => {
     it.each(wrong)("says it when %s: %s", async (_, code, change, what) => {
         change(node);
         await expect(check()).rejects.toMatchObject({
-            ...{ name: "CheckError", code, fault: "environment" },
+            name: "CheckError",
+            code,
+            fault: "environment",
             message: `Pod default/web-0, container ${record.containerId}: ${what}`,
         });
     });

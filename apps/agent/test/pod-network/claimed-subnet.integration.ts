@@ -177,7 +177,8 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
         expect(claims.events).toMatchObject([
             {
-                ...{ reason: "AddressHeldElsewhere", regarding: { name: "web" } },
+                reason: "AddressHeldElsewhere",
+                regarding: { name: "web" },
                 note: expect.stringContaining(
                     `address ${web.ip} of this Pod is of a podCIDR that its Node does not have`,
                 ),

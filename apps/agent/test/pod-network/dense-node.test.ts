@@ -8,14 +8,12 @@ const { signal } = new AbortController();
 /** Pods with addresses by what the API server says, from 10.10.1.2 and fd10:10:0:1::2 on. */
 function pods(count: number): readonly KnownPod[] {
     return Array.from({ length: count }, (_, index) => ({
-        ...{
-            uid: `uid-${index}`,
-            namespace: "default",
-            name: `web-${index}`,
-            hostNetwork: false,
-            ended: false,
-            hasSandbox: true,
-        },
+        uid: `uid-${index}`,
+        namespace: "default",
+        name: `web-${index}`,
+        hostNetwork: false,
+        ended: false,
+        hasSandbox: true,
         podIps: [parseIp(`10.10.1.${index + 2}`), parseIp(`fd10:10:0:1::${(index + 2).toString(16)}`)],
     }));
 }

@@ -105,20 +105,34 @@ export class FakeNode {
         const ports = this.#ports();
         this.network = new PodNetwork(
             {
-                ...{ ports, netlink, hostRoutes, clock, logger, subnet: this.subnet, flowTable: this.flowTable },
+                ports,
+                netlink,
+                hostRoutes,
+                clock,
+                logger,
+                subnet: this.subnet,
+                flowTable: this.flowTable,
                 pools: this.#options.pools === true ? this.#pools() : undefined,
                 bridging: this.#isBridging ? this.#bridging() : undefined,
                 confirmSubnet: () => this.confirmSubnet(),
             },
             {
-                ...{ mtu: 1450, disableTxChecksumOffload: true, bootId: testBootId, now: () => clock.monotonic() },
+                mtu: 1450,
+                disableTxChecksumOffload: true,
+                bootId: testBootId,
+                now: () => clock.monotonic(),
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
                 namespaces: this.#namespaces(),
             },
         );
         this.reconciler = new PodReconciler(
             {
-                ...{ network: this.network, netlink, hostRoutes, clock, logger, subnet: this.subnet },
+                network: this.network,
+                netlink,
+                hostRoutes,
+                clock,
+                logger,
+                subnet: this.subnet,
                 claims: undefined,
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
@@ -136,7 +150,12 @@ export class FakeNode {
         const netns = `/run/netns/${containerId.slice(0, 8)}`;
         this.namespaces.add(changes.netns ?? netns);
         return {
-            ...{ containerId, netns, ifName: "eth0", podNamespace: "default", podName: "web-0", podUid: "uid-web-0" },
+            containerId,
+            netns,
+            ifName: "eth0",
+            podNamespace: "default",
+            podName: "web-0",
+            podUid: "uid-web-0",
             network: "antrea",
             receivedAt: this.clock.monotonic(),
             ...changes,
@@ -232,7 +251,10 @@ export class FakeNode {
         const { steps } = this;
         const nothing = (): void => undefined;
         const batch = {
-            ...{ setLink: nothing, replaceAddress: nothing, replaceRoute: nothing, replaceNeighbour: nothing },
+            setLink: nothing,
+            replaceAddress: nothing,
+            replaceRoute: nothing,
+            replaceNeighbour: nothing,
             deleteNeighbour: ({ ip }: NeighbourKey) => void this.forgotten.push(formatIp(ip)),
         };
         const podEnd = {

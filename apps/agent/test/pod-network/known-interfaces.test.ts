@@ -110,7 +110,9 @@ describe("the limit of a piece of work", () => {
         expect(limit.signal.aborted).toBe(false);
         await clock.advance(1);
         expect(limit.signal.reason).toMatchObject({
-            ...{ code: "TOO_SLOW", fault: "timeout", message: "unwiring took longer than 5 s" },
+            code: "TOO_SLOW",
+            fault: "timeout",
+            message: "unwiring took longer than 5 s",
         });
     });
 

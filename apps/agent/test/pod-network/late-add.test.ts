@@ -66,7 +66,11 @@ beforeEach(() => {
             logger: silentLogger,
         },
         {
-            ...{ mtu: 1500, disableTxChecksumOffload: false, bootId: testBootId, now: () => 1, namespaces },
+            mtu: 1500,
+            disableTxChecksumOffload: false,
+            bootId: testBootId,
+            now: () => 1,
+            namespaces,
             gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
         },
     );

@@ -5,7 +5,14 @@ import { timeoutsBy } from "../support/timeouts.ts";
 import { FakeNode } from "./fake-node.ts";
 
 const nothing = {
-    ...{ addresses: 0, interfaces: 0, ports: [], flows: 0, desired: 0, routes: [], claims: [], vlanPods: [] },
+    addresses: 0,
+    interfaces: 0,
+    ports: [],
+    flows: 0,
+    desired: 0,
+    routes: [],
+    claims: [],
+    vlanPods: [],
     links: ["antrea1 released"],
 };
 const { signal } = new AbortController();

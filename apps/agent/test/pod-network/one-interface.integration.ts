@@ -79,8 +79,21 @@ it("an interface of another plugin is not another container's where both ends ha
     const host = await agent.netlink.link(pod.hostIfName);
     const [onNode, inPod] = [String(host?.index), String(host?.peerIndex)];
     third.run(
-        ...["ip", "link", "add", "storage", "index", onNode, "type", "veth"],
-        ...["peer", "name", "net1", "index", inPod, "netns", other.netns.name],
+        "ip",
+        "link",
+        "add",
+        "storage",
+        "index",
+        onNode,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "net1",
+        "index",
+        inPod,
+        "netns",
+        other.netns.name,
     );
     expect(other.netns.run("ip", "-o", "link", "show", "net1")).toContain(`${inPod}: net1@if${onNode}: `);
     const added = await agent.add(other);

@@ -50,7 +50,14 @@ beforeEach(() => {
 function putHostEnd(changes: Partial<FakeLink> = {}): void {
     const { hostIfName: name } = record;
     links.set(name, {
-        ...{ index: 40, name, kind: "veth", alias: toAlias(record), up: true, mtu: 1450, group: podLinkGroup, mac: "" },
+        index: 40,
+        name,
+        kind: "veth",
+        alias: toAlias(record),
+        up: true,
+        mtu: 1450,
+        group: podLinkGroup,
+        mac: "",
         ...changes,
     });
 }
@@ -111,7 +118,10 @@ const namespaces: PodNamespaces = {
     setTxChecksumOffload: (ifName, isOn, netns) => say(`checksum offload of ${ifName} in ${netns}: ${isOn}`),
 };
 const options: PodEndOptions = {
-    ...{ mtu: 1450, disableTxChecksumOffload: false, namespaces, bridged: false },
+    mtu: 1450,
+    disableTxChecksumOffload: false,
+    namespaces,
+    bridged: false,
     gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
 };
 
@@ -120,8 +130,13 @@ describe("the veth pair of a Pod", () => {
         await createPodLink(netlink, record, options);
         expect(created).toMatchObject([
             {
-                ...{ name: record.hostIfName, up: true, group: podLinkGroup, mtu: 1450, queues: 1 },
-                ...{ alias: toAlias(record), mac: "0e:58:0a:0a:01:05" },
+                name: record.hostIfName,
+                up: true,
+                group: podLinkGroup,
+                mtu: 1450,
+                queues: 1,
+                alias: toAlias(record),
+                mac: "0e:58:0a:0a:01:05",
                 peer: { name: "eth0", mac: record.mac, mtu: 1450, netnsPath: record.netns },
             },
         ]);
@@ -145,7 +160,8 @@ describe("the veth pair of a Pod", () => {
         putHostEnd(changes);
         const before = hostEnd();
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
-            ...{ code: "NAME_TAKEN", fault: "environment" },
+            code: "NAME_TAKEN",
+            fault: "environment",
             message: expect.stringContaining(record.hostIfName),
         });
         await deletePodLink(netlink, record);
@@ -155,7 +171,8 @@ describe("the veth pair of a Pod", () => {
     it("says that another CNI plugin may have made the Pod's interface when the name is taken in the Pod", async () => {
         isNameTakenInside = true;
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
-            ...{ code: "NAME_TAKEN", fault: "environment" },
+            code: "NAME_TAKEN",
+            fault: "environment",
             message: expect.stringContaining(`${record.netns} has an interface eth0 already`),
         });
     });
@@ -231,7 +248,8 @@ describe("the Pod's end", () => {
     it("that vanished meanwhile is named, with its namespace, and the namespace is not kept open", async () => {
         podEnd = undefined;
         await expect(configurePodEnd(record, options)).rejects.toMatchObject({
-            ...{ code: "LINK_VANISHED", fault: "environment" },
+            code: "LINK_VANISHED",
+            fault: "environment",
             message: `interface eth0 vanished from ${record.netns} while it was set up`,
         });
         expect(asked.at(-1)).toBe("close");
@@ -292,7 +310,10 @@ describe("the link of a running Pod after the settings changed", () => {
 
 describe("the neighbours of a running Pod of a pool", () => {
     const neighbour = (ip: string, mac: string | undefined, state: number): Neighbours[number] => ({
-        ...{ index: 2, ip: parseIp(ip), state, flags: 0 },
+        index: 2,
+        ip: parseIp(ip),
+        state,
+        flags: 0,
         ...(mac === undefined ? {} : { mac }),
     });
     const { REACHABLE, PERMANENT, NOARP, FAILED } = NeighbourState;

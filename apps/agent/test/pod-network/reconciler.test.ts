@@ -100,7 +100,13 @@ beforeEach(() => {
     const poolOf = (): undefined => undefined;
     network = new PodNetwork(
         {
-            ...{ ports, netlink, subnet, hostRoutes, pools: undefined, bridging: undefined, logger: silentLogger },
+            ports,
+            netlink,
+            subnet,
+            hostRoutes,
+            pools: undefined,
+            bridging: undefined,
+            logger: silentLogger,
             flowTable: {
                 set,
                 stage: (owner, wanted) => void set(owner, wanted),
@@ -117,7 +123,14 @@ beforeEach(() => {
     );
     reconciler = new PodReconciler(
         {
-            ...{ network, netlink, subnet, hostRoutes, poolOf, ports, claims: undefined, logger: silentLogger },
+            network,
+            netlink,
+            subnet,
+            hostRoutes,
+            poolOf,
+            ports,
+            claims: undefined,
+            logger: silentLogger,
             pods: () => Promise.resolve(pods),
             reportUnwired: ({ pod, ips }) => void unwired.push(`${pod.name} ${ips.map(formatIp).join()}`),
         },
@@ -173,7 +186,12 @@ describe("a link of ours without a record", () => {
 describe("an address that only the API server knows", () => {
     const ip = parseIp("10.10.1.77");
     const pod: KnownPod = {
-        ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false, hasSandbox: true },
+        uid: "uid-77",
+        namespace: "default",
+        name: "lost",
+        hostNetwork: false,
+        ended: false,
+        hasSandbox: true,
         podIps: [ip],
     };
 
@@ -227,7 +245,12 @@ describe("an address that only the API server knows", () => {
 describe("an interface whose record OVSDB has without the name of its Pod", () => {
     const { podNamespace: namespace, podName: name, podUid: uid } = record;
     const pod: KnownPod = {
-        ...{ uid, namespace, name, hostNetwork: false, ended: false, hasSandbox: true },
+        uid,
+        namespace,
+        name,
+        hostNetwork: false,
+        ended: false,
+        hasSandbox: true,
         podIps: record.addresses.map(({ ip }) => ip),
     };
 
@@ -249,7 +272,8 @@ describe("an interface whose record OVSDB has without the name of its Pod", () =
 describe("an interface of a pool that OVS has lost", () => {
     const ofPool = podRecord({ addresses: [{ ...addressOf("10.20.0.7/24"), pool: "pool1" }] });
     const port: StoredPort = {
-        ...{ name: ofPool.hostIfName, ofPort: 32784 },
+        name: ofPool.hostIfName,
+        ofPort: 32784,
         externalIds: new Map(Object.entries(toExternalIds(ofPool))),
     };
 
@@ -268,7 +292,11 @@ describe("an interface of a pool that OVS has lost", () => {
         const netlink = links as unknown as Netlink;
         const begun = new PodReconciler(
             {
-                ...{ network, netlink, subnet, ports, logger: silentLogger },
+                network,
+                netlink,
+                subnet,
+                ports,
+                logger: silentLogger,
                 hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 claims: {
@@ -328,7 +356,12 @@ describe("an interface of a pool that OVS has lost", () => {
 describe("an interface that is rebuilt without the name of its Pod while the API server is away", () => {
     const { podNamespace: namespace, podName: name, podUid: uid } = record;
     const pod: KnownPod = {
-        ...{ uid, namespace, name, hostNetwork: false, ended: false, hasSandbox: true },
+        uid,
+        namespace,
+        name,
+        hostNetwork: false,
+        ended: false,
+        hasSandbox: true,
         // Its status still has the address of an earlier sandbox.
         podIps: [parseIp("10.10.1.77")],
     };
@@ -344,7 +377,12 @@ describe("an interface that is rebuilt without the name of its Pod while the API
         const netlink = links as unknown as Netlink;
         reconciler = new PodReconciler(
             {
-                ...{ network, netlink, subnet, ports, claims: undefined, logger: silentLogger },
+                network,
+                netlink,
+                subnet,
+                ports,
+                claims: undefined,
+                logger: silentLogger,
                 hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 pods: () => (isAway ? Promise.reject(new TypeError("away")) : Promise.resolve(pods)),
@@ -404,21 +442,24 @@ describe("an interface that is rebuilt without the name of its Pod while the API
 describe("an API server that is away at the start", () => {
     it("keeps no wired Pod waiting, and its addresses are held once it answers", async () => {
         const lost: KnownPod = {
-            ...{
-                uid: "uid-77",
-                namespace: "default",
-                name: "lost",
-                hostNetwork: false,
-                ended: false,
-                hasSandbox: true,
-            },
+            uid: "uid-77",
+            namespace: "default",
+            name: "lost",
+            hostNetwork: false,
+            ended: false,
+            hasSandbox: true,
             podIps: [parseIp("10.10.1.77"), parseIp("10.10.1.5")],
         };
         let answers = 0;
         const netlink = links as unknown as Netlink;
         const patient = new PodReconciler(
             {
-                ...{ network, netlink, subnet, ports, claims: undefined, logger: silentLogger },
+                network,
+                netlink,
+                subnet,
+                ports,
+                claims: undefined,
+                logger: silentLogger,
                 hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
                 poolOf: () => undefined,
                 pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),

@@ -173,7 +173,10 @@ describe("a record in a link alias", () => {
     it("names its network when it is of Kubernetes with usual addresses of both families", () => {
         const addresses = ["192.168.100.100/24", "2001:db8:85a3:8d3::8a2e/64"];
         const record = podRecord({
-            ...{ containerId: "c".repeat(64), ifName: "eth0", network: "antrea", vlan: 4094 },
+            containerId: "c".repeat(64),
+            ifName: "eth0",
+            network: "antrea",
+            vlan: 4094,
             addresses: addresses.map((text) => ({ ...addressOf(text), pool: "p" })),
         });
         expect(fromAlias(toAlias(record))).toMatchObject({ podUid: record.podUid, networkHash: "3087d189" });

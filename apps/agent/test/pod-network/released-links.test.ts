@@ -16,7 +16,8 @@ beforeEach(() => {
 
 function putPort(one: PodRecord, externalIds: Readonly<Record<string, string>> = toExternalIds(one)): void {
     node.stored.set(one.hostIfName, {
-        ...{ name: one.hostIfName, ofPort: 32784 },
+        name: one.hostIfName,
+        ofPort: 32784,
         externalIds: new Map(Object.entries(externalIds)),
     });
 }

@@ -90,7 +90,8 @@ describe("a round of the reconcile", () => {
         await node.reconciler.reconcile(signal);
         expect(node.stored.size).toBe(1);
         expect(log.find(({ level }) => level === "warn")).toMatchObject({
-            ...{ message: "could not restore a Pod interface", fields: { link: name, reason: "ensurePort failed" } },
+            message: "could not restore a Pod interface",
+            fields: { link: name, reason: "ensurePort failed" },
         });
     });
 
@@ -161,7 +162,11 @@ describe("a round of the reconcile", () => {
 
 describe("neighbours that a Pod of a pool has learned", () => {
     const learned = (mac: string) => ({
-        ...{ index: 2, ip: parseIp("10.20.0.9"), mac, state: NeighbourState.REACHABLE, flags: 0 },
+        index: 2,
+        ip: parseIp("10.20.0.9"),
+        mac,
+        state: NeighbourState.REACHABLE,
+        flags: 0,
     });
     const gateway = learned("02:00:00:00:00:01");
     const underlay = learned("02:00:00:00:00:99");
@@ -184,11 +189,19 @@ describe("neighbours that a Pod of a pool has learned", () => {
 describe("a start", () => {
     const one = podRecord();
     const two = podRecord({
-        ...{ containerId: "cd34".repeat(16), hostIfName: "web-1-fedcba", podName: "web-1", podUid: "uid-1" },
+        containerId: "cd34".repeat(16),
+        hostIfName: "web-1-fedcba",
+        podName: "web-1",
+        podUid: "uid-1",
         addresses: [addressOf("10.10.1.6/24")],
     });
     const pod: KnownPod = {
-        ...{ uid: "uid-77", namespace: "default", name: "lost", hostNetwork: false, ended: false, hasSandbox: true },
+        uid: "uid-77",
+        namespace: "default",
+        name: "lost",
+        hostNetwork: false,
+        ended: false,
+        hasSandbox: true,
         podIps: [parseIp("10.10.1.77")],
     };
 
@@ -222,7 +235,10 @@ describe("a start", () => {
     it("says how many interfaces it found, and which Pod has an address that is not of this Node any more", async () => {
         putPort(
             podRecord({
-                ...{ containerId: "ef56".repeat(16), hostIfName: "web-2-fedcba", podName: "web-2", podUid: "uid-2" },
+                containerId: "ef56".repeat(16),
+                hostIfName: "web-2-fedcba",
+                podName: "web-2",
+                podUid: "uid-2",
                 addresses: [{ ...addressOf("10.20.0.7/24"), pool: "pool1" }],
             }),
             podOfPorts.first + 2,
@@ -235,7 +251,8 @@ describe("a start", () => {
             { fields: { pod: "default/web-1", address: "10.99.0.6" } },
         ]);
         expect(log.at(-1)).toMatchObject({
-            ...{ message: "Pod interfaces rebuilt", fields: { interfaces: 3, dropped: 0 } },
+            message: "Pod interfaces rebuilt",
+            fields: { interfaces: 3, dropped: 0 },
         });
     });
 

@@ -6,7 +6,12 @@ import { podRecord } from "../support/records.ts";
 
 const ip = parseIp("10.10.1.77");
 const pod: KnownPod = {
-    ...{ uid: "uid-77", namespace: "default", name: "web-0", hostNetwork: false, ended: false, hasSandbox: true },
+    uid: "uid-77",
+    namespace: "default",
+    name: "web-0",
+    hostNetwork: false,
+    ended: false,
+    hasSandbox: true,
     podIps: [ip],
 };
 const staticPod: KnownPod = { ...pod, uid: "uid-of-the-mirror", staticUid: "hash" };

@@ -84,7 +84,9 @@ describe("a DEL", () => {
         await wired();
         await node.network.delete(container, "eth0");
         expect(log.at(-1)).toMatchObject({
-            ...{ level: "info", message: "Pod interface removed", fields: { pod: "default/web-0", container } },
+            level: "info",
+            message: "Pod interface removed",
+            fields: { pod: "default/web-0", container },
         });
     });
 
@@ -119,10 +121,8 @@ describe("an ADD that failed", () => {
         failing("set flows", "deleteLink");
         await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
         expect(warnings().at(-1)).toMatchObject({
-            ...{
-                message: "a veth pair stays for the sweep",
-                fields: { link: veths()[0], reason: "deleteLink failed" },
-            },
+            message: "a veth pair stays for the sweep",
+            fields: { link: veths()[0], reason: "deleteLink failed" },
         });
     });
 

@@ -8,8 +8,16 @@ import type { Failure } from "./steps.ts";
 
 const { signal } = new AbortController();
 const nothing = {
-    ...{ addresses: 0, interfaces: 0, ports: [], flows: 0, desired: 0, routes: [], claims: [], vlanPods: [] },
-    ...{ links: [], numbers: [] },
+    addresses: 0,
+    interfaces: 0,
+    ports: [],
+    flows: 0,
+    desired: 0,
+    routes: [],
+    claims: [],
+    vlanPods: [],
+    links: [],
+    numbers: [],
 };
 
 const nodes: readonly (readonly [string, FakeNodeOptions])[] = [
@@ -268,7 +276,8 @@ describe("an interface whose port gets another number, and a step of restoring i
             const inPorts = new Set(node.ovs.flows.flatMap(({ match }) => match.in_port ?? []));
             const numbers = [...node.network.ofPorts.used];
             expect({ at, name, numbers, inPorts }).toEqual({
-                ...{ at, name },
+                at,
+                name,
                 numbers: [port?.ofPort],
                 inPorts: new Set([port?.ofPort]),
             });

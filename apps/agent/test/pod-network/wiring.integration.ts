@@ -373,9 +373,23 @@ describe("CHECK", () => {
                 const [, mac = ""] = /link\/ether (\S+)/.exec(pod.netns.run("ip", "link", "show", "eth0")) ?? [];
                 pod.netns.run("ip", "link", "set", "eth0", "netns", third.name);
                 third.run(
-                    ...["ip", "link", "add", "other", "index", String(host?.index), "type", "veth"],
-                    ...["peer", "name", "eth0", "index", String(host?.peerIndex)],
-                    ...["address", mac, "netns", pod.netns.name],
+                    "ip",
+                    "link",
+                    "add",
+                    "other",
+                    "index",
+                    String(host?.index),
+                    "type",
+                    "veth",
+                    "peer",
+                    "name",
+                    "eth0",
+                    "index",
+                    String(host?.peerIndex),
+                    "address",
+                    mac,
+                    "netns",
+                    pod.netns.name,
                 );
                 pod.netns.run("ip", "link", "set", "eth0", "up");
             },

@@ -14,7 +14,11 @@ export function listLogger(entries: LogEntry[]): Logger {
         (message: string, fields: Readonly<Record<string, unknown>> = {}): void =>
             void entries.push({ level, message, fields });
     const logger: Logger = {
-        ...{ trace: log("trace"), debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+        trace: log("trace"),
+        debug: log("debug"),
+        info: log("info"),
+        warn: log("warn"),
+        error: log("error"),
         child: () => logger,
         enabled: () => true,
     };

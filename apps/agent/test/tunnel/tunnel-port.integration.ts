@@ -19,7 +19,11 @@ const geneve: TunnelPortOptions = { ofPort: 32768, type: "geneve", destinationPo
 
 async function shown(): Promise<string> {
     const text = await node.ovs.vsctl(
-        ...["--columns=type,ofport,options,error", "--format=csv", "--no-headings", "find", "interface"],
+        "--columns=type,ofport,options,error",
+        "--format=csv",
+        "--no-headings",
+        "find",
+        "interface",
         "name=antrea-tun0",
     );
     return text.trim().replaceAll('"', "");

@@ -33,7 +33,10 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
         },
     };
     const base = {
-        ...{ uplink, environment: { nodeName: "worker" }, database: { lockState }, bridging: undefined },
+        uplink,
+        environment: { nodeName: "worker" },
+        database: { lockState },
+        bridging: undefined,
         kube: {
             api: { find: async () => ({}), patch: async (...args: readonly unknown[]) => void written.push(args[2]) },
             close: () => undefined,

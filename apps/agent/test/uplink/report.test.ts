@@ -47,7 +47,10 @@ describe("the report on the uplink", () => {
 
     it("of a refusal has its code as Kubernetes writes reasons", () => {
         expect(UplinkReport.refusal({ code: "MULTIPATH_ROUTES", message: "no" })).toEqual({
-            ...{ type: "antrea.io/UplinkBridged", status: "False", reason: "MultipathRoutes", message: "no" },
+            type: "antrea.io/UplinkBridged",
+            status: "False",
+            reason: "MultipathRoutes",
+            message: "no",
         });
         expect(UplinkReport.refusal({ code: "NIC_IN_USE", message: "no" }).reason).toBe("NicInUse");
     });

@@ -42,8 +42,10 @@ describe("a snapshot", () => {
     it("loses routes that expired, and gives addresses a minute in which their lease may be renewed", () => {
         const lifetime = { preferredSeconds: 60, validSeconds: 60 };
         expect(aged(leased, 1100)).toEqual({
-            ...{ ...leased, takenAt: 1100 },
-            ...{ addresses: [{ ...lease, lifetime }], routes: [] },
+            ...leased,
+            takenAt: 1100,
+            addresses: [{ ...lease, lifetime }],
+            routes: [],
         });
         const forEver = aged(snapshot, 1e9);
         expect(forEver.addresses).toHaveLength(2);
@@ -85,12 +87,16 @@ describe("a snapshot", () => {
         const now = { ...renamed, takenAt: 1020, addresses: [...renamed.addresses, other], routes: [way] };
         expect(changed(leased, renamed, renamed)).toEqual({
             ...leased,
-            ...{ takenAt: 1010, addresses: [leaseOf(40, 90)], routes: [{ ...learned, expiresSeconds: 50 }] },
+            takenAt: 1010,
+            addresses: [leaseOf(40, 90)],
+            routes: [{ ...learned, expiresSeconds: 50 }],
         });
         const { label: _, ...unlabelled } = other;
         expect(changed(leased, renamed, now)).toEqual({
             ...leased,
-            ...{ takenAt: 1020, addresses: [leaseOf(40, 90), unlabelled], routes: [way] },
+            takenAt: 1020,
+            addresses: [leaseOf(40, 90), unlabelled],
+            routes: [way],
         });
     });
 

@@ -56,8 +56,11 @@ async function start({ uplinkSeconds = longSeconds, endSeconds = longSeconds }: 
     writeFileSync(join(folder, "conf.db"), "");
     const env = {
         PATH: `${folder}:${process.env["PATH"]}`,
-        ...{ OVS_RUNDIR: folder, OVS_DBDIR: folder, ANTREA_STATE_DIR: folder },
-        ...{ UPLINK_SECONDS: String(uplinkSeconds), END_SECONDS: String(endSeconds) },
+        OVS_RUNDIR: folder,
+        OVS_DBDIR: folder,
+        ANTREA_STATE_DIR: folder,
+        UPLINK_SECONDS: String(uplinkSeconds),
+        END_SECONDS: String(endSeconds),
     };
     main = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
     main.stderr?.setEncoding("utf8").on("data", (text: string) => (log += text));

@@ -307,7 +307,8 @@ describe("without OVS", () => {
         const { said } = await ended;
         await node.ovs.killVswitchd();
         expect(said.at(-1)).toEqual({
-            ...{ kind: "lost", name: "eth0" },
+            kind: "lost",
+            name: "eth0",
             reason: "the host port eth0 has had no device for 1 s",
         });
         expect(node.reaches()).toBe(true);

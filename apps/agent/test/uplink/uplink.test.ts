@@ -66,12 +66,21 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function uplinkOf(copiesFrames = false): Uplink {
     return new Uplink(
         {
-            ...{ netlink: fakeNetlink(links, [addressOf(7, own)]), ports, logger: silentLogger },
-            ...{ apiReachable: () => Promise.resolve(true), ovsProblem: () => problem },
+            netlink: fakeNetlink(links, [addressOf(7, own)]),
+            ports,
+            logger: silentLogger,
+            apiReachable: () => Promise.resolve(true),
+            ovsProblem: () => problem,
         },
         {
-            ...{ folder, bootId: "boot", checkTimeoutMs: 1_000, uplinkOfPort: 1, hostOfPort: 2, linkGroup: 178 },
-            ...{ copiesFrames, mustComputeChecksums: false },
+            folder,
+            bootId: "boot",
+            checkTimeoutMs: 1_000,
+            uplinkOfPort: 1,
+            hostOfPort: 2,
+            linkGroup: 178,
+            copiesFrames,
+            mustComputeChecksums: false,
             timing: { lossMs: 40, carrierMs: 20, ovsMs: 20 },
         },
     );

@@ -20,7 +20,9 @@ it("frees a device of the kernel's datapath that has the NIC's name once more", 
     const links = [linkOf(2, "eth0~")];
     const freed: string[] = [];
     const wayBack = new WayBack({
-        ...{ netlink: fakeNetlink(links), logger: silentLogger, uptimeSeconds: () => 1_000 },
+        netlink: fakeNetlink(links),
+        logger: silentLogger,
+        uptimeSeconds: () => 1_000,
         journal: new Journal(
             {
                 logger: silentLogger,

@@ -108,7 +108,7 @@ function rangesOf(pool: Pool, usable: RangeSet, claims: readonly Claim[]): reado
 }
 
 /** Who has most of the addresses: each StatefulSet and Node, and the Pods of each Namespace taken together. */
-export function usersOf(claims: readonly Claim[]): readonly UserReport[] {
+function usersOf(claims: readonly Claim[]): readonly UserReport[] {
     const users = new Map<string, { namespace: string; owner: string; used: number; reserved: number }>();
     for (const { owner, state } of claims) {
         const namespace = owner.namespace ?? "";

@@ -87,7 +87,10 @@ describe("convert", () => {
             kind: "IPAllocation",
             metadata: { name: address },
             spec: {
-                ...{ address, block: "10.7.0.0/24", pool: "web", state: "Reserved" },
+                address,
+                block: "10.7.0.0/24",
+                pool: "web",
+                state: "Reserved",
                 owner: { kind: "StatefulSet", namespace: "shop", name: "db", index },
             },
         });

@@ -17,7 +17,7 @@ export interface Findings {
 }
 
 /** Types of the conditions of a pool. */
-export const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "Overlapping" } as const;
+const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "Overlapping" } as const;
 
 const shownOverlaps = 5;
 const shownNodes = 5;

@@ -39,7 +39,7 @@ interface Gone {
 
 // Beyond their rest, subnets are remembered for Nodes that return, the latest ones first.
 const maxRested = 1_024;
-export const defaultCoolingMs = 600_000;
+const defaultCoolingMs = 600_000;
 
 /**
  * Who has which subnets: Nodes that exist, Nodes that were promised some, and Nodes that are gone. No I/O.

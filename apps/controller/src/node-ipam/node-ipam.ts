@@ -29,7 +29,7 @@ export interface NodeIpamOptions {
 }
 
 /** Name of the ledger's ConfigMap. */
-export const ledgerName = "antrea-node-ipam";
+const ledgerName = "antrea-node-ipam";
 
 const retryMs = { initialMs: 1_000, maxMs: 30_000 };
 

@@ -1,7 +1,6 @@
 export { type AuthorityTimes } from "./authorities.ts";
 export {
     CertificateKeeper,
-    defaultTimes,
     type CertificateComponents,
     type CertificateOptions,
     type CertificateTimes,

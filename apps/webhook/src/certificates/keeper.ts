@@ -34,7 +34,7 @@ import {
 import { allBundles, bundlePatch, commonBundle } from "./bundle.ts";
 
 /** The authority or the bundle could not be written. */
-export class CertificateError extends AntreaError<"OVERTAKEN"> {}
+class CertificateError extends AntreaError<"OVERTAKEN"> {}
 
 export interface CertificateComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch" | "list" | "watch">;
@@ -70,7 +70,7 @@ export interface CertificateOptions {
 const dayMs = 86_400_000;
 
 /** An authority for a year, serving certificates for 90 days; the authority before is trusted for one hour more. */
-export const defaultTimes: CertificateTimes = {
+const defaultTimes: CertificateTimes = {
     authorityMs: 365 * dayMs,
     overlapMs: 3_600_000,
     servingMs: 90 * dayMs,

@@ -172,7 +172,9 @@ describe("a Scale", () => {
 describe("a Namespace", () => {
     const pod = (name: string, o: { namespace?: string; pools?: string; phase?: string; uid?: string } = {}): Pod => ({
         metadata: {
-            ...{ name, uid: o.uid ?? `uid of ${name}`, namespace: o.namespace ?? "ns" },
+            name,
+            uid: o.uid ?? `uid of ${name}`,
+            namespace: o.namespace ?? "ns",
             annotations: annotated(o.pools),
         },
         status: { phase: o.phase ?? "Running" },

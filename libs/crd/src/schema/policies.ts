@@ -156,8 +156,10 @@ function agentNode(agent: string): PolicySpec {
         matchConstraints: {
             resourceRules: [
                 {
-                    ...{ apiGroups: [""], apiVersions: ["*"] },
-                    ...{ resources: ["nodes", "nodes/status"], operations: ["UPDATE"] },
+                    apiGroups: [""],
+                    apiVersions: ["*"],
+                    resources: ["nodes", "nodes/status"],
+                    operations: ["UPDATE"],
                 },
             ],
         },

@@ -42,7 +42,9 @@ export function unavailablePolicies(): readonly PolicyManifest[] {
                     ],
                     "has no effect: the feature is not available in this version of Antrea",
                     [ipPools, ipAllocations].map(({ group, plural }) => ({
-                        ...{ apiGroups: [group], apiVersions: ["*"], operations: ["*"] as const },
+                        apiGroups: [group],
+                        apiVersions: ["*"],
+                        operations: ["*"] as const,
                         resources: [plural, `${plural}/*`],
                     })),
                 ),

@@ -238,7 +238,10 @@ describe("what the client makes of an answer", () => {
     it("knows since when the server refuses its credentials, until an answer shows that it knows them", async () => {
         const { api, clock } = make([
             refusal(401, "Unauthorized"),
-            ...[{ status: undefined }, refusal(401, "Unauthorized"), refusal(500, "InternalError"), ok],
+            { status: undefined },
+            refusal(401, "Unauthorized"),
+            refusal(500, "InternalError"),
+            ok,
         ]);
         const get = (): Promise<unknown> => api.get(nodes, { name: "a" }).catch(() => undefined);
         expect(api.refusedSince).toBeUndefined();

@@ -140,7 +140,10 @@ describe("send", () => {
         connection.agent.createConnection = (_options, done) => void done?.(cause, undefined as never);
         const asked = (request: HttpRequest): Promise<unknown> => send(connection, request);
         await expect(asked(put)).rejects.toMatchObject({
-            ...{ code: "CONNECTION_FAILED", outcomeUnknown, cause, message: "PUT /x?y=z: no connection to 192.0.2.1" },
+            code: "CONNECTION_FAILED",
+            outcomeUnknown,
+            cause,
+            message: "PUT /x?y=z: no connection to 192.0.2.1",
         });
         await expect(asked(get)).rejects.toMatchObject({ code: "CONNECTION_FAILED", outcomeUnknown: false, cause });
     });

@@ -102,8 +102,16 @@ describe("requests", () => {
 
     it("addresses read back with peer, lifetime, label, metric, flags and maker", () => {
         const whole = {
-            ...{ index: 2, ip: parseIp("10.1.2.3"), prefixLength: 32, peer: parseIp("10.1.2.4"), scope: 253 },
-            ...{ label: "eth0:a", metric: 7, protocol: 3, flags: 0x200, broadcast: parseIp("10.1.2.9") },
+            index: 2,
+            ip: parseIp("10.1.2.3"),
+            prefixLength: 32,
+            peer: parseIp("10.1.2.4"),
+            scope: 253,
+            label: "eth0:a",
+            metric: 7,
+            protocol: 3,
+            flags: 0x200,
+            broadcast: parseIp("10.1.2.9"),
             lifetime: { preferredSeconds: 0, validSeconds: Infinity },
         };
         expect(decodeAddress(addAddress(whole).body)).toMatchObject(whole);
@@ -161,20 +169,16 @@ describe("requests", () => {
 
     it("routes read back with all that can be said of them", () => {
         const four = {
-            ...{
-                dst: parsePrefix("10.0.0.0/8"),
-                dev: 2,
-                via: parseIp("10.1.2.1"),
-                src: parseIp("10.1.2.3"),
-                tos: 0x10,
-            },
-            ...{
-                table: 1000,
-                metric: 5,
-                realms: 0x10002,
-                protocol: 99,
-                metrics: { 1: 4, 2: 1400, 8: 1200, 16: "cubic" },
-            },
+            dst: parsePrefix("10.0.0.0/8"),
+            dev: 2,
+            via: parseIp("10.1.2.1"),
+            src: parseIp("10.1.2.3"),
+            tos: 0x10,
+            table: 1000,
+            metric: 5,
+            realms: 0x10002,
+            protocol: 99,
+            metrics: { 1: 4, 2: 1400, 8: 1200, 16: "cubic" },
         };
         expect(decodeRoute(appendRoute(four).body)).toMatchObject({ ...four, mtu: 1400 });
         const six = { dst: parsePrefix("fd00::/64"), from: parsePrefix("fd01::/48"), dev: 2, preference: 3 };
@@ -242,7 +246,9 @@ describe("arguments that cannot be sent", () => {
             "lifetime",
             () =>
                 addAddress({
-                    ...{ index: 1, ip: ip4, prefixLength: 24 },
+                    index: 1,
+                    ip: ip4,
+                    prefixLength: 24,
                     lifetime: { preferredSeconds: 0.5, validSeconds: 1 },
                 }),
             "whole seconds",

@@ -27,7 +27,9 @@ const ip = parseIp("10.1.2.3");
 const dst = parsePrefix("10.0.0.0/8");
 const mac = "02:00:00:00:00:09";
 const veth = {
-    ...{ name: "pod-a", mac: "02:00:00:00:00:01", mtu: 1450 },
+    name: "pod-a",
+    mac: "02:00:00:00:00:01",
+    mtu: 1450,
     peer: { name: "eth0", mac: "02:00:00:00:00:02", mtu: 1450, netnsPath: "/netns/a" },
 };
 const hexOf = ({ body }: Query, from = 0): string => Buffer.from(body.subarray(from)).toString("hex");
@@ -161,7 +163,9 @@ describe("a request", () => {
         );
         expect(decodeRoute(replaceRoute({ dst, type: 7 }).body)).toMatchObject({ type: 7, table: 254 });
         expect(decodeRoute(deleteRoute({ dst, type: 6, protocol: 9, scope: 7 }).body)).toMatchObject({
-            ...{ type: 6, protocol: 9, scope: 7 },
+            type: 6,
+            protocol: 9,
+            scope: 7,
         });
         expect(decodeRoute(replaceRoute({ dst: "default", src: parseIp("fd00::1"), dev: 2 }).body)?.family).toBe(6);
         for (const type of [6, 7, 8, 9]) expect(decodeRoute(deleteRoute({ dst, type }).body)?.type).toBe(type);
@@ -326,12 +330,29 @@ describe("what the kernel says against its own rules", () => {
 
     it("is taken for nothing where that has a meaning: no name, no MAC address, no MTU, no destination", () => {
         expect(decodeLink(fromHex("00000100", "05000000", "00000000", "00000000"))).toStrictEqual({
-            ...{ index: 5, name: "", type: 1, mac: "", mtu: 0, group: 0, altNames: [] },
-            ...{ up: false, running: false, loopback: false, promiscuous: false },
+            index: 5,
+            name: "",
+            type: 1,
+            mac: "",
+            mtu: 0,
+            group: 0,
+            altNames: [],
+            up: false,
+            running: false,
+            loopback: false,
+            promiscuous: false,
         });
         expect(decodeRoute(fromHex("02000000fe030001", "00000000"))).toStrictEqual({
-            ...{ family: 4, dst: parsePrefix("0.0.0.0/0"), table: 254, protocol: 3, scope: 0, type: 1, metric: 0 },
-            ...{ onlink: false, cloned: false, nextHops: [] },
+            family: 4,
+            dst: parsePrefix("0.0.0.0/0"),
+            table: 254,
+            protocol: 3,
+            scope: 0,
+            type: 1,
+            metric: 0,
+            onlink: false,
+            cloned: false,
+            nextHops: [],
         });
         expect(decodeAddress(fromHex("0218000001000000"))).toBeUndefined();
         expect(decodeNetnsId(fromHex("00000000"))).toBeUndefined();
@@ -343,12 +364,7 @@ describe("what only some routes and addresses have", () => {
         decodeRoute(fromHex("02080000fe030001", "00000000", ...attributes));
 
     it("is left out where the kernel says that it is nothing: expiry, encapsulation, metrics, preference", () => {
-        const none = route(
-            ...["20000c00", "00".repeat(28)],
-            ...["06001500", "00000000"],
-            "04000800",
-            ...["05001400", "00000000"],
-        );
+        const none = route("20000c00", "00".repeat(28), "06001500", "00000000", "04000800", "05001400", "00000000");
         for (const field of ["expiresSeconds", "encapType", "metrics", "preference", "tos", "mtu"]) {
             expect(none).not.toHaveProperty(field);
         }

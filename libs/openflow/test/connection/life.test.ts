@@ -14,7 +14,9 @@ const listeners = ({ signal }: AbortController): number => getEventListeners(sig
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 
 const spec: CallSpec<number> = {
-    ...{ what: "the call", firstXid: 1, lastXid: 1 },
+    what: "the call",
+    firstXid: 1,
+    lastXid: 1,
     answer: () => ({ kind: "done", value: 7 }),
 };
 
@@ -43,7 +45,9 @@ async function logged(
     prepare(peer, connection);
     connection.start(new AbortController().signal);
     return {
-        ...{ lines, peer, connection },
+        lines,
+        peer,
+        connection,
         [Symbol.asyncDispose]: async () => {
             await connection.close();
             await peer[Symbol.asyncDispose]();
@@ -126,7 +130,9 @@ describe("what is over", () => {
             one.destroy(reason);
             one.destroy(new OpenFlowError("TIMEOUT", "timeout", "later"));
             await expect(waiting).rejects.toMatchObject({
-                ...{ code: expected, fault: expected === "ABORTED" ? "aborted" : "environment", cause: reason },
+                code: expected,
+                fault: expected === "ABORTED" ? "aborted" : "environment",
+                cause: reason,
                 message: "the connection ended before the answer; whether it took effect is not known",
             });
             expect(await one.closed).toBe(reason);
@@ -140,7 +146,10 @@ describe("a connection that cannot be made", () => {
         await using peer = await Peer.start();
         const reason = new Error("why");
         await expect(link(peer, AbortSignal.abort(reason))).rejects.toMatchObject({
-            ...{ code: "ABORTED", fault: "aborted", message: "connecting: cancelled", cause: reason },
+            code: "ABORTED",
+            fault: "aborted",
+            message: "connecting: cancelled",
+            cause: reason,
         });
         const stop = new AbortController();
         const connecting = link(peer, stop.signal);
@@ -181,7 +190,8 @@ describe("a connection that cannot be made", () => {
                 message.type === "hello" && socket.write(bytes("06000010" + "00000001" + "00010008" + "0000003e"));
         });
         expect(old).toMatchObject({
-            ...{ code: "NEGOTIATION", fault: "environment" },
+            code: "NEGOTIATION",
+            fault: "environment",
             message:
                 "the switch does not speak OpenFlow 1.5 (it offers wire versions 1, 2, 3, 4, 5); add OpenFlow15 to the bridge's protocols",
         });
@@ -198,7 +208,9 @@ describe("a connection that cannot be made", () => {
                 message.type === "features_request" && socket.write(errorFrame(message.xid, 1, 5));
         });
         expect(refusedFeatures).toMatchObject({
-            ...{ code: "REFUSED", fault: "caller", details: { errorType: 1, errorCode: 5, errorName: "OFPBRC_EPERM" } },
+            code: "REFUSED",
+            fault: "caller",
+            details: { errorType: 1, errorCode: 5, errorName: "OFPBRC_EPERM" },
             message: "features request: the switch refused it with OFPBRC_EPERM",
         });
         const gone = await tell((peer) => {
@@ -224,7 +236,8 @@ describe("a connection that cannot be made", () => {
         await using test = await logged(() => undefined);
         expect(() => test.connection.start(new AbortController().signal)).toThrow(
             expect.objectContaining({
-                ...{ code: "NOT_CONNECTED", fault: "internal" },
+                code: "NOT_CONNECTED",
+                fault: "internal",
                 message: "the OpenFlow connection was started a second time",
             }),
         );
@@ -301,10 +314,8 @@ describe("the log of a connection", () => {
         await until(() => test.peer.types().filter((type) => type === "barrier_request").length === 2);
         for (const socket of test.peer.sockets) socket.write(bytes("0600000000000000"));
         expect(await waiting).toMatchObject({
-            ...{
-                code: "DISCONNECTED",
-                cause: { message: "the switch sent what is no OpenFlow", code: "DISCONNECTED" },
-            },
+            code: "DISCONNECTED",
+            cause: { message: "the switch sent what is no OpenFlow", code: "DISCONNECTED" },
         });
         await until(() => test.lines.some(([, message]) => message === "OpenFlow connection lost"));
     });
@@ -316,7 +327,8 @@ describe("the limits of a connection", () => {
         const one = await link(peer, new AbortController().signal, { maxBufferBytes: 100_000 });
         expect(() => one.send(new Uint8Array(100_001))).toThrow(
             expect.objectContaining({
-                ...{ code: "TOO_BIG", fault: "caller" },
+                code: "TOO_BIG",
+                fault: "caller",
                 message: "a request of 100001 bytes passes maxBufferBytes (100000); split it",
             }),
         );
@@ -335,7 +347,9 @@ describe("the limits of a connection", () => {
         const error = full() as OpenFlowError;
         expect(error.details["waiting"]).toBeLessThanOrEqual(100_000);
         expect(error).toMatchObject({
-            ...{ code: "BUFFER_FULL", fault: "environment", retryable: true },
+            code: "BUFFER_FULL",
+            fault: "environment",
+            retryable: true,
             details: { waiting: expect.any(Number), maxBufferBytes: 100_000 },
             message: expect.stringMatching(/^\d+ bytes wait for the switch to read; \d+ more pass maxBufferBytes$/),
         });

@@ -90,7 +90,10 @@ describe("what is over", () => {
         const waiting = connect(server.socketPath, 60_000, stop.signal);
         stop.abort("why");
         await expect(waiting).rejects.toMatchObject({
-            ...{ code: "CLOSED", fault: "aborted", message: "the session with the database was closed", cause: "why" },
+            code: "CLOSED",
+            fault: "aborted",
+            message: "the session with the database was closed",
+            cause: "why",
         });
         expect(timers()).toBeLessThanOrEqual(before);
     });
@@ -110,7 +113,9 @@ describe("EchoProbe", () => {
         const error = await failed.promise;
         expect(performance.now() - began).toBeGreaterThanOrEqual(48);
         expect(error).toMatchObject({
-            ...{ code: "DISCONNECTED", fault: "timeout", details: { silentMs: expect.any(Number) } },
+            code: "DISCONNECTED",
+            fault: "timeout",
+            details: { silentMs: expect.any(Number) },
             message: expect.stringMatching(/^the database said nothing for \d+ ms and did not answer an echo$/),
         });
         expect(asked).toBe(1);
@@ -178,8 +183,12 @@ describe("a session", () => {
         const session = new OvsdbSession(
             { logger },
             {
-                ...{ socketPath: server.socketPath, database: "db", monitor: { T: ["n"] } },
-                ...{ minBackoffMs: 5, maxBackoffMs: 10, ...options },
+                socketPath: server.socketPath,
+                database: "db",
+                monitor: { T: ["n"] },
+                minBackoffMs: 5,
+                maxBackoffMs: 10,
+                ...options,
             },
         );
         sessions.push(session);
@@ -402,7 +411,9 @@ describe("a session", () => {
         const twice = { code: "BAD_ARGUMENT", fault: "caller", message: "a session is started once: make a new one" };
         expect(() => session.start(new AbortController().signal)).toThrow(expect.objectContaining(twice));
         await expect(session.lockAcquired()).rejects.toMatchObject({
-            ...{ code: "BAD_ARGUMENT", fault: "caller", message: "the session has no lock: set its option lock" },
+            code: "BAD_ARGUMENT",
+            fault: "caller",
+            message: "the session has no lock: set its option lock",
         });
         const closed = make();
         const waiting = closed.ready();
@@ -434,16 +445,20 @@ describe("a session", () => {
             timeoutMs: 5_000,
         });
         await expect(session.transact([comment("x")])).rejects.toMatchObject({
-            ...{ code: "DISCONNECTED", fault: "environment" },
+            code: "DISCONNECTED",
+            fault: "environment",
             message: "there is no connection to the database: nothing was sent, wait for ready() and ask again",
             cause: { code: "DISCONNECTED", message: expect.stringContaining("cannot connect") },
         });
         const cancelled = session.ready(AbortSignal.timeout(5));
         await expect(cancelled).rejects.toMatchObject({
-            ...{ code: "ABORTED", message: "waiting for the database was cancelled", cause: { code: "DISCONNECTED" } },
+            code: "ABORTED",
+            message: "waiting for the database was cancelled",
+            cause: { code: "DISCONNECTED" },
         });
         await expect(session.until(() => undefined, { timeoutMs: 5 })).rejects.toMatchObject({
-            ...{ code: "TIMEOUT", cause: { code: "DISCONNECTED" } },
+            code: "TIMEOUT",
+            cause: { code: "DISCONNECTED" },
             message: "the awaited change of the database did not come within 5 ms",
         });
     });
@@ -459,7 +474,8 @@ describe("a session", () => {
         connection.say(stolen, stolen);
         await session.until(() => (session.lockState === "lost" ? true : undefined), { timeoutMs: 5_000 });
         await expect(session.lockAcquired(AbortSignal.timeout(5))).rejects.toMatchObject({
-            ...{ code: "ABORTED", message: "waiting for lock the_lock was cancelled" },
+            code: "ABORTED",
+            message: "waiting for lock the_lock was cancelled",
         });
         expect(logger.lines.filter(({ message }) => message === "the database lock changed")).toEqual([
             expect.objectContaining({ level: "info", fields: { lock: "the_lock", state: "locked" } }),

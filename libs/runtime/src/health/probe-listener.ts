@@ -55,7 +55,7 @@ export class ProbeListener {
 }
 
 /** Also of an IPv4 address as a socket of IPv6 shows it. */
-export function isLoopback(remote: string | undefined): boolean {
+function isLoopback(remote: string | undefined): boolean {
     return remote !== undefined && /^(?:(?:::ffff:)?127\.|::1$)/.test(remote);
 }
 

@@ -262,7 +262,7 @@ export class HealthServer {
         }
         return {
             ...this.#certificate,
-            ...(ciphers !== undefined && { ciphers }),
+            ciphers,
             minVersion: minVersion ?? "TLSv1.2",
             maxHeaderSize: 16_384,
             handshakeTimeout: 10_000,
@@ -377,7 +377,7 @@ function kindOf({ pathname }: URL): CheckKind | undefined {
 function listen(server: Server, options: HealthOptions): Promise<void> {
     return new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen({ port: options.port, ...(options.host !== undefined && { host: options.host }) }, () => {
+        server.listen({ port: options.port, host: options.host }, () => {
             server.off("error", reject);
             resolve();
         });

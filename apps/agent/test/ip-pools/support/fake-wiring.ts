@@ -44,7 +44,11 @@ export class FakeWiring implements Wiring {
     /** The record of an ADD that was answered. */
     wire(pod: string, addresses: readonly ClaimedAddress[], containerId = `c-${pod}`, podUid = `uid-${pod}`): void {
         this.#records.set(containerId, {
-            ...{ containerId, ifName: "eth0", podNamespace: "default", podName: pod, podUid },
+            containerId,
+            ifName: "eth0",
+            podNamespace: "default",
+            podName: pod,
+            podUid,
             vlan: Math.max(0, ...addresses.map(({ vlan }) => vlan)),
             addresses: addresses.map(({ vlan: _, ...address }) => address),
         });

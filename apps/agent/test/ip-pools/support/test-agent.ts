@@ -54,7 +54,10 @@ export class TestPoolAgent implements AsyncDisposable {
         this.#disconnect = disconnect ?? (() => undefined);
         this.pools = new IpPools(
             {
-                ...{ api, logger, metrics: this.metrics, nodes: "list" in nodes ? nodes : this.nodes },
+                api,
+                logger,
+                metrics: this.metrics,
+                nodes: "list" in nodes ? nodes : this.nodes,
                 ...(clock === undefined ? {} : { clock }),
                 ...(random === undefined ? {} : { random }),
                 record: (event) => void this.events.push(event),

@@ -51,7 +51,8 @@ async function work(job: WorkerJob): Promise<WorkerResult> {
             0,
         );
     const result = {
-        ...{ claims, failures },
+        claims,
+        failures,
         conflicts: await sum("claim_conflicts_total"),
         relists: await sum("pool_relists_total"),
         blockViews: await sum("block_views"),

@@ -4,15 +4,32 @@ import type { IpAddress } from "@antrea/ip";
 /** A link that is up, runs and has no more than that. */
 export function linkOf(index: number, name: string, rest: Partial<Link> = {}): Link {
     return {
-        ...{ index, name, type: 1, mac: "02:00:00:00:00:02", mtu: 1500, up: true, running: true, loopback: false },
-        ...{ promiscuous: false, group: 0, altNames: [], ...rest },
+        index,
+        name,
+        type: 1,
+        mac: "02:00:00:00:00:02",
+        mtu: 1500,
+        up: true,
+        running: true,
+        loopback: false,
+        promiscuous: false,
+        group: 0,
+        altNames: [],
+        ...rest,
     };
 }
 
 export function addressOf(index: number, ip: IpAddress, prefixLength = 24): Address {
     return {
-        ...{ index, ip, prefixLength, scope: 0, flags: 0 },
-        ...{ secondary: false, tentative: false, dadFailed: false, permanent: true },
+        index,
+        ip,
+        prefixLength,
+        scope: 0,
+        flags: 0,
+        secondary: false,
+        tentative: false,
+        dadFailed: false,
+        permanent: true,
     };
 }
 

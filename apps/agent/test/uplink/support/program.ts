@@ -139,7 +139,10 @@ function netlinkOf(real: Netlink): Netlink {
 async function command(logger: Logger): Promise<void> {
     const ovsRunDir = dirname(input.dbSocket);
     const restored = await restoreUplink({
-        ...{ folder: input.folder, bootId: input.bootId ?? "boot-1", ovsRunDir, logger },
+        folder: input.folder,
+        bootId: input.bootId ?? "boot-1",
+        ovsRunDir,
+        logger,
         databaseFile: join(ovsRunDir, "conf.db"),
         force: input.force === true,
         print: (line) => print({ kind: "line", line }),
@@ -222,7 +225,11 @@ async function act(): Promise<void> {
             folder: input.folder,
             bootId: input.bootId ?? "boot-1",
             checkTimeoutMs: input.checkTimeoutMs ?? 2_000,
-            ...{ uplinkOfPort, hostOfPort, linkGroup, copiesFrames: true, mustComputeChecksums: true },
+            uplinkOfPort,
+            hostOfPort,
+            linkGroup,
+            copiesFrames: true,
+            mustComputeChecksums: true,
             timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000, saveMs: 500, ...input.timing },
         },
     );

@@ -13,7 +13,7 @@ export function formatActions(actions: readonly Action[]): string {
     return actions.length === 0 ? "drop" : actions.map(formatAction).join(",");
 }
 
-export function formatAction(action: Action): string {
+function formatAction(action: Action): string {
     switch (action.type) {
         case "output":
             return formatOutput(action.port, action.maxLength);

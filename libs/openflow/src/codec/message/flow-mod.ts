@@ -14,7 +14,7 @@ const defaultPriority = 0x8000;
 const maxTable = 0xfd;
 
 /** OpenFlow 1.5 section 7.3.4.2, OFPFF_*. */
-export const FlowFlag = { SEND_FLOW_REMOVED: 1, CHECK_OVERLAP: 2, RESET_COUNTS: 4 } as const;
+const FlowFlag = { SEND_FLOW_REMOVED: 1, CHECK_OVERLAP: 2, RESET_COUNTS: 4 } as const;
 
 /** `ofp_flow_mod`: OpenFlow 1.5 section 7.3.4.2. */
 export function writeFlowMod(writer: Writer, xid: number, mod: FlowMod): void {

@@ -11,7 +11,7 @@ import { readInstructions } from "./instruction.ts";
 import { readStats } from "./stats.ts";
 
 /** OpenFlow 1.5 section 7.3.5: kinds of multipart this codec reads and writes. */
-export const MultipartType = { FLOW_DESC: 1, PORT_DESC: 13 } as const;
+const MultipartType = { FLOW_DESC: 1, PORT_DESC: 13 } as const;
 const moreFollows = 1;
 
 /** Which flows to report; what is absent does not filter. */

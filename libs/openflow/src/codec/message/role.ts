@@ -3,7 +3,7 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
 /** OpenFlow 1.5 section 7.3.8: roles in their order on the wire. */
-export const roles = ["no_change", "equal", "primary", "secondary"] as const;
+const roles = ["no_change", "equal", "primary", "secondary"] as const;
 export type Role = (typeof roles)[number];
 
 export interface RoleMessage {

@@ -6,7 +6,7 @@ import { type Writer } from "./writer.ts";
 export const wireVersion = 6;
 export const headerBytes = 8;
 /** The length field has 16 bits. */
-export const maxMessageBytes = 0xffff;
+const maxMessageBytes = 0xffff;
 
 /** OpenFlow 1.5 section 7.1.1: the types this codec reads or writes. */
 export const MessageType = {
