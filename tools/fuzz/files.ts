@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isSystemError } from "@antrea/errors";
 import { root } from "./build/bundle.ts";
 import { hashOf, type Finding } from "./engine/campaign.ts";
 
@@ -47,7 +48,7 @@ function names(folder: string): readonly string[] {
     try {
         return readdirSync(folder).sort();
     } catch (error) {
-        if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+        if (isSystemError(error, "ENOENT")) return [];
         throw error;
     }
 }

@@ -1,5 +1,5 @@
 import type { ErrorCodeName } from "@antrea/cni";
-import { AntreaError } from "@antrea/errors";
+import { AntreaError, isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "@antrea/openflow";
 import { OvsdbError } from "@antrea/ovsdb";
 import { NodeConfigError } from "./node-config/index.ts";
@@ -39,8 +39,8 @@ const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
 export function cniErrorCode(error: unknown): ErrorCodeName {
     if (error instanceof IpPoolError) return poolCodes[error.code];
     if (error instanceof NodeSubnetError) return subnetCodes[error.code];
-    if (error instanceof PodNetworkError && error.code === "SECOND_INTERFACE") return "INVALID_NETWORK_CONFIG";
-    if (error instanceof PodNetworkError && error.code === "OTHERS_NETNS") return "INVALID_ENVIRONMENT_VARIABLES";
+    if (isErrorOf(PodNetworkError, error, "SECOND_INTERFACE")) return "INVALID_NETWORK_CONFIG";
+    if (isErrorOf(PodNetworkError, error, "OTHERS_NETNS")) return "INVALID_ENVIRONMENT_VARIABLES";
     // The Node is gone or has no podCIDRs, and the agent waits for them: as when it is asked before it has any.
     if (error instanceof NodeConfigError) return "TRY_AGAIN_LATER";
     // OVS or its database went away during the call: the same call may succeed when they are back.

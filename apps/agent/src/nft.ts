@@ -1,4 +1,4 @@
-import { AntreaError } from "@antrea/errors";
+import { AntreaError, isErrorOf } from "@antrea/errors";
 import { ProgramError, runProgram } from "./run-program.ts";
 
 export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
@@ -11,8 +11,8 @@ export const runNft: RunNft = async (args, input) => {
     try {
         return await runProgram("nft", args, input);
     } catch (cause) {
-        if (!(cause instanceof ProgramError)) throw cause;
-        const code = cause.code === "PROGRAM_MISSING" ? "NFT_MISSING" : "NFT_FAILED";
+        if (!isErrorOf(ProgramError, cause)) throw cause;
+        const code = isErrorOf(ProgramError, cause, "PROGRAM_MISSING") ? "NFT_MISSING" : "NFT_FAILED";
         throw new NftError(code, "environment", cause.message, { cause });
     }
 };

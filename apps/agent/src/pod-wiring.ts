@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { AntreaError } from "@antrea/errors";
+import { AntreaError, isErrorOf } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import { podsOf, unwiredEvent } from "./cluster.ts";
@@ -171,7 +171,7 @@ function buildTunnel(base: Base): (limit: AbortSignal) => Promise<{ readonly ofP
         try {
             return { ofPort: await port.ensure(limit) };
         } catch (error) {
-            if (!(error instanceof OvsBridgeError) || error.code !== "PORT_REFUSED") throw error;
+            if (!isErrorOf(OvsBridgeError, error, "PORT_REFUSED")) throw error;
             throw refusedTunnelPort(datapath, tunnelType, error);
         }
     };

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { AntreaError, messageOf } from "@antrea/errors";
+import { AntreaError, isSystemError, messageOf } from "@antrea/errors";
 import { Option, type Command } from "commander";
 import { CliError } from "./errors.ts";
 import { readInput } from "./standard-streams.ts";
@@ -75,5 +75,5 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function reasonOf(cause: unknown): string {
-    return reasons[(cause as NodeJS.ErrnoException).code ?? ""] ?? messageOf(cause);
+    return (isSystemError(cause) ? reasons[cause.code] : undefined) ?? messageOf(cause);
 }

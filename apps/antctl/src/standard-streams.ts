@@ -1,5 +1,6 @@
 import { readFileSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { isSystemError } from "@antrea/errors";
 
 // Bun's stdin, stdout and stderr leave pipes non-blocking, and a pipe is shared with whatever runs before and after us in
 // a script: `(antctl version; cat file) | less` would lose most of the file. So the descriptors are used directly.
@@ -14,9 +15,8 @@ export function writeText(to: "output" | "error", text: string): boolean {
         try {
             at += writeSync(standard[to], bytes, at);
         } catch (error) {
-            const { code } = error as NodeJS.ErrnoException;
-            if (code === "EPIPE") return false;
-            if (code !== "EAGAIN") throw error;
+            if (isSystemError(error, "EPIPE")) return false;
+            if (!isSystemError(error, "EAGAIN")) throw error;
             // Another writer of this pipe made it non-blocking, and it is full.
             Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
         }

@@ -1,4 +1,4 @@
-import { messageOf } from "@antrea/errors";
+import { isSystemError, messageOf } from "@antrea/errors";
 import { type BunApi, type BunSocket } from "./bun.ts";
 import { concat } from "./http2/frame.ts";
 import { GrpcStatus } from "./http2/grpc-status.ts";
@@ -94,8 +94,8 @@ export async function callAgent(
 }
 
 function connectFault(socketPath: string, error: unknown): string {
-    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") return `there is no socket ${socketPath}`;
-    if (code === "ECONNREFUSED") return `nobody listens on ${socketPath}`;
+    if (isSystemError(error, "ENOENT")) return `there is no socket ${socketPath}`;
+    if (isSystemError(error, "ECONNREFUSED")) return `nobody listens on ${socketPath}`;
+    const code = isSystemError(error) ? error.code : undefined;
     return `connecting to ${socketPath} failed: ${messageOf(error)} (${String(code)})`;
 }

@@ -1,4 +1,4 @@
-import { messageOf } from "@antrea/errors";
+import { isSystemError, messageOf } from "@antrea/errors";
 
 /** What is used of `node:fs`. */
 export interface StatusFiles {
@@ -65,8 +65,7 @@ export class LastGoodStatus {
             const recent = Math.round(ageS * 100) < graceS * 100;
             return { recent, text: `the last good answer was ${Math.floor(ageS + 0.001)} s ago` };
         } catch (error) {
-            const missing = typeof error === "object" && error !== null && "code" in error && error.code === "ENOENT";
-            const text = missing
+            const text = isSystemError(error, "ENOENT")
                 ? `there is no ${file} with the time of a good answer`
                 : `${file} cannot be read: ${messageOf(error)}`;
             return { recent: false, text };

@@ -42,6 +42,31 @@ export function isAborted(error: unknown): boolean {
     return isErrorLike(error) && error.name === "AbortError";
 }
 
+/**
+ * True for an error of this class, and of one of these codes if any are named. Errors are told apart by their class:
+ * those of different libraries have codes of the same name.
+ */
+export function isErrorOf<Failure extends AntreaError, Wanted extends Failure["code"]>(
+    type: abstract new (...args: never[]) => Failure,
+    error: unknown,
+    ...codes: readonly Wanted[]
+): error is Failure & { readonly code: Wanted } {
+    // "includes" of a union takes members of the union only
+    return error instanceof type && (codes.length === 0 || (codes as readonly string[]).includes(error.code));
+}
+
+/** An error of Node.js itself or of the system, as `node:fs` and `node:net` throw it: errno(3) by name. */
+export interface SystemError extends Error {
+    readonly code: string;
+}
+
+/** True for an error of the system, and of one of these codes (`ENOENT`, `EADDRINUSE`, …) if any are named. */
+export function isSystemError(error: unknown, ...codes: readonly string[]): error is SystemError {
+    if (error instanceof AntreaError || !isErrorLike(error) || !("code" in error)) return false;
+    const { code } = error;
+    return typeof code === "string" && (codes.length === 0 || codes.includes(code));
+}
+
 /** The text of anything that was thrown, with the texts of its causes. */
 export function messageOf(error: unknown): string {
     if (!isErrorLike(error)) return String(error);

@@ -1,1 +1,11 @@
-export { AntreaError, assertNever, isAborted, messageOf, type AntreaErrorOptions, type Fault } from "./error.ts";
+export {
+    AntreaError,
+    assertNever,
+    isAborted,
+    isErrorOf,
+    isSystemError,
+    messageOf,
+    type AntreaErrorOptions,
+    type Fault,
+    type SystemError,
+} from "./error.ts";

@@ -1,4 +1,4 @@
-import { AntreaError, isAborted, type AntreaErrorOptions, type Fault } from "@antrea/errors";
+import { AntreaError, type AntreaErrorOptions, type Fault, isAborted, isErrorOf } from "@antrea/errors";
 
 /**
  * What went wrong between us and the API server:
@@ -75,7 +75,7 @@ export class KubeError extends AntreaError<KubeErrorCode> {
 
 /** True for a KubeError with one of these codes. */
 export function isKubeError(error: unknown, ...codes: readonly KubeErrorCode[]): error is KubeError {
-    return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
+    return isErrorOf(KubeError, error, ...codes);
 }
 
 /** Throws ABORTED if the signal is aborted. */

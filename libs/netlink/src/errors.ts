@@ -1,4 +1,4 @@
-import { AntreaError } from "@antrea/errors";
+import { AntreaError, isErrorOf } from "@antrea/errors";
 
 /**
  * What went wrong: the kernel's errno by name (`EEXIST`, `ENODEV`, `EPERM`, ...), or one of ours:
@@ -29,7 +29,7 @@ export class NetlinkError extends AntreaError<NetlinkErrorCode> {}
 
 /** True for a NetlinkError with one of these codes. */
 export function isNetlinkError(error: unknown, ...codes: readonly NetlinkErrorCode[]): error is NetlinkError {
-    return error instanceof NetlinkError && (codes.length === 0 || codes.includes(error.code));
+    return isErrorOf(NetlinkError, error, ...codes);
 }
 
 /** The error of an argument that cannot be sent: `what` names the object and field, `rule` what is allowed. */

@@ -245,6 +245,6 @@ export class Netlink implements Disposable {
 
 /** A table nobody has put a route into yet does not exist, for the kernel; for a reader it is empty. */
 function noTable(error: unknown): Route[] {
-    if (error instanceof NetlinkError && error.code === "ENOENT") return [];
+    if (isNetlinkError(error, "ENOENT")) return [];
     throw error;
 }

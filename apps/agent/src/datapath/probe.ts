@@ -1,5 +1,5 @@
 import { release } from "node:os";
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { Backoff, sleep, type Logger } from "@antrea/runtime";
 import type { Readiness } from "../readiness.ts";
 import type { Datapath } from "./datapath.ts";
@@ -93,7 +93,7 @@ export class DatapathProbe {
         try {
             await this.#components.control.request("dpctl/show", [`${datapath.type}@ovs-${datapath.type}`], signal);
         } catch (error) {
-            if (!(error instanceof UnixctlError) || error.code !== "REFUSED") throw error;
+            if (!isErrorOf(UnixctlError, error, "REFUSED")) throw error;
             return notMade(bridge, datapath, String(error.details["answer"]));
         }
         return notMade(bridge, datapath, "");

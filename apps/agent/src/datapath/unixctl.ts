@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import type { Fault } from "@antrea/errors";
+import { type Fault, isErrorOf } from "@antrea/errors";
 import { decodeRpcMessage, encodeRequest, JsonSplitter, OvsdbError } from "@antrea/ovsdb";
 import { UnixctlError, type UnixctlErrorCode } from "./errors.ts";
 
@@ -124,7 +124,7 @@ class Exchange {
     }
 
     #badAnswer(cause: unknown): UnixctlError {
-        if (cause instanceof OvsdbError && cause.code === "MESSAGE_TOO_LONG") {
+        if (isErrorOf(OvsdbError, cause, "MESSAGE_TOO_LONG")) {
             const { maxAnswerBytes } = this.#options;
             const rest = `; ask for less than ${maxAnswerBytes} bytes`;
             return this.#error("ANSWER_TOO_LONG", "environment", "gave too long an answer to", rest, { cause });

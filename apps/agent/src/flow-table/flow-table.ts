@@ -1,6 +1,6 @@
-import { AntreaError, isAborted, messageOf } from "@antrea/errors";
+import { AntreaError, isAborted, isErrorOf, messageOf } from "@antrea/errors";
 import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
-import { flowBodyKey, flowKey, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
+import { flowBodyKey, flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
 import { KeyedLock, sleep, type Logger } from "@antrea/runtime";
 import { inSlices } from "../slices.ts";
 import { byKey, FlowKeys } from "./flow-keys.ts";
@@ -288,7 +288,7 @@ export class FlowTable {
                     continue;
                 }
                 if (error.fault !== "environment") throw error;
-                if (error.code === "BUFFER_FULL") {
+                if (isErrorOf(OpenFlowError, error, "BUFFER_FULL")) {
                     await sleep(bufferFullPauseMs, signal);
                     continue;
                 }

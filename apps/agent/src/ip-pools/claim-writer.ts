@@ -1,3 +1,4 @@
+import { isAborted } from "@antrea/errors";
 import { allocationName, ipAllocations, isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError, type ApiClient } from "@antrea/kube";
@@ -233,7 +234,7 @@ function isChanged(error: unknown): boolean {
 
 /** What the server will not do however often it is asked; anything else as it is. */
 function refused(error: unknown, claim: IpAllocation): unknown {
-    if (!isKubeError(error) || isPassing(error) || error.code === "ABORTED") return error;
+    if (!isKubeError(error) || isPassing(error) || isAborted(error)) return error;
     const address = formatIp(claimIp(claim));
     return new IpPoolError(
         "REFUSED",

@@ -1,4 +1,4 @@
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { OwnNodeCheck, type OwnNodeAnswer, type OwnNodeCheckComponents } from "../own-node-check.ts";
@@ -80,7 +80,7 @@ export class OwnSubnet {
             refuse(problem);
             return true;
         } catch (error) {
-            if (error instanceof NodeConfigError && error.code === "POD_CIDR_CHANGED") fail(error);
+            if (isErrorOf(NodeConfigError, error, "POD_CIDR_CHANGED")) fail(error);
             throw error;
         }
     }

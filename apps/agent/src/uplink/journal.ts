@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "@antrea/errors";
+import { isSystemError, messageOf } from "@antrea/errors";
 import type { Logger } from "@antrea/runtime";
 import { UplinkError } from "./errors.ts";
 import type { Fault, Step } from "./types.ts";
@@ -39,7 +39,8 @@ export class Journal {
         try {
             text = await readFile(this.path, "utf8");
         } catch (cause) {
-            if (!isMissing(cause)) this.#warn("the journal of the uplink cannot be read: the links alone tell", cause);
+            if (!isSystemError(cause, "ENOENT"))
+                this.#warn("the journal of the uplink cannot be read: the links alone tell", cause);
             return (this.#entry = undefined);
         }
         this.#entry = parseEntry(text);
@@ -100,7 +101,7 @@ export class Journal {
             await rm(this.path, { force: true });
             await this.#syncFolder();
         } catch (cause) {
-            if (!isMissing(cause)) throw this.#failed("remove", cause);
+            if (!isSystemError(cause, "ENOENT")) throw this.#failed("remove", cause);
         }
         this.#entry = undefined;
     }
@@ -133,8 +134,4 @@ export class Journal {
             { cause },
         );
     }
-}
-
-function isMissing(error: unknown): boolean {
-    return typeof error === "object" && error !== null && "code" in error && error.code === "ENOENT";
 }

@@ -1,4 +1,4 @@
-import { AntreaError, messageOf } from "@antrea/errors";
+import { AntreaError, isErrorOf, messageOf } from "@antrea/errors";
 import { isKubeError, type KubeError } from "@antrea/kube";
 import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
@@ -20,8 +20,8 @@ export interface Failure {
 }
 
 export function failureOf(error: unknown): Failure {
-    if (error instanceof CliError) {
-        const exitCode = error.code === "USAGE" ? exitUsage : exitFailed;
+    if (isErrorOf(CliError, error)) {
+        const exitCode = isErrorOf(CliError, error, "USAGE") ? exitUsage : exitFailed;
         return { what: oneLine(error.message), next: error.next, exitCode };
     }
     if (isKubeError(error)) return { what: oneLine(messageOf(error)), next: nextOf(error), exitCode: exitFailed };

@@ -1,3 +1,4 @@
+import { isErrorOf } from "@antrea/errors";
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import {
     WorkQueue,
@@ -281,7 +282,7 @@ export class Allocator {
             await this.#ledger?.commit();
         } catch (error) {
             this.#book.markDirty();
-            if (error instanceof NodeIpamError && error.code === "LEDGER_LOST" && !this.#lost.signal.aborted) {
+            if (isErrorOf(NodeIpamError, error, "LEDGER_LOST") && !this.#lost.signal.aborted) {
                 this.#components.logger.warn("another controller has the ledger, stopping", { error });
                 this.#lost.abort(error);
             }

@@ -1,7 +1,8 @@
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
-import { isNativeError, isPromise } from "node:util/types";
-import { NetlinkError, type NetlinkErrorCode } from "../errors.ts";
+import { isPromise } from "node:util/types";
+import { isSystemError } from "@antrea/errors";
+import { isNetlinkError, NetlinkError, type NetlinkErrorCode } from "../errors.ts";
 import { refused } from "./errno.ts";
 import { libc, type Libc } from "./libc.ts";
 
@@ -88,7 +89,7 @@ export async function netnsIdentity(path: string): Promise<{ readonly dev: bigin
 function enter({ libc: calls }: NamespaceComponents, fd: number, name: string): void {
     if (calls.setns(fd, CLONE_NEWNET) === 0) return;
     const error = refused(`enter network namespace ${name}`, calls.errno());
-    throw error.code === "EINVAL" ? notANetns(name) : error;
+    throw isNetlinkError(error, "EINVAL") ? notANetns(name) : error;
 }
 
 function refusePromise<T>(result: T, name: string): T {
@@ -110,13 +111,8 @@ export function notANetns(path: string): NetlinkError {
 
 /** An error of node:fs as one of ours. */
 export function fileError(what: string, cause: unknown): NetlinkError {
-    const code = isErrnoError(cause) ? (cause.code as NetlinkErrorCode) : "EIO";
+    const code = isSystemError(cause) ? (cause.code as NetlinkErrorCode) : "EIO";
     return new NetlinkError(code, "environment", `${what}: ${code}`, { cause });
-}
-
-// By shape: node:fs throws errors of the main realm, tests may run in another.
-function isErrnoError(value: unknown): value is Error & { readonly code: string } {
-    return isNativeError(value) && "code" in value && typeof value.code === "string";
 }
 
 function abort(message: string): never {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
 import { type PortDescription } from "../codec/message/multipart.ts";
@@ -181,7 +181,7 @@ export class OpenFlowConnection {
         try {
             for (const listener of [...this.#replays]) await Promise.race([Promise.resolve(listener(link)), over]);
         } catch (error) {
-            if (link.reason?.code !== "ABORTED") {
+            if (!isErrorOf(OpenFlowError, link.reason, "ABORTED")) {
                 this.#logger.warn("replay failed, connecting anew", { error: messageOf(error) });
             }
             link.destroy(new OpenFlowError("DISCONNECTED", "environment", "the replay failed", { cause: error }));

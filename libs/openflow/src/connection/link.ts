@@ -1,4 +1,5 @@
 import { type Socket } from "node:net";
+import { isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
 import { decodeMessage, type Message } from "../codec/message/decode.ts";
@@ -148,8 +149,9 @@ export class Link implements ReplayLink {
         clearInterval(this.#echoTimer);
         clearTimeout(this.#deadline);
         this.#socket.destroy();
-        const code = reason.code === "ABORTED" ? "ABORTED" : "DISCONNECTED";
-        const fault = code === "ABORTED" ? "aborted" : "environment";
+        const isOnPurpose = isErrorOf(OpenFlowError, reason, "ABORTED");
+        const code = isOnPurpose ? "ABORTED" : "DISCONNECTED";
+        const fault = isOnPurpose ? "aborted" : "environment";
         const message = "the connection ended before the answer; whether it took effect is not known";
         this.#calls.failAll(() => new OpenFlowError(code, fault, message, { cause: reason }));
         this.#resolveClosed(reason);
@@ -215,7 +217,7 @@ export class Link implements ReplayLink {
     #undecodable(frame: Uint8Array, error: unknown): void {
         const xid = new DataView(frame.buffer, frame.byteOffset).getUint32(4);
         const ours = error instanceof OpenFlowError ? error : undefined;
-        if (ours?.code === "VERSION") {
+        if (isErrorOf(OpenFlowError, error, "VERSION")) {
             return this.destroy(
                 new OpenFlowError("NEGOTIATION", "peer", "the switch does not speak OpenFlow 1.5", { cause: error }),
             );

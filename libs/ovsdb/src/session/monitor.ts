@@ -1,3 +1,4 @@
+import { isErrorOf } from "@antrea/errors";
 import { OvsdbError } from "../codec/error.ts";
 import { badMessage, readArray, readBoolean, readUuidText } from "../codec/reader.ts";
 import { type DatabaseSchema } from "../codec/schema.ts";
@@ -67,7 +68,7 @@ export class Monitor {
                 await connection.request(method, params, take, { timeoutMs, changes: false });
                 return;
             } catch (error) {
-                const unknown = error instanceof OvsdbError && error.code === "UNKNOWN_METHOD";
+                const unknown = isErrorOf(OvsdbError, error, "UNKNOWN_METHOD");
                 if (!unknown || method === "monitor") throw error;
             }
         }

@@ -1,3 +1,4 @@
+import { isErrorOf } from "@antrea/errors";
 import { OvsdbError } from "../codec/error.ts";
 
 export interface RequestOptions {
@@ -92,7 +93,7 @@ export class PendingRequests {
 
 /** The error of a request without effect whose connection has ended. */
 export function lost(method: string, cause: OvsdbError): OvsdbError {
-    const code = cause.code === "CLOSED" ? "CLOSED" : "DISCONNECTED";
+    const code = isErrorOf(OvsdbError, cause, "CLOSED") ? "CLOSED" : "DISCONNECTED";
     return new OvsdbError(code, cause.fault, `request ${method} got no answer: the connection ended`, { cause });
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { encodeOperations } from "../codec/encode-operation.ts";
 import { OvsdbError } from "../codec/error.ts";
 import { assertLock, type Operation } from "../codec/operation.ts";
@@ -107,7 +107,7 @@ export class OvsdbSession implements AsyncDisposable {
     async ready(signal?: AbortSignal): Promise<void> {
         const probe = (): true | undefined => {
             if (this.#state.kind === "ready") return true;
-            if (this.#lastError?.code === "SCHEMA_MISMATCH") throw this.#lastError;
+            if (isErrorOf(OvsdbError, this.#lastError, "SCHEMA_MISMATCH")) throw this.#lastError;
             return undefined;
         };
         await this.#waiters.wait(probe, { what: "the database", signal, why: () => this.#lastError });
@@ -295,7 +295,7 @@ export class OvsdbSession implements AsyncDisposable {
     #onEnd(reason: OvsdbError, signal: AbortSignal): number {
         const left = this.#enter({ kind: "connecting" });
         const wasReady = left.kind === "ready";
-        if (wasReady && reason.code === "DISCONNECTED") this.#resume = left.monitor.resumePoint;
+        if (wasReady && isErrorOf(OvsdbError, reason, "DISCONNECTED")) this.#resume = left.monitor.resumePoint;
         if (!signal.aborted) {
             // Once for each new trouble; the attempts that follow tell nothing new.
             const isNew = wasReady || this.#lastError?.message !== reason.message;

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import { type AddressInfo, type Socket } from "node:net";
 import { type SecureVersion } from "node:tls";
+import { isSystemError } from "@antrea/errors";
 import { type Clock, systemClock } from "../clock.ts";
 import { abortedError, RuntimeError } from "../errors.ts";
 import { type Logger } from "../logger.ts";
@@ -214,7 +215,7 @@ export class HealthServer {
         try {
             await this.#take(server);
         } catch (error) {
-            if (!this.#options.waitsForPort || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+            if (!this.#options.waitsForPort || !isSystemError(error, "EADDRINUSE")) throw error;
             this.#waiting = this.#takeLater(server);
         }
     }
@@ -236,7 +237,7 @@ export class HealthServer {
                 return await this.#take(server);
             } catch (error) {
                 if (this.#giveUp.signal.aborted) return;
-                if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") {
+                if (!isSystemError(error, "EADDRINUSE")) {
                     logger.error("cannot listen; trying again", { port, error });
                 }
             }
