@@ -1,6 +1,6 @@
 SHELL := /bin/bash
 # Everything a person runs here. Each target is a script under tools/.
-.PHONY: help bootstrap sbom up down test test-all mutate bench simulate fuzz chaos upgrade generate manifest image cluster
+.PHONY: help bootstrap sbom up down test test-all mutate bench simulate fuzz chaos upgrade generate manifest image push cluster
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -53,6 +53,9 @@ bootstrap: ## install the packages, Node.js, Go and npm packages that the others
 
 image: bootstrap ## build the images antrea/antrea-{agent,controller,webhook}:dev
 	@tools/build.sh
+
+push: image ## push them, as REGISTRY/antrea-{agent,controller,webhook}:TAG (default of TAG: the version of the chart), and print the values for helm
+	@REGISTRY="$(REGISTRY)" TAG="$(TAG)" tools/images/push.sh
 
 cluster: bootstrap ## create an empty kind cluster named antrea-e2e, without antrea
 	@tools/cluster/create.sh antrea-e2e

@@ -46,3 +46,28 @@ describe("docs/operations.md", () => {
         );
     });
 });
+
+describe("docs/README.md", () => {
+    const index = readFileSync(new URL("docs/README.md", root), "utf8");
+    const links = [...index.matchAll(/\]\((?<path>[^)#]+)(?:#(?<heading>[^)]+))?\)/g)].map(
+        ({ groups }) => groups ?? {},
+    );
+
+    it("leads to every page", () => {
+        const pages = readdirSync(new URL("docs/", root)).filter(
+            (file) => file.endsWith(".md") && file !== "README.md",
+        );
+        expect(links.map(({ path }) => path)).toEqual(expect.arrayContaining([...pages, "benchmarks/README.md"]));
+    });
+
+    it.each(links.map(({ path, heading }) => [path, heading] as const))("leads to %s, %s", (path = "", heading) => {
+        const text = readFileSync(new URL(path, new URL("docs/", root)), "utf8");
+        const anchors = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+            title
+                .toLowerCase()
+                .replaceAll(/[^a-z0-9 _-]/g, "")
+                .replaceAll(" ", "-"),
+        );
+        if (heading !== undefined) expect(anchors).toContain(heading);
+    });
+});

@@ -52,7 +52,7 @@ async function names(): Promise<readonly (string | undefined)[]> {
 }
 
 it("after a rollback the documented command removes the claims of gateways, and no others", async () => {
-    const command = await documented("Upgrade and way back");
+    const command = await documented("Upgrade and rollback");
     expect(command).toContain("Gateway");
     const env = { ...process.env, KUBECONFIG: server.kubeconfig() };
     // There may be none.
