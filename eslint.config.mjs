@@ -28,6 +28,15 @@ const spreadGroups = {
     selector: "SpreadElement > :matches(ObjectExpression, ArrayExpression)",
     message: "Write the members themselves: a literal that is spread into another only hides them.",
 };
+const bareErrors = {
+    selector: "NewExpression[callee.name=/^(Error|TypeError|RangeError|SyntaxError|AggregateError|AntreaError)$/]",
+    message:
+        "Make an error of a class of your own, derived from AntreaError: it says whose fault it is and carries a code.",
+};
+const codesWithoutClass = {
+    selector: "BinaryExpression[operator=/^[!=]==$/] > MemberExpression[property.name='code'] ~ Literal",
+    message: "Codes of different classes have the same names: ask isErrorOf(Class, error, code), or isSystemError.",
+};
 const testing = { group: ["@antrea/*/testing"], message: "Fakes and compliance suites are for tests only." };
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 
@@ -51,14 +60,7 @@ export default tseslint.config(
             "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "inline-type-imports" }],
             "@typescript-eslint/await-thenable": "error",
             "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
-            "no-restricted-syntax": [
-                "error",
-                {
-                    selector: "ThrowStatement > NewExpression[callee.name='Error']",
-                    message: "Throw a class derived from AntreaError: it says whose fault it is and carries a code.",
-                },
-                spreadGroups,
-            ],
+            "no-restricted-syntax": ["error", spreadGroups, bareErrors, codesWithoutClass],
             "max-lines": ["error", { max: 600, skipBlankLines: true, skipComments: true }],
             "no-console": "error",
             eqeqeq: "error",

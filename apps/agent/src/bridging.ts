@@ -12,6 +12,8 @@ export interface BridgingComponents {
     readonly logger: Logger;
 }
 
+class BridgingError extends AntreaError<"NO_MAC" | "NOT_READY"> {}
+
 /** What the agent has in bridging mode beside the rest. */
 export class Bridging implements Disposable {
     readonly pods: BridgedPods;
@@ -26,7 +28,7 @@ export class Bridging implements Disposable {
     /** The Node's interface is known: it, or the port that has taken its place, which has the same MAC address. */
     use(link: Pick<Link, "name" | "mac">): void {
         if (link.mac === undefined) {
-            throw new AntreaError(
+            throw new BridgingError(
                 "NO_MAC",
                 "environment",
                 `enableBridgingMode: the transport interface ${link.name} has no MAC address, so it cannot be bridged`,
@@ -38,7 +40,7 @@ export class Bridging implements Disposable {
     /** Of the Node's interface. */
     get mac(): string {
         if (this.#mac === undefined)
-            throw new AntreaError("NOT_READY", "internal", "the Node's interface is not known yet");
+            throw new BridgingError("NOT_READY", "internal", "the Node's interface is not known yet");
         return this.#mac;
     }
 

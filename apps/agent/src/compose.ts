@@ -624,8 +624,10 @@ function addBandwidthJob({ jobs, events, kube, environment, logger, openflow }: 
     openflow.onReady(() => lost.ovsConnected());
 }
 
+class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}
+
 /** The mode, which the rules of the configuration have limited to these. */
 function modeOf({ trafficEncapMode }: AgentConfig): "encap" | "noEncap" | "hybrid" {
     if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
-    throw new AntreaError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);
+    throw new ModeError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);
 }

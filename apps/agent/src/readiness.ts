@@ -1,6 +1,8 @@
 import { AntreaError } from "@antrea/errors";
 import type { ConnectionState } from "@antrea/openflow/connection";
 
+class ReadinessError extends AntreaError<"NOT_READY"> {}
+
 /** What must be in place before Pods can be wired, by name; each with what is missing, in words for a user. */
 export class Readiness {
     readonly #problems = new Map<string, string>();
@@ -42,7 +44,7 @@ export class Readiness {
             const aborted = (): void => {
                 this.#waiters = this.#waiters.filter((waiter) => waiter !== wake);
                 reject(
-                    new AntreaError("NOT_READY", "timeout", this.missing() ?? "it just became ready", {
+                    new ReadinessError("NOT_READY", "timeout", this.missing() ?? "it just became ready", {
                         cause: signal.reason,
                     }),
                 );

@@ -47,7 +47,7 @@ export async function callAgent(
         try {
             send(socket, call.receive(bytes));
         } catch (error) {
-            reject(error instanceof Error ? error : new TypeError(messageOf(error)));
+            reject(error);
         }
         if (call.outcome !== undefined) resolve(call.outcome);
     };

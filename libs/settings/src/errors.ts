@@ -4,7 +4,9 @@ export type SettingsErrorCode =
     /** The text is no YAML, has a key twice, is too long or is no map; `details.line` where known. */
     | "BAD_YAML"
     /** Values break their rules; `details.findings` is the list of {@link Finding}. */
-    | "WRONG_VALUES";
+    | "WRONG_VALUES"
+    /** A defect of ours: what was found wrong is still there when it was taken out. */
+    | "UNREADABLE_SETTINGS";
 
 /** A settings file that cannot be used. Its message names every wrong key with its value and rule. */
 export class SettingsError extends AntreaError<SettingsErrorCode> {}

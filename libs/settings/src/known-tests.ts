@@ -1,3 +1,4 @@
+import { AntreaError } from "@antrea/errors";
 import { type z } from "zod";
 import { agentSchema } from "./agent/schema.ts";
 import { controllerSchema } from "./controller/schema.ts";
@@ -13,12 +14,15 @@ export interface KeyTest extends ToldTest {
 
 const schemas: Readonly<Record<Component, z.ZodType>> = { agent: agentSchema, controller: controllerSchema };
 
-/** The test of a dotted key, undefined when any value of its type is taken. Throws TypeError for a key that is not there. */
+class UnknownKeyError extends AntreaError<"UNKNOWN_KEY"> {}
+
+/** The test of a dotted key, undefined when any value of its type is taken. Throws UNKNOWN_KEY for a key that is not there. */
 export function testOf(component: Component, key: string): KeyTest | undefined {
     const leaf = key
         .split(".")
         .reduce<z.ZodType | undefined>((level, step) => membersOf(level)?.[step], schemas[component]);
-    if (leaf === undefined) throw new TypeError(`antrea-${component}.conf has no key ${key}`);
+    if (leaf === undefined)
+        throw new UnknownKeyError("UNKNOWN_KEY", "caller", `antrea-${component}.conf has no key ${key}`);
     const inner = unwrap(leaf);
     const element = (inner as Partial<z.ZodArray<z.ZodType>>).element;
     const told = valueTests.of(element ?? inner);

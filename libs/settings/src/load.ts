@@ -1,4 +1,3 @@
-import { AntreaError } from "@antrea/errors";
 import { type z } from "zod";
 import { type Finding, SettingsError } from "./errors.ts";
 import { type FeatureGates, readFeatureGates } from "./features/gates.ts";
@@ -97,7 +96,7 @@ function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed
             }
         }
     }
-    throw new AntreaError(
+    throw new SettingsError(
         "UNREADABLE_SETTINGS",
         "internal",
         `${spec.name}: values remain wrong after they were removed`,

@@ -35,6 +35,8 @@ const bufferFullPauseMs = 100;
 /** What is sent in one bundle at most when everything is replayed: OVS applies a bundle in one turn of its main loop. */
 const replayBundleSize = 2000;
 
+class FlowTableError extends AntreaError<"ABORTED" | "NO_ROUND"> {}
+
 /**
  * The desired flows of the bridge, by owner, and the way they get into OVS.
  *
@@ -304,7 +306,7 @@ export class FlowTable {
             const aborted = (): void => {
                 this.#replayWaiters = this.#replayWaiters.filter((waiter) => waiter.wake !== wake);
                 reject(
-                    new AntreaError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
+                    new FlowTableError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
                         cause: signal?.reason,
                     }),
                 );
@@ -321,7 +323,7 @@ export class FlowTable {
 
     #currentRound(): number {
         if (this.#round === undefined)
-            throw new AntreaError("NO_ROUND", "internal", "flows are sent before the round is known");
+            throw new FlowTableError("NO_ROUND", "internal", "flows are sent before the round is known");
         return this.#round;
     }
 

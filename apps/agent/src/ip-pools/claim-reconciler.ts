@@ -59,6 +59,8 @@ const settleLimitMs = 10_000;
 /** How often an interface is asked about in one pass when its claims change meanwhile. */
 const askTries = 3;
 
+class ClaimReconcilerError extends AntreaError<"CHANGED"> {}
+
 /**
  * Brings the claims of this Node in step with the records of its interfaces. A record of a living container is right
  * whatever the claim says; a claim without a record is kept for the next ADD of its Pod, and freed when there will be
@@ -161,7 +163,11 @@ export class ClaimReconciler {
             if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
         }
         const pod = `${wired.podNamespace}/${wired.podName}`;
-        throw new AntreaError("CHANGED", "timeout", `the claims of Pod ${pod} changed whenever they were asked for`);
+        throw new ClaimReconcilerError(
+            "CHANGED",
+            "timeout",
+            `the claims of Pod ${pod} changed whenever they were asked for`,
+        );
     }
 
     /** The interface as it is now, when it lacks a claim or is isolated. */

@@ -1,5 +1,5 @@
-import { AntreaError } from "@antrea/errors";
 import { podOfPorts } from "@antrea/flows";
+import { PodNetworkError } from "./types.ts";
 
 /** Chooses port numbers to ask OVS for; a number is used again as late as possible, as flows of its last user may be. */
 export class OfPortNumbers {
@@ -21,7 +21,7 @@ export class OfPortNumbers {
             this.#used.add(candidate);
             return candidate;
         }
-        throw new AntreaError(
+        throw new PodNetworkError(
             "NO_PORT_NUMBER",
             "environment",
             `all ${count} OpenFlow port numbers for Pods are in use`,

@@ -153,12 +153,14 @@ function readVlan(text: string): number {
     return /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
 }
 
+class RecordError extends AntreaError<"BAD_PREFIX_LENGTH"> {}
+
 /** An address and the length of its prefix. Throws when either is none. */
 function readAddress(ip: string, length: string): { readonly ip: IpAddress; readonly prefixLength: number } {
     const address = parseIp(ip);
     const prefixLength = /^[0-9]{1,3}$/.test(length) ? Number(length) : Infinity;
     if (prefixLength <= (address.family === 4 ? 32 : 128)) return { ip: address, prefixLength };
-    throw new AntreaError("BAD_PREFIX_LENGTH", "peer", `${length} is no prefix length of ${ip}`);
+    throw new RecordError("BAD_PREFIX_LENGTH", "peer", `${length} is no prefix length of ${ip}`);
 }
 
 function isMac(text: string): boolean {

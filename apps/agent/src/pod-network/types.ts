@@ -121,6 +121,7 @@ export interface PodInterface {
 
 export class PodNetworkError extends AntreaError<
     | "DELETED_MEANWHILE"
+    | "NO_PORT_NUMBER"
     | "OTHER_NETNS"
     | "OTHERS_NETNS"
     | "SECOND_INTERFACE"

@@ -1,3 +1,4 @@
+import { AntreaError } from "@antrea/errors";
 import { formatIp, formatPrefix, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import type { NicSettings } from "./nic-settings.ts";
 import type { MovedAddress, MovedNeighbour, MovedRoute, Snapshot } from "./snapshot.ts";
@@ -147,30 +148,36 @@ function neighbourOf(fields: Fields): MovedNeighbour {
     };
 }
 
-/** The fields of a JSON object, each read as what it must be. Throws TypeError, which the caller takes for damage. */
+class JournalError extends AntreaError<"DAMAGED"> {}
+
+function damaged(field: string): JournalError {
+    return new JournalError("DAMAGED", "environment", `the journal of the uplink is damaged: ${field}`);
+}
+
+/** The fields of a JSON object, each read as what it must be. Throws DAMAGED, which the caller takes for what it is. */
 class Fields {
     readonly #values: Readonly<Record<string, unknown>>;
 
     constructor(value: unknown) {
-        if (typeof value !== "object" || value === null) throw new TypeError("no object");
+        if (typeof value !== "object" || value === null) throw damaged("it is no object");
         this.#values = value as Readonly<Record<string, unknown>>;
     }
 
     text(name: string): string {
         const value = this.#values[name];
-        if (typeof value !== "string") throw new TypeError(name);
+        if (typeof value !== "string") throw damaged(name);
         return value;
     }
 
     number(name: string): number {
         const value = this.#values[name];
-        if (typeof value !== "number") throw new TypeError(name);
+        if (typeof value !== "number") throw damaged(name);
         return value;
     }
 
     boolean(name: string): boolean {
         const value = this.#values[name];
-        if (typeof value !== "boolean") throw new TypeError(name);
+        if (typeof value !== "boolean") throw damaged(name);
         return value;
     }
 
@@ -192,7 +199,7 @@ class Fields {
 
     metrics(): Readonly<Record<number, number | string>> {
         for (const value of Object.values(this.#values)) {
-            if (typeof value !== "number" && typeof value !== "string") throw new TypeError("metrics");
+            if (typeof value !== "number" && typeof value !== "string") throw damaged("metrics");
         }
         return this.#values as Readonly<Record<number, number | string>>;
     }
@@ -216,7 +223,7 @@ class Fields {
 
     #array(name: string): readonly unknown[] {
         const value = this.#values[name];
-        if (!Array.isArray(value)) throw new TypeError(name);
+        if (!Array.isArray(value)) throw damaged(name);
         return value;
     }
 }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { messageOf } from "@antrea/errors";
+import { AntreaError, messageOf } from "@antrea/errors";
 import {
     encodeOperations,
     map,
@@ -70,6 +70,8 @@ function removal(bridge: string, ports: readonly string[]): Operation {
     return mutate("Bridge", [["_uuid", "==", uuid(bridge)]], [["ports", "delete", set(...ports.map(uuid))]]);
 }
 
+class OvsdbToolError extends AntreaError<"REFUSED"> {}
+
 async function tool(command: "query" | "transact", file: string, operations: readonly Operation[]): Promise<unknown> {
     const request = JSON.stringify(["Open_vSwitch", ...encodeOperations(operations)]);
     try {
@@ -77,7 +79,8 @@ async function tool(command: "query" | "transact", file: string, operations: rea
             timeout: toolTimeoutMs,
         });
         const results: unknown = JSON.parse(stdout);
-        if (Array.isArray(results) && results.some(isFailure)) throw new TypeError(stdout.trim());
+        if (Array.isArray(results) && results.some(isFailure))
+            throw new OvsdbToolError("REFUSED", "environment", stdout.trim());
         return results;
     } catch (cause) {
         throw new UplinkError(
