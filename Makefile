@@ -51,11 +51,11 @@ sbom: image ## build the images, and show where their bills of materials (Cyclon
 bootstrap: ## install the packages, Node.js, Go and npm packages that the others need
 	@tools/setup/bootstrap.sh
 
-image: bootstrap ## build the images antrea/antrea-{agent,controller,webhook}:dev
+image: bootstrap ## build the images antrea-agent, antrea-controller and antrea-webhook (antrea/antrea-agent:dev, …)
 	@tools/build.sh
 
-push: image ## push them, as REGISTRY/antrea-{agent,controller,webhook}:TAG (default of TAG: the version of the chart), and print the values for helm
-	@REGISTRY="$(REGISTRY)" TAG="$(TAG)" tools/images/push.sh
+push: ## build the three images, and push them to a registry: REGISTRY=registry.example.com/team, TAG= (default: the chart's)
+	@tools/images/push.sh
 
 cluster: bootstrap ## create an empty kind cluster named antrea-e2e, without antrea
 	@tools/cluster/create.sh antrea-e2e

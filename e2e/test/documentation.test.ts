@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { afterRollback } from "../upgrade/page.ts";
 
@@ -47,27 +47,84 @@ describe("docs/operations.md", () => {
     });
 });
 
-describe("docs/README.md", () => {
-    const index = readFileSync(new URL("docs/README.md", root), "utf8");
-    const links = [...index.matchAll(/\]\((?<path>[^)#]+)(?:#(?<heading>[^)]+))?\)/g)].map(
-        ({ groups }) => groups ?? {},
+/** The anchors that GitHub makes of the headings of a page. */
+function anchors(markdown: string): ReadonlySet<string> {
+    const found = new Set<string>();
+    for (const [, heading = ""] of withoutCode(markdown).matchAll(/^#+ (.+)$/gm)) {
+        const anchor = heading
+            .toLowerCase()
+            .replaceAll(/[^\p{L}\p{N}_\- ]/gu, "")
+            .replaceAll(" ", "-");
+        let name = anchor;
+        for (let count = 1; found.has(name); count++) name = `${anchor}-${count}`;
+        found.add(name);
+    }
+    return found;
+}
+
+function withoutCode(markdown: string): string {
+    return markdown
+        .replaceAll(/^ *```.*?^ *```/gms, "")
+        .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()`]/g, ""));
+}
+
+/** What a page links to inside of the repository. */
+function links(markdown: string): readonly string[] {
+    return [...withoutCode(markdown).matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)]
+        .map(([, inline, reference]) => inline ?? reference ?? "")
+        .filter((target) => !/^[a-z]+:/.test(target));
+}
+
+describe("the pages", () => {
+    const read = (path: string): string => readFileSync(new URL(path, root), "utf8");
+    const inDocs = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".md"))
+        .map((file) => `docs/${file}`);
+
+    it.each(inDocs.filter((path) => path !== "docs/README.md"))("of docs/ are in docs/README.md: %s", (path) => {
+        const targets = links(read("docs/README.md")).map((target) => `docs/${target.split("#")[0]}`);
+        expect(targets).toContain(path);
+    });
+
+    it.each(["README.md", ...inDocs])("link to files and headings that are there: %s", (path) => {
+        const targets = links(read(path));
+        const missing = targets.filter((target) => {
+            const [file = "", anchor] = target.split("#");
+            const url = file === "" ? new URL(path, root) : new URL(file, new URL(path, root));
+            return !existsSync(url) || (anchor !== undefined && !anchors(readFileSync(url, "utf8")).has(anchor));
+        });
+        expect(missing).toEqual([]);
+    });
+
+    it("README.md leads to docs/README.md", () => {
+        expect(links(read("README.md"))).toContain("docs/README.md");
+    });
+});
+
+it("README.md says of each feature gate whether its feature is here", () => {
+    const rows = (path: string, heading: string): readonly (readonly string[])[] => {
+        const [, after = ""] = readFileSync(new URL(path, root), "utf8").split(`\n${heading}\n`);
+        const [section = ""] = after.split("\n## ");
+        return section
+            .split("\n")
+            .filter((line) => line.startsWith("|"))
+            .slice(2)
+            .map((line) =>
+                line
+                    .split("|")
+                    .slice(1, -1)
+                    .map((cell) => cell.trim()),
+            );
+    };
+    const told = rows("README.md", "## Features: here, and not yet").flatMap(([, gates = "", status = ""]) =>
+        [...gates.matchAll(/`(\w+)`/g)].map(
+            ([, gate = ""]) => [gate, status.startsWith("here") ? "yes" : "no"] as const,
+        ),
     );
-
-    it("leads to every page", () => {
-        const pages = readdirSync(new URL("docs/", root)).filter(
-            (file) => file.endsWith(".md") && file !== "README.md",
-        );
-        expect(links.map(({ path }) => path)).toEqual(expect.arrayContaining([...pages, "benchmarks/README.md"]));
-    });
-
-    it.each(links.map(({ path, heading }) => [path, heading] as const))("leads to %s, %s", (path = "", heading) => {
-        const text = readFileSync(new URL(path, new URL("docs/", root)), "utf8");
-        const anchors = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
-            title
-                .toLowerCase()
-                .replaceAll(/[^a-z0-9 _-]/g, "")
-                .replaceAll(" ", "-"),
-        );
-        if (heading !== undefined) expect(anchors).toContain(heading);
-    });
+    const gates = rows("docs/feature-gates.md", "this table is refused.").map(
+        ([gate = "", , , , available = ""]) => [gate, available] as const,
+    );
+    expect(gates.length).toBeGreaterThan(30);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(gates));
+    expect(told).toHaveLength(gates.length);
 });

@@ -17,6 +17,7 @@ const paths = leaves(parse(readFileSync(new URL("values.yaml", chart), "utf8")))
     (path) => !path.slice(0, -1).some((key) => open.has(key)),
 );
 
+const readme = readFileSync(new URL("../../README.md", chart), "utf8");
 const ipam = ["--set", "featureGates.AntreaIPAM=true"];
 
 interface Container {
@@ -262,7 +263,7 @@ describe("chart antrea", () => {
 
     it("says where a user looks first that NetworkPolicies are not enforced", () => {
         const page = (name: string): string => readFileSync(new URL(name, chart), "utf8");
-        const [firstScreen = ""] = page("../../README.md").split("\n## Install");
+        const [firstScreen = ""] = readme.split("\n## Three reasons");
         const [, limits = ""] = page("../../docs/operations.md").split("\n## Limits");
         for (const text of [page("templates/NOTES.txt"), firstScreen, limits]) {
             expect(text).toMatch(/NetworkPolicies are not enforced|not enforce NetworkPolicies/i);
@@ -270,12 +271,40 @@ describe("chart antrea", () => {
     });
 
     it("has a README that says first what a new user would miss, and where the images come from", () => {
-        const [firstScreen = "", install = ""] = readFileSync(new URL("../../README.md", chart), "utf8").split(
-            "\n## Install",
-        );
+        const [firstScreen = ""] = readme.split("\n## Three reasons");
+        const [, install = ""] = readme.split("\n## Install");
         for (const text of ["own Node only", "`system`", "`ovs.datapathType=netdev`"])
             expect(firstScreen).toContain(text);
-        for (const text of ["make image", "`agentImage.repository`", "--kube-version"]) expect(install).toContain(text);
+        for (const text of ["make image", "make push REGISTRY=", "--kube-version"]) expect(install).toContain(text);
+    });
+
+    it("is installed by the README with the images that its make push pushes", async () => {
+        const [, registry = ""] = /^make push REGISTRY=(\S+)/m.exec(readme) ?? [];
+        const [, options = ""] =
+            /^helm upgrade --install antrea charts\/antrea ((?:.*\\\n)*.*)$/m.exec(
+                readme.split("\n## Install")[1] ?? "",
+            ) ?? [];
+        const args = options.split(/[\s\\]+/);
+        const { stdout } = await run("helm", [
+            "template",
+            "antrea",
+            chart.pathname,
+            "--kube-version",
+            "1.33.0",
+            ...args,
+        ]);
+        const images = new Set([...stdout.matchAll(/^ *image: "?([^"\s]+)/gm)].map(([, image]) => image));
+        const { appVersion } = parse(readFileSync(new URL("Chart.yaml", chart), "utf8")) as { appVersion: string };
+        expect([...images].sort()).toEqual(
+            ["agent", "controller", "webhook"].map((app) => `${registry}/antrea-${app}:${appVersion}`),
+        );
+    });
+
+    it("is installed by every other option of the README too", async () => {
+        const [, section = ""] = readme.split("\n## Install");
+        const options = [...section.matchAll(/`(--set .*?)`/g)].map(([, option = ""]) => option);
+        expect(options).toHaveLength(2);
+        for (const option of options) await render(...option.replaceAll("'", "").split(" "));
     });
 
     it("names the accounts of the Namespace of the release in the policies", async () => {
