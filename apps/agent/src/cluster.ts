@@ -1,3 +1,4 @@
+import { sleep, type Clock } from "@antrea/async";
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
@@ -12,7 +13,7 @@ import {
     type EventInput,
     type Node,
 } from "@antrea/kube";
-import { sleep, type Clock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import type { KnownPod, UnwiredPod } from "./pod-network/index.ts";
 import { staticUidOf } from "./pod-object.ts";
 

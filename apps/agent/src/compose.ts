@@ -1,22 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { createKubeClients, EventRecorder, Informer, nodes, TokenReviewAuthorizer } from "@antrea/kube";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import {
-    HealthServer,
-    Jobs,
-    Lifecycle,
-    Metrics,
-    systemClock,
-    probePortFrom,
-    type Job,
-    type LifecyclePart,
-    type MainContext,
-    tellBuild,
-} from "@antrea/runtime";
+import { Jobs, Lifecycle, Metrics, type Job, type LifecyclePart, type MainContext, tellBuild } from "@antrea/runtime";
+import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { changesPodCidrs, changesRoutes, leavesForGood, podUidOf, slimNode } from "./cluster.ts";
 import { ServiceWay, serviceSources } from "./bridged-pods/index.ts";
@@ -246,7 +237,7 @@ function buildBase(context: MainContext) {
         { logger: logger.child("openflow") },
         { socketPath: join(config.ovsRunDir, `${config.ovsBridge}.mgmt`) },
     );
-    const health = new HealthServer(
+    const health = new DaemonServer(
         {
             logger: logger.child("health"),
             metrics: config.enablePrometheusMetrics ? metrics : undefined,

@@ -1,3 +1,4 @@
+import { type Clock } from "@antrea/async";
 import {
     isKubeError,
     nodes as nodeResource,
@@ -6,7 +7,6 @@ import {
     type KubeError,
     type Node,
 } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 
 export interface OwnNodeCheckComponents {
     readonly api: Pick<ApiClient, "find">;

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { systemClock } from "@antrea/async";
 import { AntreaError, isErrorOf } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
@@ -7,7 +8,6 @@ import type { Base } from "./compose.ts";
 import { checkTunnelType, refusedTunnelPort } from "./datapath/index.ts";
 import { Gateway, NodeSysctls } from "./gateway/index.ts";
 import { OwnSubnet, type NodeConfig } from "./node-config/index.ts";
-import { systemClock } from "@antrea/runtime";
 import { OvsBridgeError } from "./ovs-bridge/index.ts";
 import { antreaRouteProtocol, RouteWatch } from "./peers/index.ts";
 import {

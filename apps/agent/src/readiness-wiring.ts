@@ -1,5 +1,7 @@
+import { type Clock } from "@antrea/async";
 import type { ConnectionState } from "@antrea/openflow/connection";
-import type { Clock, HealthServer, Jobs, Logger, Metrics } from "@antrea/runtime";
+import type { Jobs, Logger, Metrics } from "@antrea/runtime";
+import { type DaemonServer } from "@antrea/serving";
 import { declareReadiness } from "./metrics.ts";
 import { openflowProblem, Readiness } from "./readiness.ts";
 import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
@@ -7,7 +9,7 @@ import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
 const tokenLookMs = 5_000;
 
 export interface ReadinessComponents {
-    readonly health: HealthServer;
+    readonly health: DaemonServer;
     readonly jobs: Jobs;
     readonly metrics: Metrics;
     readonly logger: Logger;

@@ -1,4 +1,5 @@
-import type { Clock, Logger, MetricsFactory } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
+import type { Logger, MetricsFactory } from "@antrea/runtime";
 
 export interface RefusedTokenComponents {
     /** `refusedSince`: by the monotonic clock, since when the API server has answered 401 alone. */

@@ -1,7 +1,8 @@
+import { systemClock } from "@antrea/async";
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { formatIp, type Prefix } from "@antrea/ip";
 import type { Informer, Node } from "@antrea/kube";
-import { systemClock, type Job } from "@antrea/runtime";
+import { type Job } from "@antrea/runtime";
 import { changesRoutes } from "./cluster.ts";
 import type { Base } from "./compose.ts";
 import { bridgeRows, tunnelBridgeProblem } from "./datapath/index.ts";

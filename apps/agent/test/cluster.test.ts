@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp } from "@antrea/ip";
-import { ManualClock } from "@antrea/runtime/testing";
 import { KubeError, type ApiClient, type Node } from "@antrea/kube";
 import { changesPodCidrs, changesRoutes, leavesForGood, podsOf, slimNode, unwiredEvent } from "../src/cluster.ts";
 import { silentLogger } from "./support/logger.ts";

@@ -1,6 +1,7 @@
 import { expect, it } from "@jest/globals";
 import { AntreaError } from "@antrea/errors";
-import { HealthServer, Jobs, Metrics } from "@antrea/runtime";
+import { Jobs, Metrics } from "@antrea/runtime";
+import { DaemonServer } from "@antrea/serving";
 import { declareReadiness } from "../src/metrics.ts";
 import { datapathOf } from "../src/datapath/index.ts";
 import { guardCondition, guardHost, reporting } from "../src/host-wiring.ts";
@@ -19,7 +20,7 @@ it("no Pod is wired, and the agent is not ready, while what Pods send cannot be 
     const metrics = new Metrics({ processMetrics: false });
     declareReadiness(metrics, readiness);
     const jobs = new Jobs({ logger: silentLogger });
-    const health = new HealthServer(
+    const health = new DaemonServer(
         { logger: silentLogger, metrics, authorize: async () => true },
         { name: "antrea-agent", host: "127.0.0.1", port: 0, probePort: 0 },
     );

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
-import { ManualClock } from "@antrea/runtime/testing";
 import { OwnNodeCheck, type OwnNodeAnswer } from "../src/own-node-check.ts";
 import { FakeApi } from "./ip-pools/support/fake-api.ts";
 import { TestNodes } from "./ip-pools/support/test-agent.ts";

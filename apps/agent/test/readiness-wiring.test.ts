@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import type { ConnectionState } from "@antrea/openflow/connection";
-import { HealthServer, Jobs, Metrics } from "@antrea/runtime";
-import { ManualClock } from "@antrea/runtime/testing";
+import { Jobs, Metrics } from "@antrea/runtime";
+import { DaemonServer } from "@antrea/serving";
 import { createCniBackend } from "../src/cni-backend.ts";
 import { CniCalls } from "../src/cni-server/index.ts";
 import { buildReadiness } from "../src/readiness-wiring.ts";
@@ -11,7 +12,7 @@ import { silentLogger } from "./support/logger.ts";
 
 let api: { refusedSince: number | undefined };
 let openflow: { state: ConnectionState };
-let health: HealthServer;
+let health: DaemonServer;
 let jobs: Jobs;
 let readiness: Readiness;
 
@@ -44,7 +45,7 @@ beforeEach(async () => {
     const clock = new ManualClock();
     const metrics = new Metrics({ processMetrics: false });
     jobs = new Jobs({ logger: silentLogger });
-    health = new HealthServer(
+    health = new DaemonServer(
         { logger: silentLogger, metrics, authorize: async () => true },
         { name: "antrea-agent", host: "127.0.0.1", port: 0, probePort: 0 },
     );

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { Metrics } from "@antrea/runtime";
-import { ManualClock } from "@antrea/runtime/testing";
 import { RefusedToken } from "../src/refused-token.ts";
 import { listLogger, type LogEntry } from "./support/logger.ts";
 

@@ -10,15 +10,8 @@ import {
     type ApiClient,
     type Node,
 } from "@antrea/kube";
-import {
-    HealthServer,
-    Lifecycle,
-    Metrics,
-    type Certificate,
-    type Logger,
-    type MainContext,
-    tellBuild,
-} from "@antrea/runtime";
+import { Lifecycle, Metrics, type Logger, type MainContext, tellBuild } from "@antrea/runtime";
+import { DaemonServer, type Certificate } from "@antrea/serving";
 import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
 import { ClaimCleaner } from "./claim-cleaner/index.ts";
@@ -52,7 +45,7 @@ export function compose({ flags, logger }: MainContext): Lifecycle {
     const metrics = new Metrics();
     tellBuild(metrics, "antrea-controller", version);
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
-    const health = new HealthServer(
+    const health = new DaemonServer(
         {
             logger: logger.child("health"),
             metrics: config.enablePrometheusMetrics ? metrics : undefined,
@@ -131,7 +124,7 @@ interface PoolComponents {
     readonly nodes: Informer<Node>;
     readonly recorder: EventRecorder;
     readonly metrics: Metrics;
-    readonly health: HealthServer;
+    readonly health: DaemonServer;
     readonly lifecycle: Lifecycle;
     readonly logger: Logger;
 }

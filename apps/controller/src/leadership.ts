@@ -1,3 +1,4 @@
+import { aborted } from "@antrea/async";
 import { type LeaderElection } from "@antrea/kube";
 import { type LifecyclePart, type MetricsFactory } from "@antrea/runtime";
 
@@ -20,7 +21,7 @@ export function leadership(
     const lead = async (signal: AbortSignal): Promise<void> => {
         const ended = new AbortController();
         const term = AbortSignal.any([signal, ended.signal]);
-        const works = [idle, ...leaders].map((work) => work(term).finally(() => ended.abort()));
+        const works = [aborted, ...leaders].map((work) => work(term).finally(() => ended.abort()));
         const failed = (await Promise.allSettled(works)).find((result) => result.status === "rejected");
         if (failed !== undefined) throw failed.reason;
     };
@@ -34,9 +35,4 @@ export function leadership(
             await run;
         },
     };
-}
-
-function idle(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { systemClock, type Clock } from "@antrea/async";
 import { Informer, KubeError, nodes, type ApiClient, type Node } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { parsePrefix } from "@antrea/ip";
-import { systemClock, type Clock } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { Allocator } from "../src/node-ipam/allocator.ts";
 import { podCidrs } from "./controller-process.ts";

@@ -2,18 +2,17 @@ import { readFileSync } from "node:fs";
 import { type Prefix } from "@antrea/ip";
 import { createKubeClients, TokenReviewAuthorizer, type ApiClient } from "@antrea/kube";
 import {
-    HealthServer,
     Lifecycle,
     Metrics,
-    probePortFrom,
     type LifecyclePart,
     type Logger,
     type MainContext,
     type OwnFlags,
     tellBuild,
 } from "@antrea/runtime";
+import { DaemonServer, probePortFrom } from "@antrea/serving";
+import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
 import { loadControllerConfig } from "@antrea/settings";
-import { CertificateKeeper, type CertificateTimes } from "./certificates/index.ts";
 import { ClusterBook } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
 import { ClaimReader, PoolReviewer } from "./ip-pools/index.ts";
@@ -92,7 +91,7 @@ export interface WebhookOptions {
 export function webhook(
     { api, logger }: { readonly api: ApiClient; readonly logger: Logger },
     options: WebhookOptions,
-): { readonly parts: readonly LifecyclePart[]; readonly health: HealthServer } {
+): { readonly parts: readonly LifecyclePart[]; readonly health: DaemonServer } {
     const metrics = new Metrics();
     tellBuild(metrics, "antrea-webhook", version);
     const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
@@ -117,7 +116,7 @@ export function webhook(
         })),
     );
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
-    const health = new HealthServer(
+    const health = new DaemonServer(
         { logger: logger.child("server"), metrics, authorize: authorizer.authorize, handle: app },
         {
             name: "antrea-webhook",
@@ -161,7 +160,7 @@ function whenSynced(cluster: Pick<ClusterBook, "hasSynced">, review: Reviewer): 
 }
 
 /** Stops first: says that it is not ready, answers on until nobody comes any more, and lets the last requests end. */
-function leaving(health: HealthServer, ms: number): LifecyclePart {
+function leaving(health: DaemonServer, ms: number): LifecyclePart {
     return {
         name: "leaving",
         stopTimeoutMs: ms + drainMs + 1_000,

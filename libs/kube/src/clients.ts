@@ -1,6 +1,6 @@
+import { type Clock } from "@antrea/async";
 import { ApiClient } from "./api/client.ts";
 import { Credentials, type Connection } from "./api/credentials.ts";
-import { type Clock } from "@antrea/runtime";
 
 export interface KubeClientOptions {
     /** Path of a kubeconfig, or several that are merged as kubectl does. Default: the Pod's service account. */

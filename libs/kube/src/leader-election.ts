@@ -1,8 +1,8 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { type ApiClient } from "./api/client.ts";
 import { leases } from "./api/resources.ts";
 import { type Lease } from "./api/types.ts";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { KubeError, isKubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { microTime } from "./micro-time.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { systemClock, type Clock } from "@antrea/async";
 import { type ApiClient } from "./api/client.ts";
 import { subjectAccessReviews, tokenReviews } from "./api/resources.ts";
 import { type SubjectAccessReview, type TokenReview } from "./api/types.ts";
-import { systemClock, type Clock } from "@antrea/runtime";
 
 export interface TokenReviewOptions {
     /** Besides being known, the token's owner must be allowed to GET this path (a nonResourceURL). Default: not asked. */

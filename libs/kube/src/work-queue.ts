@@ -1,5 +1,6 @@
+import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
-import { Backoff, TerminalError, sleep, systemClock, type Clock } from "@antrea/runtime";
+import { TerminalError } from "@antrea/runtime";
 import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { type Lease } from "../src/api/types.ts";
 import { KubeError } from "../src/errors.ts";
 import { LeaderElection, type LeaderElectionComponents } from "../src/leader-election.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { type SubjectAccessReview, type TokenReview } from "../src/api/types.ts";
 import { TokenReviewAuthorizer } from "../src/token-review.ts";
 

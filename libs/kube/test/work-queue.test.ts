@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { TerminalError, sleep } from "@antrea/runtime";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { sleep } from "@antrea/async";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { TerminalError } from "@antrea/runtime";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { KubeError } from "../src/errors.ts";
 import { WorkQueue, type Reconcile, type WorkQueueOptions } from "../src/work-queue.ts";
 

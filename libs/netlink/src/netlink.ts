@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { Mutex } from "@antrea/async";
 import { RequestBatch, type Batch } from "./batch.ts";
 import { isNetlinkError, NetlinkError } from "./errors.ts";
 import { decodeAddress, queryAddresses } from "./message/address.ts";
@@ -10,7 +11,6 @@ import { KernelChannel, type SocketPlace } from "./socket/channel.ts";
 import { EventSocket } from "./socket/events.ts";
 import { Exchange } from "./socket/exchange.ts";
 import { notANetns, openNetns } from "./system/namespace.ts";
-import { Turn } from "./turn.ts";
 import {
     type Address,
     type AddressKey,
@@ -41,7 +41,7 @@ import {
 export class Netlink implements Disposable {
     readonly #channel: KernelChannel;
     readonly #exchange: Exchange;
-    readonly #turn = new Turn();
+    readonly #turn = new Mutex();
     #closed = false;
 
     private constructor(place: SocketPlace) {

@@ -1,10 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
 export type RuntimeErrorCode =
-    /** The work was cancelled by its signal. */
-    | "ABORTED"
-    /** The work did not end within its limit. */
-    | "TIMEOUT"
     /** The command line is not understood. */
     | "BAD_FLAGS"
     /** A part did not start; the cause says why. */
@@ -12,9 +8,8 @@ export type RuntimeErrorCode =
     /** One or more parts did not stop; `details.failures` names them. */
     | "STOP_FAILED"
     /** A call came in a state in which it has no meaning. */
-    | "BAD_PORT"
     | "WRONG_STATE"
-    /** A name is taken: of a part, a job, a check or a metric. */
+    /** A name is taken: of a part, a job or a metric. */
     | "DUPLICATE_NAME"
     /** The work must not be tried again; see {@link TerminalError}. */
     | "TERMINAL";
@@ -27,9 +22,4 @@ export class TerminalError extends RuntimeError<"TERMINAL"> {
     constructor(message: string, options: { readonly cause?: unknown } = {}) {
         super("TERMINAL", "internal", message, options);
     }
-}
-
-/** The error of an aborted signal: ours, with what the signal carried as its cause. */
-export function abortedError(what: string, signal: AbortSignal): RuntimeError<"ABORTED"> {
-    return new RuntimeError("ABORTED", "aborted", `${what} was cancelled`, { cause: signal.reason });
 }

@@ -1,19 +1,5 @@
-export { Backoff, type BackoffOptions } from "./backoff.ts";
-export { Bell, type BellWait } from "./bell.ts";
-export { systemClock, type Clock } from "./clock.ts";
 export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts";
 export { parseFlags, type Flags, type OwnFlags } from "./flags.ts";
-export { type Check, type CheckKind, type CheckResult } from "./health/checks.ts";
-export {
-    createAuthority,
-    createSelfSigned,
-    createSigned,
-    type Certificate,
-    type CertificateOptions,
-    type ServingOptions,
-} from "./health/certificate.ts";
-export { probePortFrom } from "./health/probe-listener.ts";
-export { HealthServer, type HealthComponents, type HealthOptions } from "./health/server.ts";
 export {
     Jobs,
     type Job,
@@ -24,7 +10,6 @@ export {
     type JobWork,
     type RepeatedJobOptions,
 } from "./jobs.ts";
-export { KeyedLock } from "./keyed-lock.ts";
 export {
     Lifecycle,
     type LifecycleComponents,
@@ -54,4 +39,3 @@ export {
     tellBuild,
 } from "./metrics.ts";
 export { runMain, type MainContext, type MainOptions, type MainProcess } from "./run-main.ts";
-export { sleep, withTimeout, type TimeoutOptions } from "./sleep.ts";

@@ -1,11 +1,8 @@
+import { AsyncError, Backoff, type BackoffOptions, Notify, type Clock, systemClock, withTimeout } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
-import { Backoff, type BackoffOptions } from "./backoff.ts";
-import { Bell } from "./bell.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { RuntimeError, TerminalError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
-import { withTimeout } from "./sleep.ts";
 
 /** Background work. It heeds its signal and may run again after any failure. */
 export type JobWork = (signal: AbortSignal) => Promise<void> | void;
@@ -105,7 +102,7 @@ export class Jobs {
 
     /** Aborts the signal of all jobs and waits for the runs under way. */
     async stop(): Promise<void> {
-        this.#lifetime.abort(new RuntimeError("ABORTED", "aborted", "the jobs are being stopped"));
+        this.#lifetime.abort(new AsyncError("ABORTED", "aborted", "the jobs are being stopped"));
         await Promise.all([...this.#jobs.values()].map((job) => job.ended));
     }
 
@@ -137,7 +134,7 @@ class JobLoop implements Job {
     readonly #clock: Clock;
     readonly #metrics: JobMetrics | undefined;
     readonly #backoff: Backoff;
-    readonly #bell: Bell;
+    readonly #bell: Notify;
     #health: Omit<JobHealth, "name"> = { state: "waiting", failures: 0, error: undefined, succeededAtMs: undefined };
     /** Settles, without rejecting, when the loop is over; at once when it never began. */
     ended: Promise<void> = Promise.resolve();
@@ -155,7 +152,7 @@ class JobLoop implements Job {
         this.#clock = components.clock;
         this.#metrics = components.runs;
         this.#backoff = new Backoff(plan.backoff);
-        this.#bell = new Bell({ clock: components.clock });
+        this.#bell = new Notify({ clock: components.clock });
     }
 
     start(signal: AbortSignal): void {

@@ -1,8 +1,7 @@
+import { AsyncError, type Clock, systemClock, abortedError, withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
-import { type Clock, systemClock } from "./clock.ts";
-import { abortedError, RuntimeError } from "./errors.ts";
+import { RuntimeError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
-import { withTimeout } from "./sleep.ts";
 
 /** Something that is started and stopped with the process. */
 export interface LifecyclePart {
@@ -146,7 +145,7 @@ export class Lifecycle {
         const failures: { part: string; error: unknown }[] = [];
         for (const { part, lifetime } of this.#running.splice(0).reverse()) {
             const began = this.#clock.monotonic();
-            lifetime.abort(new RuntimeError("ABORTED", "aborted", `${part.name} is being stopped`));
+            lifetime.abort(new AsyncError("ABORTED", "aborted", `${part.name} is being stopped`));
             try {
                 await withTimeout(
                     async () => part.stop?.(),

@@ -1,3 +1,4 @@
+import { aborted } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { type Flags, type OwnFlags, parseFlags } from "./flags.ts";
 import { type Lifecycle } from "./lifecycle.ts";
@@ -103,9 +104,4 @@ export async function runMain(options: MainOptions): Promise<void> {
     }
     logger.info("exiting", { code: failed ? 1 : 0 });
     main.exit(failed ? 1 : 0);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { TerminalError } from "../src/errors.ts";
 import { Jobs } from "../src/jobs.ts";
 import { Metrics } from "../src/metrics.ts";
-import { ManualClock, MemoryLog, settle } from "../src/testing/index.ts";
+import { MemoryLog } from "../src/testing/index.ts";
 
 function setUp(): { jobs: Jobs; clock: ManualClock; log: MemoryLog; metrics: Metrics } {
     const [clock, log, metrics] = [new ManualClock(), new MemoryLog(), new Metrics({ processMetrics: false })];

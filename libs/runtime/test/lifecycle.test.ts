@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { Lifecycle, type LifecyclePart } from "../src/lifecycle.ts";
-import { ManualClock, MemoryLog, settle } from "../src/testing/index.ts";
+import { MemoryLog } from "../src/testing/index.ts";
 
 /** A part that writes down what happens to it; `start` and `stop` say how long they take, or that they fail. */
 function part(

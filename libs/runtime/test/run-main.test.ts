@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { RuntimeError } from "../src/errors.ts";
 import { Lifecycle } from "../src/lifecycle.ts";
 import { type MainContext, type MainOptions, runMain } from "../src/run-main.ts";
-import { type LogRecord, ManualClock, settle } from "../src/testing/index.ts";
+import { type LogRecord } from "../src/testing/index.ts";
 
 /** A process that only notes its exit codes. */
 class FakeProcess extends EventEmitter {

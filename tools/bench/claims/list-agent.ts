@@ -1,5 +1,5 @@
+import { sleep } from "@antrea/async";
 import { createKubeClients, isKubeError, type ApiClient, type KubeObject, type Resource } from "@antrea/kube";
-import { sleep } from "@antrea/runtime";
 import { BenchError } from "../error.ts";
 import { nodeNameOf, podOf, type Place, type SimulatedAgent, type SimulatedPod } from "./simulated-agent.ts";
 

@@ -17,7 +17,7 @@ import {
     type ObjectRef,
 } from "@antrea/kube";
 import { eventually, TestApiServer } from "@antrea/kube/testing";
-import { createSelfSigned } from "@antrea/runtime";
+import { createSelfSigned } from "@antrea/serving";
 import { outcome } from "./outcome.ts";
 import { chart, named, render, required, run } from "./render.ts";
 

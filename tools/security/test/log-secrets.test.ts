@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { createKubeClients, nodes, TokenReviewAuthorizer } from "@antrea/kube";
-import { HealthServer, Metrics } from "@antrea/runtime";
+import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
+import { DaemonServer } from "@antrea/serving";
 import { getLocal } from "./daemon-process.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -154,7 +155,7 @@ describe("errors and logs of the programs", () => {
         log.logger.warn("could not ask", { error: failure, reason: messageOf(failure) });
 
         const { authorize } = new TokenReviewAuthorizer({ api: clients.api }, { path: "/metrics" });
-        const health = new HealthServer(
+        const health = new DaemonServer(
             { logger: log.logger, metrics: new Metrics({ processMetrics: false }), authorize },
             { name: "test", port: 0, host: "127.0.0.1" },
         );

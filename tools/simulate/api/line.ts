@@ -1,5 +1,5 @@
+import { type Clock } from "@antrea/async";
 import { ApiClient, KubeError, type HttpRequest, type HttpResponse, type Send } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { type Counters } from "../check/counters.ts";
 import { type Random } from "../time/random.ts";
 import { cancel, type Timer, type VirtualTime } from "../time/virtual-time.ts";

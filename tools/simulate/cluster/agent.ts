@@ -1,10 +1,11 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { type Clock } from "@antrea/async";
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Address, type Link, type Netlink } from "@antrea/netlink";
-import { Jobs, type Clock, type Job, type Logger } from "@antrea/runtime";
+import { Jobs, type Job, type Logger } from "@antrea/runtime";
 import { BridgedPods } from "../../../apps/agent/src/bridged-pods/index.ts";
 import { createCniBackend } from "../../../apps/agent/src/cni-backend.ts";
 import { changesPodCidrs, podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";

@@ -1,7 +1,8 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { type Clock } from "@antrea/async";
 import { parsePrefix, type Prefix } from "@antrea/ip";
 import { Informer, LeaderElection, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
-import { type Clock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { ClaimBook, ClaimWriter, reclaimMetrics } from "../../../apps/controller/src/claims/index.ts";
 import { ClaimCleaner } from "../../../apps/controller/src/claim-cleaner/index.ts";
 import { IpPools } from "../../../apps/controller/src/ip-pools/index.ts";

@@ -1,4 +1,4 @@
-import { type Clock } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
 import { type Random } from "./random.ts";
 
 /** Something that happens at a moment, unless it is cancelled before. */

@@ -1,7 +1,7 @@
+import { KeyedLock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { OfPort, vlanFlows, type FlowSet } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
-import { KeyedLock } from "@antrea/runtime";
 import type { Announcer } from "./announcer.ts";
 
 /** The desired flows by owner. */

@@ -1,6 +1,7 @@
 import { release } from "node:os";
+import { Backoff, sleep } from "@antrea/async";
 import { isErrorOf, messageOf } from "@antrea/errors";
-import { Backoff, sleep, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import type { Readiness } from "../readiness.ts";
 import type { Datapath } from "./datapath.ts";
 import { DatapathError, UnixctlError } from "./errors.ts";

@@ -1,7 +1,8 @@
+import { KeyedLock, sleep } from "@antrea/async";
 import { AntreaError, isAborted, isErrorOf, messageOf } from "@antrea/errors";
 import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
 import { flowBodyKey, flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
-import { KeyedLock, sleep, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { inSlices } from "../slices.ts";
 import { byKey, FlowKeys } from "./flow-keys.ts";
 

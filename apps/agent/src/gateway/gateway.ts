@@ -1,3 +1,4 @@
+import { sleep } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import {
@@ -9,7 +10,7 @@ import {
     type Netlink,
     type Route,
 } from "@antrea/netlink";
-import { sleep, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { removeIfDeviceIsLost, type CarryOutLimits } from "../ovs-bridge/index.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 

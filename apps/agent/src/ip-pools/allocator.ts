@@ -1,9 +1,9 @@
+import { KeyedLock, type Clock, settleAll } from "@antrea/async";
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { isAborted, messageOf } from "@antrea/errors";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { isKubeError } from "@antrea/kube";
-import { KeyedLock, type Clock, type Logger } from "@antrea/runtime";
-import { allDone } from "../all-done.ts";
+import { type Logger } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, isForPod, namesContainer, type Holder } from "./claims.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
@@ -214,7 +214,7 @@ export class PoolAllocator {
             await this.#giveBackLost(wishes, holder, limit);
             const claimed =
                 request.statefulSet === undefined
-                    ? await allDone(wishes.map((wish) => this.#claimOne(wish, holder, limit)))
+                    ? await settleAll(wishes.map((wish) => this.#claimOne(wish, holder, limit)))
                     : await this.#claimReserved(wishes, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             this.#refuseTwoVlans(claimed);
@@ -266,7 +266,7 @@ export class PoolAllocator {
         holder: Holder,
         limit: AbortSignal,
     ): Promise<readonly ClaimedAddress[]> {
-        const own = await allDone(wishes.map((wish) => this.#adopted(wish, holder, limit)));
+        const own = await settleAll(wishes.map((wish) => this.#adopted(wish, holder, limit)));
         const lacking = wishes.filter((_, at) => own[at] === undefined);
         const wanted = lacking.map(({ pools, fixed }) => {
             return { place, pools, fixed, addressOf: (claim: IpAllocation) => this.#described(claim, pools) };

@@ -1,9 +1,8 @@
+import { type Clock, orAborted } from "@antrea/async";
 import { allocationAddress, ipAllocations } from "@antrea/crd";
 import { formatPrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { type Cooldown } from "./cooldown.ts";
-import { untilAborted } from "./requests.ts";
 
 export interface BlockViewComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
@@ -76,7 +75,7 @@ export class BlockView {
         using _ = this.#components.clock.after(limitMs, done.resolve);
         // A view that is closed meanwhile will not know more.
         this.#informer.synced().then(done.resolve, () => done.resolve());
-        await untilAborted(done.promise, signal);
+        await orAborted(done.promise, signal);
     }
 
     /** The address is being tried: whatever comes of it, it is not to be tried again before the watch has told. */

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { type Clock } from "@antrea/async";
 import { isOfPods, type IpAllocation } from "@antrea/crd";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { type Clock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
 import { ClaimOwners, type ClaimOwner } from "./claim-owners.ts";
 import { type ClaimWriter } from "./claim-writer.ts";

@@ -1,8 +1,8 @@
+import { type Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { allocationName, ipAllocations, isOfPods, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError, type ApiClient } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import {
     claimIp,
     claimName,

@@ -1,5 +1,5 @@
+import { type Clock } from "@antrea/async";
 import { type Family, type IpAddress } from "@antrea/ip";
-import { type Clock } from "@antrea/runtime";
 
 /**
  * Remembers which addresses became free a moment ago. Others may still hold state for the last owner, such as neighbour

@@ -1,5 +1,5 @@
+import { type Clock } from "@antrea/async";
 import { isOutOfService } from "@antrea/ipam";
-import { type Clock } from "@antrea/runtime";
 import { type NodeSource } from "./node-addresses.ts";
 
 export interface GoneNodesComponents {

@@ -1,9 +1,10 @@
+import { systemClock, type Clock, orAborted } from "@antrea/async";
 import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type ApiClient, type EventInput } from "@antrea/kube";
-import { systemClock, type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { type Logger, type MetricsFactory } from "@antrea/runtime";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
 import { ClaimReconciler } from "./claim-reconciler.ts";
@@ -23,7 +24,6 @@ import { PodEvents } from "./pod-events.ts";
 import { PodPools } from "./pod-pools.ts";
 import { PoolBook } from "./pool-book.ts";
 import { PoolSearch } from "./pool-search.ts";
-import { untilAborted } from "./requests.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
@@ -207,7 +207,7 @@ export class IpPools implements AsyncDisposable {
     async release(attachment: Attachment): Promise<void> {
         const released = this.allocator.releaseAll(attachment, AbortSignal.timeout(releaseEndMs));
         try {
-            await untilAborted(released, AbortSignal.timeout(releaseWaitMs));
+            await orAborted(released, AbortSignal.timeout(releaseWaitMs));
         } catch (error) {
             this.#components.logger.warn("the claims of an interface are left to the reconcile", {
                 container: attachment.containerId,

@@ -1,6 +1,6 @@
+import { type Clock } from "@antrea/async";
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
-import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { askLimitMs, within } from "./requests.ts";

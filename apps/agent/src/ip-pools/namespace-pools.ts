@@ -1,8 +1,8 @@
+import { type Clock, orAborted } from "@antrea/async";
 import { type Annotations } from "@antrea/ipam";
 import { namespaces, type ApiClient } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { IpPoolError } from "./errors.ts";
-import { askLimitMs, untilAborted } from "./requests.ts";
+import { askLimitMs } from "./requests.ts";
 
 export interface NamespacePoolsComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -37,7 +37,7 @@ export class NamespacePools {
      * request: a failure never means that there is no annotation.
      */
     async annotations(namespace: string, podKnownAt: number, signal: AbortSignal): Promise<Annotations> {
-        return untilAborted(this.#ask(namespace, podKnownAt), signal);
+        return orAborted(this.#ask(namespace, podKnownAt), signal);
     }
 
     #ask(namespace: string, podKnownAt: number): Promise<Annotations> {

@@ -1,7 +1,7 @@
+import { type Clock } from "@antrea/async";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded } from "@antrea/ipam";
 import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { configHashAnnotation, configMirrorAnnotation, hasPodUid, podOfUid, type NamedPod } from "../pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 

@@ -1,7 +1,7 @@
+import { type Clock } from "@antrea/async";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Family, type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
 import { type Attachment, type SetPlace } from "./types.ts";
 

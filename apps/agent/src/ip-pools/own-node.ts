@@ -1,10 +1,11 @@
+import { type Clock, orAborted } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { type ApiClient } from "@antrea/kube";
-import { type Clock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { OwnNodeCheck, type OwnNodeAnswer } from "../own-node-check.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
-import { askLimitMs, lockLimitMs, untilAborted, within } from "./requests.ts";
+import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type WiredInterface, type Wiring } from "./wiring.ts";
 
 export interface OwnNodeComponents {
@@ -126,7 +127,7 @@ export class OwnNode {
         this.#judgeBack();
         // Fresh enough: the controller waits 5 min after a deletion.
         if (!this.isGone && this.#check.isFresh) return;
-        await untilAborted(
+        await orAborted(
             this.#check.confirm((answer) => this.#judge(answer)),
             signal,
         );

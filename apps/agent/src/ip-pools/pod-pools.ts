@@ -1,7 +1,7 @@
+import { type Clock } from "@antrea/async";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { checkPod, poolsOf, readPodIps, refusalsText, statefulSetOf, type Annotations, type Pool } from "@antrea/ipam";
 import { isKubeError, type Pod } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";

@@ -1,8 +1,8 @@
+import { type Clock, settleAll } from "@antrea/async";
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { type Clock, type Logger } from "@antrea/runtime";
-import { allDone } from "../all-done.ts";
+import { type Logger } from "@antrea/runtime";
 import { claimName, isOfVersion } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
@@ -73,7 +73,7 @@ export async function changedSince(
     },
 ): Promise<PoolChange | undefined> {
     const { claimed, pools, isFresh, signal } = o;
-    const found = await allDone(
+    const found = await settleAll(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
             const live = (): Promise<KnownPool | undefined> =>
                 book.live(address.pool, { signal, timeoutMs: liveLimitMs });

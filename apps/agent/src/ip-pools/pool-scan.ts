@@ -1,13 +1,13 @@
+import { type Clock, orAborted } from "@antrea/async";
 import { blockOf, ipAllocations, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { claimIp } from "./claims.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-book.ts";
-import { untilAborted, untilAnswered } from "./requests.ts";
+import { untilAnswered } from "./requests.ts";
 
 export interface PoolScanComponents {
     readonly api: Pick<ApiClient, "pages">;
@@ -89,7 +89,7 @@ export class PoolScanner {
     async scan(target: KnownPool, signal: AbortSignal): Promise<PoolScan> {
         if (this.#last !== undefined && this.#running === undefined && this.isFresh(target)) return this.#last;
         this.#running ??= this.#read(target).finally(() => (this.#running = undefined));
-        return untilAborted(this.#running, signal);
+        return orAborted(this.#running, signal);
     }
 
     /** How long the next empty list serves, if this one comes to nothing too. */

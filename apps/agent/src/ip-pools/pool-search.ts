@@ -1,7 +1,7 @@
+import { type Clock } from "@antrea/async";
 import { blockOf, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, IpError, parsePrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { blocksOf, type BlockSet } from "@antrea/ipam";
-import { type Clock } from "@antrea/runtime";
 import { type BlockView, type Slots } from "./block-view.ts";
 import { type Blocks } from "./blocks.ts";
 import { type KnownPool } from "./pool-book.ts";

@@ -1,6 +1,6 @@
+import { Backoff, sleep, type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { isKubeError } from "@antrea/kube";
-import { Backoff, sleep, type Clock } from "@antrea/runtime";
 
 /**
  * Whether the same request may be made again: nobody said what became of it, or the server said that it cannot serve it
@@ -64,18 +64,4 @@ export const lockLimitMs = 3_000;
 /** A signal that ends with the given one, or after this time. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
     return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-}
-
-/** The promise, or the reason of the signal when that ends first; the promise goes on then, unheard. */
-export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-    const aborted = Promise.withResolvers<never>();
-    // A reason is whatever the caller gave: ours are errors.
-    const onAbort = (): void => aborted.reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-        return await Promise.race([promise, aborted.promise]);
-    } finally {
-        signal.removeEventListener("abort", onAbort);
-    }
 }

@@ -1,14 +1,13 @@
+import { type Clock, orAborted } from "@antrea/async";
 import { ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, isForOrdinal, type Holder } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type GoneNodes } from "./gone-nodes.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { poolDeleted } from "./refusals.ts";
-import { untilAborted } from "./requests.ts";
 import { type SetPlace } from "./types.ts";
 
 export interface ReservationHoldersComponents {
@@ -111,7 +110,7 @@ export class ReservationHolders {
         if (again?.spec.pod !== undefined && isForOrdinal(again, namespace, place)) return again;
         this.#seen.delete(key);
         if (clock.monotonic() - (this.#missed.get(key) ?? -Infinity) < missedMs) return undefined;
-        const claims = await untilAborted(this.#list(place.name), signal);
+        const claims = await orAborted(this.#list(place.name), signal);
         const found = claims.find(
             (claim) => missing.pools.includes(claim.spec.pool) && isForOrdinal(claim, namespace, place),
         );

@@ -1,8 +1,8 @@
+import { type Clock } from "@antrea/async";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { compareOfOrdinal } from "@antrea/ipam";
 import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
-import { type Clock } from "@antrea/runtime";
 import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
 import { type IpPoolError } from "./errors.ts";

@@ -1,7 +1,8 @@
+import { sleep } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
-import { sleep, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import type { AgentConfig } from "@antrea/settings";
 import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts";
 import type { Readiness } from "../readiness.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
 
 /**
  * Decides how thorough the next run is. After a change of a Node it is enough to write what changed; a full look compares

@@ -1,8 +1,8 @@
+import { settleAll } from "@antrea/async";
 import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet } from "@antrea/flows";
 import { formatIp, formatMac, formatPrefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import { allDone } from "../all-done.ts";
 import type { NodeObject } from "../node-object.ts";
 import { KernelWays, sameWay, type Links } from "./kernel-ways.ts";
 import { waysToPeers, type OwnPods, type PeerWay, type Underlay } from "./ways.ts";
@@ -131,7 +131,7 @@ export class Peers {
             if (nodes.has(node)) continue;
             work.push(flowTable.remove(ownerOf(node), signal).then(() => void this.#flows.delete(node)));
         }
-        await allDone(work);
+        await settleAll(work);
     }
 
     #flowsOf(ways: readonly [PeerWay, ...PeerWay[]]): FlowSet {

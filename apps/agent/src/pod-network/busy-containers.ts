@@ -1,4 +1,5 @@
-import type { Clock, Logger } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
+import type { Logger } from "@antrea/runtime";
 import { Limit } from "./limit.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import { PodNetworkError } from "./types.ts";

@@ -1,8 +1,7 @@
+import { systemClock, type Clock, settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
 import { parseMac } from "@antrea/ip";
-import { systemClock, type Clock } from "@antrea/runtime";
-import { allDone } from "../all-done.ts";
 import type { KnownInterfaces } from "./known-interfaces.ts";
 import { Limit } from "./limit.ts";
 import {
@@ -69,12 +68,12 @@ export class InterfaceWiring {
 
     /** Record, Pod end, flows, in this order of what others see. */
     async wire(record: PodRecord, ofPort: number, { signal, checkpoint }: Progress): Promise<void> {
-        await allDone([
+        await settleAll([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
             this.configurePodEnd(record),
         ]);
         checkpoint();
-        const [actual] = await allDone([
+        const [actual] = await settleAll([
             this.#openedPort(record, signal),
             this.#wireFlows(record, ofPort, signal),
             this.#components.hostRoutes.add(record),
@@ -105,7 +104,7 @@ export class InterfaceWiring {
         const record = { ...known.record, isolated: true };
         this.#known.put({ ...known, record });
         using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
-        await allDone([
+        await settleAll([
             ...this.#withoutTraffic(record, limit.signal),
             this.#writeRecord(record, known.ofPort, limit.signal),
         ]);
@@ -141,7 +140,7 @@ export class InterfaceWiring {
     /** Of an isolated interface that was connected half way. While that fails it is in the way of others with its address. */
     async #endTraffic(record: PodRecord, signal: AbortSignal): Promise<void> {
         try {
-            await allDone(this.#withoutTraffic(record, signal));
+            await settleAll(this.#withoutTraffic(record, signal));
             this.#known.decided(record);
         } catch (error) {
             this.#components.logger.warn("the flows of an isolated Pod interface cannot be removed now", {
@@ -168,7 +167,7 @@ export class InterfaceWiring {
 
     /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
     async #writeRecord(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
-        await allDone([
+        await settleAll([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
             completePodLink(this.#components.netlink, record),
         ]);
@@ -198,7 +197,7 @@ export class InterfaceWiring {
     }
 
     async #setFlows(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
-        await allDone([
+        await settleAll([
             this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal),
             this.#bridge(record, ofPort, signal),
         ]);

@@ -1,4 +1,4 @@
-import type { Clock } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
 import { PodNetworkError } from "./types.ts";
 
 /** A signal that aborts when the time is over, or with one of the given signals. Disposing of it frees its timer. */

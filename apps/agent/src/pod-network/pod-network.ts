@@ -1,7 +1,7 @@
+import { KeyedLock, systemClock, type Clock, settleAll } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { KeyedLock, systemClock, type Clock, type Logger } from "@antrea/runtime";
-import { allDone } from "../all-done.ts";
+import { type Logger } from "@antrea/runtime";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
 import { KnownInterfaces, type Claims } from "./known-interfaces.ts";
 import { checkNamespace, completePodLink, createPodLink, kernelNamespaces } from "./link.ts";
@@ -271,7 +271,7 @@ export class PodNetwork {
         let record: PodRecord | undefined;
         try {
             const progress = this.#progress(request, signal);
-            const [grant] = await allDone([wish.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
+            const [grant] = await settleAll([wish.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
             record = recordOf(draft, grant);
             this.#checkpoint(request, signal);
             await this.#wiring.wire(record, ofPort, this.#progress(request, signal));

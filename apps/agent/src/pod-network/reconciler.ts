@@ -1,7 +1,8 @@
+import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
-import { Backoff, sleep, systemClock, type Clock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { BusyContainers } from "./busy-containers.ts";
 import type { HostRoutes } from "./host-routes.ts";
 import { podLinkGroup, releasePodLink } from "./link.ts";

@@ -1,8 +1,9 @@
+import { type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import type { FlowSet } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
-import type { Clock, Logger } from "@antrea/runtime";
+import type { Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";

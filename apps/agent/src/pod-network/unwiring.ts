@@ -1,6 +1,6 @@
+import { systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { isNetlinkError } from "@antrea/netlink";
-import { systemClock, type Clock } from "@antrea/runtime";
 import type { Claims, KnownInterfaces } from "./known-interfaces.ts";
 import { Limit } from "./limit.ts";
 import { deletePodLink, releasePodLink } from "./link.ts";

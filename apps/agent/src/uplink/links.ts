@@ -1,5 +1,5 @@
+import { sleep } from "@antrea/async";
 import { isNetlinkError, type Link, type Netlink } from "@antrea/netlink";
-import { sleep } from "@antrea/runtime";
 import { UplinkError } from "./errors.ts";
 import type { MovedAddress } from "./snapshot.ts";
 import { placeAddresses } from "./place.ts";

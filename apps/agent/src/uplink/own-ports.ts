@@ -1,6 +1,7 @@
+import { sleep, withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
-import { sleep, withTimeout, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { removeIfDeviceIsLost, type CarryOutLimits } from "../ovs-bridge/index.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { hostDevice } from "./links.ts";

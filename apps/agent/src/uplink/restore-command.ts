@@ -1,9 +1,10 @@
 import { uptime } from "node:os";
 import { join } from "node:path";
+import { withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { Netlink } from "@antrea/netlink";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { withTimeout, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { bringBackByLinks } from "./adopt.ts";
 import { UplinkError } from "./errors.ts";
 import type { JournalEntry } from "./journal-codec.ts";

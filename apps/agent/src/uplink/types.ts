@@ -1,5 +1,6 @@
+import { type Clock } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
-import type { Clock, Logger } from "@antrea/runtime";
+import type { Logger } from "@antrea/runtime";
 import type { CarryOutLimits } from "../ovs-bridge/index.ts";
 
 /** The ports of the bridge and of its neighbours, as the uplink needs them. */

@@ -1,8 +1,9 @@
 import { uptime } from "node:os";
+import { KeyedLock } from "@antrea/async";
 import { isAborted, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
-import { KeyedLock, type Logger } from "@antrea/runtime";
+import { type Logger } from "@antrea/runtime";
 import { bringBackByLinks } from "./adopt.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";

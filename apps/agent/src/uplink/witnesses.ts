@@ -1,6 +1,6 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Neighbour, type Netlink } from "@antrea/netlink";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
 
 const lookMs = 20;
 const pauseMs = 200;

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, ipPools, type IpAllocation } from "@antrea/crd";
 import { KubeError, serviceCidrs, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { parseIp } from "@antrea/ip";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";

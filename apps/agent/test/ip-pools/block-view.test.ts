@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { type BlockView, type Slots } from "../../src/ip-pools/block-view.ts";
 import { Blocks } from "../../src/ip-pools/blocks.ts";
 import { newClaim } from "../../src/ip-pools/claims.ts";

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { type ClaimedAddress } from "../../src/ip-pools/index.ts";
 import { away } from "./support/fake-api.ts";

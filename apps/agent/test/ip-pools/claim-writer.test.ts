@@ -1,12 +1,13 @@
 import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { orAborted } from "@antrea/async";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError } from "@antrea/kube";
-import { ManualClock } from "@antrea/runtime/testing";
 import { ClaimWriter, type ClaimWriterComponents } from "../../src/ip-pools/claim-writer.ts";
 import { claimName, namesContainer, newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
-import { isPassing, untilAborted, untilAnswered } from "../../src/ip-pools/requests.ts";
+import { isPassing, untilAnswered } from "../../src/ip-pools/requests.ts";
 import { away, FakeApi, lost } from "./support/fake-api.ts";
 
 const holder: Holder = {
@@ -346,12 +347,12 @@ describe("a request that is repeated", () => {
     it("keeps nobody waiting who gave up", async () => {
         const stop = new AbortController();
         const reason = new Error("too late");
-        const waiting = untilAborted(new Promise(() => undefined), stop.signal);
+        const waiting = orAborted(new Promise(() => undefined), stop.signal);
         stop.abort(reason);
         await expect(waiting).rejects.toBe(reason);
-        await expect(untilAborted(new Promise(() => undefined), stop.signal)).rejects.toBe(reason);
+        await expect(orAborted(new Promise(() => undefined), stop.signal)).rejects.toBe(reason);
         const { signal } = new AbortController();
-        expect(await untilAborted(Promise.resolve(7), signal)).toBe(7);
+        expect(await orAborted(Promise.resolve(7), signal)).toBe(7);
         expect(getEventListeners(signal, "abort")).toEqual([]);
     });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
-import { ManualClock } from "@antrea/runtime/testing";
 import { Cooldown } from "../../src/ip-pools/cooldown.ts";
 
 describe("Cooldown", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { GoneNodes } from "../../src/ip-pools/gone-nodes.ts";
 import { TestNodes } from "./support/test-agent.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";
 import { timeoutsBy } from "../support/timeouts.ts";

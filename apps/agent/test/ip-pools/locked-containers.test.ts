@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
 import { type BegunPass, OneNode } from "./support/one-node.ts";

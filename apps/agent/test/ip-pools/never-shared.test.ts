@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import fc from "fast-check";
 import { ipAllocations } from "@antrea/crd";
 import { pods } from "@antrea/kube";
-import { ManualClock } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { away, lost, type Accident } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { pods, type Pod } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { NodePods } from "../../src/ip-pools/node-pods.ts";
 import { silentLogger } from "../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";

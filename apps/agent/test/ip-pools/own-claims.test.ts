@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { ClaimWriter } from "../../src/ip-pools/claim-writer.ts";
 import { namesContainer, newClaim, takenBy, type Holder } from "../../src/ip-pools/claims.ts";
 import { Cooldown } from "../../src/ip-pools/cooldown.ts";

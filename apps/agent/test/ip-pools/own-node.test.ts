@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { OwnNode } from "../../src/ip-pools/own-node.ts";
 import { timeoutsBy } from "../support/timeouts.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
 import { type BegunPass, OneNode } from "./support/one-node.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, formatPrefix, parseIp } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
-import { ManualClock } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { Cooldown } from "../../src/ip-pools/cooldown.ts";
 import { type KnownPool } from "../../src/ip-pools/pool-book.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { blockText, ipAllocations, ipPools, type IpPoolStatus } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ManualClock } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { Blocks } from "../../src/ip-pools/blocks.ts";
 import { Cooldown } from "../../src/ip-pools/cooldown.ts";

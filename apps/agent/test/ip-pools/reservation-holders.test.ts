@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
-import { ManualClock } from "@antrea/runtime/testing";
 import { type NodeState } from "../../src/ip-pools/gone-nodes.ts";
 import { newClaim, type Holder } from "../../src/ip-pools/claims.ts";
 import { ReservationHolders, type MissingAddress } from "../../src/ip-pools/reservation-holders.ts";

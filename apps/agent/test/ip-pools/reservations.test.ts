@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { sleep } from "@antrea/async";
+import { ManualClock } from "@antrea/async/testing";
 import { allocationName, blockText, ipAllocations, ipPools, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { sleep } from "@antrea/runtime";
-import { ManualClock } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";

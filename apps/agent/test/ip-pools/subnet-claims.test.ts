@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { KeyedLock } from "@antrea/async";
+import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { KeyedLock } from "@antrea/runtime";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../src/ip-pools/claims.ts";
 import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../src/ip-pools/index.ts";
 import { subnetClaimsWithoutPools } from "../../src/pool-wiring.ts";

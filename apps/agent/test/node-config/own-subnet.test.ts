@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { parsePrefix } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
-import { ManualClock } from "@antrea/runtime/testing";
 import { OwnSubnet } from "../../src/node-config/index.ts";
 import { FakeApi } from "../ip-pools/support/fake-api.ts";
 import { TestNodes } from "../ip-pools/support/test-agent.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { LookPlan } from "../../src/peers/index.ts";
 
 /** A plan at a time that the test sets, and what it ran, with the second. */

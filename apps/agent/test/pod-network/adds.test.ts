@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
 import { podFlows, podOfPorts } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
-import { settle } from "@antrea/runtime/testing";
 import type { AddRequest, PodInterface } from "../../src/pod-network/index.ts";
 import { hostInterfaceName } from "../../src/pod-network/names.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";

@@ -1,6 +1,6 @@
+import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { NetlinkError, type Link, type Neighbour, type NeighbourKey, type Netlink } from "@antrea/netlink";
-import { ManualClock } from "@antrea/runtime/testing";
 import { FlowTable, type FlowLink } from "../../src/flow-table/index.ts";
 import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import {

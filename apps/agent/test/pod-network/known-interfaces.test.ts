@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp } from "@antrea/ip";
-import { ManualClock } from "@antrea/runtime/testing";
 import { KnownInterfaces } from "../../src/pod-network/known-interfaces.ts";
 import { Limit } from "../../src/pod-network/limit.ts";
 import type { PodInterface } from "../../src/pod-network/types.ts";

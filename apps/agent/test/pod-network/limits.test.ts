@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
 import { eventually } from "@antrea/kube/testing";
-import { settle } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { FakeNode } from "./fake-node.ts";
 

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { HostRoutes } from "../../src/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, PodReconciler, type KnownPod, type StoredPort } from "../../src/pod-network/index.ts";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
-import { ManualClock, settle } from "@antrea/runtime/testing";
 import { timeoutsBy } from "../support/timeouts.ts";
 import { silentLogger } from "../support/logger.ts";
 import { addressOf, podRecord, testBootId } from "../support/records.ts";

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
 import { podOfPorts } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { NeighbourState } from "@antrea/netlink";
-import { settle } from "@antrea/runtime/testing";
 import { toAlias, toExternalIds } from "../../src/pod-network/record.ts";
 import type { KnownPod, PodRecord } from "../../src/pod-network/index.ts";
 import { listLogger, type LogEntry } from "../support/logger.ts";

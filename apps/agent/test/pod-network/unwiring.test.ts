@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
 import { podOfPorts } from "@antrea/flows";
-import { settle } from "@antrea/runtime/testing";
 import { listLogger, type LogEntry } from "../support/logger.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 

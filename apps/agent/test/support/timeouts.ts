@@ -1,5 +1,5 @@
 import { jest } from "@jest/globals";
-import { type Clock } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
 
 /** Until it is disposed of, `AbortSignal.timeout` goes by this clock. */
 export function timeoutsBy(clock: Clock): Disposable {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
-import { ManualClock } from "@antrea/runtime/testing";
 import { Witnesses, witnessText } from "../../src/uplink/witnesses.ts";
 
 const gateway = parseIp("10.0.0.1");

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createServer, type Server } from "node:https";
-import { createSelfSigned } from "@antrea/runtime";
+import { createSelfSigned } from "@antrea/serving";
 import { WebSocketServer, type WebSocket } from "ws";
 
 /** What stands where a container does: the environment that its commands run in. */

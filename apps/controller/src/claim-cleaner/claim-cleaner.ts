@@ -1,3 +1,4 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { isOutOfService } from "@antrea/ipam";
 import {
     WorkQueue,
@@ -9,7 +10,6 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { uidsOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 
 export interface ClaimCleanerComponents {

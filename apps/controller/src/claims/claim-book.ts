@@ -1,3 +1,4 @@
+import { type Clock } from "@antrea/async";
 import { blockOf, ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
 import { prefixRange, RangeIndex, type IpRange, type Prefix } from "@antrea/ip";
 import {
@@ -8,7 +9,7 @@ import {
     type ListOptions,
     type Resource,
 } from "@antrea/kube";
-import { type Clock, type LifecyclePart } from "@antrea/runtime";
+import { type LifecyclePart } from "@antrea/runtime";
 import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
 
 export interface ClaimBookComponents {

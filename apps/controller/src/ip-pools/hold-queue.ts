@@ -1,5 +1,5 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { WorkQueue, type EventRecorder, type KubeLogger, type ReconcileResult } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { type ClaimBook, type ClaimWriter, type Reclaims } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 

@@ -1,4 +1,4 @@
-import { Bell, type Clock } from "@antrea/runtime";
+import { Notify, type Clock } from "@antrea/async";
 
 export interface PacerOptions {
     /** A key is due when nothing changed for this long. Default 1200. */
@@ -13,14 +13,14 @@ export interface PacerOptions {
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;
-    readonly #bell: Bell;
+    readonly #bell: Notify;
     readonly #quietMs: number;
     readonly #busyMs: number;
     readonly #waiting = new Map<string, { readonly firstAt: number; lastAt: number }>();
 
     constructor(components: { readonly clock: Pick<Clock, "monotonic" | "after"> }, options: PacerOptions = {}) {
         this.#clock = components.clock;
-        this.#bell = new Bell(components);
+        this.#bell = new Notify(components);
         this.#quietMs = options.quietMs ?? 1_200;
         this.#busyMs = options.busyMs ?? 5_000;
     }

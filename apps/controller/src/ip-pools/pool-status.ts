@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "@antrea/async";
 import { ipPools, type IpPool, type IpPoolStatus, type IpPoolUsage } from "@antrea/crd";
 import {
     WorkQueue,
@@ -8,7 +9,6 @@ import {
     type EventRecorder,
     type KubeLogger,
 } from "@antrea/kube";
-import { systemClock, type Clock } from "@antrea/runtime";
 import { claimedBlocks, type Claim, type ClaimBook } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";

@@ -1,3 +1,4 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { isErrorOf } from "@antrea/errors";
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import {
@@ -12,7 +13,6 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
 import { CidrBook } from "./cidr-book.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";

@@ -1,6 +1,7 @@
+import { aborted, Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
-import { Backoff, sleep, systemClock, type Clock, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { type Logger, type MetricsFactory } from "@antrea/runtime";
 import { Allocator } from "./allocator.ts";
 import { CidrBook } from "./cidr-book.ts";
 import { NodeIpamError } from "./errors.ts";
@@ -111,9 +112,4 @@ function refusalOf(settings: NodeIpamSettings): NodeIpamError | undefined {
         if (error instanceof NodeIpamError) return error;
         throw error;
     }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -1,6 +1,6 @@
+import { systemClock, type Clock } from "@antrea/async";
 import { rangeOf } from "@antrea/ip";
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
-import { systemClock, type Clock } from "@antrea/runtime";
 import { type ClaimBook } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { ClaimHolds } from "./claim-holds.ts";

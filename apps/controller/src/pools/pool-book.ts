@@ -1,3 +1,4 @@
+import { type Clock } from "@antrea/async";
 import { ipPools, type IpPool } from "@antrea/crd";
 import { RangeIndex, RangeSet, formatIp, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
 import {
@@ -19,7 +20,7 @@ import {
     type Node,
     type ServiceCidr,
 } from "@antrea/kube";
-import { type Clock, type LifecyclePart } from "@antrea/runtime";
+import { type LifecyclePart } from "@antrea/runtime";
 
 export interface PoolBookComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;

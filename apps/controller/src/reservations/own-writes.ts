@@ -1,4 +1,4 @@
-import { type Clock } from "@antrea/runtime";
+import { type Clock } from "@antrea/async";
 import { setKeyOf, type Claim } from "../claims/index.ts";
 
 // A watch that is later than this was given up (after 120 s without a word at most) and opened again.

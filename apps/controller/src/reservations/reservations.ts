@@ -1,3 +1,4 @@
+import { Notify, sleep, systemClock, type Clock } from "@antrea/async";
 import { allocationName, ipPools, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { readPool, type NewReservation, type ReservationPlan } from "@antrea/ipam";
@@ -10,7 +11,6 @@ import {
     type KubeLogger,
     type ReconcileResult,
 } from "@antrea/kube";
-import { Bell, sleep, systemClock, type Clock } from "@antrea/runtime";
 import { setKeyOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 import { type PoolBook } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
@@ -64,7 +64,7 @@ export class Reservations {
     readonly #waiting = new Waiting();
     /** Pools of which addresses came free, and nobody was woken for them yet. */
     readonly #freed = new Set<string>();
-    readonly #cameFree: Bell;
+    readonly #cameFree: Notify;
     /** The list of claims that began in this term. */
     #look: Promise<void> | undefined;
     #hasLooked = false;
@@ -80,7 +80,7 @@ export class Reservations {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#own = new OwnWrites(this.#clock);
-        this.#cameFree = new Bell({ clock: this.#clock });
+        this.#cameFree = new Notify({ clock: this.#clock });
         this.#queue = new WorkQueue(
             { logger: components.logger, clock: this.#clock },
             { name: "reservations", concurrency, maxBackoffMs },

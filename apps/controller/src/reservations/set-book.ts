@@ -1,3 +1,4 @@
+import { type Clock } from "@antrea/async";
 import {
     Informer,
     namespaces,
@@ -7,7 +8,7 @@ import {
     type Namespace,
     type StatefulSet,
 } from "@antrea/kube";
-import { type Clock, type LifecyclePart } from "@antrea/runtime";
+import { type LifecyclePart } from "@antrea/runtime";
 import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
 
 export interface SetBookComponents {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { type ChangeListener, type Node } from "@antrea/kube";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { ClaimCleaner, type ClaimCleanerComponents } from "../../src/claim-cleaner/index.ts";
 import { type Claim } from "../../src/claims/index.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { Pacer } from "../../src/ip-pools/pacer.ts";
 
 describe("Pacer", () => {

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { parsePrefix } from "@antrea/ip";
 import { KubeError, type ConfigMap } from "@antrea/kube";
 import { Metrics } from "@antrea/runtime";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { NodeIpam, type NodeIpamComponents } from "../../src/node-ipam/index.ts";
 
 /** NodeIPAM of a cluster without Nodes, with an API server that has the ledger alone. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { type IpPool } from "@antrea/crd";
 import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
 import { KubeError, type EventInput, type Node, type Pod } from "@antrea/kube";
-import { ManualClock, MemoryLog } from "@antrea/runtime/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { ClaimReader, type Claim } from "../../src/claims/claim.ts";
 import { type ClaimListener } from "../../src/claims/index.ts";
 import { CidrBook } from "../../src/node-ipam/cidr-book.ts";

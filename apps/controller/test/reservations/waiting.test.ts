@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { OwnWrites } from "../../src/reservations/own-writes.ts";
 import { Waiting } from "../../src/reservations/waiting.ts";
 import { ClaimReader, type Claim } from "../../src/claims/claim.ts";

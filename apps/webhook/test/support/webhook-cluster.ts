@@ -4,7 +4,7 @@ import { type ApiClient } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Lifecycle } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { type CertificateTimes } from "../../src/certificates/index.ts";
+import { type CertificateTimes } from "@antrea/serving/certificates";
 import { webhook } from "../../src/compose.ts";
 import { admissionObjects } from "./configuration.ts";
 import { KubeRequests } from "./kube-request.ts";

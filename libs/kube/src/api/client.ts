@@ -1,4 +1,4 @@
-import { sleep, systemClock, type Clock } from "@antrea/runtime";
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { KubeError, isKubeError } from "../errors.ts";
 import { type Credentials } from "./credentials.ts";
 import { patchContentTypes, type Patch } from "./patches.ts";

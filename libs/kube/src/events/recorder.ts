@@ -1,7 +1,7 @@
+import { Notify, sleep, systemClock, type Clock } from "@antrea/async";
 import { type ApiClient } from "../api/client.ts";
 import { apiVersionOf, events, type Resource } from "../api/resources.ts";
 import { type KubeEvent, type KubeObject } from "../api/types.ts";
-import { Bell, sleep, systemClock, type Clock } from "@antrea/runtime";
 import { isKubeError } from "../errors.ts";
 import { microTime } from "../micro-time.ts";
 import { type KubeLogger } from "../logger.ts";
@@ -71,14 +71,14 @@ export class EventRecorder implements AsyncDisposable {
     readonly #series = new Map<string, Series>();
     readonly #queue = new Set<Series>();
     readonly #stop = new AbortController();
-    readonly #bell: Bell;
+    readonly #bell: Notify;
     #run: Promise<void> | undefined;
     #dropped = 0;
 
     constructor(components: EventRecorderComponents, options: EventRecorderOptions) {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
-        this.#bell = new Bell({ clock: this.#clock });
+        this.#bell = new Notify({ clock: this.#clock });
         this.#options = options;
     }
 

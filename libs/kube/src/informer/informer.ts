@@ -1,4 +1,4 @@
-import { Backoff, sleep, systemClock, type Clock } from "@antrea/runtime";
+import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { KubeError, isKubeError } from "../errors.ts";
 import { type ApiClient } from "../api/client.ts";
 import { splitLines } from "../api/lines.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/runtime/testing";
+import { ManualClock } from "@antrea/async/testing";
 import { ApiClient, type ApiClientOptions } from "../../src/api/client.ts";
 import { annotationsPatch, onlyIf, pointer } from "../../src/api/patches.ts";
 import { configMaps, leases, nodes, pathOf, pods } from "../../src/api/resources.ts";

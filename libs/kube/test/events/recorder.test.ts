@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { type KubeEvent } from "../../src/api/types.ts";
 import { nodes, pods } from "../../src/api/resources.ts";
 import { KubeError } from "../../src/errors.ts";

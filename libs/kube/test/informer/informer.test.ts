@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { systemClock } from "@antrea/runtime";
-import { ManualClock, MemoryLog, settle } from "@antrea/runtime/testing";
+import { systemClock } from "@antrea/async";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { nodes } from "../../src/api/resources.ts";
 import { type Node } from "../../src/api/types.ts";
 import { KubeError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { Backoff, sleep } from "@antrea/async";
 import { isErrorOf, messageOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
@@ -117,13 +117,12 @@ export class OpenFlowConnection {
 
     async #keepConnected(signal: AbortSignal): Promise<void> {
         const { minBackoffMs, maxBackoffMs } = this.#options;
-        let pauseMs = minBackoffMs;
+        const backoff = new Backoff({ initialMs: minBackoffMs, maxMs: maxBackoffMs, jitter: 0 });
         this.#enter({ kind: "connecting" });
         while (!signal.aborted) {
             const wasReady = await this.#connectOnce(signal);
-            if (wasReady) pauseMs = minBackoffMs;
-            await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-            pauseMs = Math.min(pauseMs * 2, maxBackoffMs);
+            if (wasReady) backoff.reset();
+            await sleep(backoff.next(), signal).catch(() => undefined);
         }
         this.#enter({ kind: "closed" });
         this.#gate.end(aborted("the OpenFlow connection", signal.reason));

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { Backoff, sleep } from "@antrea/async";
 import { isErrorOf, messageOf } from "@antrea/errors";
 import { encodeOperations } from "../codec/encode-operation.ts";
 import { OvsdbError } from "../codec/error.ts";
@@ -6,7 +6,6 @@ import { assertLock, type Operation } from "../codec/operation.ts";
 import { decodeResults, type OperationResult } from "../codec/result.ts";
 import { decodeSchema, pickColumns, type DatabaseSchema } from "../codec/schema.ts";
 import { type Row } from "../codec/value.ts";
-import { Backoff } from "./backoff.ts";
 import { RowCache, type RowChange } from "./cache.ts";
 import { connect, stopped } from "./connect.ts";
 import { Listeners } from "./listeners.ts";
@@ -203,9 +202,10 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     async #run(signal: AbortSignal): Promise<void> {
-        const backoff = new Backoff(this.#options);
+        const { minBackoffMs, maxBackoffMs } = this.#options;
+        const backoff = new Backoff({ initialMs: minBackoffMs, maxMs: maxBackoffMs, jitter: 0 });
         while (!signal.aborted) {
-            await sleep(backoff.next(await this.#serve(signal)), undefined, { signal }).catch(() => undefined);
+            await sleep(backoff.nextAfter(await this.#serve(signal)), signal).catch(() => undefined);
         }
         this.#finish();
     }

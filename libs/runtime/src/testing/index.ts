@@ -1,2 +1,1 @@
-export { ManualClock, settle } from "./manual-clock.ts";
 export { MemoryLog, type LogRecord } from "./memory-logger.ts";

@@ -1,5 +1,5 @@
+import { KeyedLock } from "@antrea/async";
 import { sameIp, type IpAddress } from "@antrea/ip";
-import { KeyedLock } from "@antrea/runtime";
 import { type ClaimedAddress, type WiredInterface, type Wiring } from "../../../src/ip-pools/index.ts";
 
 /** Keys that were added more often than they were deleted. */

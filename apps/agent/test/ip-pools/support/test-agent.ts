@@ -1,6 +1,7 @@
+import { type Clock } from "@antrea/async";
+import { type ManualClock } from "@antrea/async/testing";
 import { createKubeClients, type ChangeListener, type EventInput, type Node } from "@antrea/kube";
-import { Metrics, type Clock, type Logger } from "@antrea/runtime";
-import { type ManualClock } from "@antrea/runtime/testing";
+import { Metrics, type Logger } from "@antrea/runtime";
 import { formatIp } from "@antrea/ip";
 import {
     IpPools,

@@ -1,7 +1,0 @@
-export { type AuthorityTimes } from "./authorities.ts";
-export {
-    CertificateKeeper,
-    type CertificateComponents,
-    type CertificateOptions,
-    type CertificateTimes,
-} from "./keeper.ts";

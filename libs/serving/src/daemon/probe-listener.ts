@@ -1,0 +1,77 @@
+import { rm } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { type AddressInfo, type Socket } from "node:net";
+import { ServingError } from "../errors.ts";
+
+const address = "127.0.0.1";
+
+/**
+ * Plain HTTP on 127.0.0.1 or a Unix socket, for the probes of the kubelet: nobody but the Node itself can use up its
+ * connections. What comes from another address is closed, also where the Node routes packets to its loopback addresses.
+ */
+export class ProbeListener {
+    readonly #server: Server;
+    readonly #sockets = new Set<Socket>();
+    #local = false;
+
+    constructor(answer: RequestListener) {
+        this.#server = createServer({ maxHeaderSize: 16_384, keepAliveTimeout: 30_000 }, answer);
+        this.#server.headersTimeout = 5_000;
+        this.#server.requestTimeout = 10_000;
+        this.#server.on("connection", (socket: Socket) => {
+            if (!this.#local && !isLoopback(socket.remoteAddress)) return socket.destroy();
+            this.#sockets.add(socket);
+            socket.once("close", () => this.#sockets.delete(socket));
+            return;
+        });
+    }
+
+    get port(): number {
+        return (this.#server.address() as AddressInfo).port;
+    }
+
+    /**
+     * Resolves when it listens, on a port (0 takes any free one) or at the path of a Unix socket, where it replaces what is
+     * there. Rejects with the error of the platform.
+     */
+    async start(place: number | string): Promise<void> {
+        this.#local = typeof place === "string";
+        // A process that was killed leaves its socket behind.
+        if (typeof place === "string") await rm(place, { force: true });
+        await new Promise<void>((resolve, reject) => {
+            this.#server.once("error", reject);
+            this.#server.listen(typeof place === "string" ? { path: place } : { port: place, host: address }, () => {
+                this.#server.off("error", reject);
+                resolve();
+            });
+        });
+    }
+
+    async stop(): Promise<void> {
+        const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+        for (const socket of this.#sockets) socket.destroy();
+        await closed;
+    }
+}
+
+/** Also of an IPv4 address as a socket of IPv6 shows it. */
+function isLoopback(remote: string | undefined): boolean {
+    return remote !== undefined && /^(?:(?:::ffff:)?127\.|::1$)/.test(remote);
+}
+
+/**
+ * The port for probes as the chart gives it, in the variable PROBE_PORT; undefined without one.
+ *
+ * @throws ServingError `BAD_PORT`
+ */
+export function probePortFrom(env: NodeJS.ProcessEnv): number | undefined {
+    const text = env["PROBE_PORT"];
+    if (text === undefined || text === "") return undefined;
+    const port = Number(text);
+    if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+    throw new ServingError(
+        "BAD_PORT",
+        "caller",
+        `PROBE_PORT is ${JSON.stringify(text)}: it must be a port from 1 to 65535`,
+    );
+}

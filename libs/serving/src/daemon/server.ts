@@ -1,0 +1,204 @@
+import { type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { type Clock } from "@antrea/async";
+import { type Logger, type Metrics } from "@antrea/runtime";
+import { type Certificate } from "../certificates/certificate.ts";
+import { ServingError } from "../errors.ts";
+import { HttpsServer, type HttpsOptions } from "../https/server.ts";
+import { isRead, refuseMethod, send } from "./answers.ts";
+import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
+import { ProbeListener } from "./probe-listener.ts";
+
+export interface DaemonServerComponents {
+    readonly logger: Logger;
+    /** Undefined: `/metrics` is not served, and answered with 404. */
+    readonly metrics: Pick<Metrics, "text" | "contentType"> | undefined;
+    /** True when the bearer of the token may read `/metrics`. A rejection is answered with 503. */
+    authorize(token: string, signal: AbortSignal): Promise<boolean>;
+    /** Answers requests for all other paths. Default: 404. */
+    readonly handle?: RequestListener;
+    /** Default: the clock of the machine. */
+    readonly clock?: Clock;
+}
+
+export interface DaemonServerOptions extends HttpsOptions {
+    /**
+     * The health endpoints are served on this port of 127.0.0.1 too, by plain HTTP: for probes, which must pass whatever
+     * comes in on the other port. 0 takes any free one; see `probePort` of the server. Default: they are not.
+     */
+    readonly probePort?: number | undefined;
+    /**
+     * The same on a Unix socket with this path: no other process answers there, whatever it listens on. What is left there
+     * of an earlier process is replaced. Served before `port` is taken. Excludes `probePort`.
+     */
+    readonly probeSocket?: string | undefined;
+}
+
+const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz": "live", "/readyz": "ready" };
+
+/**
+ * What each of our daemons serves over HTTPS: `/livez`, `/healthz` (the same) and `/readyz` open to everyone, `?verbose`
+ * lists the checks; and `/metrics` for those whom `authorize` lets in: 401 without a bearer token, 403 when it is not
+ * allowed. A failed check gives 503 and the list. Other paths belong to the daemon.
+ */
+export class DaemonServer {
+    readonly #components: DaemonServerComponents;
+    readonly #options: DaemonServerOptions;
+    readonly #https: HttpsServer;
+    readonly #checks = new Checks();
+    // Which checks failed the last time, by kind, so that only changes are logged.
+    readonly #failing = new Map<CheckKind, string>();
+    #probes: ProbeListener | undefined;
+
+    constructor(components: DaemonServerComponents, options: DaemonServerOptions) {
+        const { logger, clock } = components;
+        this.#components = components;
+        this.#options = options;
+        const answer: RequestListener = (request, response) =>
+            this.#serve(request, response, (url) => this.#answer(url, request, response));
+        this.#https = new HttpsServer({ logger, answer, ...(clock !== undefined && { clock }) }, options);
+    }
+
+    /** The port it listens on. Throws ServingError `WRONG_STATE` while it does not. */
+    get port(): number {
+        return this.#https.port;
+    }
+
+    /** The port for probes. Throws ServingError `WRONG_STATE` while there is none. */
+    get probePort(): number {
+        if (this.#probes !== undefined) return this.#probes.port;
+        throw new ServingError("WRONG_STATE", "internal", "the server does not listen for probes");
+    }
+
+    /** The certificate it shows, PEM; undefined before the start. */
+    get certificate(): string | undefined {
+        return this.#https.certificate;
+    }
+
+    /** Adds a check, before or after the start, until it is disposed of. */
+    addCheck(name: string, kind: CheckKind, check: Check): Disposable {
+        return this.#checks.add(name, kind, check);
+    }
+
+    /**
+     * Resolves when it listens, for probes and on its port (but see `waitsForPort`); rejects with the error of the platform,
+     * e.g. of a port in use.
+     */
+    async start(signal?: AbortSignal): Promise<void> {
+        const probes = this.#probes === undefined ? await this.#listenForProbes() : undefined;
+        try {
+            await this.#https.start(signal);
+        } catch (error) {
+            await probes?.stop();
+            throw error;
+        }
+        this.#probes ??= probes;
+    }
+
+    /** Shows this certificate on every connection from now on, before or after the start. */
+    show(certificate: Certificate): void {
+        this.#https.show(certificate);
+    }
+
+    /** See `drain` of HttpsServer; probes are answered until `stop`. */
+    drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
+        return this.#https.drain(o);
+    }
+
+    /** Closes the ports and all connections. */
+    async stop(): Promise<void> {
+        const probes = this.#probes;
+        this.#probes = undefined;
+        await probes?.stop();
+        await this.#https.stop();
+    }
+
+    async #listenForProbes(): Promise<ProbeListener | undefined> {
+        const { probePort, probeSocket } = this.#options;
+        const place = probeSocket ?? probePort;
+        if (place === undefined) return undefined;
+        const probes = new ProbeListener((request, response) => {
+            this.#serve(request, response, (url) => {
+                const kind = kindOf(url);
+                if (kind === undefined) return send(response, 404, "known are /livez, /readyz and /healthz\n");
+                if (!isRead(request)) return refuseMethod(response);
+                this.#answerHealth(url, kind, response);
+            });
+        });
+        await probes.start(place);
+        return probes;
+    }
+
+    #serve(request: IncomingMessage, response: ServerResponse, answer: (url: URL) => Promise<void> | void): void {
+        // Only path and query matter; the host is there because a URL needs one.
+        const url = URL.parse(request.url ?? "/", "https://localhost");
+        if (url === null) return send(response, 400, "bad request target\n");
+        const run = async (): Promise<void> => answer(url);
+        run().catch((error: unknown) => {
+            this.#components.logger.error("request failed", { path: request.url, error });
+            response.destroy();
+        });
+    }
+
+    async #answer(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+        const { metrics } = this.#components;
+        const kind = kindOf(url);
+        const known = kind !== undefined || url.pathname === "/metrics";
+        if (!known && this.#components.handle !== undefined) return this.#components.handle(request, response);
+        if (url.pathname === "/metrics" && metrics === undefined) {
+            return send(response, 404, "metrics are switched off: enablePrometheusMetrics is false\n");
+        }
+        if (!isRead(request)) return refuseMethod(response);
+        if (kind !== undefined) return this.#answerHealth(url, kind, response);
+        if (known && metrics !== undefined) return this.#answerMetrics(metrics, request, response);
+        send(response, 404, "known are /livez, /readyz, /healthz and /metrics\n");
+    }
+
+    #answerHealth(url: URL, kind: CheckKind, response: ServerResponse): void {
+        const results = this.#checks.run(kind);
+        const failed = results.filter(({ problem }) => problem !== undefined);
+        this.#logChange(kind, failed);
+        if (failed.length === 0 && !url.searchParams.has("verbose")) return send(response, 200, "ok\n");
+        const verdict = failed.length === 0 ? "passed" : "failed";
+        const lines = results.map(({ name, problem }) =>
+            problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`,
+        );
+        lines.push(`${url.pathname.slice(1)} check ${verdict}`, "");
+        send(response, failed.length === 0 ? 200 : 503, lines.join("\n"));
+    }
+
+    #logChange(kind: CheckKind, failed: readonly CheckResult[]): void {
+        const names = failed.map(({ name }) => name).join(",");
+        if ((this.#failing.get(kind) ?? "") === names) return;
+        this.#failing.set(kind, names);
+        if (names === "") this.#components.logger.info("health checks pass again", { kind });
+        else this.#components.logger.warn("health checks fail", { kind, failed });
+    }
+
+    async #answerMetrics(
+        metrics: Pick<Metrics, "text" | "contentType">,
+        request: IncomingMessage,
+        response: ServerResponse,
+    ): Promise<void> {
+        const token = /^Bearer +([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? "")?.[1];
+        if (token === undefined) {
+            response.setHeader("www-authenticate", "Bearer");
+            return send(response, 401, "a bearer token is needed\n");
+        }
+        const gone = new AbortController();
+        response.once("close", () => gone.abort());
+        let allowed: boolean;
+        try {
+            allowed = await this.#components.authorize(token, gone.signal);
+        } catch (error) {
+            if (gone.signal.aborted) return;
+            this.#components.logger.warn("could not ask whether the token is allowed", { error });
+            return send(response, 503, "cannot tell whether the token is allowed; try again\n");
+        }
+        if (!allowed) return send(response, 403, "the token is not allowed to read /metrics\n");
+        send(response, 200, await metrics.text(), metrics.contentType);
+    }
+}
+
+function kindOf({ pathname }: URL): CheckKind | undefined {
+    return Object.hasOwn(kinds, pathname) ? kinds[pathname] : undefined;
+}

@@ -1,0 +1,248 @@
+import { type RequestListener } from "node:http";
+import { createServer, type Server, type ServerOptions } from "node:https";
+import { type AddressInfo, type Socket } from "node:net";
+import { type SecureVersion } from "node:tls";
+import { abortedError, type Clock, sleep, systemClock } from "@antrea/async";
+import { isSystemError } from "@antrea/errors";
+import { type Logger } from "@antrea/runtime";
+import { type Certificate, createSelfSigned } from "../certificates/certificate.ts";
+import { ServingError } from "../errors.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
+
+export interface HttpsComponents {
+    readonly logger: Logger;
+    /** Answers every request. */
+    readonly answer: RequestListener;
+    /** Default: the clock of the machine. */
+    readonly clock?: Clock;
+}
+
+export interface HttpsOptions {
+    /** The common name of the self-signed certificate and one of the names it is valid for, e.g. `antrea-agent`. */
+    readonly name: string;
+    /** 0 takes any free port; see `port` of the server. */
+    readonly port: number;
+    /** The address to listen on. Default: every address, both families. */
+    readonly host?: string;
+    /**
+     * Whether a port that is in use is no failure: `start` resolves, and the port is taken as soon as it is free. During
+     * an update the earlier process of this program has it, and ends only when this one is ready.
+     */
+    readonly waitsForPort?: boolean;
+    /** Default: one signed by itself, valid a year, made anew 30 days before its end; see `show`. */
+    readonly certificate?: Certificate;
+    /** OpenSSL names, joined by colons. Default: those of Node.js. */
+    readonly ciphers?: string;
+    /** Default TLSv1.2. */
+    readonly minVersion?: SecureVersion;
+    /** More connections than these are closed at once. Default 100: few and short requests. */
+    readonly maxConnections?: number;
+    /** More from one address than these are closed at once. Default 25: one client alone does not keep others out. */
+    readonly maxConnectionsPerAddress?: number;
+    /** How long a connection may be idle, in milliseconds. Default 30,000. */
+    readonly keepAliveMs?: number;
+}
+
+const dayMs = 86_400_000;
+const validDays = 365;
+const renewDays = 30;
+/** Between two tries to get a port that is in use, and how many of them are one line of the log: each minute. */
+const portPauseMs = 250;
+const logEachTry = 240;
+
+/** An HTTPS server with limits to what one client can take, that can change its certificate and end without a loss. */
+export class HttpsServer {
+    readonly #components: HttpsComponents;
+    readonly #options: HttpsOptions;
+    readonly #clock: Clock;
+    // All of them: those in the middle of the handshake are not among the HTTP server's own.
+    readonly #sockets = new Set<Socket>();
+    #server: Server | undefined;
+    // Ends the wait for a port in use, and is done when that has ended.
+    #giveUp = new AbortController();
+    #waiting: Promise<void> | undefined;
+    #renewal: Disposable | undefined;
+    #certificate: Certificate | undefined;
+    // Whether the certificate is one that this server makes for itself.
+    #own: boolean;
+    #leaving = false;
+    // Requests that are not answered yet, and who wants to know when there are none.
+    #underWay = 0;
+    #quiet: () => void = () => undefined;
+
+    constructor(components: HttpsComponents, options: HttpsOptions) {
+        this.#components = components;
+        this.#options = options;
+        this.#certificate = options.certificate;
+        this.#own = options.certificate === undefined;
+        this.#clock = components.clock ?? systemClock;
+    }
+
+    /** The port it listens on. Throws ServingError `WRONG_STATE` while it does not. */
+    get port(): number {
+        const address = this.#server?.address() as AddressInfo | null | undefined;
+        if (!address) throw new ServingError("WRONG_STATE", "internal", "the server does not listen");
+        return address.port;
+    }
+
+    /** The certificate it shows, PEM; undefined before the start. */
+    get certificate(): string | undefined {
+        return this.#certificate?.cert;
+    }
+
+    /** Resolves when it listens (but see `waitsForPort`); rejects with the error of the platform, e.g. of a port in use. */
+    async start(signal?: AbortSignal): Promise<void> {
+        if (this.#server !== undefined) {
+            throw new ServingError("WRONG_STATE", "internal", "the server is started twice");
+        }
+        if (signal?.aborted) throw abortedError("the start of the server", signal);
+        const server = createServer(this.#secure(), (request, response) => {
+            this.#underWay += 1;
+            response.once("close", () => {
+                this.#underWay -= 1;
+                if (this.#underWay === 0) this.#quiet();
+            });
+            if (this.#leaving) response.setHeader("connection", "close");
+            this.#components.answer(request, response);
+        });
+        // Anyone may connect.
+        server.maxConnections = this.#options.maxConnections ?? 100;
+        server.headersTimeout = 5000;
+        server.requestTimeout = 10_000;
+        server.keepAliveTimeout = this.#options.keepAliveMs ?? 30_000;
+        const limit = new ConnectionLimit(this.#options.maxConnectionsPerAddress ?? 25);
+        server.on("connection", (socket: Socket) => {
+            if (!limit.admit(socket)) return;
+            this.#sockets.add(socket);
+            socket.once("close", () => this.#sockets.delete(socket));
+        });
+        server.on("tlsClientError", (error) => this.#components.logger.debug("TLS handshake failed", { error }));
+        this.#server = server;
+        this.#giveUp = new AbortController();
+        try {
+            await this.#listen(server);
+        } catch (error) {
+            await this.stop();
+            throw error;
+        }
+        if (this.#own) this.#renewLater();
+    }
+
+    /** Shows this certificate on every connection from now on, before or after the start. */
+    show(certificate: Certificate): void {
+        this.#renewal?.[Symbol.dispose]();
+        this.#own = false;
+        this.#certificate = certificate;
+        this.#server?.setSecureContext(this.#secure());
+    }
+
+    /**
+     * Ends without losing a request. For `leaveMs` milliseconds it answers on, and closes each connection with its next
+     * answer: time for clients to go elsewhere. Then it takes no connection any more and lets the requests under way be
+     * answered; resolves when they are, or after `limitMs` more. `stop` is still to be called.
+     */
+    async drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
+        this.#leaving = true;
+        await sleep(o.leaveMs, undefined, this.#clock);
+        this.#server?.close();
+        if (this.#underWay === 0) return;
+        const drained = Promise.withResolvers<void>();
+        this.#quiet = drained.resolve;
+        using _limit = this.#clock.after(o.limitMs, drained.resolve);
+        await drained.promise;
+    }
+
+    /** Closes the port and all connections. */
+    async stop(): Promise<void> {
+        this.#renewal?.[Symbol.dispose]();
+        const server = this.#server;
+        if (server === undefined) return;
+        this.#server = undefined;
+        this.#giveUp.abort();
+        await this.#waiting;
+        this.#waiting = undefined;
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        for (const socket of this.#sockets) socket.destroy();
+        await closed;
+    }
+
+    async #listen(server: Server): Promise<void> {
+        try {
+            await this.#take(server);
+        } catch (error) {
+            if (!this.#options.waitsForPort || !isSystemError(error, "EADDRINUSE")) throw error;
+            this.#waiting = this.#takeLater(server);
+        }
+    }
+
+    async #takeLater(server: Server): Promise<void> {
+        const { logger } = this.#components;
+        const { port } = this.#options;
+        for (let tries = 0; ; tries += 1) {
+            if (tries % logEachTry === 0) {
+                logger.warn("the port is in use; it is taken when it is free, until then nothing is served on it", {
+                    port,
+                });
+            }
+            try {
+                await sleep(portPauseMs, this.#giveUp.signal, this.#clock);
+                return await this.#take(server);
+            } catch (error) {
+                if (this.#giveUp.signal.aborted) return;
+                if (!isSystemError(error, "EADDRINUSE")) {
+                    logger.error("cannot listen; trying again", { port, error });
+                }
+            }
+        }
+    }
+
+    async #take(server: Server): Promise<void> {
+        await listen(server, this.#options);
+        server.on("error", (error) => this.#components.logger.error("the server failed", { error }));
+        this.#components.logger.info("listening", { port: (server.address() as AddressInfo).port });
+    }
+
+    #secure(): ServerOptions {
+        const { ciphers, minVersion, name } = this.#options;
+        if (this.#own) {
+            this.#certificate = createSelfSigned({
+                commonName: name,
+                names: [name, "localhost", "127.0.0.1", "::1"],
+                // Clocks of clients may be a little behind.
+                notBeforeMs: this.#clock.now() - 3_600_000,
+                validMs: validDays * dayMs,
+            });
+        }
+        return {
+            ...this.#certificate,
+            ciphers,
+            minVersion: minVersion ?? "TLSv1.2",
+            maxHeaderSize: 16_384,
+            handshakeTimeout: 10_000,
+        };
+    }
+
+    #renewLater(): void {
+        const renewAt = this.#clock.now() + (validDays - renewDays) * dayMs;
+        const look = (): void => {
+            if (this.#clock.now() < renewAt) {
+                this.#renewal = this.#clock.after(dayMs, look);
+                return;
+            }
+            this.#server?.setSecureContext(this.#secure());
+            this.#components.logger.info("renewed the certificate");
+            this.#renewLater();
+        };
+        this.#renewal = this.#clock.after(dayMs, look);
+    }
+}
+
+function listen(server: Server, options: HttpsOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen({ port: options.port, host: options.host }, () => {
+            server.off("error", reject);
+            resolve();
+        });
+    });
+}
