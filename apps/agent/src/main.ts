@@ -1,8 +1,8 @@
 import { runMain } from "@antrea/runtime";
-import { cleanUpCommand } from "./clean-up-command.ts";
-import { compose } from "./compose.ts";
-import { restoreUplinkCommand } from "./restore-uplink.ts";
-import { version } from "./version.ts";
+import { cleanUpCommand } from "./commands/clean-up-command.ts";
+import { compose } from "./compose/compose.ts";
+import { restoreUplinkCommand } from "./commands/restore-uplink.ts";
+import { version } from "./platform/version.ts";
 
 const [command, ...args] = process.argv.slice(2);
 if (command === "restore-uplink") {

@@ -1,9 +1,9 @@
 // The agent's allocation behind the agent's CNI server, without anything that wires a Pod: what antrea-cni gets from it is
 // an address and no interface, as an IPAM plugin gives one.
 // eslint-disable-next-line @nx/enforce-module-boundaries -- as the next
-import { cniErrorCode } from "../../../apps/agent/src/cni-error-code.ts";
+import { cniErrorCode } from "../../../apps/agent/src/compose/cni-error-code.ts";
 // eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
-import { CniCalls, CniServer, type CniBackend } from "../../../apps/agent/src/cni-server/index.ts";
+import { CniCalls, CniServer, type CniBackend } from "../../../apps/agent/src/features/cni-server/index.ts";
 import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
 import { serveBench } from "../helper.ts";
 import { silent } from "../silent.ts";

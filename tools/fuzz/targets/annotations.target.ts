@@ -3,7 +3,12 @@ import { macAnnotation, podIpsAnnotation, poolsAnnotation, transportAnnotation }
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, sameIp } from "@antrea/ip";
 import { checkNamespace, namesPool, poolsOf, readPodIps, readPoolNames, statefulSetOf } from "@antrea/ipam";
-import { bridgedMacOf, internalIpsOf, podPrefixesOf, transportIpsOf } from "../../../apps/agent/src/node-object.ts";
+import {
+    bridgedMacOf,
+    internalIpsOf,
+    podPrefixesOf,
+    transportIpsOf,
+} from "../../../apps/agent/src/platform/node/node-object.ts";
 import { BrokenProperty, type Target } from "../target.ts";
 
 const names = [poolsAnnotation, podIpsAnnotation, transportAnnotation, macAnnotation] as const;

@@ -8,8 +8,8 @@ import {
     encodeCniCmdResponse,
     toCniError,
 } from "@antrea/cni";
-import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/index.ts";
-import { FakeBackend } from "../../../apps/agent/test/cni-server/fake-backend.ts";
+import { CniCalls, type CniCommand } from "../../../apps/agent/src/features/cni-server/index.ts";
+import { FakeBackend } from "../../../apps/agent/test/features/cni-server/fake-backend.ts";
 import { json, silentLogger } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";
 

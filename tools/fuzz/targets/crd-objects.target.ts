@@ -5,7 +5,7 @@ import { AntreaError } from "@antrea/errors";
 import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
 import { readClaim } from "../../../apps/antctl/src/cluster/index.ts";
 import { ClaimReader } from "../../../apps/controller/src/claims/claim.ts";
-import { claimIp, holderText, isForOrdinal, mayTake } from "../../../apps/agent/src/ip-pools/claims.ts";
+import { claimIp, holderText, isForOrdinal, mayTake } from "../../../apps/agent/src/features/ip-pools/claims.ts";
 import { claimOf, poolOf } from "../../../apps/webhook/test/support/objects.ts";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { type Target } from "../target.ts";

@@ -7,8 +7,8 @@ import {
     fromExternalIds,
     toAlias,
     toExternalIds,
-} from "../../../apps/agent/src/pod-network/record.ts";
-import { formatEntry, parseEntry } from "../../../apps/agent/src/uplink/journal-codec.ts";
+} from "../../../apps/agent/src/features/pod-network/record.ts";
+import { formatEntry, parseEntry } from "../../../apps/agent/src/features/bridging/uplink/journal-codec.ts";
 import { decodeLedger } from "../../../apps/controller/src/node-ipam/ledger.ts";
 import { AntreaError } from "@antrea/errors";
 import { isRecord, json, parsed } from "../fixture.ts";

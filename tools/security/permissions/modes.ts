@@ -26,9 +26,9 @@ type Works = (mode: Mode) => boolean;
 
 /** Code that does not run in every mode, by where it lies; the first that fits counts. */
 const conditional: readonly (readonly [where: string, works: Works])[] = [
-    ["apps/agent/src/ip-pools/", ({ ipam }) => ipam],
-    ["apps/agent/src/ignored-annotations.ts", ({ ipam }) => !ipam],
-    ["apps/agent/src/isolated-pods.ts", ({ ipam }) => !ipam],
+    ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
+    ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
+    ["apps/agent/src/features/ip-pools/", ({ ipam }) => ipam],
     ["apps/controller/src/node-ipam/", ({ nodeIpam }) => nodeIpam],
     ...["claim-cleaner", "claims", "ip-pools", "pools", "reservations"].map(
         (folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const,

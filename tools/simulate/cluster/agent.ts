@@ -6,11 +6,13 @@ import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Address, type Link, type Netlink } from "@antrea/netlink";
 import { Jobs, type Job, type Logger } from "@antrea/runtime";
-import { BridgedPods } from "../../../apps/agent/src/bridged-pods/index.ts";
-import { createCniBackend } from "../../../apps/agent/src/cni-backend.ts";
-import { changesPodCidrs, podsOf, podUidOf, slimNode } from "../../../apps/agent/src/cluster.ts";
-import { CniCalls, type CniCommand } from "../../../apps/agent/src/cni-server/index.ts";
-import { IpPools } from "../../../apps/agent/src/ip-pools/index.ts";
+import { BridgedPods } from "../../../apps/agent/src/features/bridging/bridged-pods/index.ts";
+import { createCniBackend } from "../../../apps/agent/src/compose/cni-backend.ts";
+import { podsOf } from "../../../apps/agent/src/features/pod-network/node-pods.ts";
+import { changesPodCidrs, slimNode } from "../../../apps/agent/src/platform/node/slim-node.ts";
+import { podUidOf } from "../../../apps/agent/src/platform/pod-object.ts";
+import { CniCalls, type CniCommand } from "../../../apps/agent/src/features/cni-server/index.ts";
+import { IpPools } from "../../../apps/agent/src/features/ip-pools/index.ts";
 import {
     awaitOwnNode,
     followOwnNode,
@@ -19,24 +21,24 @@ import {
     parseRemembered,
     rememberedAfter,
     type NodeConfig,
-} from "../../../apps/agent/src/node-config/index.ts";
-import { type NodeObject } from "../../../apps/agent/src/node-object.ts";
+} from "../../../apps/agent/src/platform/node/config/index.ts";
+import { type NodeObject } from "../../../apps/agent/src/platform/node/node-object.ts";
 import {
     CheckError,
     HostRoutes,
     NodeSubnet,
     PodNetwork,
     PodReconciler,
-} from "../../../apps/agent/src/pod-network/index.ts";
+} from "../../../apps/agent/src/features/pod-network/index.ts";
 import {
     claimProblem,
     guardedPrefixes,
     poolWiring,
     recordClaims,
     subnetWiring,
-} from "../../../apps/agent/src/pool-wiring.ts";
-import { Readiness } from "../../../apps/agent/src/readiness.ts";
-import { RefusedToken } from "../../../apps/agent/src/refused-token.ts";
+} from "../../../apps/agent/src/compose/pool-wiring.ts";
+import { Readiness } from "../../../apps/agent/src/platform/readiness.ts";
+import { RefusedToken } from "../../../apps/agent/src/platform/refused-token.ts";
 import { type Line } from "../api/line.ts";
 import { LocalIo } from "../machine/io.ts";
 import { type Machine } from "../machine/machine.ts";

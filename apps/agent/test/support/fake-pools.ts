@@ -1,5 +1,5 @@
 import { formatIp, parseIp, type Family } from "@antrea/ip";
-import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/pod-network/index.ts";
+import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/features/pod-network/index.ts";
 
 /** Pods whose names begin so ask for addresses of the pool. */
 export const poolPodName = "pool";

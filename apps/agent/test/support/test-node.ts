@@ -8,13 +8,19 @@ import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { createCniBackend } from "../../src/cni-backend.ts";
-import { CniCalls, type CniCommand } from "../../src/cni-server/index.ts";
-import { FlowRestore, FlowTable } from "../../src/flow-table/index.ts";
-import { Gateway, NodeSysctls } from "../../src/gateway/index.ts";
-import { keepNetwork } from "../../src/keep-network.ts";
-import { gatewayIpOf } from "../../src/node-config/index.ts";
-import { BridgeDevice, formatRounds, monitoredColumns, OvsBridge, roundsKey } from "../../src/ovs-bridge/index.ts";
+import { createCniBackend } from "../../src/compose/cni-backend.ts";
+import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
+import { FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
+import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
+import { keepNetwork } from "../../src/features/pod-network/keep-network.ts";
+import { gatewayIpOf } from "../../src/platform/node/config/index.ts";
+import {
+    BridgeDevice,
+    formatRounds,
+    monitoredColumns,
+    OvsBridge,
+    roundsKey,
+} from "../../src/platform/ovs/bridge/index.ts";
 import {
     checkInterface,
     CheckError,
@@ -25,11 +31,11 @@ import {
     PodReconciler,
     type KnownPod,
     type PodPools,
-} from "../../src/pod-network/index.ts";
-import type { PodFlowTable, PodPorts } from "../../src/pod-network/types.ts";
-import { netnsPathHere } from "../../src/netns-path.ts";
-import { isNodeNetns } from "../../src/node-netns.ts";
-import { Readiness } from "../../src/readiness.ts";
+} from "../../src/features/pod-network/index.ts";
+import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/types.ts";
+import { netnsPathHere } from "../../src/features/cni-server/netns-path.ts";
+import { isNodeNetns } from "../../src/platform/host/node-netns.ts";
+import { Readiness } from "../../src/platform/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";

@@ -3,8 +3,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { promisify } from "node:util";
 import type { CniCmdArgs } from "@antrea/cni";
 import { parseIp } from "@antrea/ip";
-import { hostInterfaceName } from "../../src/pod-network/names.ts";
-import type { KnownPod } from "../../src/pod-network/index.ts";
+import { hostInterfaceName } from "../../src/features/pod-network/names.ts";
+import type { KnownPod } from "../../src/features/pod-network/index.ts";
 import { TestNetns } from "./namespace.ts";
 
 const run = promisify(execFile);

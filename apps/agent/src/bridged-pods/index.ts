@@ -1,4 +1,0 @@
-/** Pods with addresses of IPPools in bridging mode: what they have beside their own flows. */
-export { Announcer, type AnnouncerComponents } from "./announcer.ts";
-export { BridgedPods, type BridgedPodsComponents, type VlanFlowTable } from "./bridged-pods.ts";
-export { serviceRouteProtocol, ServiceWay, serviceSources } from "./service-way.ts";

@@ -1,0 +1,222 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { withTimeout } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
+import { mutate, referencesOf, set, textMapOf, textOf, uuid, type Row } from "@antrea/ovsdb";
+import { OvsdbSession } from "@antrea/ovsdb/session";
+import { type Logger } from "@antrea/runtime";
+import { configurationCarriedOut, configurationColumns, roundsKey } from "../../platform/ovs/bridge/index.ts";
+import { agentRunning, CleanUpError } from "./clean-up.ts";
+import type { DeviceNames } from "./devices.ts";
+
+const connectTimeoutMs = 2_000;
+const ownServerTimeoutMs = 10_000;
+const lockTimeoutMs = 1_000;
+
+const columns = {
+    Bridge: ["name", "ports", "external_ids"],
+    Port: ["name", "external_ids"],
+    ...configurationColumns,
+    Open_vSwitch: ["bridges", ...configurationColumns.Open_vSwitch],
+} as const;
+
+/** The database of OVS: served by the ovsdb-server of the Node, or, when none runs, by one of our own meanwhile. */
+export class CleanUpDatabase implements AsyncDisposable {
+    readonly #components: { readonly logger: Logger; readonly print: (line: string) => void };
+    readonly #session: OvsdbSession | undefined;
+    readonly #server: OwnServer | undefined;
+    readonly #ovsRunDir: string;
+
+    private constructor(
+        components: { readonly logger: Logger; readonly print: (line: string) => void },
+        ovsRunDir: string,
+        session: OvsdbSession | undefined,
+        server: OwnServer | undefined,
+    ) {
+        this.#ovsRunDir = ovsRunDir;
+        this.#components = components;
+        this.#session = session;
+        this.#server = server;
+    }
+
+    /** @throws CleanUpError `AGENT_RUNNING` unless forced: an agent holds the lock of the database */
+    static async open(
+        components: { readonly logger: Logger; readonly print: (line: string) => void },
+        options: { readonly stateFolder: string; readonly runFolder: string; readonly force: boolean },
+    ): Promise<CleanUpDatabase> {
+        const { logger } = components;
+        const ovsRunDir = join(options.runFolder, "openvswitch");
+        const session = await connect(logger, join(ovsRunDir, "db.sock"), options.force);
+        if (session !== undefined) return new CleanUpDatabase(components, ovsRunDir, session, undefined);
+        // Antrea in Go has it beside its sockets.
+        const files = [`${options.stateFolder}/openvswitch/conf.db`, join(ovsRunDir, "conf.db")];
+        const file = files.find((one) => existsSync(one));
+        if (file === undefined) return new CleanUpDatabase(components, ovsRunDir, undefined, undefined);
+        const server = await OwnServer.start(file);
+        const own = await connect(logger, server.socket, options.force);
+        if (own !== undefined) return new CleanUpDatabase(components, ovsRunDir, own, server);
+        await server[Symbol.asyncDispose]();
+        throw new CleanUpError("NO_DATABASE", "environment", `ovsdb-server cannot serve ${file}: ${server.errors}`);
+    }
+
+    /** Where db.sock is, if the database is served at all. */
+    get runDir(): string {
+        return this.#server === undefined ? this.#ovsRunDir : dirname(this.#server.socket);
+    }
+
+    /** OVS runs on the Node, or the database has bridges of others. */
+    get isNeeded(): boolean {
+        return this.whyNeeded !== undefined;
+    }
+
+    get whyNeeded(): string | undefined {
+        if (this.#session === undefined) return undefined;
+        if (this.#server === undefined) return "an ovsdb-server runs with it";
+        const names = this.otherBridges();
+        return names.length === 0 ? undefined : `it has other bridges (${names.join(", ")})`;
+    }
+
+    /** Whether ovs-vswitchd may be there to carry out what the database says. */
+    get isServed(): boolean {
+        return this.#session !== undefined && this.#server === undefined;
+    }
+
+    otherBridges(): readonly string[] {
+        const own = new Set(this.#ownBridges().map(({ id }) => id));
+        return [...(this.#session?.rows("Bridge") ?? [])].flatMap(([id, row]) =>
+            own.has(id) ? [] : [textOf(row, "name")],
+        );
+    }
+
+    /**
+     * What bridge and gateway are called, by the database where it knows. Otherwise as given, if it is known from elsewhere
+     * that Antrea was on this Node: other plugins use the same names. Undefined if nothing is known to be the agent's.
+     */
+    names(fallback: DeviceNames, isAntreaKnown: boolean): DeviceNames | undefined {
+        const [own] = this.#ownBridges();
+        if (own === undefined) {
+            return isAntreaKnown && !this.otherBridges().includes(fallback.bridge) ? fallback : undefined;
+        }
+        const gateway = own.ports.find(({ type }) => type === "gateway");
+        return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
+    }
+
+    /** The names of the Pods' links, as far as the database has them. */
+    podLinks(): readonly string[] {
+        return this.#ownBridges().flatMap(({ ports }) => ports.flatMap(({ name, isPod }) => (isPod ? [name] : [])));
+    }
+
+    /** Removes the bridge of the agent with its ports; bridges of others stay. */
+    async removeBridges(): Promise<readonly string[]> {
+        const session = this.#session;
+        const own = this.#ownBridges();
+        if (session === undefined || own.length === 0) return [];
+        const uuids = set(...own.map(({ id }) => uuid(id)));
+        await session.transact([mutate("Open_vSwitch", [], [["bridges", "delete", uuids]])]);
+        if (this.isServed) {
+            try {
+                await configurationCarriedOut(session);
+            } catch (error) {
+                this.#components.print(`ovs-vswitchd does not answer, going on without it: ${messageOf(error)}`);
+            }
+        }
+        return own.map(({ name, ports }) => `bridge ${name} with ${ports.length} ports from the database of OVS`);
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        await this.#session?.close();
+        await this.#server?.[Symbol.asyncDispose]();
+    }
+
+    /** Those that the agent has marked, or that have a port which it has marked. */
+    #ownBridges(): readonly OwnBridge[] {
+        const bridges = this.#session?.rows("Bridge") ?? new Map<string, Row>();
+        return [...bridges].flatMap(([id, row]) => {
+            const rows = this.#session?.rows("Port");
+            const ports = referencesOf(row, "ports").flatMap((port) => {
+                const found = rows?.get(port);
+                if (found === undefined) return [];
+                const ids = textMapOf(found, "external_ids");
+                const isPod = ids.has("container-id");
+                return [{ name: textOf(found, "name"), type: ids.get("antrea-type"), isPod }];
+            });
+            const isMarked = ports.some(({ type, isPod }) => type !== undefined || isPod);
+            const isOwn = isMarked || textMapOf(row, "external_ids").has(roundsKey);
+            return isOwn ? [{ id, name: textOf(row, "name"), ports }] : [];
+        });
+    }
+}
+
+interface OwnBridge {
+    readonly id: string;
+    readonly name: string;
+    readonly ports: readonly {
+        readonly name: string;
+        readonly type: string | undefined;
+        /** It is the host end of a Pod's link. */
+        readonly isPod: boolean;
+    }[];
+}
+
+/** Undefined when nobody serves the database there. */
+async function connect(logger: Logger, socketPath: string, force: boolean): Promise<OvsdbSession | undefined> {
+    if (!existsSync(socketPath)) return undefined;
+    // Held until the end, so that no agent starts in between.
+    const lock = force ? {} : { lock: "antrea_agent" };
+    const session = new OvsdbSession({ logger }, { socketPath, monitor: columns, ...lock });
+    session.start(new AbortController().signal);
+    try {
+        await withTimeout((signal) => session.ready(signal), connectTimeoutMs);
+    } catch {
+        await session.close();
+        return undefined;
+    }
+    if (force) return session;
+    try {
+        await withTimeout((signal) => session.lockAcquired(signal), lockTimeoutMs);
+    } catch (cause) {
+        await session.close();
+        throw agentRunning(cause);
+    }
+    return session;
+}
+
+/** An ovsdb-server(1) of our own, on a socket that nobody else knows. */
+class OwnServer implements AsyncDisposable {
+    readonly socket: string;
+    readonly #folder: string;
+    readonly #child: ChildProcess;
+    errors = "";
+
+    private constructor(folder: string, file: string) {
+        this.#folder = folder;
+        this.socket = join(folder, "db.sock");
+        const args = [file, `--remote=punix:${this.socket}`, `--unixctl=${join(folder, "ctl")}`, "-vconsole:warn"];
+        this.#child = spawn("ovsdb-server", [...args, "-vsyslog:off", "-vfile:off"], {
+            stdio: ["ignore", "ignore", "pipe"],
+        });
+        this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.errors += text));
+        this.#child.on("error", (error) => (this.errors += error.message));
+    }
+
+    static async start(file: string): Promise<OwnServer> {
+        const server = new OwnServer(await mkdtemp(join(tmpdir(), "clean-up-")), file);
+        const end = performance.now() + ownServerTimeoutMs;
+        while (!existsSync(server.socket) && server.#child.exitCode === null && performance.now() < end) {
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        return server;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        if (this.#child.exitCode === null && this.#child.signalCode === null && this.#child.pid !== undefined) {
+            const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+            this.#child.kill("SIGTERM");
+            await ended;
+        }
+        await rm(this.#folder, { recursive: true, force: true });
+    }
+}

@@ -1,0 +1,82 @@
+import type { Link, Netlink } from "@antrea/netlink";
+import type { RunProgram } from "../../platform/program.ts";
+
+/** What the bridge and the gateway are called on this Node. */
+export interface DeviceNames {
+    readonly bridge: string;
+    readonly gateway: string;
+}
+
+export interface OthersOfOvs {
+    /** Bridges that are not the agent's. */
+    otherBridges(): readonly string[];
+}
+
+const kernelDatapath = "ovs-system";
+/** Ports that ovs-vswitchd makes for tunnels and for itself, not for any bridge. */
+const commonPort = /^(?:ovs-system|(?:genev|vxlan|gre|stt)_sys.*)$/;
+/** Host ends are deleted in one batch of so many: the kernel takes some time for each. */
+const linksAtOnce = 16;
+
+/**
+ * Takes the agent's ports out of the kernel's datapath, whose internal ports cannot be deleted like links. Without
+ * ovs-vswitchd nobody else does. The datapath goes too when nobody else has a port there. Without names only the ports of
+ * Pods are the agent's.
+ */
+export async function removeDatapathPorts(
+    {
+        run,
+        netlink,
+        isPodLink,
+    }: { readonly run: RunProgram; readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
+    names: DeviceNames | undefined,
+    others: OthersOfOvs,
+): Promise<readonly string[]> {
+    const links = await netlink.links();
+    if (!links.some(({ name, kind }) => name === kernelDatapath && kind === "openvswitch")) return [];
+    const pods = new Set(links.filter(isPodLink).map(({ name }) => name));
+    const removed: string[] = [];
+    const ports = portsOf(await run("ovs-dpctl", ["show", kernelDatapath]));
+    const own = ports.filter((name) => name === names?.bridge || name === names?.gateway || pods.has(name));
+    // A datapath without a port of the agent may be one that another OVS is about to use.
+    if (own.length === 0 && names === undefined) return [];
+    for (const name of own) {
+        await run("ovs-dpctl", ["del-if", kernelDatapath, name]);
+        if (!pods.has(name)) removed.push(`port ${name} of datapath ${kernelDatapath}`);
+    }
+    const left = ports.filter((name) => !own.includes(name));
+    if (left.every((name) => commonPort.test(name)) && others.otherBridges().length === 0) {
+        await run("ovs-dpctl", ["del-dp", kernelDatapath]);
+        removed.push(`datapath ${kernelDatapath}`);
+    }
+    return removed;
+}
+
+/** The names in what `ovs-dpctl show` prints. */
+function portsOf(text: string): readonly string[] {
+    return [...text.matchAll(/^\s+port \d+: (\S+)/gm)].map(([, name]) => name ?? "");
+}
+
+/** Deletes the host ends of Pods' links, and the devices of these names that the userspace datapath left. */
+export async function removeDevices(
+    { netlink, isPodLink }: { readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
+    names: DeviceNames | undefined,
+    others: OthersOfOvs,
+): Promise<readonly string[]> {
+    const links = await netlink.links();
+    const pods = links.filter(isPodLink);
+    for (let at = 0; at < pods.length; at += linksAtOnce) {
+        await netlink.batch((batch) => {
+            for (const { index } of pods.slice(at, at + linksAtOnce)) batch.deleteLink(index);
+        });
+    }
+    // The device of the datapath itself is shared by all bridges.
+    const shared = others.otherBridges().length === 0 ? ["ovs-netdev"] : [];
+    const ownNames = names === undefined ? [] : [names.bridge, names.gateway, ...shared];
+    const devices = links.filter(({ name, kind }) => kind === "tun" && ownNames.includes(name));
+    for (const { index } of devices) await netlink.deleteLink(index);
+    return [
+        ...(pods.length === 0 ? [] : [`${pods.length} links of Pods`]),
+        ...devices.map(({ name }) => `device ${name}`),
+    ];
+}

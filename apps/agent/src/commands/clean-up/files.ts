@@ -1,0 +1,105 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { join } from "node:path";
+import { partsOf } from "../../features/cni-server/conflist/index.ts";
+
+/** The plugin of ours; the others of the image are made by the CNI project and may be somebody else's too. */
+const ownPlugin = "antrea";
+
+async function removeFile(path: string): Promise<readonly string[]> {
+    if (!existsSync(path)) return [];
+    await rm(path);
+    return [path];
+}
+
+/** Removes a network configuration, and what writers of it that were killed have left. */
+export async function removeConfiguration(folder: string, name: string): Promise<readonly string[]> {
+    if (!existsSync(folder)) return [];
+    const removed: string[] = [];
+    for (const path of [join(folder, name), ...(await partsOf(folder, name))])
+        removed.push(...(await removeFile(path)));
+    return removed;
+}
+
+/** Removes a folder but for these names in it. Where a volume is mounted the folder itself stays. */
+export async function removeFolder(folder: string, kept: readonly string[]): Promise<readonly string[]> {
+    if (!existsSync(folder)) return [];
+    const names = (await readdir(folder)).filter((name) => !kept.includes(name));
+    for (const name of names) await rm(join(folder, name), { recursive: true, force: true });
+    const isRemoved = await rmdir(folder).then(
+        () => true,
+        () => false,
+    );
+    return isRemoved ? [folder] : names.map((name) => join(folder, name));
+}
+
+/**
+ * Removes the binaries that the init container has installed. One that is not as this image has it is somebody else's,
+ * and one that another network configuration names is still used.
+ */
+export async function removeBinaries({
+    cniBinFolder,
+    ownBinFolder,
+    cniConfFolder,
+    print,
+}: {
+    readonly cniBinFolder: string;
+    readonly ownBinFolder: string;
+    readonly cniConfFolder: string;
+    readonly print: (line: string) => void;
+}): Promise<readonly string[]> {
+    const others = await configurations(cniConfFolder);
+    const removed: string[] = [];
+    for (const name of await namesIn(ownBinFolder)) {
+        const path = join(cniBinFolder, name);
+        // of an installation that was killed
+        removed.push(...(await removeFile(join(cniBinFolder, `.${name}.new`))));
+        if (!existsSync(path)) continue;
+        if (name !== ownPlugin) {
+            if (!(await readFile(path)).equals(await readFile(join(ownBinFolder, name)))) {
+                print(`Kept ${path}: it is not the one of this image.`);
+                continue;
+            }
+            const user = others.find(({ text }) => text.includes(`"${name}"`));
+            if (user !== undefined) {
+                print(`Kept ${path}: ${user.path} names it.`);
+                continue;
+            }
+        }
+        await rm(path);
+        removed.push(path);
+    }
+    return removed;
+}
+
+/** Whether a folder is there and has something but these names. */
+export async function hasOther(folder: string, names: readonly string[]): Promise<boolean> {
+    return (await namesIn(folder)).some((name) => !names.includes(name));
+}
+
+/** Whether somebody answers at a unix socket. */
+export function isListening(path: string): Promise<boolean> {
+    return new Promise((resolve) => {
+        const socket = createConnection(path);
+        const done = (answer: boolean): void => {
+            socket.destroy();
+            resolve(answer);
+        };
+        socket.once("connect", () => done(true)).once("error", () => done(false));
+    });
+}
+
+/** What is in a Node's folder of CNI configurations. */
+export async function configurations(
+    folder: string,
+): Promise<readonly { readonly path: string; readonly text: string }[]> {
+    const paths = (await namesIn(folder))
+        .filter((name) => /\.(?:conf|conflist|json)$/.test(name))
+        .map((name) => join(folder, name));
+    return Promise.all(paths.map(async (path) => ({ path, text: await readFile(path, "utf8") })));
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+    return existsSync(folder) ? readdir(folder) : [];
+}

@@ -1,0 +1,43 @@
+import { parseArgs } from "node:util";
+import { messageOf } from "@antrea/errors";
+import { createLogger } from "@antrea/runtime";
+import { readEnvironment } from "../platform/environment.ts";
+import { restoreUplink } from "../features/bridging/uplink/index.ts";
+
+const usage = `antrea-agent restore-uplink [--force] [--ovs-run-dir DIR] [--ovs-database FILE]
+Gives the Node the interface back that bridging mode has connected to OVS; works when OVS is down.
+  --force              also while an agent runs on this Node`;
+
+/** The command "antrea-agent restore-uplink". Gives the exit code: 0 when the Node has its interface. */
+export async function restoreUplinkCommand(args: readonly string[]): Promise<number> {
+    const print = (line: string): void => void process.stdout.write(`${line}\n`);
+    try {
+        const { values } = parseArgs({
+            args: [...args],
+            options: {
+                force: { type: "boolean", default: false },
+                help: { type: "boolean", default: false },
+                "ovs-run-dir": { type: "string", default: "/var/run/openvswitch" },
+                "ovs-database": { type: "string", default: "/etc/openvswitch/conf.db" },
+            },
+        });
+        if (values.help) {
+            print(usage);
+            return 0;
+        }
+        const { stateFolder, bootId } = readEnvironment("/etc/antrea/antrea-agent.conf", process.env);
+        await restoreUplink({
+            folder: stateFolder,
+            bootId,
+            force: values.force,
+            print,
+            ovsRunDir: values["ovs-run-dir"],
+            databaseFile: values["ovs-database"],
+            logger: createLogger({ module: "restore-uplink", level: "warn" }),
+        });
+        return 0;
+    } catch (error) {
+        process.stderr.write(`restore-uplink: ${messageOf(error)}\n`);
+        return 1;
+    }
+}

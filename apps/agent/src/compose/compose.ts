@@ -1,0 +1,202 @@
+import { systemClock } from "@antrea/async";
+import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
+import { serviceSources } from "../features/bridging/bridged-pods/index.ts";
+import { Bridging } from "../features/bridging/bridging.ts";
+import { addServiceRouteJob, buildUplink, uplinkEnd, uplinkPart } from "../features/bridging/feature.ts";
+import { UplinkKeeper } from "../features/bridging/uplink-keeper.ts";
+import { Conflist, conflistText } from "../features/cni-server/conflist/index.ts";
+import { leavesForGood } from "../features/cni-server/leaves-for-good.ts";
+import { addFirewallJob, guardHost } from "../features/host-filter/feature.ts";
+import { addJobsWithoutPools, addPoolJobs, buildIpPools, guardSubnets } from "../features/ip-pools/feature.ts";
+import { addMasqueradeJob } from "../features/masquerade/feature.ts";
+import { addRouteJobs } from "../features/node-routes/feature.ts";
+import { allPodPrefixes } from "../features/node-routes/index.ts";
+import { addBandwidthJob, addOvsJobs } from "../features/pod-network/feature.ts";
+import { declarePodMetrics } from "../features/pod-network/metrics.ts";
+import { addIgnoredNetworksJob } from "../features/secondary-networks/feature.ts";
+import {
+    awaitOwnNode,
+    followOwnNode,
+    parseGoneAt,
+    parseRemembered,
+    rememberedNodeKey,
+} from "../platform/node/config/index.ts";
+import { addRememberJob } from "../platform/node/remember-node.ts";
+import { runNft } from "../platform/nftables.ts";
+import { buildPlatform, type Platform } from "../platform/platform.ts";
+import { buildCni } from "./cni.ts";
+import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
+import { guardedPrefixes, isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
+import { startFlows } from "./start-flows.ts";
+
+const resyncMs = 60_000;
+const bridgedSyncLimitMs = 1_000;
+
+/** Builds the agent from its configuration; starts nothing. */
+export function compose(context: MainContext): Lifecycle {
+    return composeAgent(buildPlatform(context));
+}
+
+/** Puts the features of the agent on the platform, in the order in which they start; starts nothing. */
+export function composeAgent(platform: Platform): Lifecycle {
+    const { bridge, config, database, environment, health, jobs, kube, logger, netlink, nodes, openflow, readiness } =
+        platform;
+    const ipPools = buildIpPools(platform);
+    const bridging = config.enableBridgingMode
+        ? new Bridging({ flowTable: platform.flowTable, openflow, logger: logger.child("bridging") })
+        : undefined;
+    const uplink = buildUplink(platform);
+    const keeper = new UplinkKeeper({ ...platform, uplink, bridging });
+    if (bridging !== undefined) health.addCheck("uplink", "ready", () => keeper.problem);
+    const conflistContent = environment.conflist ?? conflistText({ portmap: true, bandwidth: true });
+    const conflist = new Conflist({
+        folder: environment.cniConfFolder,
+        name: "10-antrea.conflist",
+        content: conflistContent,
+        mode: environment.cniConfMode,
+    });
+    // Until the Node's podCIDRs are known there is no Pod network, and CNI calls wait or are told so.
+    let wiring: PodWiring | undefined;
+    const cni = buildCni(platform, { ipPools, conflist: conflistContent, network: () => wiring?.podNetwork });
+
+    const podNetwork = async (signal: AbortSignal): Promise<void> => {
+        const node = await awaitOwnNode(
+            {
+                nodes,
+                remembered: () => parseRemembered(bridge.externalId(rememberedNodeKey), environment.nodeName),
+                netlink,
+                logger,
+            },
+            {
+                nodeName: environment.nodeName,
+                config,
+                // A bridged Node has no way to the API server before this agent's flows are in OVS.
+                syncLimitMs: uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined,
+            },
+            signal,
+        );
+        const goneAt = parseGoneAt(bridge.externalId(rememberedNodeKey), environment.nodeName);
+        if (goneAt !== undefined) ipPools?.recallGone(goneAt);
+        // Other podCIDRs concern everything that is built from them: the process starts again.
+        const lookAtNode = followOwnNode({ nodes, goneAt, readiness, fail: platform.fail, logger }, node);
+        await guardHost(platform, runNft);
+        const built = await buildPodNetwork(platform, { bridging, ipPools }, node, signal);
+        const onServiceCidrs =
+            bridging && ((listener: () => void): void => void ipPools?.book.onServiceCidrs(listener));
+        const bridgedMac = bridging && ((): string => bridging.mac);
+        const serviceCidrsKnown = bridging && ((): boolean => ipPools?.book.serviceCidrs !== undefined);
+        const forgetEarlier = await startFlows(platform, { ...built, serviceCidrsKnown }, signal, () => {
+            wiring = built;
+        });
+        cni.backend.networkBuilt();
+        const ovs = addOvsJobs(platform, { ...built, bridgedMac });
+        addRouteJobs(platform, { ...built, node, ovs, bridgedMac, onServiceCidrs, forgetEarlier });
+        const families = node.podPrefixes.map(({ family }) => family);
+        addMasqueradeJob(platform, node, {
+            clusterPrefixes: () => allPodPrefixes(nodes.list()),
+            bridging: bridging && {
+                serviceSources: serviceSources(families),
+                taggedPods: () => bridging.pods.tagged().flatMap(({ ips }) => ips),
+                onTaggedChange: (listener) => bridging.pods.onTaggedChange(listener),
+            },
+        });
+        addRememberJob(platform, { lookAtNode, goneAt: () => ipPools?.nodeGoneAt ?? systemClock.now() });
+        addFirewallJob(platform, node, () => built.transport.underlay);
+        addServiceRouteJob(platform, bridging !== undefined, families);
+        onServiceCidrs?.(() => ovs.trigger());
+        addPodReports(built);
+        addBandwidthJob(platform, built.podNetwork);
+        jobs.every("conflist", resyncMs, () => conflist.write());
+        declarePodMetrics(platform.metrics, built.podNetwork, built.subnet, platform.flowTable);
+    };
+
+    /** What follows the interfaces of Pods: claims of pools, or what is ignored while there are none. */
+    const addPodReports = ({ podNetwork: network }: PodWiring): void => {
+        addIgnoredNetworksJob(platform, () => network.interfaces().map(({ addedAt }) => addedAt));
+        const ofSubnet = subnetWiring(network, netlink);
+        if (ipPools !== undefined) addPoolJobs(platform, ipPools, { wiring: poolWiring(network, netlink), ofSubnet });
+        else {
+            addJobsWithoutPools(platform, {
+                ofSubnet,
+                subnetInterfaces: () => subnetInterfaces(network),
+                isolatedInterfaces: () => isolatedInterfaces(network),
+            });
+        }
+    };
+
+    const parts: readonly LifecyclePart[] = [
+        // What the recovery takes out of the database, it takes out by this session; and so does the end of the agent.
+        {
+            name: "ovsdb-session",
+            start: (signal) => {
+                database.onDisconnect(() => readiness.unmet("ovsdb", "ovsdb-server is not connected"));
+                database.start(signal);
+            },
+            stop: () => database.close(),
+        },
+        uplinkEnd(keeper),
+        // Before anything that needs the network: an agent that was killed may have left the Node without.
+        { name: "uplink-recovery", start: async (signal) => void (await uplink.recover(signal)) },
+        { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
+        {
+            name: "kube",
+            start: (signal) => {
+                nodes.start(signal);
+                platform.events.start(signal);
+                ipPools?.start(signal);
+            },
+            stop: async () => {
+                await ipPools?.close();
+                await platform.events.close();
+                await nodes.close();
+                kube.close();
+            },
+        },
+        {
+            name: "ovsdb",
+            startTimeoutMs: patientMs,
+            start: async (signal) => {
+                await database.ready(signal);
+                await database.lockAcquired(signal);
+                readiness.met("ovsdb");
+            },
+        },
+        // After the lock: a second agent on the Node must not take the socket of the first.
+        { name: "cni-server", start: () => cni.server.start(), stop: () => cni.server.stop() },
+        {
+            name: "pod-network",
+            startTimeoutMs: patientMs,
+            start: podNetwork,
+            stop: async () => {
+                if (await leavesForGood(kube.api, environment.podNamespace, { logger })) {
+                    await conflist.remove();
+                    logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
+                }
+                wiring?.transport[Symbol.dispose]();
+                wiring?.routes[Symbol.dispose]();
+                bridging?.[Symbol.dispose]();
+                await openflow.close();
+            },
+        },
+        uplinkPart(keeper, bridging !== undefined, () => wiring?.transport),
+        { name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() },
+        // Running Pods have their traffic; new ones wait until all addresses in use are known.
+        {
+            name: "known-addresses",
+            startTimeoutMs: patientMs,
+            start: async (signal) => {
+                await wiring?.reconciler.holdKnownAddresses(signal);
+                if (wiring !== undefined) {
+                    const { podPrefixes, podNetwork: network, subnet } = wiring;
+                    await guardSubnets(platform, ipPools, guardedPrefixes(podPrefixes, network, subnet), signal);
+                }
+                readiness.met("records");
+            },
+        },
+        // Stopped first, so that the calls under way end while all that they need still stands.
+        { name: "cni-calls", stop: () => cni.server.stop() },
+    ];
+    const lifecycle = new Lifecycle({ logger });
+    for (const part of parts) lifecycle.append(part);
+    return lifecycle;
+}

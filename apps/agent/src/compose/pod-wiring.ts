@@ -1,0 +1,143 @@
+import { randomInt } from "node:crypto";
+import { systemClock } from "@antrea/async";
+import { AntreaError } from "@antrea/errors";
+import { OfPort, pipelineFlows } from "@antrea/flows";
+import type { Prefix } from "@antrea/ip";
+import type { Bridging } from "../features/bridging/bridging.ts";
+import type { IpPools } from "../features/ip-pools/index.ts";
+import { buildPeers, buildTunnel } from "../features/node-routes/feature.ts";
+import { RouteWatch } from "../features/node-routes/index.ts";
+import { podsOf, unwiredEvent } from "../features/pod-network/node-pods.ts";
+import { HostRoutes, isRoutedToPod, NodeSubnet, PodNetwork, PodReconciler } from "../features/pod-network/index.ts";
+import { Gateway, NodeSysctls } from "../platform/host/gateway/index.ts";
+import { nodeMtuProblem, podMtu, Transport } from "../platform/host/transport/index.ts";
+import { antreaRouteProtocol, podRouteProtocol } from "../platform/kernel-ids.ts";
+import { OwnSubnet, type NodeConfig } from "../platform/node/config/index.ts";
+import type { Platform } from "../platform/platform.ts";
+import { recordClaims } from "./pool-wiring.ts";
+
+/** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
+export const patientMs = 24 * 3_600_000;
+
+export type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
+
+/** Bridge and gateway, and the Pod network with the records of what is wired already. */
+export async function buildPodNetwork(
+    platform: Platform,
+    { bridging, ipPools }: { readonly bridging: Bridging | undefined; readonly ipPools: IpPools | undefined },
+    node: NodeConfig,
+    signal: AbortSignal,
+) {
+    const { config, datapath, environment, bridge, netlink, flowTable, kube, events, logger, probe } = platform;
+    const { podPrefixes, gatewayIps } = node;
+    const disableTxChecksumOffload = config.disableTXChecksumOffload || datapath.mustComputeChecksums;
+    const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
+    const tooSmall = nodeMtuProblem(config, node, transport);
+    if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
+    const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
+    const { stateFolder, bootId, nodeName } = environment;
+    const sysctls = new NodeSysctls({ logger: logger.child("gateway") }, { folder: stateFolder, bootId });
+    const gateway = new Gateway(
+        { ports: bridge, netlink, sysctls, logger: logger.child("gateway") },
+        {
+            name: config.hostGateway,
+            ofPort: OfPort.gateway,
+            mtu,
+            podPrefixes,
+            gatewayIps,
+            disableTxChecksumOffload,
+            transportName: node.transport.name,
+        },
+    );
+    await bridge.ensure(signal);
+    if (bridging !== undefined) {
+        bridging.use(node.transport);
+        await bridge.fixDatapathId(bridging.mac, signal);
+    }
+    await probe.passed(signal);
+    await bridge.datapathId(patientMs, signal);
+    await gateway.ensurePort(signal);
+    await gateway.ensureDevice(signal);
+    const subnet = new NodeSubnet(
+        podPrefixes,
+        (size) => BigInt(randomInt(Number(size))),
+        (ip) => (ipPools === undefined ? false : ipPools.isClaimed(ip)),
+    );
+    const ownSubnet = new OwnSubnet(
+        { api: kube.api, nodes: platform.nodes, clock: systemClock, fail: platform.fail, logger },
+        node,
+    );
+    platform.health.addCheck("subnet", "ready", () => ownSubnet.problem);
+    const hostRoutes = new HostRoutes(
+        { netlink },
+        { gatewayName: config.hostGateway, bridged: bridging !== undefined },
+    );
+    const podNetwork = new PodNetwork(
+        {
+            ports: bridge,
+            flowTable,
+            netlink,
+            subnet,
+            hostRoutes,
+            pools: ipPools,
+            confirmSubnet: () => ownSubnet.confirm(),
+            bridging: bridging?.pods,
+            logger: logger.child("pod-network"),
+        },
+        {
+            get mtu() {
+                return mtu();
+            },
+            disableTxChecksumOffload,
+            gatewayMac: () => gateway.mac,
+            bootId,
+            now: () => performance.now(),
+        },
+    );
+    const reconciler = new PodReconciler(
+        {
+            network: podNetwork,
+            netlink,
+            subnet,
+            hostRoutes,
+            ports: bridge,
+            logger: logger.child("reconcile"),
+            poolOf: (ip) => ipPools?.poolOf(ip),
+            claims: ipPools && recordClaims(ipPools),
+            pods: (limit) => podsOf(kube.api, nodeName, limit),
+            reportUnwired: (unwired) => events.record(unwiredEvent(unwired)),
+        },
+        { bootId, podPrefixes },
+    );
+    await reconciler.rebuild(signal);
+    const tunnel = buildTunnel(platform, patientMs);
+    const pipeline = async (limit: AbortSignal) =>
+        pipelineFlows({
+            families: podPrefixes.map((prefix) => prefix.family),
+            gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
+            podPrefixes,
+            forgetsConnections: datapath.forgetsConnections,
+            tunnel: await tunnel(limit),
+            bridging: bridging?.pipelinePart(transport.state.addresses, serviceCidrs(platform, ipPools)),
+        });
+    const peers = buildPeers(platform, { podPrefixes, transport, gatewayMac: () => gateway.mac });
+    const routes = new RouteWatch(
+        { netlink },
+        {
+            protocols: [antreaRouteProtocol, podRouteProtocol],
+            linkName: config.hostGateway,
+            // Each DEL of a Pod deletes its route, and must not make the agent look at all Pods.
+            isWanted: ({ protocol, dst }) => protocol !== podRouteProtocol || isRoutedToPod(podNetwork, dst),
+        },
+    );
+    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
+}
+
+class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
+
+/** The ranges of Services by what the API server says, else by the configuration. */
+function serviceCidrs({ config }: Platform, ipPools: IpPools | undefined): readonly Prefix[] {
+    const known = ipPools?.book.serviceCidrs ?? [];
+    if (known.length > 0) return known;
+    return [config.serviceCIDR, config.serviceCIDRv6].filter((prefix) => prefix !== undefined);
+}

@@ -1,0 +1,89 @@
+import { OfPort } from "@antrea/flows";
+import type { Family } from "@antrea/ip";
+import { socketAddress } from "@antrea/kube";
+import type { LifecyclePart } from "@antrea/runtime";
+import type { Transport } from "../../platform/host/transport/index.ts";
+import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { apiAnswers, isOwnHost } from "./api-reachable.ts";
+import { ServiceWay } from "./bridged-pods/index.ts";
+import type { UplinkKeeper } from "./uplink-keeper.ts";
+import { Uplink } from "./uplink/index.ts";
+
+const resyncMs = 60_000;
+const uplinkStopMs = 20_000;
+
+export function buildUplink(
+    platform: Pick<
+        Platform,
+        "bridge" | "config" | "database" | "datapath" | "environment" | "kube" | "logger" | "netlink" | "openflow"
+    >,
+): Uplink {
+    const { bridge, config, database, datapath, environment, kube, logger, netlink, openflow } = platform;
+    return new Uplink(
+        {
+            netlink,
+            ports: bridge,
+            logger: logger.child("uplink"),
+            apiReachable: (signal) => apiAnswers(kube, signal),
+            apiIsLocal: async () => isOwnHost(socketAddress((await kube.connection()).server).host, netlink),
+            ovsProblem: () => {
+                if (database.problem !== undefined) return database.problem;
+                if (database.lockState !== "locked") return "the lock of this Node's OVS database is not held";
+                return openflow.state.kind === "ready" ? undefined : "ovs-vswitchd is not connected";
+            },
+        },
+        {
+            folder: environment.stateFolder,
+            bootId: environment.bootId,
+            checkTimeoutMs: config.uplink.checkTimeout,
+            uplinkOfPort: OfPort.uplink,
+            hostOfPort: OfPort.host,
+            linkGroup: podLinkGroup,
+            copiesFrames: datapath.copiesFrames,
+            mustComputeChecksums: datapath.mustComputeChecksums,
+        },
+    );
+}
+
+/** Gives the Node its interface back, also when the agent is told to end before its start is over. */
+export function uplinkEnd(keeper: UplinkKeeper): LifecyclePart {
+    return { name: "uplink-end", stopTimeoutMs: uplinkStopMs, stop: () => keeper.stop() };
+}
+
+/**
+ * Moves the Node's interface when the flows that its traffic needs are in place, and back before they go.
+ *
+ * @param transport in bridging mode, once it is known
+ */
+export function uplinkPart(
+    keeper: UplinkKeeper,
+    isBridging: boolean,
+    transport: () => Transport | undefined,
+): LifecyclePart {
+    return {
+        name: "uplink",
+        start: async () => {
+            const known = transport();
+            if (!isBridging) await keeper.leave();
+            else if (known !== undefined) keeper.addJobs(known);
+        },
+        stopTimeoutMs: uplinkStopMs,
+        stop: () => keeper.stop(),
+    };
+}
+
+/** The way of Services' answers to bridged Pods, or its removal after bridging mode was switched off. */
+export function addServiceRouteJob(
+    { config, jobs, netlink, openflow }: Platform,
+    isBridging: boolean,
+    families: readonly Family[],
+): void {
+    const way = new ServiceWay({ netlink }, { gatewayName: config.hostGateway });
+    if (!isBridging) {
+        jobs.once("service-way", () => way.remove());
+        return;
+    }
+    const ensuring = jobs.every("service-way", resyncMs, () => way.ensure(families));
+    openflow.onReady(() => ensuring.trigger());
+}

@@ -1,0 +1,45 @@
+import { sleep, type Clock } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
+import { daemonSets, isKubeError, type ApiClient } from "@antrea/kube";
+import { type Logger } from "@antrea/runtime";
+
+const askLimitMs = 2_000;
+
+/** Two requests and this pause have room in the time that a part has to stop. */
+const secondLookMs = 4_000;
+
+/**
+ * True when the DaemonSet is being deleted: this agent will not come back. In doubt it stays. Uninstalling takes the
+ * agent's rights, or its account, away before the Pods end; but an API server that has just started refuses everybody
+ * until it knows the roles, so a refusal counts only when a second look says so too.
+ */
+export async function leavesForGood(
+    api: Pick<ApiClient, "find">,
+    namespace: string,
+    { logger, clock }: { readonly logger: Logger; readonly clock?: Clock },
+): Promise<boolean> {
+    try {
+        const first = await lookAtOwnDaemonSet(api, namespace);
+        if (first !== "refused") return first === "gone";
+        await sleep(secondLookMs, undefined, clock);
+        return (await lookAtOwnDaemonSet(api, namespace)) !== "there";
+    } catch (error) {
+        logger.warn("cannot tell whether the DaemonSet is being deleted; the CNI configuration stays", {
+            reason: messageOf(error),
+        });
+        return false;
+    }
+}
+
+async function lookAtOwnDaemonSet(
+    api: Pick<ApiClient, "find">,
+    namespace: string,
+): Promise<"there" | "gone" | "refused"> {
+    try {
+        const found = await api.find(daemonSets, { namespace, name: "antrea-agent" }, { timeoutMs: askLimitMs });
+        return found === undefined || found.metadata?.deletionTimestamp !== undefined ? "gone" : "there";
+    } catch (error) {
+        if (isKubeError(error, "FORBIDDEN") || isKubeError(error, "UNAUTHORIZED")) return "refused";
+        throw error;
+    }
+}

@@ -1,0 +1,20 @@
+import type { Metrics } from "@antrea/runtime";
+import type { ObserveCall } from "./calls.ts";
+
+/** Counts and times CNI calls. */
+export function observeCalls(metrics: Metrics): ObserveCall {
+    const calls = metrics.counter({
+        name: "antrea_agent_cni_calls_total",
+        help: "CNI calls by command and outcome (OK or the name of the error code).",
+        labelNames: ["command", "outcome"],
+    });
+    const durations = metrics.histogram({
+        name: "antrea_agent_cni_call_duration_seconds",
+        help: "How long CNI calls took in the agent.",
+        labelNames: ["command"],
+    });
+    return (command, outcome, seconds) => {
+        calls.inc({ command, outcome });
+        durations.observe(seconds, { command });
+    };
+}

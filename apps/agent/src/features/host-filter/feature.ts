@@ -1,0 +1,52 @@
+import { messageOf } from "@antrea/errors";
+import type { Family } from "@antrea/ip";
+import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import type { RunNft } from "../../platform/nftables.ts";
+import type { NodeConfig } from "../../platform/node/config/index.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { runProgram } from "../../platform/program.ts";
+import { reporting } from "../../platform/reporting.ts";
+import { HostFirewall } from "./firewall/index.ts";
+import { HostGuard } from "./guard/index.ts";
+
+const resyncMs = 60_000;
+
+/** The name of the condition that what Pods send is kept from the Node's own stack. */
+export const guardCondition = "host-guard";
+
+/**
+ * Before the first Pod is wired, where the Node's stack sees what Pods send: it must get no answer that is not from the
+ * switch. While that cannot be kept up no further Pod is wired, and the agent is not ready.
+ */
+export async function guardHost(
+    { datapath, jobs, logger, readiness }: Pick<Platform, "datapath" | "jobs" | "logger" | "readiness">,
+    nft: RunNft,
+): Promise<void> {
+    if (!datapath.copiesFrames) return;
+    const guard = new HostGuard({ logger: logger.child("host-guard"), nft }, { linkGroup: podLinkGroup });
+    const report = (problem: string | undefined): void => {
+        if (problem === undefined) readiness.met(guardCondition);
+        else readiness.unmet(guardCondition, problem);
+    };
+    const what = "what Pods send cannot be kept from the Node's stack";
+    const ensure = (): Promise<void> => reporting({ what, report }, () => guard.ensure());
+    // The Pods that run have their traffic meanwhile; the job tries again.
+    await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));
+    jobs.every("host-guard", resyncMs, ensure);
+}
+
+/** Keeps what the Node's firewall must let through: the traffic of Pods, and tunnels. */
+export function addFirewallJob(
+    { config, jobs, logger, mode }: Pick<Platform, "config" | "jobs" | "logger" | "mode">,
+    { podPrefixes }: NodeConfig,
+    underlay: () => Family,
+): void {
+    const firewall = new HostFirewall({ run: runProgram, logger: logger.child("host-firewall") });
+    const { hostGateway: gatewayName, tunnelType: type, tunnelPort: port } = config;
+    const tunnel = mode === "noEncap" ? undefined : { type, port };
+    jobs.every("host-firewall", resyncMs, () => {
+        const families = podPrefixes.map(({ family }) => family);
+        if (tunnel !== undefined) families.push(underlay());
+        return firewall.ensure({ gatewayName, families, tunnel });
+    });
+}

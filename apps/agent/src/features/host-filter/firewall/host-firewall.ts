@@ -1,0 +1,238 @@
+import { readFileSync } from "node:fs";
+import { messageOf } from "@antrea/errors";
+import type { Family } from "@antrea/ip";
+import type { Logger } from "@antrea/runtime";
+import { PartlyRemovedError } from "../../../platform/partly-removed.ts";
+import type { RunProgram } from "../../../platform/program.ts";
+import { backendOf, FilterTable } from "./chains.ts";
+import { placeOfAccept } from "./place.ts";
+import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
+import { wordsOf } from "./words.ts";
+
+export interface HostFirewallComponents {
+    readonly run: RunProgram;
+    readonly logger: Logger;
+    /** The tables of this family that iptables-legacy has in the kernel. Default: those of this network namespace. */
+    readonly legacyTables?: (family: Family) => readonly string[];
+}
+
+/** What iptables(8) says of one chain, in its own words. */
+interface Chain {
+    readonly name: AcceptRule["chain"];
+    /** `-A FORWARD …` and so on, ours and those of others. */
+    readonly rules: readonly string[];
+    /** Somebody else has a rule there, or a policy that does not accept. */
+    readonly isUsed: boolean;
+}
+
+interface BackendChains {
+    readonly table: FilterTable;
+    readonly chains: readonly Chain[];
+}
+
+const chainNames = ["FORWARD", "INPUT"] as const;
+
+/**
+ * Keeps accept rules in the chains FORWARD and INPUT of the Node. Where these drop what nobody accepted (Docker, ufw,
+ * firewalld), Pods would reach no Service, no other network, and no Pod of another Node. An accept in a table of ours
+ * would not do: a packet must pass all tables.
+ *
+ * They are as late in their chains as they work: what kube-proxy refuses (a Service without endpoints) and what an
+ * administrator drops stays so, and only what drops all that is left over is overruled: the policy, or a last rule.
+ *
+ * A Node may use iptables by nftables or by the older "legacy" interface, and packets pass the chains of both. So the
+ * rules go where somebody uses the chains, and to nftables when nobody does so far.
+ */
+export class HostFirewall {
+    readonly #components: Required<HostFirewallComponents>;
+    /** By family: what was logged last, so that a problem is logged once. */
+    readonly #problems = new Map<Family, string>();
+
+    constructor(components: HostFirewallComponents) {
+        this.#components = { legacyTables: legacyTablesHere, ...components };
+    }
+
+    /**
+     * Puts the rules that are missing, or elsewhere, where they belong in their chains: behind all that others have there but
+     * what drops everything. Removes those of ours that are not wanted any more.
+     */
+    async ensure(input: FirewallInput): Promise<void> {
+        const wanted = acceptRules(input);
+        for (const family of [4, 6] as const) {
+            const rules = input.families.includes(family) ? wanted : [];
+            try {
+                await this.#ensureFamily(family, rules);
+                this.#problems.delete(family);
+            } catch (error) {
+                // Without ip6tables the rules of IPv4 are still worth having.
+                if (rules.length > 0) this.#warn(family, messageOf(error));
+            }
+        }
+    }
+
+    async #ensureFamily(family: Family, wanted: readonly AcceptRule[]): Promise<void> {
+        const { run, legacyTables, logger } = this.#components;
+        const found: BackendChains[] = [];
+        for (const table of tablesOf(run, family, legacyTables(family))) {
+            found.push({ table, chains: await readChains(table) });
+        }
+        const used = found.filter(({ chains }) => chains.some(({ isUsed }) => isUsed));
+        for (const { table, chains } of used.length === 0 ? found.slice(0, 1) : used) {
+            const changed = await this.#ensureChains(table, chains, wanted);
+            if (changed.length > 0) {
+                logger.info("rules of the Node's firewall set", { program: table.program, rules: changed });
+            }
+        }
+    }
+
+    /** Gives the comments of the rules that it made, moved or removed. */
+    async #ensureChains(
+        table: FilterTable,
+        chains: readonly Chain[],
+        wanted: readonly AcceptRule[],
+    ): Promise<string[]> {
+        const changed: string[] = [];
+        for (const chain of chains) {
+            const effects = await table.effects(chain.name, chain.rules);
+            const others = effects.filter((_, at) => !isOwn(chain.rules[at] ?? ""));
+            const place = await placeOfAccept(others, (name) => table.effectsOf(name));
+            const accepts = wanted.filter((rule) => rule.chain === chain.name);
+            changed.push(...(await this.#ensureChain(table, chain, { accepts, place })));
+        }
+        return changed;
+    }
+
+    /** Puts the accepts behind as many rules of others as `place` says. */
+    async #ensureChain(
+        table: FilterTable,
+        { name, rules }: Chain,
+        { accepts, place }: { readonly accepts: readonly AcceptRule[]; readonly place: number },
+    ): Promise<readonly string[]> {
+        const changed: string[] = [];
+        // what the chain has, as it is changed below
+        let lines = rules;
+        const remove = async (line: string): Promise<void> => {
+            changed.push(await deleteRule(table, wordsOf(line)));
+            // iptables deletes the first that is the same
+            lines = lines.toSpliced(lines.indexOf(line), 1);
+        };
+        for (const line of rules) {
+            const comment = commentOf(wordsOf(line));
+            if (comment !== undefined && !accepts.some((rule) => rule.comment === comment)) await remove(line);
+        }
+        for (const { match, comment } of accepts) {
+            const copies = lines.filter((line) => commentOf(wordsOf(line)) === comment);
+            const [only = ""] = copies;
+            const isOne = copies.length === 1 && wordsOf(only).at(-1) === "ACCEPT";
+            const at = isOne ? othersBefore(lines, lines.indexOf(only)) : -1;
+            if (at === place) continue;
+            // One that is too early works until the other is there. One that is too late does nothing anyway.
+            const isEarly = isOne && at < place;
+            if (!isEarly) for (const line of copies) await remove(line);
+            const index = lines.findIndex((line, i) => !isOwn(line) && othersBefore(lines, i) === place);
+            const where = index === -1 ? ["-A", name] : ["-I", name, String(index + 1)];
+            const target = ["-m", "comment", "--comment", comment, "-j", "ACCEPT"];
+            await table.iptables(...where, ...match, ...target);
+            changed.push(comment);
+            const made = ["-A", name, ...match, "-m", "comment", "--comment", `"${comment}"`, "-j", "ACCEPT"].join(" ");
+            lines = lines.toSpliced(index === -1 ? lines.length : index, 0, made);
+            if (isEarly) await remove(only);
+        }
+        return [...new Set(changed)];
+    }
+
+    #warn(family: Family, reason: string): void {
+        if (this.#problems.get(family) === reason) return;
+        this.#problems.set(family, reason);
+        this.#components.logger.warn(
+            "the Node's firewall cannot be changed; where its chain FORWARD drops by policy, Pods reach nothing through this Node",
+            { family: `IPv${family}`, reason },
+        );
+    }
+}
+
+/**
+ * Removes all rules of ours, of both families and backends. Gives what was removed.
+ *
+ * @throws PartlyRemovedError when some stay, or could not be looked for; one that fails keeps none of the others
+ */
+export async function removeFirewallRules({
+    run,
+    legacyTables = legacyTablesHere,
+}: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
+    const removed: string[] = [];
+    const failures: string[] = [];
+    const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+        try {
+            await work();
+        } catch (error) {
+            failures.push(`${what}: ${messageOf(error)}`);
+        }
+    };
+    const families = [4, 6] as const;
+    for (const table of families.flatMap((family) => tablesOf(run, family, legacyTables(family)))) {
+        await attempt(table.program, async () => {
+            for (const { name, rules } of await readChains(table)) {
+                for (const words of rules.map(wordsOf)) {
+                    const comment = commentOf(words);
+                    if (comment === undefined) continue;
+                    const what = `${table.program} ${name} "${comment}"`;
+                    await attempt(what, async () => {
+                        await deleteRule(table, words);
+                        removed.push(what);
+                    });
+                }
+            }
+        });
+    }
+    if (failures.length > 0) throw new PartlyRemovedError(failures, removed);
+    return removed;
+}
+
+/** The tables of each backend that the family may be filtered by. */
+function tablesOf(run: RunProgram, family: Family, legacyTables: readonly string[]): readonly FilterTable[] {
+    const names = legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const);
+    return names.map((name) => new FilterTable({ run }, backendOf(family, name)));
+}
+
+/** The tables that iptables-legacy has in the kernel, without asking it: that alone would make the kernel load them. */
+export function legacyTablesHere(family: Family): readonly string[] {
+    try {
+        return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");
+    } catch {
+        // the kernel does not have them
+        return [];
+    }
+}
+
+async function readChains(table: FilterTable): Promise<readonly Chain[]> {
+    const chains: Chain[] = [];
+    for (const name of chainNames) {
+        const lines = await table.list(name);
+        const rules = lines.filter((line) => line.startsWith(`-A ${name} `));
+        const accepts = lines.includes(`-P ${name} ACCEPT`);
+        chains.push({ name, rules, isUsed: !accepts || !rules.every(isOwn) });
+    }
+    return chains;
+}
+
+/** Deletes the rule of one line of `iptables -S`. Gives its comment. */
+async function deleteRule(table: FilterTable, [, ...rest]: readonly string[]): Promise<string> {
+    await table.iptables("-D", ...rest);
+    return commentOf(rest) ?? "";
+}
+
+function othersBefore(lines: readonly string[], index: number): number {
+    return lines.slice(0, index).filter((line) => !isOwn(line)).length;
+}
+
+function isOwn(line: string): boolean {
+    return commentOf(wordsOf(line)) !== undefined;
+}
+
+/** The comment of a rule of ours; undefined of one of others. */
+function commentOf(words: readonly string[]): string | undefined {
+    const at = words.indexOf("--comment");
+    const comment = at === -1 ? undefined : words[at + 1];
+    return comment?.startsWith(commentPrefix) === true ? comment : undefined;
+}

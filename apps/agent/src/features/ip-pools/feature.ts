@@ -1,0 +1,131 @@
+import { messageOf } from "@antrea/errors";
+import type { Prefix } from "@antrea/ip";
+import type { Logger } from "@antrea/runtime";
+import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { IgnoredAnnotations, type SubnetInterface } from "./ignored-annotations.ts";
+import { IpPools } from "./ip-pools.ts";
+import { IsolatedPods, type IsolatedInterface } from "./isolated-pods.ts";
+import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetHolders } from "./subnet-holders.ts";
+import type { Wiring } from "./wiring.ts";
+
+const resyncMs = 60_000;
+/** Without a new Pod a look costs nothing. */
+const ignoredLookMs = 1_000;
+const ownNodeLookMs = 5_000;
+const claimsSoonMs = 3_000;
+
+/**
+ * An interface is asked about for 3 s, so a pass over all of a Node in an outage takes some minutes. One that takes longer
+ * waits for the first list of its claims: that is reported, as a failure of the job. When the API server is back, isolated
+ * Pods must not wait long.
+ */
+const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
+
+/** Pools and their claims as this Node sees them; undefined while the gate AntreaIPAM is off. */
+export function buildIpPools({
+    config,
+    environment,
+    events,
+    gates,
+    kube,
+    logger,
+    metrics,
+    nodes,
+}: Platform): IpPools | undefined {
+    if (!gates.enabled("AntreaIPAM")) return undefined;
+    return new IpPools(
+        {
+            api: kube.api,
+            nodes,
+            metrics,
+            logger: logger.child("ip-pools"),
+            record: (event) => events.record(event),
+        },
+        {
+            nodeName: environment.nodeName,
+            cooldownMs: config.ipam.cooldown,
+            bridged: config.enableBridgingMode,
+        },
+    );
+}
+
+/** The Pod network as pools see it. */
+export interface PoolWirings {
+    readonly wiring: Wiring;
+    /** The interfaces with addresses of the podCIDRs. */
+    readonly ofSubnet: SubnetWiring;
+}
+
+/** Keeps claims of IPPools in step with what is wired. */
+export function addPoolJobs(
+    { environment, jobs, nodes }: Pick<Platform, "environment" | "jobs" | "nodes">,
+    ipPools: IpPools,
+    { wiring, ofSubnet }: PoolWirings,
+): void {
+    const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
+    ipPools.onReconcileDue(() => claims.trigger());
+    const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
+    ipPools.onSubnetClaim(() => subnetClaims.trigger());
+    jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
+    nodes.onChange((type, name, node, old) => {
+        const hasOtherPodCidrs = changesPodCidrs(type, node, old);
+        // An address that is in no IPPool any more may be another Node's now.
+        if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) claims.trigger();
+        if (hasOtherPodCidrs) subnetClaims.trigger();
+    });
+}
+
+/** While pools are off: reports what is ignored, and who is isolated. */
+export function addJobsWithoutPools(
+    { environment, events, jobs, kube, logger, metrics, nodes }: Platform,
+    o: {
+        readonly ofSubnet: SubnetWiring;
+        readonly subnetInterfaces: () => readonly SubnetInterface[];
+        readonly isolatedInterfaces: () => readonly IsolatedInterface[];
+    },
+): void {
+    const { nodeName } = environment;
+    const common = { api: kube.api, events, logger: logger.child("ip-pools") };
+    const ignored = new IgnoredAnnotations({ ...common, interfaces: o.subnetInterfaces }, { nodeName });
+    const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
+    jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+    const holders = new SubnetHolders({ nodes }, { nodeName });
+    const isolated = new IsolatedPods({ ...common, holders, metrics, interfaces: o.isolatedInterfaces }, { nodeName });
+    const lostSubnets = subnetClaimsWithoutPools({ holders, wiring: o.ofSubnet, logger: common.logger });
+    const looking = jobs.every("isolated-pods", resyncMs, async (limit) => {
+        await lostSubnets.look(limit);
+        await isolated.look(limit);
+    });
+    nodes.onChange((type, _name, node, old) => {
+        if (changesPodCidrs(type, node, old)) looking.trigger();
+    });
+}
+
+/** The look at podCIDRs while IPPools are switched off: nothing is claimed, and IsolatedPods reports who is isolated. */
+export function subnetClaimsWithoutPools(components: {
+    readonly wiring: SubnetWiring;
+    readonly holders: SubnetHolders;
+    readonly logger: Logger;
+}): SubnetClaims {
+    const done = (): boolean => true;
+    const events = { claimedFromSubnet: done, reservedFromSubnet: done, anothersSubnet: done };
+    const metrics = { heldElsewhere: () => undefined };
+    return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
+}
+
+/** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */
+export async function guardSubnets(
+    { logger }: Pick<Platform, "logger">,
+    ipPools: IpPools | undefined,
+    prefixes: readonly Prefix[],
+    signal: AbortSignal,
+): Promise<void> {
+    try {
+        await ipPools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+    } catch (error) {
+        signal.throwIfAborted();
+        logger.warn("claims in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });
+    }
+}

@@ -1,0 +1,126 @@
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import type { Logger, MetricsFactory } from "@antrea/runtime";
+import { anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
+import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
+
+/** An interface without flows and route, as its record says. */
+export interface IsolatedInterface {
+    readonly containerId: string;
+    readonly ifName: string;
+    readonly podNamespace: string;
+    /** Empty when it is rebuilt from its link alone. */
+    readonly podName: string;
+    /** Of a static Pod the hash of its file; empty when the link had no room for it. */
+    readonly podUid: string;
+    readonly addresses: readonly IpAddress[];
+}
+
+export interface IsolatedPodsComponents {
+    readonly api: Pick<ApiClient, "find" | "list">;
+    readonly events: Pick<EventRecorder, "record">;
+    readonly metrics: Pick<MetricsFactory, "gauge">;
+    readonly interfaces: () => readonly IsolatedInterface[];
+    /** Of which of the addresses it is known that they are of the podCIDR of another Node. */
+    readonly holders: Pick<SubnetHolders, "heldElsewhere">;
+    readonly logger: Logger;
+}
+
+interface Judged {
+    /** Tells the interface, with the Nodes that have its addresses, from all others. */
+    readonly key: string;
+    readonly wired: IsolatedInterface;
+    readonly report: { readonly reason: string; readonly action: string; readonly note: string };
+}
+
+/**
+ * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
+ * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
+ * on its Pod, and with the Node where its address is of the podCIDR of another one. One without the name of its Pod is
+ * looked for by the UID; without that too the log and the metric have it.
+ */
+export class IsolatedPods {
+    readonly #components: IsolatedPodsComponents;
+    readonly #nodeName: string;
+    readonly #logged = new Set<string>();
+    readonly #reported = new Set<string>();
+
+    constructor(components: IsolatedPodsComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+        isolatedInterfacesMetric(components.metrics, () => components.interfaces().length);
+    }
+
+    /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
+    async look(signal: AbortSignal): Promise<void> {
+        const present = this.#components.interfaces().map((one) => this.#judged(one));
+        const keys = new Set(present.map(({ key }) => key));
+        for (const known of [this.#logged, this.#reported]) {
+            for (const key of known) if (!keys.has(key)) known.delete(key);
+        }
+        for (const one of present) this.#log(one);
+        const pending = present.filter(({ key }) => !this.#reported.has(key));
+        const isNamed = ({ wired }: Judged): boolean => wired.podName !== "";
+        for (const one of pending.filter(isNamed)) await this.#reportNamed(one, signal);
+        await this.#reportUnnamed(
+            pending.filter((one) => !isNamed(one)),
+            signal,
+        );
+    }
+
+    #log({ key, wired, report }: Judged): void {
+        if (this.#logged.has(key)) return;
+        this.#logged.add(key);
+        const { podNamespace, podName, podUid } = wired;
+        this.#components.logger.warn("a Pod interface stays isolated", {
+            ...(podName === "" ? { podUid } : { pod: `${podNamespace}/${podName}` }),
+            container: wired.containerId,
+            interface: wired.ifName,
+            reason: report.note,
+        });
+    }
+
+    async #reportNamed(one: Judged, signal: AbortSignal): Promise<void> {
+        const { podNamespace: namespace, podName: name } = one.wired;
+        const pod = await this.#components.api.find(pods, { namespace, name }, { signal });
+        if (pod !== undefined && isPodOf(pod, one.wired)) this.#report(one, pod);
+    }
+
+    async #reportUnnamed(unnamed: readonly Judged[], signal: AbortSignal): Promise<void> {
+        if (unnamed.every(({ wired }) => wired.podUid === "")) return;
+        const fieldSelector = `spec.nodeName=${this.#nodeName}`;
+        const { items } = await this.#components.api.list(pods, { fieldSelector, signal });
+        for (const one of unnamed) {
+            const pod = podOfUid(items, one.wired.podUid);
+            if (pod !== undefined) this.#report(one, pod);
+        }
+    }
+
+    /** The object of its Pod is there: the mirror of a static Pod may come later, and of one that is gone the container ends. */
+    #report({ key, report }: Judged, pod: Pod): void {
+        this.#reported.add(key);
+        this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
+    }
+
+    /** Asks once who has the addresses: that is a look through all Nodes. */
+    #judged(wired: IsolatedInterface): Judged {
+        const { containerId, ifName, addresses } = wired;
+        const held = this.#components.holders.heldElsewhere(addresses);
+        const key = [containerId, ifName, ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
+        const [first] = held;
+        if (first === undefined) {
+            return { key, wired, report: { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(wired) } };
+        }
+        const note = anothersSubnetNote(formatIp(first.ip), first.node);
+        return { key, wired, report: { reason: "AddressHeldElsewhere", action: "Isolate", note } };
+    }
+}
+
+function noteOf({ addresses }: IsolatedInterface): string {
+    const what = addresses.length === 1 ? "address" : "addresses";
+    return (
+        `the Pod has no traffic: it was isolated because its ${what} ${addresses.map(formatIp).join(" and ")} may be ` +
+        `another's, and while the feature gate AntreaIPAM is off nothing tells when that ends. Delete the Pod to give it ` +
+        `another address, or install with featureGates.AntreaIPAM=true`
+    );
+}

@@ -1,0 +1,145 @@
+import { type Clock } from "@antrea/async";
+import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { isEnded } from "@antrea/ipam";
+import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
+import {
+    configHashAnnotation,
+    configMirrorAnnotation,
+    hasPodUid,
+    podOfUid,
+    type NamedPod,
+} from "../../platform/pod-object.ts";
+import { type PodIdentity } from "./types.ts";
+
+export interface NodePodsComponents {
+    readonly api: Pick<ApiClient, "list" | "watch" | "find">;
+    readonly logger: KubeLogger;
+    readonly clock: Clock;
+}
+
+const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation, configMirrorAnnotation];
+const requestLimitMs = 10_000;
+
+/** The Pods of this Node, with what pool allocation reads of them. */
+export class NodePods {
+    readonly #api: NodePodsComponents["api"];
+    readonly #nodeName: string;
+    readonly #informer: Informer<Pod>;
+    /** When the watch first reported a Pod, by the UID of its object. */
+    readonly #knownSince = new Map<string, number>();
+
+    constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
+        this.#api = components.api;
+        this.#nodeName = options.nodeName;
+        this.#informer = new Informer(components, {
+            resource: pods,
+            fieldSelector: `spec.nodeName=${options.nodeName}`,
+            transform: slimPod,
+        });
+        this.#informer.onChange((type, _key, { metadata }) => {
+            const uid = metadata?.uid ?? "";
+            if (type === "deleted") this.#knownSince.delete(uid);
+            else if (!this.#knownSince.has(uid)) this.#knownSince.set(uid, components.clock.monotonic());
+        });
+    }
+
+    start(signal: AbortSignal): void {
+        this.#informer.start(signal);
+    }
+
+    close(): Promise<void> {
+        return this.#informer.close();
+    }
+
+    /** Whether the watch has told all Pods. */
+    get hasSynced(): boolean {
+        return this.#informer.hasSynced;
+    }
+
+    /** Resolves when it has; rejects when the signal ends first. */
+    synced(signal: AbortSignal): Promise<void> {
+        return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
+    }
+
+    /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
+    known(pod: PodIdentity): Pod | undefined {
+        if (pod.name === "") return podOfUid(this.#informer.list(), pod.uid);
+        const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
+        return found !== undefined && isPod(found, pod) ? found : undefined;
+    }
+
+    /** A moment, by the monotonic clock, at which the Pod had been created already; undefined if the watch lacks it. */
+    knownSince(pod: PodIdentity): number | undefined {
+        return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
+    }
+
+    /**
+     * The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any; one without
+     * a name is looked for among the Pods of this Node.
+     */
+    async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
+        const { namespace, name } = pod;
+        if (name === "") return this.#liveByUid(pod.uid, signal);
+        const found = await this.#api.find(pods, { namespace, name }, { signal, timeoutMs: requestLimitMs });
+        return found !== undefined && (pod.uid === "" || isPod(found, pod)) ? slimPod(found) : undefined;
+    }
+
+    /** Whether the Pod is known not to be over. False says nothing: the watch may be late. */
+    isKnownAlive(pod: PodIdentity): boolean {
+        const known = this.known(pod);
+        return known !== undefined && !isEnded(known);
+    }
+
+    /** Whether the Pod is gone or over, by what the API server says now. */
+    async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
+        const live = await this.live(pod, signal);
+        return live === undefined || isEnded(live);
+    }
+
+    /** The interfaces with the names of their Pods: of those that lack them by the UID, as far as the watch has it. */
+    withNames<T extends NamedPod>(wired: readonly T[]): readonly T[] {
+        return wired.map((one) => {
+            if (one.podName !== "" || one.podUid === "") return one;
+            const pod = this.known({ namespace: "", name: "", uid: one.podUid });
+            const { namespace = "", name = "" } = pod?.metadata ?? {};
+            return pod === undefined ? one : { ...one, podNamespace: namespace, podName: name };
+        });
+    }
+
+    /** The UID of the Pod's object, as far as known; that of a static Pod is not the one that CNI tells. */
+    objectUid(pod: PodIdentity): string {
+        return this.known(pod)?.metadata?.uid ?? pod.uid;
+    }
+
+    async #liveByUid(uid: string, signal: AbortSignal): Promise<Pod | undefined> {
+        if (uid === "") return undefined;
+        const fieldSelector = `spec.nodeName=${this.#nodeName}`;
+        const { items } = await this.#api.list(pods, { fieldSelector, signal, timeoutMs: requestLimitMs });
+        const found = podOfUid(items, uid);
+        return found && slimPod(found);
+    }
+}
+
+function isPod(pod: Pod, { uid }: PodIdentity): boolean {
+    return uid !== "" && hasPodUid(pod, uid);
+}
+
+function slimPod({ metadata, spec, status }: Pod): Pod {
+    const { namespace = "", name = "", uid = "", resourceVersion = "", ownerReferences } = metadata ?? {};
+    const annotations = keptAnnotations.flatMap((key) => {
+        const value = metadata?.annotations?.[key];
+        return value === undefined ? [] : [[key, value] as const];
+    });
+    return {
+        metadata: {
+            namespace,
+            name,
+            uid,
+            resourceVersion,
+            ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
+            ...(ownerReferences && { ownerReferences }),
+        },
+        spec: { containers: [], ...(spec?.hostNetwork && { hostNetwork: true }) },
+        status: { ...(status?.phase && { phase: status.phase }) },
+    };
+}

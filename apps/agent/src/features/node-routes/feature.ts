@@ -1,0 +1,171 @@
+import { systemClock } from "@antrea/async";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
+import { isErrorOf } from "@antrea/errors";
+import { OfPort } from "@antrea/flows";
+import { formatIp, type Prefix } from "@antrea/ip";
+import type { Informer, Node } from "@antrea/kube";
+import { type Job } from "@antrea/runtime";
+import { changesRoutes } from "../../platform/node/slim-node.ts";
+import { OvsBridgeError } from "../../platform/ovs/bridge/index.ts";
+import type { Platform } from "../../platform/platform.ts";
+import {
+    bridgeRows,
+    checkTunnelType,
+    refusedTunnelPort,
+    tunnelBridgeProblem,
+} from "../../platform/ovs/datapath/index.ts";
+import type { NodeConfig } from "../../platform/node/config/index.ts";
+import { LookPlan } from "./look-plan.ts";
+import { Peers } from "./peers.ts";
+import type { RouteWatch } from "./route-watch.ts";
+import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
+import { antreaRouteProtocol, podRouteProtocol } from "../../platform/kernel-ids.ts";
+import { nodeMtuProblem, TransportAnnouncement, type Transport } from "../../platform/host/transport/index.ts";
+
+const resyncMs = 60_000;
+const transportLookMs = 2_000;
+
+/** The name of the condition that tunnels can leave the Node. */
+export const tunnelCondition = "tunnel";
+/** The name of the condition that the MTU is enough for the families of Pods. Missing only while it is not. */
+const mtuCondition = "mtu";
+
+export function buildPeers(
+    { netlink, flowTable, logger, nodes, environment, config, mode }: Platform,
+    {
+        podPrefixes,
+        transport,
+        gatewayMac,
+    }: {
+        readonly podPrefixes: readonly Prefix[];
+        readonly transport: Transport;
+        readonly gatewayMac: () => Uint8Array;
+    },
+): Peers {
+    return new Peers(
+        {
+            netlink,
+            flowTable,
+            gatewayMac,
+            logger: logger.child("peers"),
+            nodes: () => nodes.list(),
+            underlay: () => {
+                const { subnets } = transport.state;
+                return { mode, subnets, family: transport.underlay, bridging: config.enableBridgingMode };
+            },
+            transportIndex: () => transport.state.index,
+        },
+        { nodeName: environment.nodeName, podPrefixes, gatewayName: config.hostGateway },
+    );
+}
+
+/** The ways to other Nodes follow the Node objects and the transport interface. */
+export function addRouteJobs(
+    platform: Platform,
+    parts: {
+        readonly node: NodeConfig;
+        readonly transport: Transport;
+        readonly peers: Peers;
+        /** Of the routes of the agent. */
+        readonly routes: RouteWatch;
+        /** Sets MTUs, among other things. */
+        readonly ovs: Job;
+        /** In bridging mode: the MAC address of the Node's interface, which other Nodes are told. */
+        readonly bridgedMac: (() => string) | undefined;
+        /** In bridging mode: when the ranges of Services are known, or others. */
+        readonly onServiceCidrs: ((listener: () => void) => void) | undefined;
+        /** To be called when all ways are in place. */
+        readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
+    },
+): void {
+    const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
+    const { transport, peers, routes, ovs, forgetEarlier } = parts;
+    // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
+    const plan = new LookPlan({ clock: systemClock }, { everyMs: resyncMs });
+    const ways = jobs.every("peers", resyncMs, async (limit) => {
+        await nodes.synced(limit);
+        await plan.run({ full: () => peers.reconcile(limit), update: () => peers.update(limit) });
+        await forgetEarlier(limit);
+    });
+    const lookAtWays = (): void => {
+        plan.askForFull();
+        ways.trigger();
+    };
+    const announcement = new TransportAnnouncement(
+        {
+            api: kube.api,
+            node: () => nodes.get(environment.nodeName),
+            logger: logger.child("transport"),
+        },
+        { nodeName: environment.nodeName },
+    );
+    const isChosen = config.transportInterface !== undefined || config.transportInterfaceCIDRs.length > 0;
+    const announcing = jobs.every("transport-addresses", resyncMs, async (limit) => {
+        await nodes.synced(limit);
+        const { addresses } = transport.state;
+        const texts = isChosen && addresses.length > 0 ? addresses.map(formatIp).join(",") : undefined;
+        const mac = parts.bridgedMac?.();
+        await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: mac }, limit);
+    });
+    jobs.every("transport", transportLookMs, async () => {
+        const gone = routes.take();
+        if (gone.has(antreaRouteProtocol)) lookAtWays();
+        if (gone.has(podRouteProtocol)) ovs.trigger();
+        await transport.look();
+        const tooSmall = nodeMtuProblem(config, parts.node, transport);
+        if (tooSmall === undefined) readiness.met(mtuCondition);
+        else readiness.unmet(mtuCondition, tooSmall);
+        if (mode === "noEncap") return;
+        const problem = datapath.tunnelsNeedBridge
+            ? tunnelBridgeProblem(bridgeRows(database), transport.state.name)
+            : undefined;
+        if (problem === undefined) readiness.met(tunnelCondition);
+        else readiness.unmet(tunnelCondition, problem);
+    });
+    transport.onChange(() => {
+        lookAtWays();
+        announcing.trigger();
+        ovs.trigger();
+    });
+    // Then the earlier flows to Services may go.
+    parts.onServiceCidrs?.(lookAtWays);
+    // The gateway may have come anew, and routes by it with it.
+    openflow.onReady(lookAtWays);
+    onNodeChange(nodes, (name) => {
+        ways.trigger();
+        if (name === environment.nodeName) announcing.trigger();
+    });
+}
+
+function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): void {
+    nodes.onChange((type, key, object, old) => {
+        if (changesRoutes(type, object, old)) listener(key);
+    });
+}
+
+/** Puts the tunnel port in place, or removes one that a start in another mode left. */
+export function buildTunnel(
+    { config, mode, bridge, database, datapath }: Platform,
+    startLimitMs: number,
+): (limit: AbortSignal) => Promise<{ readonly ofPort: number } | undefined> {
+    const { tunnelType } = config;
+    if (mode === "noEncap") {
+        return async (limit) => {
+            await removeTunnelPorts(bridge, limit);
+            return undefined;
+        };
+    }
+    const port = new TunnelPort(
+        { ports: bridge },
+        { ofPort: OfPort.tunnel, type: tunnelType, destinationPort: config.tunnelPort, csum: config.tunnelCsum },
+    );
+    return async (limit) => {
+        await checkTunnelType(database, { datapath, tunnelType }, { timeoutMs: startLimitMs, signal: limit });
+        try {
+            return { ofPort: await port.ensure(limit) };
+        } catch (error) {
+            if (!isErrorOf(OvsBridgeError, error, "PORT_REFUSED")) throw error;
+            throw refusedTunnelPort(datapath, tunnelType, error);
+        }
+    };
+}

@@ -1,0 +1,158 @@
+import { AntreaError } from "@antrea/errors";
+import { formatPrefix, prefixContains, prefixesOverlap, type Family, type IpAddress, type Prefix } from "@antrea/ip";
+import type { AgentConfig } from "@antrea/settings";
+import { bridgedMacOf, podPrefixesOf, transportIpsOf, type NodeObject } from "../../platform/node/node-object.ts";
+
+/** How Pods of another Node are reached: by a route of the kernel, or by a tunnel to the Node. */
+export interface PeerWay {
+    readonly kind: "route" | "tunnel";
+    readonly node: string;
+    /** One podCIDR of the Node. */
+    readonly dst: Prefix;
+    /** The same as text. */
+    readonly podCidr: string;
+    /** The address of the Node that the route goes via, or where its end of the tunnel is. */
+    readonly remote: IpAddress;
+    /** The MAC address to which bridged Pods of this Node send for it; only with a route. */
+    readonly mac?: Uint8Array | undefined;
+}
+
+export interface PeerWays {
+    readonly ways: readonly PeerWay[];
+    /** What a user should know: Nodes whose Pods cannot be reached, and why. */
+    readonly problems: readonly { readonly node: string; readonly problem: string }[];
+    /** What Nodes say of themselves and nobody can go by; their Pods are reached all the same. */
+    readonly ignored: readonly { readonly node: string; readonly problem: string }[];
+}
+
+export interface Underlay {
+    readonly mode: Extract<AgentConfig["trafficEncapMode"], "encap" | "noEncap" | "hybrid">;
+    /** The networks of our transport interface: Nodes with an address in them are neighbours. */
+    readonly subnets: readonly Prefix[];
+    /** What tunnels are carried by. */
+    readonly family: Family;
+    /** In bridging mode bridged Pods send to the Pods of a neighbour by its Node's MAC address. */
+    readonly bridging: boolean;
+}
+
+/** This Node, and where its Pods have their addresses; its Node object may be without podCIDRs. */
+export interface OwnPods {
+    readonly nodeName: string;
+    readonly podPrefixes: readonly Prefix[];
+}
+
+/**
+ * The ways to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
+ * that are not on a subnet of ours; else by a route via the Node's address on that subnet. Without either the network
+ * between the Nodes must know the way (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
+ * for half of the Pods. Nor does one whose podCIDR overlaps ours: its way could take the traffic to our own Pods away.
+ */
+export function waysToPeers(self: OwnPods, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
+    const ways: PeerWay[] = [];
+    const problems: { node: string; problem: string }[] = [];
+    const ignored: { node: string; problem: string }[] = [];
+    const holders = new Map<string, string[]>();
+    const known = nodes.map(peerOf);
+    for (const { name, podCidrs } of known) {
+        for (const { text } of podCidrs) {
+            const names = holders.get(text);
+            if (names === undefined) holders.set(text, [name]);
+            else names.push(name);
+        }
+    }
+    for (const peer of known) {
+        if (peer.name === self.nodeName) continue;
+        if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
+        if (underlay.bridging && peer.macProblem !== undefined) {
+            ignored.push({ node: peer.name, problem: peer.macProblem });
+        }
+        for (const podCidr of peer.podCidrs) {
+            const others = (holders.get(podCidr.text) ?? []).filter((holder) => holder !== peer.name);
+            const way =
+                others.length > 0
+                    ? `its podCIDR is also that of Node ${others.join(", ")}`
+                    : self.podPrefixes.some((prefix) => prefixesOverlap(prefix, podCidr.prefix))
+                      ? "its podCIDR overlaps that of this Node"
+                      : wayTo(peer, podCidr, underlay);
+            if (typeof way === "string") problems.push({ node: peer.name, problem: way });
+            else ways.push(way);
+        }
+    }
+    return { ways, problems, ignored };
+}
+
+/** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
+export function allPodPrefixes(nodes: readonly NodeObject[]): readonly Prefix[] {
+    return nodes.flatMap((node) => peerOf(node).podCidrs.map(({ prefix }) => prefix));
+}
+
+interface PodCidr {
+    readonly prefix: Prefix;
+    readonly text: string;
+}
+
+interface Peer {
+    readonly name: string;
+    /** None when they cannot be read. */
+    readonly podCidrs: readonly PodCidr[];
+    readonly problem: string | undefined;
+    readonly ips: readonly IpAddress[];
+    readonly mac: Uint8Array | undefined;
+    /** Why the MAC address that it announces is ignored. */
+    readonly macProblem: string | undefined;
+}
+
+/** The way to one podCIDR, or why there is none. */
+function wayTo(
+    { name, ips, mac }: Peer,
+    podCidr: PodCidr,
+    { mode, subnets, family, bridging }: Underlay,
+): PeerWay | string {
+    const { prefix: dst, text } = podCidr;
+    const neighbour = (wanted: Family): IpAddress | undefined =>
+        // A Node may have several addresses; one on a subnet of ours is its neighbour address.
+        ips.find((ip) => ip.family === wanted && subnets.some((subnet) => prefixContains(subnet, ip)));
+    const via = mode === "encap" ? undefined : neighbour(dst.family);
+    if (via !== undefined) {
+        const way = { kind: "route", node: name, dst, podCidr: text, remote: via } as const;
+        return bridging && mac !== undefined ? { ...way, mac } : way;
+    }
+    if (mode === "noEncap") {
+        return ips.some((ip) => ip.family === dst.family)
+            ? "it is on another subnet: the network must route its podCIDR"
+            : `it has no address of family IPv${dst.family}`;
+    }
+    const remote = neighbour(family) ?? ips.find((ip) => ip.family === family);
+    if (remote !== undefined) return { kind: "tunnel", node: name, dst, podCidr: text, remote };
+    return `it has no address of family IPv${family}, which tunnels are carried by`;
+}
+
+// Node objects are never changed in place, and most stay as they are from one look to the next.
+const peers = new WeakMap<NodeObject, Peer>();
+
+function peerOf(node: NodeObject): Peer {
+    const seen = peers.get(node);
+    if (seen !== undefined) return seen;
+    const prefixes = prefixesOf(node);
+    const announced = bridgedMacOf(node);
+    const peer = {
+        name: node.metadata?.name ?? "",
+        ...(typeof prefixes === "string"
+            ? { podCidrs: [], problem: prefixes }
+            : { podCidrs: prefixes.map((prefix) => ({ prefix, text: formatPrefix(prefix) })), problem: undefined }),
+        ips: transportIpsOf(node),
+        mac: announced.mac,
+        macProblem: announced.problem,
+    };
+    peers.set(node, peer);
+    return peer;
+}
+
+function prefixesOf(node: NodeObject): readonly Prefix[] | string {
+    try {
+        return podPrefixesOf(node);
+    } catch (error) {
+        if (error instanceof AntreaError) return error.message;
+        throw error;
+    }
+}

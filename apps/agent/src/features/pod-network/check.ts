@@ -1,0 +1,189 @@
+import { AntreaError } from "@antrea/errors";
+import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
+import { inSlices } from "../../platform/slices.ts";
+import { isPeerIn } from "./link.ts";
+import type { PodInterface } from "./types.ts";
+import type { PodRecord } from "./record.ts";
+
+/** What CHECK found wrong; the code names the part, the message what is and what should be. */
+export class CheckError extends AntreaError<
+    | "NO_RECORD"
+    | "NETNS"
+    | "INTERFACE"
+    | "MAC"
+    | "HOST_LINK"
+    | "ADDRESS"
+    | "PREV_RESULT"
+    | "ROUTE"
+    | "OVS_PORT"
+    | "FLOWS"
+    | "CLAIM"
+    | "ISOLATED"
+> {}
+
+export interface CheckComponents {
+    readonly netlink: Netlink;
+    readonly port: (
+        name: string,
+    ) => { readonly ofPort: number | undefined; readonly error: string | undefined } | undefined;
+    readonly flowsOf: (known: PodInterface) => readonly Flow[];
+    /** The flows that OVS has, of this agent's round. */
+    readonly dumpFlows: () => Promise<readonly Flow[]>;
+    /** What is wrong with the claims of a record's pool addresses, if anything. */
+    readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
+}
+
+export interface CheckInput {
+    readonly known: PodInterface;
+    readonly netns: string;
+    /** The addresses of `prevResult`, if the caller sent one. */
+    readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
+}
+
+/** Compares a wired interface with the kernel and OVS. Resolves when all is as it should be, else throws CheckError. */
+export async function checkInterface(components: CheckComponents, input: CheckInput): Promise<void> {
+    const { record } = input.known;
+    checkPrevious(input);
+    const inside = await lookInside(input);
+    if (inside.link.mac !== record.mac) {
+        throw failure("MAC", input, `interface ${record.ifName} has MAC ${inside.link.mac}, not ${record.mac}`);
+    }
+    if (!inside.link.up) throw failure("INTERFACE", input, `interface ${record.ifName} is down`);
+    const host = await components.netlink.link(record.hostIfName);
+    if (host === undefined) throw failure("HOST_LINK", input, `the Node has no link ${record.hostIfName}`);
+    if (!(await arePair(components.netlink, host, inside, input))) {
+        throw failure(
+            "HOST_LINK",
+            input,
+            `${record.hostIfName} and ${record.ifName} are not the two ends of one veth pair`,
+        );
+    }
+    if (!host.up) throw failure("HOST_LINK", input, `${record.hostIfName} is down`);
+    checkAddresses(input, inside.addresses);
+    checkRoutes(input, inside.routes, inside.link.index);
+    const port = components.port(record.hostIfName);
+    if (port === undefined) throw failure("OVS_PORT", input, `OVS has no port ${record.hostIfName}`);
+    if (port.ofPort !== input.known.ofPort) {
+        throw failure(
+            "OVS_PORT",
+            input,
+            `OVS port ${record.hostIfName} has number ${port.ofPort ?? "none"}, not ${input.known.ofPort}${port.error === undefined ? "" : `: ${port.error}`}`,
+        );
+    }
+    const problem = await components.claimProblem(record);
+    if (problem !== undefined) throw failure("CLAIM", input, problem);
+    if (record.isolated === true) {
+        throw failure(
+            "ISOLATED",
+            input,
+            "the interface is isolated, because its address is or may soon be another Pod's; see the events of the Pod",
+        );
+    }
+    const missing = await missingFlows(components.flowsOf(input.known), await components.dumpFlows());
+    if (missing.length > 0) {
+        throw failure(
+            "FLOWS",
+            input,
+            `OVS lacks ${missing.length} flows of the interface, the first in table ${missing[0]?.table}`,
+        );
+    }
+}
+
+/** Those of the flows that OVS has not, or has with other actions. */
+export async function missingFlows(wanted: readonly Flow[], present: readonly Flow[]): Promise<readonly Flow[]> {
+    const missing = new Map(wanted.map((flow) => [flowKey(flow), flow]));
+    const placeOf = ({ table, priority, match }: Flow): string =>
+        `${table} ${priority} ${match.eth_type} ${match.in_port}`;
+    // What another table, kind of packet or port has is most of it, and is seen without writing the flow down.
+    const places = new Set(wanted.map(placeOf));
+    await inSlices(present, (flow) => {
+        if (!places.has(placeOf(flow))) return;
+        const key = flowKey(flow);
+        const same = missing.get(key);
+        if (same !== undefined && flowBodyKey(same) === flowBodyKey(flow)) missing.delete(key);
+    });
+    return [...missing.values()];
+}
+
+/** The namespace comes last: it costs a question to the kernel. */
+async function arePair(netlink: Netlink, host: Link, { netns, link }: Inside, input: CheckInput): Promise<boolean> {
+    if (host.peerIndex !== link.index || link.peerIndex !== host.index) return false;
+    try {
+        return await isPeerIn(netlink, host, netns);
+    } catch (error) {
+        throw asUnreadable(error, netns, input);
+    }
+}
+
+interface Inside {
+    /** The path of the namespace. */
+    readonly netns: string;
+    readonly link: Link;
+    readonly addresses: readonly Address[];
+    readonly routes: readonly Route[];
+}
+
+async function lookInside(input: CheckInput): Promise<Inside> {
+    const { record } = input.known;
+    if (record.netns !== "" && input.netns !== "" && record.netns !== input.netns) {
+        throw failure("NETNS", input, `the container's namespace is ${record.netns}, not ${input.netns}`);
+    }
+    const netns = input.netns === "" ? record.netns : input.netns;
+    try {
+        using pod = Netlink.openIn(netns);
+        const link = await pod.link(record.ifName);
+        if (link === undefined)
+            throw failure("INTERFACE", input, `namespace ${netns} has no interface ${record.ifName}`);
+        return { netns, link, addresses: await pod.addresses(link.index), routes: await pod.routes() };
+    } catch (error) {
+        throw asUnreadable(error, netns, input);
+    }
+}
+
+function asUnreadable(error: unknown, netns: string, input: CheckInput): unknown {
+    return isNetlinkError(error) ? failure("NETNS", input, `namespace ${netns} cannot be read`, error) : error;
+}
+
+function checkPrevious(input: CheckInput): void {
+    for (const address of input.known.record.addresses) {
+        if (input.previous === undefined) return;
+        if (input.previous.some((one) => sameIp(one.ip, address.ip) && one.prefixLength === address.prefixLength))
+            continue;
+        throw failure(
+            "PREV_RESULT",
+            input,
+            `prevResult lacks ${formatIp(address.ip)}/${address.prefixLength}, which the interface was given`,
+        );
+    }
+}
+
+function checkAddresses(input: CheckInput, present: readonly Address[]): void {
+    for (const address of input.known.record.addresses) {
+        if (present.some((one) => sameIp(one.ip, address.ip) && one.prefixLength === address.prefixLength)) continue;
+        throw failure(
+            "ADDRESS",
+            input,
+            `interface ${input.known.record.ifName} lacks address ${formatIp(address.ip)}/${address.prefixLength}`,
+        );
+    }
+}
+
+function checkRoutes(input: CheckInput, present: readonly Route[], index: number): void {
+    for (const { gateway } of input.known.record.addresses) {
+        const found = present.some(
+            (route) =>
+                route.dst.length === 0 && route.dev === index && route.via !== undefined && sameIp(route.via, gateway),
+        );
+        if (!found)
+            throw failure("ROUTE", input, `no default route via ${formatIp(gateway)} on ${input.known.record.ifName}`);
+    }
+}
+
+function failure(code: CheckError["code"], input: CheckInput, what: string, cause?: unknown): CheckError {
+    const { podNamespace, podName, containerId } = input.known.record;
+    return new CheckError(code, "environment", `Pod ${podNamespace}/${podName}, container ${containerId}: ${what}`, {
+        cause,
+    });
+}

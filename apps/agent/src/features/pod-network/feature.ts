@@ -1,0 +1,74 @@
+import type { Job } from "@antrea/runtime";
+import { BridgeDevice } from "../../platform/ovs/bridge/index.ts";
+import { LockGuard } from "../../platform/ovs/lock-guard.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { runProgram } from "../../platform/program.ts";
+import { keepNetwork, type NetworkParts } from "./keep-network.ts";
+import { LostBandwidth } from "./lost-bandwidth.ts";
+import type { PodNetwork } from "./pod-network.ts";
+import type { PodReconciler } from "./reconciler.ts";
+
+const resyncMs = 60_000;
+const lockLookMs = 10_000;
+
+/** Keeps OVS as it must be, whatever happens to it, and the records in step with what lives. */
+export function addOvsJobs(
+    platform: Platform,
+    {
+        bridgedMac,
+        gateway,
+        pipeline,
+        reconciler,
+    }: Pick<NetworkParts, "gateway" | "pipeline"> & {
+        readonly reconciler: PodReconciler;
+        /** In bridging mode: the MAC address that the bridge takes its datapath ID from. */
+        readonly bridgedMac: (() => string) | undefined;
+    },
+): Job {
+    const { bridge, config, database, flowTable, jobs, logger, netlink, openflow, probe, readiness } = platform;
+    const bridgeDevice = new BridgeDevice(
+        { bridge, netlink, logger: logger.child("ovs-bridge") },
+        { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
+    );
+    // It keeps no Pod from being wired.
+    platform.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
+    platform.health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
+    const ovs = jobs.every("ovs", resyncMs, async (limit) => {
+        await bridge.ensure(limit);
+        // A bridge that comes back after its database was lost has none.
+        if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac(), limit);
+        // The transaction was made, so there is a connection, and the lock is ours.
+        readiness.met("ovsdb");
+        await probe.passed(limit);
+        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, limit);
+    });
+    database.onConnect(() => ovs.trigger());
+    database.onLockChange((state) => {
+        if (state !== "locked") readiness.unmet("ovsdb", "the lock of this Node's OVS database is not held");
+        ovs.trigger();
+    });
+    openflow.onReady(() => ovs.trigger());
+    const guard = new LockGuard({ lockState: () => database.lockState, fail: platform.fail });
+    jobs.every("ovsdb-lock", lockLookMs, () => guard.look());
+    return ovs;
+}
+
+/** Reports limits of Pods that a start of OVS has removed. */
+export function addBandwidthJob(
+    { jobs, events, kube, environment, logger, openflow }: Platform,
+    podNetwork: PodNetwork,
+): void {
+    const lost = new LostBandwidth(
+        {
+            api: kube.api,
+            events,
+            logger: logger.child("cni"),
+            interfaces: () => podNetwork.interfaces().map(({ record }) => record),
+            qdiscs: () => runProgram("tc", ["-j", "qdisc", "show"]),
+        },
+        { nodeName: environment.nodeName },
+    );
+    lost.ovsConnected();
+    jobs.every("lost-bandwidth", resyncMs, (limit) => lost.look(limit));
+    openflow.onReady(() => lost.ovsConnected());
+}

@@ -1,0 +1,31 @@
+import { formatPrefix } from "@antrea/ip";
+import type { Metrics } from "@antrea/runtime";
+import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
+import type { NodeSubnet } from "./node-subnet.ts";
+import type { PodNetwork } from "./pod-network.ts";
+
+/** What the Pod network holds, read at each scrape. */
+export function declarePodMetrics(
+    metrics: Metrics,
+    network: PodNetwork,
+    subnet: NodeSubnet,
+    flowTable: FlowTable,
+): void {
+    metrics.gauge({
+        name: "antrea_agent_local_pod_count",
+        help: "Pod interfaces that this agent has wired.",
+        collect: () => network.interfaces().length,
+    });
+    metrics.gauge({
+        name: "antrea_agent_ovs_total_flow_count",
+        help: "Flows that this agent wants in OVS.",
+        collect: () => flowTable.size,
+    });
+    metrics.gauge({
+        name: "antrea_agent_pod_cidr_addresses_used",
+        help: "Addresses in use of each podCIDR of this Node.",
+        labelNames: ["cidr"],
+        collect: () =>
+            subnet.usage().map(({ prefix, used }) => ({ labels: { cidr: formatPrefix(prefix) }, value: used })),
+    });
+}

@@ -1,0 +1,46 @@
+import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
+import { pods, referenceTo, type ApiClient, type EventInput } from "@antrea/kube";
+import { staticUidOf } from "../../platform/pod-object.ts";
+import type { KnownPod } from "./rebuild.ts";
+import type { UnwiredPod } from "./unwired.ts";
+
+/** The Pods of a Node, read live. */
+export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSignal): Promise<readonly KnownPod[]> {
+    const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
+    return items.map((pod) => ({
+        uid: pod.metadata?.uid ?? "",
+        staticUid: staticUidOf(pod),
+        namespace: pod.metadata?.namespace ?? "",
+        name: pod.metadata?.name ?? "",
+        hostNetwork: pod.spec?.hostNetwork === true,
+        ended: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
+        hasSandbox: !(pod.status?.conditions ?? []).some(
+            ({ type, status }) => type === "PodReadyToStartContainers" && status === "False",
+        ),
+        podIps: (pod.status?.podIPs ?? []).flatMap(({ ip }) => readableIps(ip ?? "")),
+    }));
+}
+
+/** What the Pod is told that runs without an interface. */
+export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
+    const { namespace, name, uid } = pod;
+    return {
+        type: "Warning",
+        reason: "PodWithoutInterface",
+        action: "WirePod",
+        regarding: referenceTo(pods, { metadata: { namespace, name, uid } }),
+        note:
+            `has ${ips.map(formatIp).join(" and ")} by its status, and no interface on this Node, so it reaches nobody: it was ` +
+            `started under another network plugin, or its interface was removed; delete it, so that it is made again`,
+    };
+}
+
+/** One Pod with an address that cannot be read must not keep all others waiting. */
+function readableIps(text: string): readonly IpAddress[] {
+    try {
+        return [parseIp(text)];
+    } catch (error) {
+        if (error instanceof IpError) return [];
+        throw error;
+    }
+}

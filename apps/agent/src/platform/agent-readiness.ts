@@ -1,0 +1,38 @@
+import { type Clock } from "@antrea/async";
+import type { ConnectionState } from "@antrea/openflow/connection";
+import type { Jobs, Logger, Metrics } from "@antrea/runtime";
+import { type DaemonServer } from "@antrea/serving";
+import { declareReadiness, openflowProblem, Readiness } from "./readiness.ts";
+import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
+
+const tokenLookMs = 5_000;
+
+export interface ReadinessComponents {
+    readonly health: DaemonServer;
+    readonly jobs: Jobs;
+    readonly metrics: Metrics;
+    readonly logger: Logger;
+    readonly clock: Clock;
+    readonly openflow: { readonly state: ConnectionState };
+    readonly api: RefusedTokenComponents["api"];
+}
+
+/**
+ * What /readyz of the agent shows. The conditions and the connection to ovs-vswitchd also hold Pods back, and CNI STATUS
+ * fails by them. A refused token does not: the runtime would make every Node of a cluster NotReady when its
+ * authentication fails, and Pods with an address of the Node's subnet can be wired without the API server.
+ *
+ * @param conditions name and what is missing until it is first met
+ */
+export function buildReadiness(
+    { api, clock, health, jobs, logger, metrics, openflow }: ReadinessComponents,
+    conditions: Readonly<Record<string, string>>,
+): Readiness {
+    const readiness = new Readiness(conditions, () => openflowProblem(openflow.state));
+    const token = new RefusedToken({ api, clock, metrics, logger });
+    jobs.every("token", tokenLookMs, () => token.look());
+    health.addCheck("network", "ready", () => readiness.missing());
+    health.addCheck("token", "ready", () => token.problem);
+    declareReadiness(metrics, readiness);
+    return readiness;
+}

@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { AntreaError } from "@antrea/errors";
+
+class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
+
+/** What the process learns from its surroundings rather than from antrea-agent.conf. */
+export interface AgentEnvironment {
+    readonly nodeName: string;
+    /** Of the agent itself. */
+    readonly podName: string;
+    readonly podNamespace: string;
+    /** Changes with each boot of the Node. */
+    readonly bootId: string;
+    /** A folder of the Node that outlives the agent's Pod. */
+    readonly stateFolder: string;
+    /** The Node's CNI configuration folder as mounted here. */
+    readonly cniConfFolder: string;
+    readonly cniConfMode: number;
+    /** What is written there as 10-antrea.conflist; undefined: the default. */
+    readonly conflist: string | undefined;
+}
+
+/** Reads environment variables (names as in Antrea) and files beside the configuration. */
+export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
+    return {
+        nodeName: env["NODE_NAME"] ?? hostname(),
+        podName: env["POD_NAME"] ?? hostname(),
+        podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
+        bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
+        stateFolder: env["ANTREA_STATE_DIR"] ?? "/var/lib/antrea",
+        cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
+        cniConfMode: fileMode(env["CONFIG_FILE_MODE"] ?? "644"),
+        conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")),
+    };
+}
+
+function fileMode(text: string): number {
+    if (/^0?[0-7]{3}$/.test(text)) return Number.parseInt(text, 8);
+    throw new EnvironmentError(
+        "BAD_FILE_MODE",
+        "caller",
+        `CONFIG_FILE_MODE is ${JSON.stringify(text)}: it must be a file mode of three octal digits, like 644`,
+    );
+}
+
+function readIfThere(path: string): string | undefined {
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}

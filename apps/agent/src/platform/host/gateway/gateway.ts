@@ -1,0 +1,221 @@
+import { sleep } from "@antrea/async";
+import { AntreaError } from "@antrea/errors";
+import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
+import {
+    getSysctl,
+    RouteProtocol,
+    setSysctl,
+    setTxChecksumOffload,
+    type Link,
+    type Netlink,
+    type Route,
+} from "@antrea/netlink";
+import { type Logger } from "@antrea/runtime";
+import { removeIfDeviceIsLost, type CarryOutLimits } from "../../ovs/bridge/index.ts";
+import type { NodeSysctls } from "./node-sysctls.ts";
+
+/** The ports of the bridge, as the gateway needs them. */
+export interface GatewayPorts {
+    port(name: string): { readonly mac: string | undefined } | undefined;
+    ensurePort(
+        spec: {
+            readonly name: string;
+            readonly type: "internal";
+            readonly ofPortRequest: number;
+            readonly externalIds: Readonly<Record<string, string>>;
+            readonly mac: string;
+            readonly mtuRequest: number;
+        },
+        signal?: AbortSignal,
+    ): Promise<void>;
+    deletePort(name: string, signal?: AbortSignal): Promise<void>;
+    ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
+    /** Waits until OVS has carried out what the database says. */
+    carriedOut(limits?: CarryOutLimits): Promise<void>;
+}
+
+export interface GatewayOptions {
+    readonly name: string;
+    readonly ofPort: number;
+    /** Asked each time. */
+    readonly mtu: () => number;
+    readonly podPrefixes: readonly Prefix[];
+    readonly gatewayIps: readonly IpAddress[];
+    /** The interface that Pod traffic leaves the Node by. */
+    readonly transportName: string;
+    /** Let the kernel compute checksums before a frame enters OVS: the userspace datapath drops unfinished ones. */
+    readonly disableTxChecksumOffload: boolean;
+}
+
+export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
+
+const ofPortTimeoutMs = 10_000;
+const linkTimeoutMs = 10_000;
+const linkLookMs = 20;
+
+/**
+ * The gateway: the internal port by which Pod traffic enters and leaves the Node's network stack. It has the first
+ * address of each podCIDR, and its MAC follows from that and is kept in OVSDB, so that Pods never see it change.
+ */
+export class Gateway {
+    readonly #ports: GatewayPorts;
+    readonly #netlink: Netlink;
+    readonly #logger: Logger;
+    readonly #sysctls: Pick<NodeSysctls, "set">;
+    readonly #options: GatewayOptions;
+    #mac: Uint8Array | undefined;
+
+    constructor(
+        components: {
+            readonly ports: GatewayPorts;
+            readonly netlink: Netlink;
+            readonly logger: Logger;
+            /** Sets sysctls of the whole Node. */
+            readonly sysctls: Pick<NodeSysctls, "set">;
+        },
+        options: GatewayOptions,
+    ) {
+        this.#ports = components.ports;
+        this.#netlink = components.netlink;
+        this.#logger = components.logger;
+        this.#sysctls = components.sysctls;
+        this.#options = options;
+    }
+
+    /** Known after the first `ensurePort`. */
+    get mac(): Uint8Array {
+        if (this.#mac === undefined)
+            throw new GatewayError("NOT_READY", "internal", "the gateway has no MAC before ensurePort");
+        return this.#mac;
+    }
+
+    /**
+     * Puts the port into OVSDB; again with the same MAC when the database lost it, or when somebody has deleted or moved the
+     * device. Returns the port's number, which may be another then.
+     */
+    async ensurePort(signal?: AbortSignal): Promise<number> {
+        const { name } = this.#options;
+        const stored = this.#ports.port(name)?.mac;
+        this.#mac ??= stored === undefined ? macOfGateway(this.#options.gatewayIps[0]) : parseMac(stored);
+        const ofPort = await this.#addPort(this.#mac, signal);
+        if ((await this.#netlink.link(name)) !== undefined) return ofPort;
+        const parts = { ports: this.#ports, netlink: this.#netlink, logger: this.#logger };
+        if (await removeIfDeviceIsLost(parts, name, signal)) return this.#addPort(this.#mac, signal);
+        // The number may be that of an OVS that has ended.
+        return this.#ports.ofPort(name, ofPortTimeoutMs, signal);
+    }
+
+    async #addPort(mac: Uint8Array, signal: AbortSignal | undefined): Promise<number> {
+        await this.#ports.ensurePort(
+            {
+                name: this.#options.name,
+                type: "internal",
+                ofPortRequest: this.#options.ofPort,
+                externalIds: { "antrea-type": "gateway" },
+                mac: formatMac(mac),
+                mtuRequest: this.#options.mtu(),
+            },
+            signal,
+        );
+        return this.#ports.ofPort(this.#options.name, ofPortTimeoutMs, signal);
+    }
+
+    /** Makes the device what it must be: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
+    async ensureDevice(signal?: AbortSignal): Promise<void> {
+        const { name, podPrefixes, gatewayIps } = this.#options;
+        const mtu = this.#options.mtu();
+        const link = await this.#link(signal);
+        this.#sysctls.set("net/ipv4/ip_forward", "1");
+        // The spoof guard takes ARP from the gateway only with its own address as sender.
+        setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
+        setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
+        if (podPrefixes.some((prefix) => prefix.family === 6)) {
+            await this.#keepRouterAdvertisements();
+            this.#sysctls.set("net/ipv6/conf/all/forwarding", "1");
+            setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
+        }
+        if (this.#options.disableTxChecksumOffload) setTxChecksumOffload(name, false);
+        if (!link.up || link.mtu !== mtu) await this.#netlink.setLink(link.index, { up: true, mtu });
+        // Flows and neighbours know the MAC of the database; udev and NetworkManager may give a new device another one.
+        if (this.#mac !== undefined && link.mac !== formatMac(this.#mac)) {
+            await this.#netlink.setLink(link.index, { mac: formatMac(this.#mac) });
+            this.#logger.warn("somebody has changed the MAC address of the gateway; it is set back", {
+                device: name,
+                found: link.mac,
+            });
+        }
+        const present = await this.#netlink.addresses(link.index);
+        const wanted = gatewayIps.map((ip, index) => ({ ip, prefixLength: podPrefixes[index]?.length ?? 0 }));
+        for (const address of wanted) {
+            if (present.some((one) => sameAddress(one, address))) continue;
+            await this.#netlink.addAddress({ index: link.index, ...address, noDad: true });
+            this.#logger.info("gateway address added", { device: name });
+        }
+        for (const address of present) {
+            // fe80::/10 is the kernel's; everything else on this device is ours, and an old podCIDR's address is wrong.
+            const linkLocal = address.ip.family === 6 && address.ip.value >> 118n === 0x3fan;
+            if (linkLocal || wanted.some((one) => sameAddress(one, address))) continue;
+            await this.#netlink.deleteAddress({
+                index: link.index,
+                ip: address.ip,
+                prefixLength: address.prefixLength,
+            });
+            this.#logger.info("stale gateway address removed", { device: name });
+        }
+    }
+
+    /**
+     * A forwarding host ignores router advertisements, and forgets the default routes that it has of them, unless told
+     * otherwise for the interface. The Node may live by them, on the transport interface or on another one. Interfaces
+     * without such a route stay as they are: what comes in by the links of containers is not to be believed.
+     */
+    async #keepRouterAdvertisements(): Promise<void> {
+        const names = new Set([this.#options.transportName]);
+        const routes = await this.#netlink.routes({ family: 6 });
+        const advertised = new Set(
+            routes.filter(({ protocol, dst }) => protocol === RouteProtocol.RA && dst.length === 0).flatMap(devicesOf),
+        );
+        for (const { index, name } of advertised.size === 0 ? [] : await this.#netlink.links()) {
+            if (advertised.has(index)) names.add(name);
+        }
+        for (const name of names) {
+            const key = `net/ipv6/conf/${name}/accept_ra`;
+            if (getSysctl(undefined, key) === "1") this.#sysctls.set(key, "2");
+        }
+    }
+
+    async #link(signal: AbortSignal | undefined): Promise<Pick<Link, "index" | "up" | "mtu" | "mac">> {
+        const deadline = performance.now() + linkTimeoutMs;
+        for (;;) {
+            const link = await this.#netlink.link(this.#options.name);
+            if (link !== undefined) return link;
+            if (performance.now() > deadline)
+                throw new GatewayError(
+                    "NO_DEVICE",
+                    "environment",
+                    `OVS did not create the device ${this.#options.name}; see the log of ovs-vswitchd`,
+                );
+            await sleep(linkLookMs, signal);
+        }
+    }
+}
+
+function devicesOf({ dev, nextHops }: Pick<Route, "dev" | "nextHops">): readonly number[] {
+    return [dev, ...nextHops.map((hop) => hop.dev)].filter((index) => index !== undefined);
+}
+
+function sameAddress(
+    one: { readonly ip: IpAddress; readonly prefixLength: number },
+    other: { readonly ip: IpAddress; readonly prefixLength: number },
+): boolean {
+    return sameIp(one.ip, other.ip) && one.prefixLength === other.prefixLength;
+}
+
+/**
+ * The MAC of the gateway: 0a:59 and the last four bytes of its first address. Not drawn at random, so that it is the
+ * same again when the database is lost and Pods still know it.
+ */
+function macOfGateway(ip: IpAddress | undefined): Uint8Array {
+    if (ip === undefined) throw new GatewayError("NOT_READY", "internal", "the gateway has no address");
+    return Uint8Array.of(0x0a, 0x59, ...ipToBytes(ip).slice(-4));
+}

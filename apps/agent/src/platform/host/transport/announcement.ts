@@ -1,0 +1,50 @@
+import { messageOf } from "@antrea/errors";
+import { nodes, type ApiClient } from "@antrea/kube";
+import type { Logger } from "@antrea/runtime";
+import type { NodeObject } from "../../node/node-object.ts";
+
+export interface AnnouncementComponents {
+    readonly api: Pick<ApiClient, "patch">;
+    /** This Node's object as last seen. */
+    readonly node: () => NodeObject | undefined;
+    readonly logger: Logger;
+}
+
+/** Annotations by name; those that are undefined are not to be there. */
+export type Announced = Readonly<Record<string, string | undefined>>;
+
+/** Tells the other Nodes how this one is reached, by annotations of its Node object. */
+export class TransportAnnouncement {
+    readonly #components: AnnouncementComponents;
+    readonly #nodeName: string;
+    #told: string | undefined;
+
+    constructor(components: AnnouncementComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+    }
+
+    /** Writes the annotations that should be others. */
+    async reconcile(wanted: Announced, signal: AbortSignal): Promise<void> {
+        const { api, node, logger } = this.#components;
+        const current = node();
+        if (current === undefined) return;
+        const present = current.metadata?.annotations;
+        const wrong = Object.entries(wanted).filter(([name, value]) => present?.[name] !== value);
+        if (wrong.length === 0) return;
+        const annotations = Object.fromEntries(wrong.map(([name, value]) => [name, value ?? null]));
+        const body = { metadata: { annotations } };
+        try {
+            await api.patch(nodes, { name: this.#nodeName }, { type: "merge", body }, { signal });
+        } catch (error) {
+            const text = `${JSON.stringify(annotations)} ${messageOf(error)}`;
+            if (text !== this.#told)
+                logger.warn("how this Node is reached cannot be announced", { reason: messageOf(error) });
+            this.#told = text;
+            throw error;
+        }
+        this.#told = undefined;
+        for (const [annotation, value] of wrong)
+            logger.info("announced to the other Nodes", { annotation, value: value ?? "(none)" });
+    }
+}

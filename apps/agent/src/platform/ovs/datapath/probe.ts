@@ -1,0 +1,126 @@
+import { release } from "node:os";
+import { Backoff, sleep } from "@antrea/async";
+import { isErrorOf, messageOf } from "@antrea/errors";
+import { type Logger } from "@antrea/runtime";
+import type { Readiness } from "../../readiness.ts";
+import type { Datapath } from "./datapath.ts";
+import { DatapathError, UnixctlError } from "./errors.ts";
+import { missingFeatures, parseFeatures } from "./features.ts";
+import type { Unixctl } from "./unixctl.ts";
+
+export interface DatapathProbeComponents {
+    readonly control: Pick<Unixctl, "request">;
+    readonly readiness: Pick<Readiness, "met" | "unmet">;
+    readonly logger: Logger;
+}
+
+export interface DatapathProbeOptions {
+    readonly bridge: string;
+    readonly datapath: Datapath;
+    /** How long `passed` waits before it logs what it waits for: OVS makes a bridge in its own time. Default 2000. */
+    readonly quietMs?: number;
+}
+
+/** The name of the condition that the probe meets or not. */
+export const datapathCondition = "datapath";
+
+/**
+ * Asks ovs-vswitchd whether the bridge is on the datapath that it should be on, and whether that one has what the flows
+ * need, and sets there what OVSDB has no column for. Nor does OVSDB tell what is wrong: of a bridge that cannot be made no column says why, and one that was there before keeps
+ * its `datapath_id`.
+ */
+export class DatapathProbe {
+    readonly #components: DatapathProbeComponents;
+    readonly #options: DatapathProbeOptions;
+
+    constructor(components: DatapathProbeComponents, options: DatapathProbeOptions) {
+        this.#components = components;
+        this.#options = options;
+    }
+
+    /** Looks once. The readiness says what is wrong until a later look passes. @throws DatapathError, UnixctlError */
+    async look(signal?: AbortSignal): Promise<void> {
+        const { readiness } = this.#components;
+        try {
+            await this.#probe(signal);
+        } catch (error) {
+            signal?.throwIfAborted();
+            readiness.unmet(datapathCondition, messageOf(error));
+            throw error;
+        }
+        readiness.met(datapathCondition);
+    }
+
+    /** Looks until all is well: a module may be loaded, OVS may be started. Each new reason is logged once. */
+    async passed(signal: AbortSignal): Promise<void> {
+        const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
+        const quietUntil = performance.now() + (this.#options.quietMs ?? 2_000);
+        for (let said = ""; ; await sleep(backoff.next(), signal)) {
+            try {
+                return await this.look(signal);
+            } catch (error) {
+                if (!(error instanceof DatapathError) && !(error instanceof UnixctlError)) throw error;
+                signal.throwIfAborted();
+                const reason = messageOf(error);
+                if (reason === said || performance.now() < quietUntil) continue;
+                this.#components.logger.warn("waiting for the datapath of OVS", { reason });
+                said = reason;
+            }
+        }
+    }
+
+    async #probe(signal: AbortSignal | undefined): Promise<void> {
+        const { control } = this.#components;
+        const { bridge, datapath } = this.#options;
+        const bridges = (await control.request("dpif/dump-dps", [], signal)).split("\n");
+        if (!bridges.includes(`${datapath.type}@${bridge}`)) throw await this.#notMade(signal);
+        const missing = missingFeatures(
+            parseFeatures(await control.request("dpif/show-dp-features", [bridge], signal)),
+        );
+        if (missing.length > 0) {
+            throw new DatapathError(
+                "FEATURE_MISSING",
+                "environment",
+                `${datapath.title} of bridge ${bridge} on kernel ${release()} lacks: ${missing.join(", ")}; ${datapath.remedy}`,
+                { details: { bridge, datapathType: datapath.type, missing } },
+            );
+        }
+        for (const [command, ...args] of datapath.settings) await control.request(command, args, signal);
+    }
+
+    /** Opening the datapath itself fails with the reason for which OVS could not make the bridge. */
+    async #notMade(signal: AbortSignal | undefined): Promise<DatapathError> {
+        const { bridge, datapath } = this.#options;
+        try {
+            await this.#components.control.request("dpctl/show", [`${datapath.type}@ovs-${datapath.type}`], signal);
+        } catch (error) {
+            if (!isErrorOf(UnixctlError, error, "REFUSED")) throw error;
+            return notMade(bridge, datapath, String(error.details["answer"]));
+        }
+        return notMade(bridge, datapath, "");
+    }
+}
+
+/** @param answer the words of OVS, ending with strerror(3) of what the kernel or OVS itself said; "" for none */
+function notMade(bridge: string, { type, title }: Datapath, answer: string): DatapathError {
+    const details = { bridge, datapathType: type, answer };
+    const what = `OVS cannot make bridge ${bridge} on ${title}`;
+    if (answer.includes("No such file or directory") && type === "system") {
+        // ovs-vswitchd asks the kernel once in its life.
+        const next =
+            "load it on the Node (modprobe openvswitch) and restart container antrea-ovs, or set ovs.datapathType=netdev";
+        const message = `${what}: kernel ${release()} had no module openvswitch loaded when OVS started; ${next}`;
+        return new DatapathError("MODULE_MISSING", "environment", message, { details });
+    }
+    if (answer.includes("Address family not supported")) {
+        const message = `${what}: this Open vSwitch has no datapath type ${type}; set ovs.datapathType to one that it has`;
+        return new DatapathError("TYPE_MISSING", "environment", message, { details });
+    }
+    if (/Operation not permitted|Permission denied/.test(answer)) {
+        const next = "container antrea-ovs needs the capability NET_ADMIN, and no policy of the Node against it";
+        return new DatapathError("NOT_PERMITTED", "environment", `${what}: ${answer}; ${next}`, { details });
+    }
+    const reason = answer === "" ? "" : ` (${answer})`;
+    const message = `OVS has not made bridge ${bridge} on ${title} yet${reason}; see the log of container antrea-ovs`;
+    return new DatapathError("BRIDGE_NOT_MADE", "environment", message, { details });
+}

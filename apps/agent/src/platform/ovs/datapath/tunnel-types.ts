@@ -1,0 +1,70 @@
+import type { OvsDatabase } from "../bridge/index.ts";
+import type { Datapath, TunnelType } from "./datapath.ts";
+import { DatapathError } from "./errors.ts";
+
+/** The types of interfaces that ovs-vswitchd knows: column `iface_types` of table Open_vSwitch; [] until it told. */
+export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly string[] {
+    const [row] = database.rows("Open_vSwitch").values();
+    const types = row?.["iface_types"];
+    return Array.isArray(types) ? types.map(String) : [];
+}
+
+/**
+ * Waits until ovs-vswitchd has told its types, then refuses a tunnel type that it lacks or that the datapath cannot
+ * send. Not every lack shows here: a kernel without the type refuses the port when it is added.
+ *
+ * @throws DatapathError `NO_TUNNEL_TYPE`
+ */
+export async function checkTunnelType(
+    database: Pick<OvsDatabase, "rows" | "until">,
+    { datapath, tunnelType }: { readonly datapath: Datapath; readonly tunnelType: TunnelType },
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<void> {
+    const what = "the tunnel types of ovs-vswitchd";
+    const told = (): readonly string[] | undefined => {
+        const types = interfaceTypes(database);
+        return types.length === 0 ? undefined : types;
+    };
+    const problem = tunnelTypeProblem(datapath, await database.until(told, { ...options, what }), tunnelType);
+    if (problem !== undefined) throw noTunnelType(datapath, tunnelType, problem);
+}
+
+/** What is wrong with a tunnel type on this datapath of an OVS that knows these types of interfaces, if anything. */
+export function tunnelTypeProblem(
+    datapath: Datapath,
+    types: readonly string[],
+    tunnelType: TunnelType,
+): string | undefined {
+    const usable = datapath.tunnelTypes.filter((type) => types.includes(type));
+    if (usable.includes(tunnelType)) return undefined;
+    const where = types.includes(tunnelType) ? datapath.title : "this Open vSwitch";
+    return `${where} has no tunnel type ${tunnelType}; it has ${inWords(usable, "and")}; ${nextStep(tunnelType)}`;
+}
+
+/** The error for a tunnel port that OVS refused, with the refusal as its cause. */
+export function refusedTunnelPort(datapath: Datapath, tunnelType: TunnelType, cause: unknown): DatapathError {
+    const what = `${datapath.title} cannot make a tunnel of type ${tunnelType}`;
+    return noTunnelType(datapath, tunnelType, `${what}; ${lackOf(datapath, tunnelType)}${nextStep(tunnelType)}`, cause);
+}
+
+function lackOf(datapath: Datapath, tunnelType: TunnelType): string {
+    if (datapath.type !== "system") return "";
+    return tunnelType === "stt" ? "Linux has none: " : `load the kernel module ${kernelModules[tunnelType]}, or `;
+}
+
+const kernelModules = { geneve: "geneve", vxlan: "vxlan", gre: "ip_gre" } as const;
+
+function noTunnelType(datapath: Datapath, tunnelType: TunnelType, message: string, cause?: unknown): DatapathError {
+    const details = { datapathType: datapath.type, tunnelType };
+    return new DatapathError("NO_TUNNEL_TYPE", "unsupported", message, { cause, details });
+}
+
+function nextStep(refused: TunnelType): string {
+    const others = (["geneve", "vxlan", "gre"] as const).filter((type) => type !== refused);
+    return `set tunnelType to ${inWords(others, "or")}`;
+}
+
+function inWords(names: readonly string[], last: "and" | "or"): string {
+    if (names.length === 0) return "none";
+    return names.length === 1 ? names.join() : `${names.slice(0, -1).join(", ")} ${last} ${names.at(-1)}`;
+}

@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "@antrea/async";
+import { AntreaError } from "@antrea/errors";
+import {
+    createKubeClients,
+    EventRecorder,
+    Informer,
+    nodes,
+    TokenReviewAuthorizer,
+    type KubeClients,
+    type Node,
+} from "@antrea/kube";
+import { Netlink } from "@antrea/netlink";
+import { OpenFlowConnection } from "@antrea/openflow/connection";
+import { OvsdbSession } from "@antrea/ovsdb/session";
+import { Jobs, Metrics, tellBuild, type Logger, type MainContext } from "@antrea/runtime";
+import { DaemonServer, probePortFrom } from "@antrea/serving";
+import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
+import { buildReadiness } from "./agent-readiness.ts";
+import { readEnvironment, type AgentEnvironment } from "./environment.ts";
+import { slimNode } from "./node/slim-node.ts";
+import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
+import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
+import { FlowTable } from "./ovs/flow-table/index.ts";
+import type { Readiness } from "./readiness.ts";
+import { version } from "./version.ts";
+
+/** How packets get to other Nodes. */
+export type TrafficMode = "encap" | "noEncap" | "hybrid";
+
+/** The ground that the features of the agent stand on: what none of them owns, and what does not depend on podCIDRs. */
+export interface Platform {
+    readonly logger: Logger;
+    /** Ends the process with this error. */
+    readonly fail: (error: unknown) => void;
+    readonly config: AgentConfig;
+    readonly gates: ReturnType<typeof loadAgentConfig>["gates"];
+    readonly environment: AgentEnvironment;
+    readonly mode: TrafficMode;
+    readonly metrics: Metrics;
+    /** What /livez, /readyz and /metrics answer. */
+    readonly health: DaemonServer;
+    /** What must be in place before Pods can be wired. */
+    readonly readiness: Readiness;
+    readonly jobs: Jobs;
+    readonly kube: KubeClients;
+    readonly events: EventRecorder;
+    /** All Nodes of the cluster, slimmed. */
+    readonly nodes: Informer<Node>;
+    readonly netlink: Netlink;
+    readonly database: OvsdbSession;
+    readonly openflow: OpenFlowConnection;
+    readonly bridge: OvsBridge;
+    readonly flowTable: FlowTable;
+    readonly datapath: Datapath;
+    readonly probe: DatapathProbe;
+}
+
+const eventDelayMs = 500;
+
+/** Builds the ground floor from the configuration; starts nothing. */
+export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
+    const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
+    const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
+    for (const warning of warnings) logger.warn("configuration", { warning });
+    const datapath = datapathOf(config.ovsDatapathType);
+    const mode = modeOf(config);
+    logger.info("feature gates", { gates: gates.list("agent").map(({ name, status }) => `${name}=${status}`) });
+    const environment = readEnvironment(configPath, process.env);
+    const kube = createKubeClients({
+        userAgent: "antrea-agent",
+        apiServerOverride: config.kubeAPIServerOverride,
+        kubeconfig: config.clientConnection.kubeconfig,
+    });
+    const metrics = new Metrics();
+    tellBuild(metrics, "antrea-agent", version);
+    const database = new OvsdbSession(
+        { logger: logger.child("ovsdb") },
+        { socketPath: join(config.ovsRunDir, "db.sock"), monitor: monitoredColumns, lock: "antrea_agent" },
+    );
+    const openflow = new OpenFlowConnection(
+        { logger: logger.child("openflow") },
+        { socketPath: join(config.ovsRunDir, `${config.ovsBridge}.mgmt`) },
+    );
+    const health = new DaemonServer(
+        {
+            logger: logger.child("health"),
+            metrics: config.enablePrometheusMetrics ? metrics : undefined,
+            authorize: new TokenReviewAuthorizer({ api: kube.api }, { path: "/metrics" }).authorize,
+        },
+        {
+            name: "antrea-agent",
+            port: config.apiPort,
+            probePort: probePortFrom(process.env),
+            ...(config.tlsCipherSuites !== undefined && { ciphers: config.tlsCipherSuites }),
+            ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion }),
+        },
+    );
+    const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
+    const readiness = buildReadiness(
+        { api: kube.api, health, jobs, metrics, openflow, clock: systemClock, logger: logger.child("kube") },
+        {
+            ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
+            node: "the Node's podCIDRs are not known",
+            openflow: "ovs-vswitchd is not connected",
+            records: "the Pod interfaces of this Node are not rebuilt",
+            [datapathCondition]: "the datapath of OVS was not looked at",
+        },
+    );
+    return {
+        logger,
+        fail,
+        config,
+        gates,
+        environment,
+        mode,
+        metrics,
+        health,
+        readiness,
+        jobs,
+        kube,
+        events: new EventRecorder(
+            { api: kube.api, logger: logger.child("events") },
+            {
+                reportingController: "antrea-agent",
+                reportingInstance: environment.podName,
+                delayMs: eventDelayMs,
+            },
+        ),
+        nodes: new Informer({ api: kube.api, logger: logger.child("nodes") }, { resource: nodes, transform: slimNode }),
+        netlink: Netlink.open(),
+        database,
+        openflow,
+        bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
+        flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
+        datapath,
+        probe: new DatapathProbe(
+            { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
+            { bridge: config.ovsBridge, datapath },
+        ),
+    };
+}
+
+class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}
+
+/** The mode, which the rules of the configuration have limited to these. */
+function modeOf({ trafficEncapMode }: AgentConfig): TrafficMode {
+    if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
+    throw new ModeError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);
+}

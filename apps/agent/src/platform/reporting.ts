@@ -1,0 +1,15 @@
+import { isAborted, messageOf } from "@antrea/errors";
+
+/** Runs the work, and reports why it fails, or that it does not. What is aborted says nothing. Rejects as the work does. */
+export async function reporting(
+    { what, report }: { readonly what: string; readonly report: (problem: string | undefined) => void },
+    work: () => Promise<void>,
+): Promise<void> {
+    try {
+        await work();
+    } catch (error) {
+        if (!isAborted(error)) report(`${what}: ${messageOf(error)}`);
+        throw error;
+    }
+    report(undefined);
+}

@@ -1,4 +1,0 @@
-/** The interface to other Nodes: which addresses and MTU it has, and what follows from them. */
-export { TransportAnnouncement, type AnnouncementComponents } from "./announcement.ts";
-export { mtuProblem, podMtu, type MtuInput } from "./mtu.ts";
-export { Transport, type TransportComponents, type TransportState } from "./transport.ts";

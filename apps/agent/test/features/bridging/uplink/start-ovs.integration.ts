@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { spawn, type ChildProcess } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventually } from "../../../support/eventually.ts";
+
+const script = fileURLToPath(new URL("../../../../image/start-ovs", import.meta.url));
+
+let folder: string;
+let main: ChildProcess;
+let log = "";
+
+beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "start-ovs-"));
+    log = "";
+});
+
+afterEach(() => {
+    main.kill("SIGKILL");
+    for (const name of ["ovsdb-server", "ovs-vswitchd"]) {
+        try {
+            process.kill(pidOf(name), "SIGKILL");
+        } catch {
+            // It has ended, as it should.
+        }
+    }
+    rmSync(folder, { recursive: true, force: true });
+});
+
+/** Stands in for a program of the image: says that it runs, after `before`, so that its traps are set by then. */
+function program(name: string, body: string, before = ""): void {
+    writeFileSync(join(folder, name), `#!/bin/bash\n${before}\necho $$ >${join(folder, name)}.pid\n${body}\n`);
+    chmodSync(join(folder, name), 0o755);
+}
+
+const forever = "while :; do /bin/sleep 0.05; done";
+
+/** A daemon that ends when it is told to, and says so in NAME.ended. */
+function daemon(name: string): void {
+    program(name, forever, `trap 'touch ${join(folder, name)}.ended; exit 0' TERM`);
+}
+
+/** No test waits for this long: whoever waits to the end of it fails by the time-out of the test. */
+const longSeconds = 600;
+
+interface Limits {
+    readonly uplinkSeconds?: number;
+    readonly endSeconds?: number;
+}
+
+async function start({ uplinkSeconds = longSeconds, endSeconds = longSeconds }: Limits = {}): Promise<void> {
+    program("ovsdb-tool", "exit 0");
+    daemon("ovsdb-server");
+    writeFileSync(join(folder, "conf.db"), "");
+    const env = {
+        PATH: `${folder}:${process.env["PATH"]}`,
+        OVS_RUNDIR: folder,
+        OVS_DBDIR: folder,
+        ANTREA_STATE_DIR: folder,
+        UPLINK_SECONDS: String(uplinkSeconds),
+        END_SECONDS: String(endSeconds),
+    };
+    main = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
+    main.stderr?.setEncoding("utf8").on("data", (text: string) => (log += text));
+    const started = (): boolean =>
+        ["ovsdb-server", "ovs-vswitchd"].every((name) => existsSync(join(folder, `${name}.pid`)));
+    expect(await eventually(started, Boolean, 50_000)).toBe(true);
+}
+
+function pidOf(name: string): number {
+    return Number(readFileSync(join(folder, `${name}.pid`), "utf8"));
+}
+
+const hasEnded = (name: string): boolean => existsSync(join(folder, `${name}.ended`));
+
+/** How it ended. */
+async function stop(): Promise<number | null> {
+    // "close" comes after the last line of its log
+    const ended = new Promise<number | null>((resolve) => main.once("close", resolve));
+    main.kill("SIGTERM");
+    return ended;
+}
+
+const journal = (): string => join(folder, "uplink.json");
+const waiting = "waiting until the agent has given the Node its interface back";
+const killing = "does not end, killing it";
+
+describe("start-ovs, told to end", () => {
+    it("ends at once when the NIC is where it was", async () => {
+        daemon("ovs-vswitchd");
+        await start();
+        expect(await stop()).toBe(0);
+        expect(log).not.toContain(waiting);
+        expect(log).not.toContain(killing);
+        expect(hasEnded("ovs-vswitchd")).toBe(true);
+        expect(hasEnded("ovsdb-server")).toBe(true);
+    });
+
+    it("waits until the agent has removed its journal", async () => {
+        daemon("ovs-vswitchd");
+        program("antrea-agent", "exit 1");
+        await start();
+        writeFileSync(journal(), "{}");
+        const stopping = stop();
+        await eventually(
+            () => log,
+            (text) => text.includes(waiting),
+            50_000,
+        );
+        expect(log).toContain(waiting);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        expect(hasEnded("ovs-vswitchd")).toBe(false);
+        rmSync(journal());
+        expect(await stopping).toBe(0);
+        expect(hasEnded("ovs-vswitchd")).toBe(true);
+        expect(existsSync(join(folder, "antrea-agent.pid"))).toBe(false);
+    });
+
+    it("brings the NIC back itself when the agent does not, while OVS still runs", async () => {
+        daemon("ovs-vswitchd");
+        program("antrea-agent", `kill -0 $(cat ${folder}/ovs-vswitchd.pid) && echo "$*" >${folder}/told`);
+        await start({ uplinkSeconds: 1 });
+        writeFileSync(journal(), "{}");
+        expect(await stop()).toBe(0);
+        expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n");
+    });
+
+    it("kills a switch that hangs, after its grace period", async () => {
+        program("ovs-vswitchd", forever, "trap '' TERM");
+        await start({ endSeconds: 2 });
+        const pid = pidOf("ovs-vswitchd");
+        const began = performance.now();
+        expect(await stop()).toBe(0);
+        expect(performance.now() - began).toBeGreaterThanOrEqual(2_000);
+        expect(log).toContain(`process ${pid} ${killing}`);
+        expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+        // The database still got its own, and needed none of it.
+        expect(log.match(new RegExp(killing, "g"))).toHaveLength(1);
+        expect(hasEnded("ovsdb-server")).toBe(true);
+    });
+
+    it("keeps its limits on a Node so busy that every pause takes ten times as long", async () => {
+        program("sleep", `echo pause >>${folder}/pauses; exec /bin/sleep 1`);
+        program("ovs-vswitchd", forever, "trap '' TERM");
+        program("antrea-agent", "exit 0");
+        await start({ uplinkSeconds: 3, endSeconds: 3 });
+        writeFileSync(journal(), "{}");
+        expect(await stop()).toBe(0);
+        expect(log).toContain(killing);
+        expect(existsSync(join(folder, "antrea-agent.pid"))).toBe(true);
+        // Each limit has room for four pauses of a second, and not for the 15 and 30 short ones of an idle Node.
+        expect(readFileSync(join(folder, "pauses"), "utf8").split("\n").length - 1).toBeLessThanOrEqual(2 * 5);
+    });
+});

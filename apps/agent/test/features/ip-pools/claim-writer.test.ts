@@ -1,0 +1,358 @@
+import { getEventListeners } from "node:events";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { orAborted } from "@antrea/async";
+import { ManualClock } from "@antrea/async/testing";
+import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { KubeError } from "@antrea/kube";
+import { ClaimWriter, type ClaimWriterComponents } from "../../../src/features/ip-pools/claim-writer.ts";
+import { claimName, namesContainer, newClaim, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { isPassing, untilAnswered } from "../../../src/features/ip-pools/requests.ts";
+import { away, FakeApi, lost } from "./support/fake-api.ts";
+
+const holder: Holder = {
+    pod: { namespace: "ns", name: "web-0", uid: "u" },
+    nodeName: "a",
+    containerId: "c1",
+    ifName: "eth0",
+};
+const rival: Holder = { ...holder, pod: { ...holder.pod, name: "db-0", uid: "v" }, containerId: "c9" };
+const set: AllocationOwner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 0 };
+const ip = parseIp("10.2.0.12");
+const forbidden = new KubeError("FORBIDDEN", "no permission");
+
+let api: FakeApi;
+let clock: ManualClock;
+let retries: number;
+/** What this Node believes to have, by what the writer says of it. */
+let own: Map<string, IpAllocation>;
+let freed: string[];
+let writer: ClaimWriter;
+let limits: Set<number | undefined>;
+
+beforeEach(() => {
+    api = new FakeApi();
+    clock = new ManualClock();
+    [retries, own, freed, limits] = [0, new Map(), [], new Set()];
+    const noted = {
+        note: (claim: IpAllocation) => void own.set(claimName(claim), claim),
+        noteGone: (claim: IpAllocation) => void own.delete(claimName(claim)),
+    };
+    const limited: ClaimWriterComponents["api"] = {
+        create: (resource, object, o) => (limits.add(o?.timeoutMs), api.create(resource, object, o)),
+        update: (resource, object, o) => (limits.add(o?.timeoutMs), api.update(resource, object, o)),
+        delete: (resource, key, o) => (limits.add(o?.timeoutMs), api.delete(resource, key, o)),
+        find: (resource, key, o) => (limits.add(o?.timeoutMs), api.find(resource, key, o)),
+    };
+    writer = new ClaimWriter({
+        api: limited,
+        clock,
+        own: noted as unknown as ClaimWriterComponents["own"],
+        cooldown: { freed: (address: typeof ip) => void freed.push(formatIp(address)) } as never,
+        metrics: { retry: () => void (retries += 1) },
+    });
+});
+
+const never = (): AbortSignal => new AbortController().signal;
+const stored = (): IpAllocation | undefined => api.get(ipAllocations, "10.2.0.12") as IpAllocation | undefined;
+
+/** Lets time pass until the work is over. */
+async function done<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    work.then(over, over);
+    while (!isOver) await clock.advance(10);
+    return work;
+}
+
+function put(who: Holder, owner?: AllocationOwner): IpAllocation {
+    return api.put(ipAllocations, newClaim(ip, "pool1", who, { owner })) as IpAllocation;
+}
+
+function reserve(): IpAllocation {
+    const { pod: _, ...spec } = newClaim(ip, "pool1", holder, { owner: set }).spec;
+    return api.put(ipAllocations, {
+        metadata: { name: "10.2.0.12" },
+        spec: { ...spec, state: "Reserved" },
+    } as never) as IpAllocation;
+}
+
+/** Happens once, just before a request of that kind takes effect. */
+function meanwhile(method: string, change: () => void): void {
+    let isDone = false;
+    api.before = (one) => {
+        if (one === method && !isDone) {
+            isDone = true;
+            change();
+        }
+        return Promise.resolve();
+    };
+}
+
+const create = (o: { look?: boolean; signal?: AbortSignal } = {}): Promise<IpAllocation | undefined> =>
+    done(writer.create(ip, "pool1", holder, { signal: never(), ...o }));
+
+describe("the creation of a claim", () => {
+    it("is known to this Node before the watch tells of it, and no request of it waits for ever", async () => {
+        const made = await create();
+        expect(made?.spec).toMatchObject({ address: "10.2.0.12", pool: "pool1", pod: { uid: "u", containerID: "c1" } });
+        expect(own.get("10.2.0.12")).toEqual(made);
+        await done(writer.find(ip, never()));
+        await done(writer.free(made ?? put(holder), () => true, never()));
+        expect([...limits]).toEqual([12_000]);
+    });
+
+    it("of what another has costs one request, and the other keeps it", async () => {
+        const theirs = put(rival);
+        expect(await create()).toBeUndefined();
+        expect(api.requests).toEqual(["create ipallocations 10.2.0.12"]);
+        expect(await create({ look: true })).toBeUndefined();
+        expect(stored()).toEqual(theirs);
+        expect([...own.keys()]).toEqual([]);
+    });
+
+    it("finds out that a claim in its way is of the Pod's earlier sandbox, when it is asked to look", async () => {
+        put({ ...holder, containerId: "c0" });
+        expect((await create({ look: true }))?.spec.pod?.containerID).toBe("c1");
+        expect(own.get("10.2.0.12")?.spec.pod?.containerID).toBe("c1");
+    });
+
+    it("has what is freed between the refusal and the look", async () => {
+        put(rival);
+        meanwhile("find", () => api.remove(ipAllocations, "10.2.0.12"));
+        expect((await create({ look: true }))?.spec.pod?.uid).toBe("u");
+    });
+
+    it("without an answer is repeated, and finds its own claim", async () => {
+        let times = 0;
+        api.accident = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
+        expect((await create())?.spec.pod?.uid).toBe("u");
+        expect(retries).toBe(1);
+        expect(writer.unanswered(holder, 4)).toBeUndefined();
+    });
+
+    it("that was given up without an answer is remembered for the interface, until it is known what became of it", async () => {
+        const stop = new AbortController();
+        api.accident = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
+        await expect(create({ signal: stop.signal })).rejects.toMatchObject({ outcomeUnknown: true });
+        expect(writer.unanswered(holder, 4)).toEqual(ip);
+        expect(writer.unanswered(holder, 6)).toBeUndefined();
+        expect(writer.unanswered(rival, 4)).toBeUndefined();
+        expect(writer.unanswered({ ...holder, ifName: "net1" }, 4)).toBeUndefined();
+        api.accident = () => undefined;
+        // It was done: what stands in the way is looked at, unasked.
+        expect((await create())?.spec.pod?.uid).toBe("u");
+        expect(writer.unanswered(holder, 4)).toBeUndefined();
+    });
+
+    it("that was given up and turns out to be another's is forgotten", async () => {
+        const stop = new AbortController();
+        api.accident = () => (stop.abort(), { refuse: away() });
+        await expect(create({ signal: stop.signal })).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
+        api.accident = () => undefined;
+        put(rival);
+        expect(await create()).toBeUndefined();
+        expect(writer.unanswered(holder, 4)).toBeUndefined();
+    });
+
+    it("that the API server refuses says of which address and pool, and what may be missing", async () => {
+        api.accident = () => ({ refuse: forbidden });
+        await expect(create()).rejects.toMatchObject({
+            name: "IpPoolError",
+            code: "REFUSED",
+            cause: forbidden,
+            message: expect.stringMatching(/10\.2\.0\.12 of IPPool pool1.*permissions of antrea-agent.*no permission/),
+        });
+        expect(api.requests).toHaveLength(1);
+        expect(writer.unanswered(holder, 4)).toBeUndefined();
+        const aborted = new KubeError("ABORTED", "the agent ends");
+        api.accident = () => ({ refuse: aborted });
+        await expect(create()).rejects.toBe(aborted);
+    });
+});
+
+describe("taking a claim", () => {
+    const take = (
+        claim: IpAllocation,
+        version?: { uid: string; generation: number },
+    ): Promise<IpAllocation | undefined> => done(writer.take(claim, holder, never(), version));
+
+    it("that is reserved for the Pod's ordinal makes it the container's", async () => {
+        expect((await take(reserve()))?.spec).toMatchObject({
+            state: "Allocated",
+            owner: set,
+            pod: { containerID: "c1" },
+        });
+        expect(own.has("10.2.0.12")).toBe(true);
+    });
+
+    it("of another costs no request, and its user is known from then on", async () => {
+        const theirs = put(rival);
+        expect(await take(theirs)).toBeUndefined();
+        expect(api.requests).toEqual([]);
+        expect(own.get("10.2.0.12")).toBe(theirs);
+    });
+
+    it("that is the container's costs a write only for another definition of its pool", async () => {
+        const ours = put(holder);
+        expect(await take(ours)).toBe(ours);
+        expect(api.requests).toEqual([]);
+        const version = { uid: "pool-uid", generation: 3 };
+        const written = await take(ours, version);
+        expect(written?.spec).toMatchObject({ poolUID: "pool-uid", poolGeneration: 3 });
+        expect(api.requests).toEqual(["update ipallocations 10.2.0.12"]);
+        await take(written ?? ours, version);
+        expect(api.requests).toHaveLength(1);
+    });
+
+    it("that somebody else wrote meanwhile goes by what it is then", async () => {
+        const old = reserve();
+        api.put(ipAllocations, { ...old, metadata: { name: "10.2.0.12", labels: { touched: "yes" } } } as never);
+        expect((await take(old))?.metadata?.labels).toEqual({ touched: "yes" });
+        api.put(ipAllocations, takenBy(old, rival));
+        expect(await take(old)).toBeUndefined();
+        expect(stored()?.spec.pod?.uid).toBe("v");
+    });
+
+    it("that is gone meanwhile takes nothing, and this Node does not believe to have it", async () => {
+        const old = reserve();
+        own.set("10.2.0.12", old);
+        api.remove(ipAllocations, "10.2.0.12");
+        expect(await take(old)).toBeUndefined();
+        expect(own.size).toBe(0);
+        expect(stored()).toBeUndefined();
+    });
+
+    it("that the API server refuses says so", async () => {
+        api.accident = (method) => (method === "update" ? { refuse: forbidden } : undefined);
+        await expect(take(reserve())).rejects.toMatchObject({ code: "REFUSED", cause: forbidden });
+    });
+});
+
+describe("freeing a claim", () => {
+    const free = (claim: IpAllocation): Promise<void> =>
+        done(writer.free(claim, (current) => namesContainer(current, holder), never()));
+
+    it("deletes it, and its address rests", async () => {
+        const ours = put(holder);
+        own.set("10.2.0.12", ours);
+        await free(ours);
+        expect(stored()).toBeUndefined();
+        expect([own.size, freed]).toEqual([0, ["10.2.0.12"]]);
+    });
+
+    it("gives it back to its StatefulSet, and does not delete it", async () => {
+        await free(put(holder, set));
+        expect(stored()?.spec).toMatchObject({ state: "Reserved", owner: set });
+        expect(stored()?.spec.pod).toBeUndefined();
+        expect(freed).toEqual(["10.2.0.12"]);
+    });
+
+    it("never deletes the claim that another Pod made of the address since", async () => {
+        const old = put(holder);
+        api.remove(ipAllocations, "10.2.0.12");
+        const theirs = put(rival);
+        await free(old);
+        expect(stored()).toEqual(theirs);
+        expect([own.get("10.2.0.12")?.spec.pod?.uid, freed]).toEqual(["v", []]);
+    });
+
+    it("never deletes the claim that the next sandbox of the Pod took over since", async () => {
+        const old = put(holder);
+        api.put(ipAllocations, takenBy(old, { ...holder, containerId: "c2" }));
+        await free(old);
+        expect(stored()?.spec.pod?.containerID).toBe("c2");
+    });
+
+    it("looks again when only its version changed, and frees it", async () => {
+        const old = put(holder);
+        api.put(ipAllocations, { ...old, metadata: { name: "10.2.0.12", labels: { touched: "yes" } } } as never);
+        await free(old);
+        expect(stored()).toBeUndefined();
+    });
+
+    it("of what is gone is a success, and its address rests all the same", async () => {
+        const old = put(holder);
+        own.set("10.2.0.12", old);
+        api.remove(ipAllocations, "10.2.0.12");
+        await free(old);
+        expect([own.size, freed]).toEqual([0, ["10.2.0.12"]]);
+    });
+
+    it("costs no request when it is not to be freed any more, or its owner is of a kind that is not known", async () => {
+        await free(put(rival));
+        await free(put(holder, { kind: "Lease", name: "x" } as never));
+        expect(api.requests).toEqual([]);
+        expect(freed).toEqual([]);
+    });
+
+    it("is repeated while the API server is away, and says when it is refused", async () => {
+        const ours = put(holder);
+        let times = 0;
+        api.accident = () => ((times += 1) < 3 ? { refuse: away() } : undefined);
+        await free(ours);
+        expect([stored(), retries]).toEqual([undefined, 2]);
+        api.accident = () => ({ refuse: forbidden });
+        await expect(free(put(holder))).rejects.toMatchObject({ code: "REFUSED" });
+        expect(stored()).toBeDefined();
+    });
+});
+
+describe("a request that is repeated", () => {
+    it.each([
+        ["TIMEOUT", true],
+        ["CONNECTION_FAILED", true],
+        ["SERVER_TIMEOUT", true],
+        ["UNAVAILABLE", true],
+        ["SERVER_ERROR", true],
+        ["TOO_MANY_REQUESTS", true],
+        ["UNAUTHORIZED", true],
+        ["FORBIDDEN", false],
+        ["CONFLICT", false],
+        ["NOT_FOUND", false],
+        ["ABORTED", false],
+    ] as const)("is one that was answered with %s: %s", (code, expected) => {
+        expect(isPassing(new KubeError(code, "x"))).toBe(expected);
+        expect(isPassing(new KubeError(code, "x", { outcomeUnknown: true }))).toBe(true);
+        expect(isPassing(new TypeError(code))).toBe(false);
+    });
+
+    it("is made after 50 ms, then later and later, and never more than a second later", async () => {
+        const times: number[] = [];
+        const work = untilAnswered(
+            () => {
+                times.push(clock.monotonic());
+                return times.length > 8 ? Promise.resolve("answer") : Promise.reject(away());
+            },
+            { clock, signal: never(), onRepeat: () => undefined },
+        );
+        expect(await done(work)).toBe("answer");
+        const pauses = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+        expect(pauses[0]).toBeLessThanOrEqual(61);
+        expect(pauses[0]).toBeGreaterThanOrEqual(40);
+        expect(Math.max(...pauses)).toBeLessThanOrEqual(1_001);
+        expect(Math.max(...pauses)).toBeGreaterThan(700);
+    });
+
+    it("ends with what the API server said last when nobody waits for it any more", async () => {
+        const stop = new AbortController();
+        const error = away();
+        let tries = 0;
+        const request = (): Promise<never> => ((tries += 1), Promise.reject(error));
+        const work = untilAnswered(request, { clock, signal: stop.signal, onRepeat: () => stop.abort() });
+        await expect(done(work)).rejects.toBe(error);
+        expect(tries).toBe(1);
+    });
+
+    it("keeps nobody waiting who gave up", async () => {
+        const stop = new AbortController();
+        const reason = new Error("too late");
+        const waiting = orAborted(new Promise(() => undefined), stop.signal);
+        stop.abort(reason);
+        await expect(waiting).rejects.toBe(reason);
+        await expect(orAborted(new Promise(() => undefined), stop.signal)).rejects.toBe(reason);
+        const { signal } = new AbortController();
+        expect(await orAborted(Promise.resolve(7), signal)).toBe(7);
+        expect(getEventListeners(signal, "abort")).toEqual([]);
+    });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "@jest/globals";
+import { KubeError } from "@antrea/kube";
+import { apiAway, IpPoolError } from "../../../src/features/ip-pools/errors.ts";
+
+describe("an IpPoolError", () => {
+    // By the fault kubelet is told to come again soon, and who is to do something.
+    it.each([
+        ["EXHAUSTED", "environment"],
+        ["NO_POOL", "environment"],
+        ["BAD_ANNOTATION", "caller"],
+        ["NOT_IN_POOL", "caller"],
+        ["ADDRESS_HELD", "environment"],
+        ["NOT_RESERVED", "timeout"],
+        ["HELD_ON_OTHER_NODE", "environment"],
+        ["VLAN_CONFLICT", "caller"],
+        ["POOL_CHANGED", "timeout"],
+        ["POD_GONE", "timeout"],
+        ["POD_UNKNOWN", "timeout"],
+        ["API_AWAY", "timeout"],
+        ["REFUSED", "environment"],
+    ] as const)("with code %s has the fault %s", (code, fault) => {
+        const error = new IpPoolError(code, "made up", { cause: "why" });
+        expect(error).toMatchObject({ code, fault, message: "made up", cause: "why" });
+    });
+
+    it("of an API server that is away says what did not end, and why", () => {
+        const cause = new KubeError("UNAVAILABLE", "no leader");
+        expect(apiAway("the claim", cause)).toMatchObject({
+            code: "API_AWAY",
+            cause,
+            message: "the claim did not end in time; is the API server up? no leader",
+        });
+        expect(apiAway("the claim", new Error("")).message).toMatch(/ up\?$/);
+    });
+});

@@ -1,0 +1,88 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { parseIp } from "@antrea/ip";
+import { type EventInput } from "@antrea/kube";
+import { PodEvents } from "../../../src/features/ip-pools/pod-events.ts";
+import { type ClaimedAddress, type PodIdentity } from "../../../src/features/ip-pools/index.ts";
+
+const pod: PodIdentity = { namespace: "default", name: "web", uid: "hash" };
+const claimed = (ip: string): ClaimedAddress => {
+    return { ip: parseIp(ip), pool: "pool1", gateway: parseIp("10.2.0.1"), prefixLength: 24, vlan: 0 };
+};
+
+let recorded: EventInput[];
+let events: PodEvents;
+
+beforeEach(() => {
+    recorded = [];
+    events = new PodEvents({ record: (event) => void recorded.push(event), objectUid: ({ uid }) => uid });
+});
+
+describe("events of pool allocation", () => {
+    it("are of the Pod's object, whose UID is left out while nobody knows it", () => {
+        events.allocationFailed(pod, new Error("no"));
+        events.allocationFailed({ ...pod, uid: "" }, new Error("no"));
+        const regarding = { apiVersion: "v1", kind: "Pod", namespace: "default", name: "web" };
+        expect(recorded.map((event) => event.regarding)).toEqual([{ ...regarding, uid: "hash" }, regarding]);
+    });
+
+    it("are of no Pod without a name: nothing is recorded, and whoever asked knows it", () => {
+        const unnamed = { namespace: "", name: "", uid: "hash" };
+        const tell = (one: PodIdentity): readonly boolean[] => [
+            events.heldElsewhere(one, "10.2.0.9", "Pod a/b"),
+            events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b"),
+            events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0"),
+            events.anothersSubnet(one, "10.2.0.9", "b"),
+            events.inAnothersSubnet(one, "10.2.0.9", "b", undefined),
+            events.staysIsolated(one, "10.2.0.9"),
+            events.poolChanged(one, "10.2.0.9", "why"),
+        ];
+        expect(tell(unnamed)).toEqual([false, false, false, false, false, false, false]);
+        events.allocationFailed(unnamed, new Error("no"));
+        expect(recorded).toEqual([]);
+        expect(tell(pod)).toEqual([true, true, true, true, true, true, true]);
+        expect(recorded).toHaveLength(7);
+    });
+
+    it("say by reason and action what the agent was at, and as warnings what somebody has to see to", () => {
+        events.allocationFailed(pod, new Error("why"));
+        events.waiting(pod, "not reserved yet");
+        events.notRouted(pod, [claimed("10.2.0.9"), claimed("fd02::9")]);
+        events.heldElsewhere(pod, "10.2.0.9", "Pod a/b");
+        events.claimedFromSubnet(pod, "10.2.0.9", "pool1", "Pod a/b");
+        events.reservedFromSubnet(pod, "10.2.0.9", "pool1", "ordinal 0");
+        events.poolChanged(pod, "10.2.0.9", "IPPool pool1 now says VLAN 3");
+        expect(recorded.map(({ type, reason, action }) => [type, reason, action].join(" "))).toEqual([
+            "Warning IPAllocationFailed AllocateIP",
+            "Normal WaitingForAddress AllocateIP",
+            "Normal PoolAddressNotRouted AllocateIP",
+            "Warning AddressHeldElsewhere CutOff",
+            "Warning AddressHeldElsewhere Isolate",
+            "Warning AddressHeldElsewhere CompareClaims",
+            "Warning PoolChanged ComparePool",
+        ]);
+        const notes = recorded.map(({ note }) => note);
+        expect(notes.slice(0, 3)).toEqual([
+            "why",
+            "the Pod waits for its address: not reserved yet",
+            "10.2.0.9 (IPPool pool1) and fd02::9 (IPPool pool1): addresses of IPPools are reachable on their own Node only",
+        ]);
+        expect(notes[3]).toMatch(/^address 10\.2\.0\.9 .* claimed for Pod a\/b; /);
+        expect(notes[4]).toMatch(/^address 10\.2\.0\.9 .* claimed from IPPool pool1 for Pod a\/b; /);
+        expect(notes[5]).toMatch(/^address 10\.2\.0\.9 .* held in IPPool pool1 by ordinal 0; /);
+        expect(notes[6]).toMatch(/^address 10\.2\.0\.9 .*: IPPool pool1 now says VLAN 3\. /);
+    });
+
+    it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {
+        const told = (one: PodIdentity): number => {
+            recorded = [];
+            events.notRouted(one, [claimed("10.2.0.9")]);
+            return recorded.length;
+        };
+        expect([told(pod), told(pod), told({ ...pod, uid: "next" }), told(pod)]).toEqual([1, 0, 1, 0]);
+        const unknown = { ...pod, uid: "" };
+        expect([told(unknown), told({ ...unknown, name: "db" }), told(unknown)]).toEqual([1, 1, 0]);
+        // What is remembered of long ago makes room; what is new is known.
+        for (let at = 0; at < 1_024; at += 1) told({ ...pod, uid: `u${at}` });
+        expect([told({ ...pod, uid: "u1023" }), told({ ...pod, uid: "u0" }), told(pod)]).toEqual([0, 0, 1]);
+    });
+});

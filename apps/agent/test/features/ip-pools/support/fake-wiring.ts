@@ -1,0 +1,105 @@
+import { KeyedLock } from "@antrea/async";
+import { sameIp, type IpAddress } from "@antrea/ip";
+import { type ClaimedAddress, type WiredInterface, type Wiring } from "../../../../src/features/ip-pools/index.ts";
+
+/** Keys that were added more often than they were deleted. */
+class Multiset {
+    readonly #counts = new Map<string, number>();
+
+    add(key: string): void {
+        this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    }
+
+    delete(key: string): void {
+        const count = this.#counts.get(key) ?? 0;
+        if (count > 1) this.#counts.set(key, count - 1);
+        else this.#counts.delete(key);
+    }
+
+    has(key: string): boolean {
+        return this.#counts.has(key);
+    }
+
+    clear(): void {
+        this.#counts.clear();
+    }
+}
+
+/** The interfaces of a Node, as far as claims are concerned: records that live as long as their links. */
+export class FakeWiring implements Wiring {
+    readonly #records = new Map<string, WiredInterface>();
+    readonly #locks = new KeyedLock();
+    readonly adding = new Multiset();
+    readonly dead = new Set<string>();
+    readonly cut = new Set<string>();
+    /** Containers whose interfaces this start of the agent isolated. */
+    readonly undecided = new Set<string>();
+    /** Runs before an interface is isolated or reconnected. */
+    before: (what: "cutOff" | "reconnect") => Promise<void> = () => Promise.resolve();
+
+    interfaces(): readonly WiredInterface[] {
+        return [...this.#records.values()];
+    }
+
+    /** The record of an ADD that was answered. */
+    wire(pod: string, addresses: readonly ClaimedAddress[], containerId = `c-${pod}`, podUid = `uid-${pod}`): void {
+        this.#records.set(containerId, {
+            containerId,
+            ifName: "eth0",
+            podNamespace: "default",
+            podName: pod,
+            podUid,
+            vlan: Math.max(0, ...addresses.map(({ vlan }) => vlan)),
+            addresses: addresses.map(({ vlan: _, ...address }) => address),
+        });
+    }
+
+    unwire(containerId: string): void {
+        this.#records.delete(containerId);
+    }
+
+    linkExists({ containerId }: WiredInterface): Promise<boolean> {
+        return Promise.resolve(!this.dead.has(containerId));
+    }
+
+    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        return this.#locks.run(containerId, work, signal);
+    }
+
+    /** How many containers are worked on, or waited for. */
+    get locked(): number {
+        return this.#locks.size;
+    }
+
+    isWired(podUid: string, ifName: string): boolean {
+        return this.interfaces().some((wired) => wired.podUid === podUid && wired.ifName === ifName);
+    }
+
+    isAdding(containerIdOrPodUid: string): boolean {
+        return this.adding.has(containerIdOrPodUid);
+    }
+
+    isCutOff({ containerId }: WiredInterface): boolean {
+        return this.cut.has(containerId);
+    }
+
+    isUndecided({ containerId }: WiredInterface): boolean {
+        return this.undecided.has(containerId);
+    }
+
+    isConnected(ip: IpAddress): boolean {
+        return this.interfaces().some(
+            (wired) => !this.isCutOff(wired) && wired.addresses.some((one) => sameIp(one.ip, ip)),
+        );
+    }
+
+    async cutOff({ containerId }: WiredInterface): Promise<void> {
+        this.cut.add(containerId);
+        await this.before("cutOff");
+    }
+
+    async reconnect({ containerId }: WiredInterface): Promise<void> {
+        await this.before("reconnect");
+        this.cut.delete(containerId);
+    }
+}

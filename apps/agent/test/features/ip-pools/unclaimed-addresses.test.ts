@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { type IpAllocation } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { UnclaimedAddresses } from "../../../src/features/ip-pools/unclaimed-addresses.ts";
+import { type WiredInterface } from "../../../src/features/ip-pools/wiring.ts";
+
+const text = "10.2.0.77";
+const ip = parseIp(text);
+const other = parseIp("10.2.0.78");
+const wired = wire("c-p1");
+const anothers = {
+    spec: {
+        address: text,
+        block: "10.2.0.0/24",
+        pool: "pool1",
+        state: "Allocated",
+        owner: { kind: "Pod", namespace: "default", name: "p2", uid: "uid-p2" },
+        pod: { namespace: "default", name: "p2", uid: "uid-p2", nodeName: "b", containerID: "c-p2", interface: "eth0" },
+    },
+} as const satisfies IpAllocation;
+
+let log: MemoryLog;
+/** Of the Node with the address in its podCIDR, if any. */
+let holder: string | undefined;
+let isolated: Set<string>;
+let undecided: Set<string>;
+let connected: boolean;
+let counted: number;
+let unclaimed: UnclaimedAddresses;
+
+function wire(containerId: string): WiredInterface {
+    const identity = { podNamespace: "default", podName: "p1", podUid: "uid-p1" };
+    const addresses = [ip, other].map((one) => ({ ip: one, pool: "", prefixLength: 24, gateway: parseIp("10.2.0.1") }));
+    return { containerId, ifName: "eth0", ...identity, addresses, vlan: 0 };
+}
+
+beforeEach(() => {
+    log = new MemoryLog();
+    holder = undefined;
+    isolated = new Set();
+    undecided = new Set();
+    connected = false;
+    counted = 0;
+    unclaimed = new UnclaimedAddresses({
+        wiring: {
+            cutOff: ({ containerId }) => Promise.resolve(void isolated.add(containerId)),
+            isCutOff: ({ containerId }) => isolated.has(containerId),
+            isConnected: () => connected,
+            isUndecided: ({ containerId }) => undecided.has(containerId),
+        },
+        holders: {
+            heldElsewhere: (ips) => (holder === undefined ? [] : ips.map((one) => ({ ip: one, node: holder! }))),
+        },
+        events: {
+            heldElsewhere: () => true,
+            inAnothersSubnet: () => true,
+            poolChanged: () => true,
+            staysIsolated: () => true,
+        },
+        metrics: { heldElsewhere: () => void (counted += 1) },
+        logger: log.logger,
+    });
+});
+
+/** As a pass looks at an interface that has neither claim nor pool: whether it may have its traffic. */
+async function look(of: WiredInterface = wired): Promise<boolean> {
+    const wasIsolated = isolated.has(of.containerId);
+    if (await unclaimed.isolateIfElsewhere(of, ip, { pool: undefined, wasIsolated })) return false;
+    const isFree = await unclaimed.mayKeep(of, ip, { wasIsolated });
+    if (isFree) isolated.delete(of.containerId);
+    return isFree;
+}
+
+describe("an isolated interface whose address has neither claim nor pool", () => {
+    it("returns when it was isolated for a podCIDR that is gone", async () => {
+        holder = "b";
+        expect([await look(), isolated.size]).toEqual([false, 1]);
+        holder = undefined;
+        expect([await look(), isolated.size]).toEqual([true, 0]);
+    });
+
+    it("stays so when it was isolated for another before that podCIDR came", async () => {
+        await unclaimed.isolateFor(wired, ip, anothers);
+        holder = "b";
+        expect(await look()).toBe(false);
+        holder = undefined;
+        expect([await look(), await look(), isolated.size]).toEqual([false, false, 1]);
+    });
+
+    it("stays so when a pool had the address meanwhile", async () => {
+        expect(await look()).toBe(true);
+        unclaimed.hasPool(wired, ip);
+        isolated.add("c-p1");
+        undecided.add("c-p1");
+        expect(await look()).toBe(false);
+    });
+
+    it("returns when it was isolated at the rebuild, but for an address that another uses", async () => {
+        isolated.add("c-p1");
+        undecided.add("c-p1");
+        connected = true;
+        expect(await look()).toBe(false);
+        connected = false;
+        expect(await look()).toBe(true);
+    });
+
+    it("is known by its container and its address: what another may do is not its own", async () => {
+        holder = "b";
+        await look();
+        holder = undefined;
+        const second = wire("c-p2");
+        isolated.add("c-p2");
+        expect([await look(second), await look()]).toEqual([false, true]);
+        isolated.add("c-p1");
+        expect(await unclaimed.mayKeep(wired, other, { wasIsolated: true })).toBe(false);
+    });
+
+    it("is forgotten with its interface", async () => {
+        expect(await look()).toBe(true);
+        unclaimed.keep([]);
+        isolated.add("c-p1");
+        expect(await look()).toBe(false);
+    });
+
+    it("is remembered while its interface is there", async () => {
+        expect(await look()).toBe(true);
+        unclaimed.keep([wired]);
+        isolated.add("c-p1");
+        expect(await look()).toBe(true);
+    });
+});
+
+describe("the log", () => {
+    const pod = { pod: "default/p1", address: text };
+
+    it.each([
+        ["and no IPPool", undefined, {}],
+        ["and the IPPool", "pool1", { pool: "pool1" }],
+    ])("names the Node whose podCIDR has the address, %s", async (_, pool, fields) => {
+        holder = "b";
+        await unclaimed.isolateIfElsewhere(wired, ip, { pool, wasIsolated: false });
+        const message = "a Pod interface is isolated: its address has no claim, and is of the podCIDR of another Node";
+        expect(log.messages("error")).toEqual([message]);
+        expect(log.records[0]).toMatchObject({ ...pod, node: "b", ...fields });
+        expect(Object.keys(log.records[0] ?? {}).includes("pool")).toBe(pool !== undefined);
+        expect(counted).toBe(1);
+    });
+
+    it("names who has the claim", async () => {
+        await unclaimed.isolateFor(wired, ip, anothers);
+        expect(log.messages("error")).toEqual(["a Pod interface is cut off: its address is claimed for another"]);
+        expect(log.records[0]).toMatchObject({ ...pod, holder: expect.stringContaining("default/p2") });
+    });
+
+    it("says once that an interface stays isolated", async () => {
+        isolated.add("c-p1");
+        await look();
+        await look();
+        expect(log.messages("warn")).toEqual([
+            "a Pod interface stays isolated: its address has no claim, is in no IPPool, and may be another's",
+        ]);
+        expect(log.records[0]).toMatchObject(pod);
+    });
+});

@@ -1,0 +1,311 @@
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { execFileSync } from "node:child_process";
+import { macAnnotation } from "@antrea/crd";
+import { formatFlow } from "@antrea/openflow";
+import { parseMac, parsePrefix } from "@antrea/ip";
+import { Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+import type { NodeObject } from "../../../src/platform/node/node-object.ts";
+import { antreaRouteProtocol } from "../../../src/platform/kernel-ids.ts";
+import { Peers, type PeerFlowTable, type Underlay } from "../../../src/features/node-routes/index.ts";
+import { silentLogger } from "../../support/logger.ts";
+import { OwnNamespace } from "../../support/namespace.ts";
+
+function ip(...args: readonly string[]): string {
+    return execFileSync("ip", args, { encoding: "utf8" });
+}
+
+function node(name: string, podCIDRs: readonly string[], ips: readonly string[]): NodeObject {
+    return {
+        metadata: { name },
+        spec: { podCIDRs },
+        status: { addresses: ips.map((address) => ({ type: "InternalIP", address })) },
+    };
+}
+
+/** The routes of the agent, as ip shows them. */
+function routes(): readonly string[] {
+    return ["-4", "-6"].flatMap((family) =>
+        ip(family, "route", "show", "proto", String(antreaRouteProtocol))
+            .split("\n")
+            .filter((line) => line !== "")
+            .map((line) => line.split(" ").slice(0, 5).join(" ")),
+    );
+}
+
+/** The neighbours on the gateway that the agent made. */
+function neighbours(): readonly string[] {
+    return ["-4", "-6"].flatMap((family) =>
+        ip(family, "neighbour", "show", "dev", "gw", "nud", "permanent")
+            .split("\n")
+            .filter((line) => line !== "")
+            .map((line) => line.trim())
+            .toSorted(),
+    );
+}
+
+/** Keeps what it was given, and what it was asked to do. */
+class MemoryFlowTable implements PeerFlowTable {
+    readonly flows = new Map<string, readonly string[]>();
+    readonly calls: string[] = [];
+
+    stage(owner: string, set: Parameters<PeerFlowTable["stage"]>[1]): void {
+        this.calls.push(`stage ${owner}`);
+        this.flows.set(
+            owner,
+            set.flows.map((flow) =>
+                formatFlow(flow).replace(
+                    /^.*(nw_dst|ipv6_dst)=([^,]+),.*set_field:([0-9a-f:.]+)->(tun_[a-z0-9_]*dst).*$/,
+                    "$2 $4=$3",
+                ),
+            ),
+        );
+    }
+
+    async set(owner: string, set: Parameters<PeerFlowTable["set"]>[1]): Promise<void> {
+        this.stage(owner, set);
+        this.calls.splice(-1, 1, `set ${owner}`);
+    }
+
+    async remove(owner: string): Promise<void> {
+        this.calls.push(`remove ${owner}`);
+        this.flows.delete(owner);
+    }
+
+    /** What it was asked since the last call. */
+    asked(): readonly string[] {
+        return this.calls.splice(0);
+    }
+}
+
+const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];
+let namespace: OwnNamespace;
+let netlink: Netlink;
+let nodes: readonly NodeObject[];
+let underlay: Underlay;
+let flowTable: MemoryFlowTable;
+let agent: Peers;
+let warnings: (readonly [message: string, fields: unknown])[];
+
+async function restart(): Promise<void> {
+    const link = await netlink.link("uplink");
+    flowTable = new MemoryFlowTable();
+    warnings = [];
+    const logger = {
+        ...silentLogger,
+        warn: (...told: (typeof warnings)[number]) => void warnings.push(told),
+    } as Logger;
+    agent = new Peers(
+        {
+            netlink,
+            flowTable,
+            logger,
+            nodes: () => nodes,
+            underlay: () => underlay,
+            transportIndex: () => link?.index ?? 0,
+            gatewayMac: () => parseMac("0e:00:00:00:00:01"),
+        },
+        { nodeName: "self", podPrefixes: [parsePrefix("10.10.0.0/24")], gatewayName: "gw" },
+    );
+}
+
+beforeEach(async () => {
+    namespace = OwnNamespace.enter();
+    for (const [name, peer] of [
+        ["uplink", "wire"],
+        ["gw", "switch"],
+    ] as const) {
+        ip("link", "add", name, "type", "veth", "peer", "name", peer);
+        ip("link", "set", peer, "up");
+        ip("link", "set", name, "up");
+    }
+    ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
+    ip("addr", "add", "2001:db8::1/64", "dev", "uplink", "nodad");
+    ip("addr", "add", "10.1.0.1/24", "dev", "gw");
+    ip("addr", "add", "fd00:1::1/64", "dev", "gw", "nodad");
+    netlink = Netlink.open();
+    underlay = { mode: "noEncap", subnets, family: 4, bridging: false };
+    await restart();
+});
+
+afterEach(() => {
+    netlink[Symbol.dispose]();
+    namespace[Symbol.dispose]();
+});
+
+const self = node("self", ["10.1.0.0/24", "fd00:1::/64"], ["192.0.2.1", "2001:db8::1"]);
+const peer = node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"]);
+const peerRoutes = ["10.1.1.0/24 via 192.0.2.2 dev uplink", "fd00:2::/64 via 2001:db8::2 dev uplink"];
+
+it("Nodes join, change their address, leave; routes of others stay", async () => {
+    ip("route", "add", "10.1.7.0/24", "via", "192.0.2.99");
+    nodes = [self, peer];
+    await agent.reconcile();
+    await agent.reconcile();
+    expect(routes()).toEqual(peerRoutes);
+
+    nodes = [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.3", "2001:db8::3"])];
+    await agent.reconcile();
+    expect(routes()).toEqual(["10.1.1.0/24 via 192.0.2.3 dev uplink", "fd00:2::/64 via 2001:db8::3 dev uplink"]);
+
+    nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
+    await agent.reconcile();
+    expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
+
+    nodes = [self];
+    await agent.reconcile();
+    expect(routes()).toEqual([]);
+    expect(ip("route", "show", "10.1.7.0/24")).toContain("via 192.0.2.99");
+});
+
+it("puts back what somebody removed or changed, and removes what an earlier agent left", async () => {
+    const protocol = String(antreaRouteProtocol);
+    ip("route", "add", "10.1.9.0/24", "via", "192.0.2.9", "proto", protocol);
+    ip("-6", "route", "add", "fd00:9::/64", "via", "2001:db8::9", "dev", "uplink", "proto", protocol);
+    nodes = [self, peer];
+    await agent.reconcile();
+    expect(routes()).toEqual(peerRoutes);
+    ip("route", "del", "10.1.1.0/24");
+    ip("-6", "route", "replace", "fd00:2::/64", "via", "2001:db8::8", "dev", "uplink", "proto", protocol);
+    await agent.reconcile();
+    expect(routes()).toEqual(peerRoutes);
+});
+
+it("a Node whose route the kernel refuses keeps no other from its route", async () => {
+    nodes = [self, node("mirror", ["fd00:5::/64"], ["2001:db8::1"]), peer];
+    await agent.reconcile();
+    expect(routes()).toEqual(peerRoutes);
+});
+
+it("a route that the kernel refused is tried again with the next change, and is not said to be set", async () => {
+    nodes = [self, peer];
+    await agent.reconcile();
+    nodes = [self, node("mirror", ["fd00:5::/64"], ["2001:db8::1"]), peer];
+    await agent.update();
+    expect(routes()).toEqual(peerRoutes);
+    ip("addr", "add", "2001:db8::3/64", "dev", "uplink", "nodad");
+    ip("addr", "del", "2001:db8::1/64", "dev", "uplink");
+    await agent.update();
+    expect(routes()).toContain("fd00:5::/64 via 2001:db8::1 dev uplink");
+});
+
+const tunnelRoutes = ["10.1.1.0/24 via 10.1.1.1 dev gw", "fd00:2::/64 via fd00:2::1 dev gw"];
+const tunnelNeighbours = [
+    "10.1.1.1 lladdr aa:bb:cc:dd:ee:ff PERMANENT",
+    "fd00:2::1 lladdr aa:bb:cc:dd:ee:ff PERMANENT",
+];
+
+it("a tunnel is a flow and, for the host, a route to the gateway with a neighbour", async () => {
+    underlay = { ...underlay, mode: "encap" };
+    nodes = [self, peer];
+    await agent.update();
+    expect(routes()).toEqual(tunnelRoutes);
+    expect(neighbours()).toEqual(tunnelNeighbours);
+    expect(flowTable.flows).toEqual(
+        new Map([["peer/a", ["10.1.1.0/24 tun_dst=192.0.2.2", "fd00:2::/64 tun_dst=192.0.2.2"]]]),
+    );
+});
+
+it("a false MAC address of one Node is told once, and keeps no other from its flow", async () => {
+    underlay = { ...underlay, bridging: true };
+    const withMac = (object: NodeObject, mac: string): NodeObject => ({
+        ...object,
+        metadata: { ...object.metadata, annotations: { [macAnnotation]: mac } },
+    });
+    const other = withMac(node("b", ["10.1.2.0/24"], ["192.0.2.4"]), "02:00:00:00:00:04");
+    nodes = [self, withMac(peer, "01:00:5e:00:00:01"), other];
+    agent.stage();
+    expect(flowTable.asked()).toEqual(["stage peer/b"]);
+    await agent.reconcile();
+    await agent.update();
+    expect(flowTable.asked()).toEqual([]);
+    expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
+    expect(warnings).toEqual([
+        [
+            expect.stringContaining("is ignored"),
+            {
+                problems: expect.stringMatching(
+                    `^a: its annotation ${macAnnotation} is "01:00:5e:00:00:01": it must be`,
+                ),
+            },
+        ],
+    ]);
+    nodes = [self, withMac(peer, "02:00:00:00:00:02"), other];
+    await agent.update();
+    expect(flowTable.asked()).toEqual(["set peer/a"]);
+    expect(warnings).toHaveLength(1);
+});
+
+it("writes what changed and nothing else", async () => {
+    underlay = { ...underlay, mode: "encap" };
+    nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
+    await agent.update();
+    expect(flowTable.asked()).toEqual(["set peer/a", "set peer/b"]);
+    // A look at what is there would put this one back.
+    ip("route", "del", "10.1.2.0/24");
+
+    nodes = [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.3", "2001:db8::3"]), nodes[2] ?? peer];
+    await agent.update();
+    expect(flowTable.asked()).toEqual(["set peer/a"]);
+    expect(flowTable.flows.get("peer/a")).toEqual(["10.1.1.0/24 tun_dst=192.0.2.3", "fd00:2::/64 tun_dst=192.0.2.3"]);
+    expect(routes()).toEqual(tunnelRoutes);
+
+    await agent.reconcile();
+    expect(flowTable.asked()).toEqual([]);
+    expect(routes()).toEqual([tunnelRoutes[0], "10.1.2.0/24 via 10.1.2.1 dev gw", tunnelRoutes[1]]);
+
+    nodes = [self];
+    await agent.update();
+    expect(flowTable.asked()).toEqual(["remove peer/a", "remove peer/b"]);
+    expect([...routes(), ...neighbours()]).toEqual([]);
+});
+
+it("a Node that moves to our subnet and away again, in mode hybrid", async () => {
+    underlay = { ...underlay, mode: "hybrid" };
+    const away = node("a", ["10.1.1.0/24", "fd00:2::/64"], ["203.0.113.2", "2001:db8:1::2"]);
+    for (const [position, expected, ours] of [
+        [away, tunnelRoutes, tunnelNeighbours],
+        [peer, peerRoutes, []],
+        [away, tunnelRoutes, tunnelNeighbours],
+    ] as const) {
+        nodes = [self, position];
+        await agent.update();
+        expect(routes()).toEqual(expected);
+        expect(neighbours()).toEqual(ours);
+        expect(flowTable.flows.size).toBe(position === away ? 1 : 0);
+    }
+});
+
+it.each([
+    ["encap", "noEncap", peerRoutes, []],
+    ["noEncap", "encap", tunnelRoutes, tunnelNeighbours],
+] as const)("of mode %s nothing is left after a start in mode %s", async (before, after, expected, ours) => {
+    underlay = { ...underlay, mode: before };
+    nodes = [self, peer];
+    await agent.reconcile();
+    await restart();
+    underlay = { ...underlay, mode: after };
+    agent.stage();
+    await agent.reconcile();
+    expect(routes()).toEqual(expected);
+    expect(neighbours()).toEqual(ours);
+    expect(flowTable.asked()).toEqual(after === "encap" ? ["stage peer/a"] : []);
+});
+
+it("a gateway that comes anew, or late, gets its routes again; neighbours of others on it stay", async () => {
+    underlay = { ...underlay, mode: "encap" };
+    nodes = [self, peer];
+    ip("link", "del", "gw");
+    await agent.update();
+    expect(routes()).toEqual([]);
+    ip("link", "add", "gw", "type", "veth", "peer", "name", "switch");
+    ip("link", "set", "switch", "up");
+    ip("link", "set", "gw", "up");
+    ip("addr", "add", "10.1.0.1/24", "dev", "gw");
+    ip("addr", "add", "fd00:1::1/64", "dev", "gw", "nodad");
+    ip("neighbour", "add", "10.1.0.77", "lladdr", "02:00:00:00:00:77", "dev", "gw", "nud", "permanent");
+    await agent.update();
+    expect(routes()).toEqual(tunnelRoutes);
+    await agent.reconcile();
+    expect(neighbours()).toEqual(["10.1.0.77 lladdr 02:00:00:00:00:77 PERMANENT", ...tunnelNeighbours]);
+});

@@ -1,0 +1,212 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { execFileSync } from "node:child_process";
+import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
+import { flowOwner, type PodInterface } from "../../../src/features/pod-network/index.ts";
+import { guardedPrefixes, subnetWiring } from "../../../src/compose/pool-wiring.ts";
+import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
+import { TestNodes, type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
+import { eventually } from "../../support/eventually.ts";
+import { TestNode, type TestAgent } from "../../support/test-node.ts";
+import { ipsOf, TestPod } from "../../support/test-pod.ts";
+
+const podCidrs = ["10.10.1.0/24", "fd10:10:0:1::/64"];
+
+let node: TestNode;
+let cluster: PoolCluster;
+let agent: TestAgent;
+let claims: TestPoolAgent;
+let nodes: TestNodes;
+/** Of another Node, which does not know that this one has the podCIDRs. */
+let other: TestPoolAgent;
+let pods: TestPod[];
+let looking: Promise<unknown>;
+
+/** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
+async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
+    nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
+    claims = cluster.agent("here", { nodes });
+    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
+    const wiring = subnetWiring(agent.network, agent.netlink);
+    const look = (): Promise<void> => claims.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
+    claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
+    nodes.onChange(() => void (looking = looking.then(look, look)));
+    const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
+    await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network, agent.subnet), AbortSignal.timeout(10_000));
+    await look();
+}
+
+async function stop(): Promise<void> {
+    await looking;
+    await Promise.all([agent.stop(), claims.kill()]);
+}
+
+async function added(
+    name: string,
+): Promise<{ readonly pod: TestPod; readonly ip: string; readonly known: PodInterface }> {
+    const pod = new TestPod(name);
+    pods.push(pod);
+    const answer = await agent.add(pod);
+    const known = agent.network.find(pod.containerId, "eth0");
+    if (known === undefined) throw new TypeError("no interface");
+    return { pod, known, ip: ipsOf(answer)[0] ?? "" };
+}
+
+const now = ({ record }: PodInterface): PodInterface | undefined =>
+    agent.network.find(record.containerId, record.ifName);
+const isIsolated = (known: PodInterface): boolean => {
+    const current = now(known);
+    return current !== undefined && agent.network.isCutOff(current);
+};
+
+function nodePings(ip: string): boolean {
+    try {
+        execFileSync("ping", ["-n", "-q", "-c", "1", "-w", "3", ip], { stdio: "ignore" });
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+/** Waits until the agent has connected it again. */
+async function expectConnected({ known, ip }: { readonly known: PodInterface; readonly ip: string }): Promise<void> {
+    expect(
+        await eventually(
+            () => isIsolated(known),
+            (found) => !found,
+        ),
+    ).toBe(false);
+    await looking;
+    expect(nodePings(ip)).toBe(true);
+}
+
+beforeAll(async () => {
+    // First: what is started after it is in the Node's network namespace too.
+    node = await TestNode.start();
+    cluster = await PoolCluster.start();
+});
+afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await node?.[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+    pods = [];
+    looking = Promise.resolve();
+    await start();
+    other = cluster.agent("other");
+});
+afterEach(async () => {
+    for (const pod of pods) {
+        await agent.del(pod);
+        pod[Symbol.dispose]();
+    }
+    await stop();
+    await cluster.clear();
+});
+
+describe("an address of the Node's subnet that is in use and is claimed from a pool", () => {
+    it("has one user: the Pod here is isolated at once, told on it, and connected when the claim goes", async () => {
+        const web = await added("web");
+        const db = await added("db");
+        expect([nodePings(web.ip), nodePings(db.ip)]).toEqual([true, true]);
+
+        await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
+        await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
+        expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+        await looking;
+        expect(agent.flowTable.flowsOf(flowOwner(web.known.record))).toEqual([]);
+        const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
+        expect(inOvs).not.toContain("in_port=");
+        expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
+        const note = `address ${web.ip} of this Pod, of the podCIDR of its Node, is claimed from IPPool wide for Pod default/p1 (UID uid-p1) on Node other;`;
+        expect(claims.events).toMatchObject([
+            { reason: "AddressHeldElsewhere", regarding: { name: "web" }, note: expect.stringContaining(note) },
+        ]);
+
+        await other.release("p1");
+        await expectConnected(web);
+    });
+
+    it.each(["as it was", "without its database"])(
+        "stays so when the agent starts again while the API server says nothing, on a Node %s",
+        async (how) => {
+            const web = await added("web");
+            await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
+            await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
+            await eventually(() => isIsolated(web.known), Boolean);
+            await stop();
+            if (how === "without its database") await node.loseDatabase();
+            agent = await node.startAgent({ podCidrs });
+            const known = now(web.known);
+            expect(known?.record).toMatchObject({ isolated: true, containerId: web.pod.containerId });
+            await agent.resync();
+            expect(nodePings(web.ip)).toBe(false);
+            await agent.stop();
+
+            // With what the API server says it stays so for as long as the claim is there.
+            await start();
+            expect(isIsolated(web.known)).toBe(true);
+            await other.release("p1");
+            await expectConnected(web);
+            await stop();
+            await start();
+            expect([isIsolated(web.known), nodePings(web.ip)]).toEqual([false, true]);
+        },
+    );
+
+    it("has one user also after the Node got other podCIDRs", async () => {
+        const web = await added("web");
+        await stop();
+        await start(["10.10.2.0/24", "fd10:10:0:2::/64"]);
+        await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
+        await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
+        expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+    });
+
+    it("has one user also after the Node got other podCIDRs and another Node has the earlier ones", async () => {
+        const web = await added("web");
+        await stop();
+        await start(["10.10.2.0/24", "fd10:10:0:2::/64"]);
+        const db = await added("db");
+        expect([isIsolated(web.known), isIsolated(db.known)]).toEqual([false, false]);
+        nodes.put("next", { podCIDRs: podCidrs });
+        expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
+        await looking;
+        const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
+        expect(inOvs).not.toContain("in_port=");
+        expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
+        expect(claims.events).toMatchObject([
+            {
+                reason: "AddressHeldElsewhere",
+                regarding: { name: "web" },
+                note: expect.stringContaining(
+                    `address ${web.ip} of this Pod is of a podCIDR that its Node does not have`,
+                ),
+            },
+            { note: expect.stringContaining("and Node next has it now") },
+        ]);
+        nodes.remove("next");
+        expect(
+            await eventually(
+                () => isIsolated(web.known),
+                (found) => !found,
+            ),
+        ).toBe(false);
+    });
+
+    it("is not handed out again when its Pod here has gone", async () => {
+        const web = await added("web");
+        await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
+        await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
+        await eventually(() => isIsolated(web.known), Boolean);
+        await agent.del(web.pod);
+        const free = [2, 3, 4].map((number) => `10.10.1.${number}`).filter((ip) => ip !== web.ip);
+        for (const ip of free.slice(0, 1)) await other.claim(`q${ip}`, { pools: ["wide"], fixed: [parseIp(ip)] });
+        await eventually(() => claims.pools.isClaimed(parseIp(free[0] ?? "")), Boolean);
+        const given = [await added("one"), await added("two")].flatMap(({ known }) =>
+            known.record.addresses.map(({ ip }) => formatIp(ip)),
+        );
+        expect(given).not.toContain(web.ip);
+        expect(given).not.toContain(free[0]);
+    });
+});

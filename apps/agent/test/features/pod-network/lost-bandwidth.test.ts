@@ -1,0 +1,142 @@
+import { beforeEach, expect, it } from "@jest/globals";
+import { pods, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { LostBandwidth } from "../../../src/features/pod-network/lost-bandwidth.ts";
+
+const signal = new AbortController().signal;
+const ingress = { "kubernetes.io/ingress-bandwidth": "10M" };
+const egress = { "kubernetes.io/egress-bandwidth": "5M" };
+
+let podsOfNode: Pod[];
+let qdiscs: object[];
+let recorded: EventInput[];
+let asked: string[];
+let lost: LostBandwidth;
+
+beforeEach(() => {
+    podsOfNode = [];
+    qdiscs = [];
+    recorded = [];
+    asked = [];
+    const api = {
+        list: (resource: unknown, options: unknown) => {
+            expect(resource).toBe(pods);
+            expect(options).toMatchObject({ fieldSelector: "spec.nodeName=worker" });
+            asked.push("list");
+            return Promise.resolve({ items: podsOfNode, resourceVersion: "1" });
+        },
+    } as unknown as Pick<ApiClient, "list">;
+    lost = new LostBandwidth(
+        {
+            api,
+            events: { record: (event) => void recorded.push(event) },
+            interfaces: () => ["a", "b", "c"].map((name) => ({ podUid: `uid-${name}`, hostIfName: `${name}-1` })),
+            qdiscs: () => {
+                asked.push("tc");
+                return Promise.resolve(JSON.stringify(qdiscs));
+            },
+            logger: new MemoryLog().logger,
+        },
+        { nodeName: "worker" },
+    );
+});
+
+function podOf(name: string, annotations: Readonly<Record<string, string>>, changes: object = {}): Pod {
+    const status = { podIPs: [{ ip: "10.1.0.5" }], phase: "Running", ...changes };
+    return {
+        metadata: { namespace: "default", name, uid: `uid-${name}`, annotations },
+        spec: { containers: [] },
+        status,
+    } as unknown as Pod;
+}
+
+const limitsOf = (name: string): object[] => [
+    { kind: "tbf", dev: `${name}-1`, root: true },
+    { kind: "ingress", dev: `${name}-1`, parent: "ffff:fff1" },
+];
+
+it("a Pod whose limits are gone after OVS was started gets one event, one whose limits are there none", async () => {
+    podsOfNode = [podOf("a", { ...ingress, ...egress }), podOf("b", { ...ingress, ...egress }), podOf("c", {})];
+    qdiscs = [...limitsOf("b"), { kind: "noqueue", dev: "a-1", root: true }];
+    for (let look = 0; look < 3; look += 1) {
+        lost.ovsConnected();
+        await lost.look(signal);
+    }
+    expect(recorded).toEqual([
+        {
+            type: "Warning",
+            reason: "BandwidthLimitLost",
+            action: "LimitBandwidth",
+            regarding: expect.objectContaining({ kind: "Pod", name: "a", uid: "uid-a" }),
+            note: expect.stringMatching(/ingress-bandwidth and kubernetes\.io\/egress-bandwidth.*create the Pod again/),
+        },
+    ]);
+});
+
+it.each([
+    ["ingress", ingress, "ingress", "kubernetes.io/ingress-bandwidth"],
+    ["egress", egress, "tbf", "kubernetes.io/egress-bandwidth"],
+])("names the limit for %s alone, which the other's does not replace", async (_, annotations, other, named) => {
+    podsOfNode = [podOf("a", annotations)];
+    qdiscs = [{ kind: other, dev: "a-1" }];
+    lost.ovsConnected();
+    await lost.look(signal);
+    expect(recorded.map(({ note }) => note)).toEqual([expect.stringContaining(`in force for ${named}: `)]);
+});
+
+it("looks twice after OVS has connected, and not again", async () => {
+    await lost.look(signal);
+    expect(asked).toEqual([]);
+    podsOfNode = [podOf("a", ingress)];
+    qdiscs = limitsOf("a");
+    lost.ovsConnected();
+    await lost.look(signal);
+    expect(recorded).toEqual([]);
+    // OVS has come to this port only now
+    qdiscs = [];
+    await lost.look(signal);
+    await lost.look(signal);
+    expect(asked).toEqual(["list", "tc", "list", "tc"]);
+    expect(recorded).toHaveLength(1);
+});
+
+it.each<[string, Pod]>([
+    ["without the annotations", podOf("a", {})],
+    ["with an empty annotation", podOf("a", { "kubernetes.io/ingress-bandwidth": "" })],
+    ["that is being wired", podOf("a", ingress, { podIPs: [] })],
+    ["that has ended", podOf("a", ingress, { phase: "Succeeded" })],
+    ["that has failed", podOf("a", ingress, { phase: "Failed" })],
+    ["without an interface of ours", podOf("other", ingress)],
+])("no event for a Pod %s", async (_, pod) => {
+    podsOfNode = [pod];
+    lost.ovsConnected();
+    await lost.look(signal);
+    expect(recorded).toEqual([]);
+});
+
+it("does not start tc where no Pod is limited", async () => {
+    podsOfNode = [podOf("a", {})];
+    lost.ovsConnected();
+    await lost.look(signal);
+    expect(asked).toEqual(["list"]);
+});
+
+it("looks again after a look that failed", async () => {
+    podsOfNode = [podOf("a", ingress)];
+    const failing = new LostBandwidth(
+        {
+            api: { list: () => Promise.resolve({ items: podsOfNode }) } as unknown as Pick<ApiClient, "list">,
+            events: { record: (event) => void recorded.push(event) },
+            interfaces: () => [{ podUid: "uid-a", hostIfName: "a-1" }],
+            qdiscs: () => Promise.resolve(asked.push("tc") < 3 ? "no list" : "[]"),
+            logger: new MemoryLog().logger,
+        },
+        { nodeName: "worker" },
+    );
+    failing.ovsConnected();
+    for (let look = 0; look < 2; look += 1) {
+        await expect(failing.look(signal)).rejects.toMatchObject({ code: "BAD_OUTPUT" });
+    }
+    await failing.look(signal);
+    expect(recorded).toHaveLength(1);
+});

@@ -1,0 +1,178 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
+import { podOfPorts } from "@antrea/flows";
+import { listLogger, type LogEntry } from "../../support/logger.ts";
+import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+
+const { signal } = new AbortController();
+const container = "ab12".repeat(16);
+
+let log: LogEntry[];
+let node: FakeNode;
+
+function begin(options: FakeNodeOptions = { pools: true }): void {
+    log = [];
+    node = new FakeNode({ ...options, logger: listLogger(log) });
+}
+
+beforeEach(() => begin());
+
+const warnings = (): readonly LogEntry[] => log.filter(({ level }) => level === "warn");
+const veths = (): readonly string[] =>
+    [...node.links.values()].filter(({ kind }) => kind === "veth").map(({ name }) => name);
+
+async function wired(): Promise<string> {
+    await node.add();
+    node.steps.clear();
+    const [name = ""] = node.stored.keys();
+    return name;
+}
+
+function failing(...names: readonly string[]): void {
+    node.steps.failure = (_, name) => (names.includes(name) ? "before" : undefined);
+}
+
+describe("a DEL", () => {
+    it("of which OVS does nothing names the Pod and the reason, and keeps the address", async () => {
+        await wired();
+        failing("deletePort");
+        await node.network.delete(container, "eth0");
+        expect(warnings()).toMatchObject([
+            {
+                message: "unwiring is left to the reconcile",
+                fields: { pod: "default/web-0", reason: "deletePort failed" },
+            },
+        ]);
+        expect([...node.claims]).toEqual([container]);
+    });
+
+    it("frees the address although its route stays, which the next Pod with it or the reconcile sets right", async () => {
+        await wired();
+        failing("remove route");
+        await node.network.delete(container, "eth0");
+        expect(warnings()).toMatchObject([
+            {
+                message: "a route stays for the reconcile",
+                fields: { pod: "default/web-0", reason: "remove route failed" },
+            },
+        ]);
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+    });
+
+    it("goes on when the link cannot be switched off, and says which one stays on", async () => {
+        const name = await wired();
+        failing("close link");
+        await node.network.delete(container, "eth0");
+        expect(warnings()).toMatchObject([
+            { message: "the link of a Pod stays on", fields: { link: name, reason: "close link failed" } },
+        ]);
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+    });
+
+    it("is not surprised by a link that goes with its namespace meanwhile", async () => {
+        const name = await wired();
+        node.steps.failure = (_, step) => {
+            if (step === "close link") node.links.delete(name);
+            return undefined;
+        };
+        await node.network.delete(container, "eth0");
+        expect(warnings()).toEqual([]);
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+    });
+
+    it("tells the log whose interface is gone", async () => {
+        await wired();
+        await node.network.delete(container, "eth0");
+        expect(log.at(-1)).toMatchObject({
+            level: "info",
+            message: "Pod interface removed",
+            fields: { pod: "default/web-0", container },
+        });
+    });
+
+    it("and a failed ADD need no pools, nor bridging", async () => {
+        begin({});
+        failing("set flows");
+        await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
+        node.steps.clear();
+        await wired();
+        await node.network.delete(container, "eth0");
+        expect(node.taken()).toMatchObject({ addresses: 0, interfaces: 0, ports: [] });
+    });
+
+    it("says how long it waited for OVS", async () => {
+        await wired();
+        node.steps.hanging.add("remove flows");
+        const deleted = node.network.delete(container, "eth0");
+        for (let turn = 0; turn < 50; turn += 1) await settle();
+        await node.clock.advance(5_000);
+        await deleted;
+        expect(warnings()).toMatchObject([
+            { fields: { reason: expect.stringContaining("unwiring took longer than 5 s") } },
+        ]);
+    });
+});
+
+describe("an ADD that failed", () => {
+    it("leaves no link behind for the sweep, unless it cannot be deleted", async () => {
+        failing("set flows");
+        await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
+        expect(veths()).toEqual([]);
+        failing("set flows", "deleteLink");
+        await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
+        expect(warnings().at(-1)).toMatchObject({
+            message: "a veth pair stays for the sweep",
+            fields: { link: veths()[0], reason: "deleteLink failed" },
+        });
+    });
+
+    it("before it had addresses gives its claim and its number back although its port stays, and says so", async () => {
+        failing("claim", "deletePort");
+        await expect(node.add()).rejects.toMatchObject({ message: "claim failed" });
+        const [port] = node.stored.keys();
+        expect(warnings()).toMatchObject([
+            {
+                message: "an unfinished port is left to the reconcile",
+                fields: { port, reason: "deletePort failed" },
+            },
+        ]);
+        expect(node.network.ofPorts.used.size).toBe(0);
+        expect([...node.claims]).toEqual([]);
+    });
+
+    it("frees both numbers when OVS gave another than it was asked for", async () => {
+        node.foreignOfPorts.add(podOfPorts.first);
+        let sent = 0;
+        node.steps.failure = (_, name) => (name === "set flows" && (sent += 1) === 2 ? "before" : undefined);
+        await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
+        expect([...node.network.ofPorts.used]).toEqual([]);
+    });
+
+    it("keeps its number while its port may be in OVS: another Pod would get its flows", async () => {
+        failing("set flows", "deletePort");
+        await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
+        expect([...node.network.ofPorts.used]).toEqual([podOfPorts.first]);
+        node.steps.clear();
+        await node.reconciler.reconcile(signal);
+        expect([...node.network.ofPorts.used]).toEqual([]);
+    });
+});
+
+describe("work on a wired interface that OVS does not answer", () => {
+    it.each([
+        ["restoring the interface", "restore", (known: never) => node.network.restore(known)],
+        ["isolating the interface", "isolate", (known: never) => node.network.cutOff(known)],
+        ["reconnecting the interface", "reconnect", (known: never) => node.network.reconnect(known)],
+    ] as const)("ends after 20 s and says what took so long: %s", async (what, _, work) => {
+        await wired();
+        const [known] = node.network.interfaces();
+        node.steps.hanging.add("ensurePort");
+        const working = work(known as never);
+        working.catch(() => undefined);
+        for (let turn = 0; turn < 50; turn += 1) await settle();
+        await node.clock.advance(20_000);
+        await expect(working).rejects.toMatchObject({
+            cause: { code: "TOO_SLOW", message: `${what} took longer than 20 s` },
+        });
+    });
+});

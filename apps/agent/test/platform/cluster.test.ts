@@ -1,0 +1,163 @@
+import { describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
+import { formatIp, parseIp } from "@antrea/ip";
+import { KubeError, type ApiClient, type Node } from "@antrea/kube";
+import { leavesForGood } from "../../src/features/cni-server/leaves-for-good.ts";
+import { podsOf, unwiredEvent } from "../../src/features/pod-network/node-pods.ts";
+import { changesPodCidrs, changesRoutes, slimNode } from "../../src/platform/node/slim-node.ts";
+import { silentLogger } from "../support/logger.ts";
+
+const node: Node = {
+    metadata: { name: "n", uid: "u", resourceVersion: "5", annotations: { heavy: "x".repeat(100) } },
+    spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"], providerID: "cloud" },
+    status: {
+        addresses: [{ type: "InternalIP", address: "192.0.2.1" }],
+        conditions: [{ type: "Ready", status: "True" }],
+    },
+} as Node;
+
+describe("Nodes", () => {
+    it("are kept without what nobody reads", () => {
+        expect(slimNode(node)).toEqual({
+            metadata: { name: "n", uid: "u", resourceVersion: "5" },
+            spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"] },
+            status: { addresses: [{ type: "InternalIP", address: "192.0.2.1" }] },
+        });
+        const outOfService = { key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" };
+        const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }, outOfService];
+        expect(slimNode({ spec: { taints } }).spec).toEqual({ taints: [outOfService] });
+        expect(slimNode({})).toEqual({ metadata: {}, spec: {}, status: {} });
+    });
+
+    it("concern the routes when podCIDRs or addresses change, not with every heartbeat", () => {
+        const slim = slimNode(node);
+        const heartbeat = slimNode({ ...node, metadata: { ...node.metadata, resourceVersion: "6" } });
+        expect(changesRoutes("updated", heartbeat, slim)).toBe(false);
+        expect(changesRoutes("updated", { ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
+        expect(changesRoutes("updated", { ...slim, status: { addresses: [] } }, slim)).toBe(true);
+        expect(changesRoutes("added", slim, undefined)).toBe(true);
+        expect(changesPodCidrs("updated", { ...slim, status: { addresses: [] } }, slim)).toBe(false);
+        expect(changesPodCidrs("updated", { ...slim, spec: { podCIDRs: ["10.2.0.0/24"] } }, slim)).toBe(true);
+        expect(changesPodCidrs("deleted", heartbeat, slim)).toBe(true);
+        // A deletion brings the object as it was last, often as it is known.
+        expect(changesRoutes("deleted", heartbeat, slim)).toBe(true);
+    });
+});
+
+describe("Pods", () => {
+    it("of the Node are asked for, with what tells whether their addresses are in use", async () => {
+        const asked: unknown[] = [];
+        const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
+        const items = [
+            {
+                metadata: { uid: "u1", namespace: "ns", name: "web" },
+                status: { phase: "Running", podIPs: [{ ip: "10.1.0.5" }, { ip: "fd00::5" }, { ip: "" }, {}] },
+            },
+            { metadata: { uid: "u2" }, spec: { hostNetwork: true } },
+            { metadata: { uid: "u3" }, status: { phase: "Succeeded", podIPs: [{ ip: "10.1.0.6" }] } },
+            { metadata: { uid: "u4" }, status: { phase: "Failed" } },
+            {
+                metadata: { uid: "u5" },
+                status: { conditions: [{ type: "PodReadyToStartContainers", status: "False" }] },
+            },
+            { metadata: { uid: "u6", annotations: mirrors } },
+            { metadata: { uid: "u7", annotations: { "kubernetes.io/config.hash": "hash" } } },
+        ];
+        const api = {
+            list: (...args: readonly unknown[]) => {
+                asked.push(args[1]);
+                return Promise.resolve({ items });
+            },
+        } as unknown as ApiClient;
+        const { signal } = new AbortController();
+        const found = await podsOf(api, "n", signal);
+        expect(asked).toEqual([{ fieldSelector: "spec.nodeName=n", signal }]);
+        expect(found.map((pod) => ({ ...pod, podIps: pod.podIps.map(formatIp) }))).toEqual([
+            {
+                uid: "u1",
+                namespace: "ns",
+                name: "web",
+                hostNetwork: false,
+                ended: false,
+                hasSandbox: true,
+                podIps: ["10.1.0.5", "fd00::5"],
+            },
+            { uid: "u2", namespace: "", name: "", hostNetwork: true, ended: false, hasSandbox: true, podIps: [] },
+            {
+                uid: "u3",
+                namespace: "",
+                name: "",
+                hostNetwork: false,
+                ended: true,
+                hasSandbox: true,
+                podIps: ["10.1.0.6"],
+            },
+            { uid: "u4", namespace: "", name: "", hostNetwork: false, ended: true, hasSandbox: true, podIps: [] },
+            { uid: "u5", namespace: "", name: "", hostNetwork: false, ended: false, hasSandbox: false, podIps: [] },
+            {
+                uid: "u6",
+                staticUid: "hash",
+                namespace: "",
+                name: "",
+                hostNetwork: false,
+                ended: false,
+                hasSandbox: true,
+                podIps: [],
+            },
+            // That hash anybody may write on a Pod.
+            { uid: "u7", namespace: "", name: "", hostNetwork: false, ended: false, hasSandbox: true, podIps: [] },
+        ]);
+    });
+
+    it("that run without an interface are told why, and what to do", () => {
+        const pod = { uid: "u1", namespace: "ns", name: "web", hostNetwork: false, ended: false, hasSandbox: true };
+        const ips = [parseIp("10.1.0.5"), parseIp("fd00::5")];
+        const event = unwiredEvent({ pod: { ...pod, podIps: ips }, ips });
+        expect(event).toMatchObject({
+            type: "Warning",
+            reason: "PodWithoutInterface",
+            regarding: { kind: "Pod", namespace: "ns", name: "web", uid: "u1" },
+        });
+        expect(event.note).toMatch(
+            /^has 10\.1\.0\.5 and fd00::5 by its status, and no interface .* delete it, so that/,
+        );
+    });
+});
+
+describe("the agent leaves for good", () => {
+    const there = (): Promise<unknown> => Promise.resolve({ metadata: { name: "antrea-agent" } });
+    const gone = (): Promise<unknown> => Promise.resolve(undefined);
+    const ending = (): Promise<unknown> => Promise.resolve({ metadata: { deletionTimestamp: "2026-01-01" } });
+    const forbidden = (): Promise<unknown> => Promise.reject(new KubeError("FORBIDDEN", "no"));
+    const unauthorized = (): Promise<unknown> => Promise.reject(new KubeError("UNAUTHORIZED", "no"));
+    const away = (): Promise<unknown> => Promise.reject(new Error("API server away"));
+
+    it.each<[string, readonly (() => Promise<unknown>)[], boolean]>([
+        ["when its DaemonSet is gone", [gone], true],
+        ["when it is being deleted", [ending], true],
+        ["not while it is there", [there], false],
+        ["not when nobody can tell", [away], false],
+        ["when its rights are gone, and are still gone some seconds later", [forbidden, forbidden], true],
+        ["when its account is gone, and is still gone some seconds later", [unauthorized, unauthorized], true],
+        ["when its account goes after its rights", [forbidden, unauthorized], true],
+        ["when it sees after a refusal that its DaemonSet is gone", [forbidden, gone], true],
+        ["when it sees after a refusal that it is being deleted", [forbidden, ending], true],
+        ["not when an API server that has just started refuses until it knows the roles", [forbidden, there], false],
+        ["not when it begins with 401 and knows the agent then", [unauthorized, there], false],
+        ["not when the API server goes away after a refusal", [forbidden, away], false],
+    ])("%s", async (_, answers, expected) => {
+        const clock = new ManualClock();
+        const asked: number[] = [];
+        const api = {
+            find: () => {
+                asked.push(clock.monotonic());
+                return answers[asked.length - 1]?.();
+            },
+        } as unknown as ApiClient;
+        const left = leavesForGood(api, "kube-system", { logger: silentLogger, clock });
+        await clock.advance(10_000);
+        expect(await left).toBe(expected);
+        expect(asked).toEqual([0, 4_000].slice(0, answers.length));
+        expect(clock.pending).toBe(0);
+    });
+});

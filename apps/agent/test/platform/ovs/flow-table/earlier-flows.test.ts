@@ -1,0 +1,99 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import {
+    bridgedPeerFlows,
+    cookieOf,
+    OfPort,
+    pipelineFlows,
+    tunnelPeerFlows,
+    withCookies,
+    type FlowSet,
+} from "@antrea/flows";
+import { parseIp, parseMac, parsePrefix } from "@antrea/ip";
+import type { Flow } from "@antrea/openflow";
+import { EarlierFlows, FlowTable } from "../../../../src/platform/ovs/flow-table/index.ts";
+import { silentLogger } from "../../../support/logger.ts";
+import { FakeSwitch } from "./fake-switch.ts";
+
+const gatewayMac = parseMac("0e:00:00:00:00:01");
+const hostMac = parseMac("52:54:00:00:00:01");
+const [before, now] = [2, 3];
+
+function pipeline(...serviceCidrs: readonly string[]): FlowSet {
+    return pipelineFlows({
+        families: [4],
+        gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [parseIp("10.10.0.1")] },
+        podPrefixes: [parsePrefix("10.10.0.0/24")],
+        forgetsConnections: true,
+        bridging: {
+            uplink: { ofPort: OfPort.uplink },
+            host: { ofPort: OfPort.host, mac: hostMac, ips: [parseIp("172.18.0.100")] },
+            serviceCidrs: serviceCidrs.map((cidr) => parsePrefix(cidr)),
+        },
+    });
+}
+
+const podPrefixes = [parsePrefix("10.10.1.0/24")];
+const peer = bridgedPeerFlows({ podPrefixes, mac: parseMac("52:54:00:00:00:02") });
+const tunnel = tunnelPeerFlows({ podPrefixes, remote: parseIp("192.0.2.11"), gatewayMac });
+
+let ovs: FakeSwitch;
+let flowTable: FlowTable;
+let known: boolean;
+let forgotten: number;
+let earlier: EarlierFlows;
+
+beforeEach(async () => {
+    ovs = new FakeSwitch();
+    // The agent before knew the cluster; this one begins with what its configuration says.
+    for (const set of [pipeline("10.96.0.0/16", "10.97.0.0/16"), peer, tunnel]) {
+        for (const flow of withCookies(set, before)) ovs.put(flow);
+    }
+    ovs.put({ table: 0, priority: 1, match: { in_port: 7 }, actions: [], cookie: BigInt(before) << 48n });
+    flowTable = new FlowTable({ link: ovs, logger: silentLogger });
+    flowTable.useRound(now);
+    flowTable.stage("pipeline", pipeline("10.96.0.0/12"));
+    await flowTable.replay(ovs.direct);
+    [known, forgotten] = [false, 0];
+    earlier = new EarlierFlows(
+        {
+            flowTable,
+            learned: async () => {
+                if (known) await flowTable.set("pipeline", pipeline("10.96.0.0/16", "10.98.0.0/16"));
+                return known;
+            },
+            forgotten: async () => void (forgotten += 1),
+        },
+        { rounds: [before] },
+    );
+});
+
+/** The flows in OVS of the agent before. */
+function left(): readonly Flow[] {
+    return ovs.flows.filter(({ cookie }) => cookieOf(cookie ?? 0n).round === before);
+}
+
+describe("flows of an earlier agent", () => {
+    const limit = new AbortController().signal;
+
+    it("to Services and other Nodes stay while the API server is away, whatever comes and goes", async () => {
+        await earlier.deleteOwn();
+        // Two ranges of Services, the bridged way and the tunnel to another Node.
+        expect(left()).toHaveLength(4);
+        await earlier.deleteLearned(limit);
+        await flowTable.repair();
+        await flowTable.replay(ovs.direct);
+        expect(left()).toHaveLength(4);
+        expect(forgotten).toBe(0);
+    });
+
+    it("go when all that is in their place has come, once", async () => {
+        await earlier.deleteOwn();
+        await flowTable.set("peer/a", peer);
+        known = true;
+        await earlier.deleteLearned(limit);
+        await earlier.deleteLearned(limit);
+        expect(left()).toEqual([]);
+        expect(forgotten).toBe(1);
+        expect(ovs.flows).toHaveLength(flowTable.size);
+    });
+});

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "@jest/globals";
+import { type Pod } from "@antrea/kube";
+import { configHashAnnotation, hasPodUid, isPodOf } from "../../src/platform/pod-object.ts";
+
+const pod: Pod = { metadata: { namespace: "default", name: "web-0", uid: "u1" } };
+const mirror: Pod = { metadata: { ...pod.metadata, annotations: { [configHashAnnotation]: "hash" } } };
+const named = { podNamespace: "default", podName: "web-0", podUid: "u1" };
+
+describe("the Pod of an interface", () => {
+    it.each([
+        ["of the name and the UID", true, pod, named],
+        ["of the name with another UID", false, pod, { ...named, podUid: "u2" }],
+        ["of another name", false, pod, { ...named, podName: "web-1" }],
+        ["in another Namespace", false, pod, { ...named, podNamespace: "other" }],
+        ["of the name, while no UID is known", true, pod, { ...named, podUid: "" }],
+        ["of another name, while no UID is known", false, pod, { ...named, podName: "web-1", podUid: "" }],
+        ["that mirrors a static Pod with this hash", true, mirror, { ...named, podUid: "hash" }],
+        ["that mirrors a static Pod with another hash", false, mirror, { ...named, podUid: "other" }],
+    ])("is the one %s: %s", (_, expected, object, wanted) => {
+        expect(isPodOf(object, wanted)).toBe(expected);
+    });
+
+    it("is none without metadata", () => {
+        expect([isPodOf({}, named), hasPodUid({}, "u1")]).toEqual([false, false]);
+    });
+});
