@@ -5,6 +5,7 @@ export {
     type Job,
     type JobHealth,
     type JobOptions,
+    type JobResult,
     type JobsComponents,
     type JobState,
     type JobWork,
@@ -38,4 +39,15 @@ export {
     type Sample,
     tellBuild,
 } from "./metrics.ts";
+export {
+    Reconciler,
+    type Change,
+    type ObjectState,
+    type ObjectStatus,
+    type Operations,
+    type PassResult,
+    type ReconcilerComponents,
+    type ReconcilerOptions,
+    type Removal,
+} from "./reconciler/index.ts";
 export { runMain, type MainContext, type MainOptions, type MainProcess } from "./run-main.ts";

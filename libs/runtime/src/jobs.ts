@@ -5,7 +5,13 @@ import { type Logger } from "./logger.ts";
 import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
 
 /** Background work. It heeds its signal and may run again after any failure. */
-export type JobWork = (signal: AbortSignal) => Promise<void> | void;
+export type JobWork = (signal: AbortSignal) => Promise<JobResult | void> | JobResult | void;
+
+/** What a good run asks for. */
+export interface JobResult {
+    /** Run again after so many milliseconds, if that is sooner than the interval of the job; only for `every`. */
+    readonly againInMs: number | undefined;
+}
 
 export interface JobOptions {
     /** The delays after failures. Default: from 1 s, up to the interval (of `every`) or one minute (of `once`). */
@@ -178,8 +184,9 @@ class JobLoop implements Job {
         this.#bell.clear();
         this.#set({ state: "running" });
         const began = this.#clock.monotonic();
+        let asked: number | undefined;
         try {
-            await this.#limited(signal);
+            asked = (await this.#limited(signal))?.againInMs;
         } catch (error) {
             if (signal.aborted && isAborted(error)) return undefined;
             this.#measure("failure", began);
@@ -194,16 +201,17 @@ class JobLoop implements Job {
             error: undefined,
             succeededAtMs: this.#clock.now(),
         });
-        return again;
+        return again === undefined ? undefined : Math.min(again, asked ?? Infinity);
     }
 
-    async #limited(signal: AbortSignal): Promise<void> {
+    async #limited(signal: AbortSignal): Promise<JobResult | undefined> {
         const { timeoutMs } = this.#plan;
-        if (timeoutMs === undefined) return this.#work(signal);
-        await withTimeout(async (limit) => this.#work(limit), timeoutMs, signal, {
+        if (timeoutMs === undefined) return (await this.#work(signal)) ?? undefined;
+        const result = await withTimeout(async (limit) => this.#work(limit), timeoutMs, signal, {
             what: `job ${this.#name}`,
             clock: this.#clock,
         });
+        return result ?? undefined;
     }
 
     #failed(error: unknown): number | undefined {

@@ -70,6 +70,24 @@ describe("Jobs", () => {
         await jobs.stop();
     });
 
+    it("a good run may ask for the next one sooner than the interval, not later", async () => {
+        const { jobs, clock } = setUp();
+        const runs: number[] = [];
+        const asked = [50, undefined, 5000];
+        jobs.every("routes", 1000, () => {
+            runs.push(clock.monotonic());
+            return { againInMs: asked[runs.length - 1] };
+        });
+        jobs.every("limited", 1000, () => ({ againInMs: runs.push(-clock.monotonic()) && undefined }), {
+            timeoutMs: 10,
+            delayed: true,
+        });
+        jobs.start();
+        await clock.advance(2500);
+        expect(runs).toEqual([0, 50, -1000, 1050, -2000, 2050]);
+        await jobs.stop();
+    });
+
     it("once runs until it succeeds, or is told not to try again", async () => {
         const { jobs, clock, log } = setUp();
         let tries = 0;

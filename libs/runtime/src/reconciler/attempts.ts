@@ -1,0 +1,124 @@
+import { abortedError, orAborted, type Clock } from "@antrea/async";
+import { isAborted } from "@antrea/errors";
+import type { OperationName, ReconcilerMetrics } from "./metrics.ts";
+import type { Operations } from "./operations.ts";
+import type { Goal, TrackedObject } from "./tracked-object.ts";
+
+export interface Try<K, V> {
+    readonly object: TrackedObject<K, V>;
+    readonly goal: Goal<V>;
+}
+
+/** Runs the operations of a reconciler, one at a time for an object and none beside a comparison, and notes how they end. */
+export class Attempts<K, V> {
+    readonly #name: string;
+    readonly #operations: Operations<K, V>;
+    readonly #objects: Map<K, TrackedObject<K, V>>;
+    readonly #clock: Clock;
+    readonly #metrics: ReconcilerMetrics | undefined;
+    /** Resolves when the comparison under way ends. */
+    #pruning: Promise<void> | undefined;
+
+    /** @param objects all of the reconciler; those whose deletion is done are taken out */
+    constructor(
+        name: string,
+        operations: Operations<K, V>,
+        objects: Map<K, TrackedObject<K, V>>,
+        components: { readonly clock: Clock; readonly metrics: ReconcilerMetrics | undefined },
+    ) {
+        this.#name = name;
+        this.#operations = operations;
+        this.#objects = objects;
+        this.#clock = components.clock;
+        this.#metrics = components.metrics;
+    }
+
+    /** Waits until nothing is under way on these objects; keeps others from them until the returned function is called. */
+    async begin(objects: readonly TrackedObject<K, V>[], signal: AbortSignal | undefined): Promise<() => void> {
+        for (;;) {
+            const underWay = this.#pruning ?? objects.find(({ busy }) => busy !== undefined)?.busy;
+            if (underWay === undefined) break;
+            await orAborted(underWay, signal, () => signal && abortedError(`reconcile of ${this.#name}`, signal));
+        }
+        const ended = Promise.withResolvers<void>();
+        for (const object of objects) object.busy = ended.promise;
+        return () => {
+            for (const object of objects) object.busy = undefined;
+            ended.resolve();
+        };
+    }
+
+    /** Returns the failure; one by the signal leaves the object pending. */
+    async one(
+        { object, goal }: Try<K, V>,
+        signal: AbortSignal | undefined,
+    ): Promise<{ readonly error: unknown } | undefined> {
+        const began = this.#clock.monotonic();
+        try {
+            if (goal === "deleted") await this.#operations.delete(object.removal(), signal);
+            else await this.#operations.update(object.change(goal), signal);
+        } catch (error) {
+            if (signal?.aborted === true && isAborted(error)) return { error };
+            object.failed(goal, error);
+            this.#measure(goal === "deleted" ? "delete" : "update", 1, false, began);
+            return { error };
+        }
+        this.#reached([{ object, goal }], began);
+        return undefined;
+    }
+
+    /** All in one go. False when that was refused: each is to be tried by itself. */
+    async many(tries: readonly Try<K, V>[], signal: AbortSignal | undefined): Promise<boolean> {
+        const began = this.#clock.monotonic();
+        try {
+            await this.#sendMany(tries, signal);
+        } catch {
+            return false;
+        }
+        this.#reached(tries, began);
+        return true;
+    }
+
+    /** The comparison of a full pass; alone. */
+    async prune(desired: ReadonlyMap<K, V>, signal: AbortSignal | undefined): Promise<void> {
+        const ended = Promise.withResolvers<void>();
+        this.#pruning = ended.promise;
+        const began = this.#clock.monotonic();
+        let isSuccess = false;
+        try {
+            for (const { busy } of this.#objects.values()) await busy;
+            const missing = (await this.#operations.prune?.(desired, signal)) ?? [];
+            for (const key of missing) this.#objects.get(key)?.differs();
+            isSuccess = true;
+        } finally {
+            this.#pruning = undefined;
+            ended.resolve();
+            this.#measure("prune", 1, isSuccess, began);
+        }
+    }
+
+    async #sendMany(tries: readonly Try<K, V>[], signal: AbortSignal | undefined): Promise<void> {
+        const changes = tries.flatMap(({ object, goal }) => (goal === "deleted" ? [] : [object.change(goal)]));
+        const removals = tries.flatMap(({ object, goal }) => (goal === "deleted" ? [object.removal()] : []));
+        if (removals.length > 0) await this.#operations.deleteMany?.(removals, signal);
+        if (changes.length > 0) await this.#operations.updateMany?.(changes, signal);
+    }
+
+    #reached(tries: readonly Try<K, V>[], began: number): void {
+        const [first] = tries;
+        if (first === undefined) return;
+        for (const { object, goal } of tries) {
+            object.reached(goal);
+            if (object.goal === "deleted" && !object.isOpen) this.#objects.delete(object.key);
+        }
+        this.#measure(first.goal === "deleted" ? "delete" : "update", tries.length, true, began);
+    }
+
+    #measure(operation: OperationName, objects: number, isSuccess: boolean, began: number): void {
+        this.#metrics?.measure(this.#name, operation, {
+            objects,
+            isSuccess,
+            ms: this.#clock.monotonic() - began,
+        });
+    }
+}

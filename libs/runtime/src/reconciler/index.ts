@@ -1,0 +1,5 @@
+/** Desired objects and what is in place of them: one engine for the diff, retries, status, metrics and logging. */
+export type { Change, Operations, Removal } from "./operations.ts";
+export type { PassResult, ReconcilerComponents, ReconcilerOptions } from "./options.ts";
+export { Reconciler } from "./reconciler.ts";
+export type { ObjectState, ObjectStatus } from "./status.ts";

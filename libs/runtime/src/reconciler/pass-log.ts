@@ -1,0 +1,41 @@
+import type { Logger } from "../logger.ts";
+import type { TrackedObject } from "./tracked-object.ts";
+
+const shownKeys = 10;
+
+/** What one pass has to report: a failure when its message is new for the object, and the end of a failure. */
+export class PassLog<K, V> {
+    readonly #logger: Logger;
+    readonly #keyText: (key: K) => string;
+    /** Keys by message: what fails for one reason fails for many objects at once. */
+    readonly #failed = new Map<string, K[]>();
+    readonly #recovered: K[] = [];
+
+    constructor(logger: Logger, keyText: (key: K) => string) {
+        this.#logger = logger;
+        this.#keyText = keyText;
+    }
+
+    /** @param before the message of its status before the try */
+    note({ key, status: { state, message } }: TrackedObject<K, V>, before: string | undefined): void {
+        if (state !== "error" || message === undefined) {
+            if (before !== undefined) this.#recovered.push(key);
+        } else if (message === before) this.#logger.debug("reconcile failed again", { object: this.#keyText(key) });
+        else {
+            const keys = this.#failed.get(message);
+            if (keys === undefined) this.#failed.set(message, [key]);
+            else keys.push(key);
+        }
+    }
+
+    write(): void {
+        for (const [reason, keys] of this.#failed) {
+            this.#logger.warn("reconcile failed, retrying", { ...this.#shown(keys), reason });
+        }
+        if (this.#recovered.length > 0) this.#logger.info("reconcile succeeded again", this.#shown(this.#recovered));
+    }
+
+    #shown(keys: readonly K[]): { readonly objects: readonly string[]; readonly count: number } {
+        return { objects: keys.slice(0, shownKeys).map(this.#keyText), count: keys.length };
+    }
+}
