@@ -42,12 +42,10 @@ export interface Plant {
     readonly world?: (world: World) => void;
     /** Told of each start of a controller with its way to the API server. */
     readonly controller?: (api: ApiClient, world: World) => void;
-    /** The controller frees nothing of Nodes that are gone. */
-    readonly withoutCleaner?: boolean;
+    /** Replaces parts of the product until it is disposed of; called before anything runs. */
+    readonly product?: () => Disposable;
     /** Subnets of Nodes that are gone never come free. */
     readonly keepsSubnets?: boolean;
-    /** Subnets are given without a look at pools. */
-    readonly subnetsIgnorePools?: boolean;
     /** Told of each start of the webhook with its way to the API server. */
     readonly webhook?: (api: ApiClient) => void;
 }
@@ -55,7 +53,6 @@ export interface Plant {
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 const reviewMs = { ippools: 5_000, others: 2_000 } as const;
-const cleanIntervalMs = 60_000;
 const restartMs = 1_000;
 
 /** A cluster in one process: API server, Nodes, our programs and what surrounds them. */
@@ -92,6 +89,7 @@ export class World {
     readonly #namespaceEnds: NamespaceEnds;
     /** What the webhook is told of the subnets of Nodes. */
     readonly #clusterCidrs: readonly Prefix[];
+    readonly #replaced: Disposable | undefined;
     #starts = 0;
 
     constructor({ seed, tell, plant = {} }: WorldOptions) {
@@ -142,6 +140,7 @@ export class World {
         this.controllers = [replica("controller-0"), replica("controller-1")];
         this.webhooks = [replica("webhook-0")];
         plant.world?.(this);
+        this.#replaced = plant.product?.();
     }
 
     station(name: string): Station | undefined {
@@ -254,10 +253,7 @@ export class World {
             },
             {
                 identity: `${replica.name}-${this.#starts}`,
-                intervalMs: cleanIntervalMs,
-                withoutCleaner: this.#plant.withoutCleaner,
-                withoutPoolAddresses: this.#plant.subnetsIgnorePools,
-                ...(this.#plant.keepsSubnets === true && { coolingMs: Infinity }),
+                ...(this.#plant.keepsSubnets === true && { subnetCoolingMs: Infinity }),
             },
         );
     }
@@ -321,6 +317,7 @@ export class World {
             station.kubeletLine.kill();
         }
         for (const replica of [...this.controllers, ...this.webhooks]) this.kill(replica);
+        this.#replaced?.[Symbol.dispose]();
     }
 
     /** Its kubelet says that it has a network; without a subnet it has none, unless its agent says otherwise. */

@@ -7,7 +7,7 @@ export type Leader = (signal: AbortSignal) => Promise<void>;
 
 /** The part that campaigns and, while leading, runs all leaders' work. One that ends takes the others with it. */
 export function leadership(
-    components: { readonly election: LeaderElection; readonly metrics: MetricsFactory },
+    components: { readonly election: Pick<LeaderElection, "leading" | "run">; readonly metrics: MetricsFactory },
     leaders: readonly Leader[],
 ): LifecyclePart {
     const { election, metrics } = components;

@@ -1,18 +1,13 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type Clock } from "@antrea/async";
 import { parsePrefix, type Prefix } from "@antrea/ip";
-import { Informer, LeaderElection, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
-import { type Logger } from "@antrea/runtime";
-import { ClaimBook, ClaimWriter, reclaimMetrics } from "../../../apps/controller/src/claims/index.ts";
-import { ClaimCleaner } from "../../../apps/controller/src/claim-cleaner/index.ts";
-import { IpPools } from "../../../apps/controller/src/ip-pools/index.ts";
-import { leadership } from "../../../apps/controller/src/leadership.ts";
-import { slimNode } from "../../../apps/controller/src/nodes.ts";
-import { PoolBook } from "../../../apps/controller/src/pools/index.ts";
-import { Reservations, SetBook } from "../../../apps/controller/src/reservations/index.ts";
-import { NodeIpam, PoolAddresses, type NodeIpamSettings } from "../../../apps/controller/src/node-ipam/index.ts";
+import { type EventInput } from "@antrea/kube";
+import { type Lifecycle, type Logger } from "@antrea/runtime";
+import { loadControllerConfig } from "@antrea/settings";
+import { composeController } from "../../../apps/controller/src/compose.ts";
+import { electionOf, nodesOf, type Platform } from "../../../apps/controller/src/platform.ts";
 import { type Line } from "../api/line.ts";
-import { noMetrics } from "./quiet.ts";
+import { noMetrics, quietEvents, quietHealth } from "./quiet.ts";
 
 export interface ControllerComponents {
     readonly line: Line;
@@ -23,76 +18,57 @@ export interface ControllerComponents {
 
 export interface ControllerOptions {
     readonly identity: string;
-    /** `ipam.cleanInterval`. */
-    readonly intervalMs: number;
-    readonly withoutCleaner?: boolean | undefined;
-    readonly withoutPoolAddresses?: boolean | undefined;
     /** How long subnets of Nodes that are gone rest; default 1 min. */
-    readonly coolingMs?: number;
+    readonly subnetCoolingMs?: number;
 }
 
 export const clusterCidr = "10.50.0.0/22";
 
 /** Few subnets: Nodes come, go and wait for one. */
-const nodeSubnets: NodeIpamSettings = {
-    clusters: [{ prefix: parsePrefix(clusterCidr), nodeMaskSize: 24 }],
-    serviceCidrs: [parsePrefix("10.96.0.0/16")],
-};
+const { config, gates } = loadControllerConfig(`
+featureGates: {AntreaIPAM: true}
+nodeIPAM:
+  enableNodeIPAM: true
+  clusterCIDRs: [${clusterCidr}]
+  serviceCIDR: 10.96.0.0/16
+  nodeCIDRMaskSizeIPv4: 24
+ipam: {cleanInterval: 60s}
+`);
 
 /** The subnets that Nodes can have. */
 export const nodePrefixes: readonly Prefix[] = [0, 1, 2, 3].map((at) => parsePrefix(`10.50.${at}.0/24`));
 
-/** One start of antrea-controller with the gate AntreaIPAM and NodeIPAM, as its compose.ts puts it together. */
+/** One start of antrea-controller with the gate AntreaIPAM and NodeIPAM: what its compose.ts starts, on simulated ground. */
 export class Controller {
     readonly #line: Line;
-    readonly #stop = new AbortController();
-    readonly #election: LeaderElection;
+    readonly #lifecycle: Lifecycle;
+    readonly #election: Platform["election"];
 
     constructor(
         { line, clock, logger, record }: ControllerComponents,
-        { identity, intervalMs, withoutCleaner = false, withoutPoolAddresses, coolingMs = 60_000 }: ControllerOptions,
+        { identity: leader, subnetCoolingMs = 60_000 }: ControllerOptions,
     ) {
         this.#line = line;
         const { api } = line;
-        const { signal } = this.#stop;
-        const nodes = new Informer<Node>(
-            { api, clock, logger: logger.child("nodes") },
-            { resource: nodeResource, transform: slimNode },
-        );
-        const claims = new ClaimBook({ api, clock, logger: logger.child("claims") });
-        const pools = new PoolBook({ api, nodes, clock, logger: logger.child("ip-pools") });
-        const sets = new SetBook({ api, clock, logger: logger.child("stateful-sets") });
-        const writer = new ClaimWriter({ api });
-        const reclaims = reclaimMetrics(noMetrics);
-        const recorder = { record };
-        const common = { api, nodes, recorder, metrics: noMetrics, clock };
-        const shared = { ...common, claims, pools, sets, writer, reclaims };
-        const ipPools = new IpPools({ ...shared, logger: logger.child("ip-pools") }, { intervalMs });
-        this.#election = new LeaderElection(
-            { api, clock, logger: logger.child("leader-election") },
-            { namespace: "kube-system", name: "antrea-controller", identity },
-        );
-        const cleaner = (): ClaimCleaner =>
-            new ClaimCleaner({ ...shared, logger: logger.child("claim-cleaner") }, { intervalMs });
-        const poolAddresses =
-            withoutPoolAddresses === true
-                ? undefined
-                : new PoolAddresses({ api, pools, claims, clock, logger: logger.child("node-ipam") });
-        const nodeIpam = new NodeIpam(
-            { ...common, poolAddresses, logger: logger.child("node-ipam") },
-            { settings: { ...nodeSubnets, coolingMs }, namespace: "kube-system", identity },
-        );
-        const part = leadership({ election: this.#election, metrics: noMetrics }, [
-            (term) => nodeIpam.lead(term),
-            (term) => ipPools.tell(term),
-            (term) => ipPools.hold(term),
-            (term) => new Reservations({ ...shared, logger: logger.child("reservations") }, { intervalMs }).run(term),
-            ...(withoutCleaner ? [] : [(term: AbortSignal) => cleaner().run(term)]),
-        ]);
-        nodes.start(signal);
-        for (const book of [claims, pools, sets]) void book.part.start?.(signal);
-        void part.start?.(signal);
-        signal.addEventListener("abort", () => void part.stop?.(), { once: true });
+        const identity = { instance: leader, leader, namespace: "kube-system" };
+        this.#election = electionOf({ api, clock, logger }, config, identity);
+        this.#lifecycle = composeController({
+            logger,
+            clock,
+            config,
+            gates,
+            identity,
+            metrics: noMetrics,
+            health: quietHealth(),
+            kube: { api, close: () => undefined },
+            events: quietEvents(record),
+            election: this.#election,
+            nodes: nodesOf({ api, clock, logger }),
+            subnetCoolingMs,
+        });
+        this.#lifecycle.start().catch((error: unknown) => {
+            if (!line.isDead) logger.error("the controller could not start", { error });
+        });
     }
 
     get leads(): boolean {
@@ -102,6 +78,7 @@ export class Controller {
     /** kill -9. */
     kill(): void {
         this.#line.kill();
-        this.#stop.abort();
+        // What it did is over; ending its loops only spares work.
+        this.#lifecycle.stop().catch(() => undefined);
     }
 }

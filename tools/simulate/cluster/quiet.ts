@@ -1,3 +1,4 @@
+import { type EventInput } from "@antrea/kube";
 import { type Logger, type MetricsFactory } from "@antrea/runtime";
 
 const nothing = (): void => undefined;
@@ -22,6 +23,40 @@ export const noMetrics: MetricsFactory = {
     gauge: () => ({ set: nothing, remove: nothing }),
     histogram: () => ({ observe: nothing }),
 };
+
+type Check = () => string | undefined;
+
+/** What stands in the place of a server of /livez and /readyz. */
+export interface QuietHealth {
+    addCheck(name: string, kind: string, check: Check): Disposable;
+    start(): Promise<void>;
+    stop(): Promise<void>;
+    /** What /readyz answers of a check. */
+    problem(name: string): string | undefined;
+}
+
+/** Keeps the checks, and serves nobody. */
+export function quietHealth(): QuietHealth {
+    const checks = new Map<string, Check>();
+    return {
+        addCheck: (name, _kind, check) => {
+            checks.set(name, check);
+            return { [Symbol.dispose]: () => void checks.delete(name) };
+        },
+        start: () => Promise.resolve(),
+        stop: () => Promise.resolve(),
+        problem: (name) => checks.get(name)?.(),
+    };
+}
+
+/** A recorder of events whose events arrive at once. */
+export function quietEvents(record: (event: EventInput) => void): {
+    readonly record: (event: EventInput) => void;
+    start(): void;
+    close(): Promise<void>;
+} {
+    return { record, start: nothing, close: () => Promise.resolve() };
+}
 
 function fieldsText(fields: Readonly<Record<string, unknown>>): string {
     return JSON.stringify(fields, (_key, value: unknown) =>

@@ -1,9 +1,13 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
+import { aborted } from "@antrea/async";
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { type Node, type Pod, pods } from "@antrea/kube";
 import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type World } from "../world.ts";
+import { ClaimCleaner } from "../../../apps/controller/src/claim-cleaner/index.ts";
 import { type PlantedBug } from "./index.ts";
+import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
@@ -122,7 +126,7 @@ export const cleaners: Readonly<Record<string, PlantedBug>> = {
     "claims-of-lost-nodes-stay": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/75, https://github.com/kubernetes/kubernetes/issues/65943",
         what: "nobody frees what a Node held that does not come back",
-        plant: { withoutCleaner: true },
+        plant: { product: () => replaced(ClaimCleaner.prototype, "run", aborted) },
     },
     "agent-does-not-look-for-leaks": {
         source: "https://github.com/antrea-io/antrea/issues/3384",

@@ -1,3 +1,4 @@
+/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { allocationName, podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import {
@@ -14,7 +15,9 @@ import {
 import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type Machine } from "../machine/machine.ts";
+import { PoolAddresses } from "../../../apps/controller/src/node-ipam/index.ts";
 import { type PlantedBug } from "./index.ts";
+import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
@@ -258,7 +261,14 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     "subnets-ignore-pools": {
         source: "found in this project (ipam 2)",
         what: "Nodes get subnets in which pools have addresses",
-        plant: { subnetsIgnorePools: true },
+        plant: {
+            product: () =>
+                replaced(PoolAddresses.prototype, "follow", () => ({
+                    inTheWay: { pools: [], claims: [] },
+                    release: () => Promise.resolve(false),
+                    [Symbol.dispose]: () => undefined,
+                })),
+        },
     },
     "gateways-are-not-looked-up": {
         source: "found in this project (ipam 3)",
