@@ -12,6 +12,33 @@ export interface ServiceCidrWithRanges {
     readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
+/** The addresses that the cluster itself uses. */
+export interface ClusterAddresses {
+    /** Of each Node all, as `nodeAddressesOf` orders them: a pool loses the first 16 of each family that it has. */
+    readonly nodeAddresses: readonly (readonly IpAddress[])[];
+    /** Whole subnets, without host bits. */
+    readonly podCidrs: readonly Prefix[];
+    /** Whole subnets, without host bits. */
+    readonly serviceCidrs: readonly Prefix[];
+}
+
+/**
+ * What Nodes and ServiceCIDRs keep from every pool: all that agent, controller, webhook and antctl know of it. What cannot
+ * be read is left out; a podCIDR or Service CIDR with host bits is its whole subnet. `nodeAddresses` has an entry for each
+ * Node, in their order, also an empty one.
+ */
+export function clusterAddresses(
+    nodes: Iterable<NodeWithAddresses>,
+    serviceCidrs: Iterable<ServiceCidrWithRanges> = [],
+): ClusterAddresses {
+    const all = [...nodes];
+    return {
+        nodeAddresses: all.map(nodeAddressesOf),
+        podCidrs: all.flatMap((node) => readable(podCidrTexts(node), maskedPrefix)),
+        serviceCidrs: [...serviceCidrs].flatMap(({ spec }) => readable(spec?.cidrs ?? [], maskedPrefix)),
+    };
+}
+
 /** How many addresses of each family one pool loses to a Node at most. Its kubelet reports what it likes. */
 export const maxNodeAddresses = 16;
 
@@ -62,16 +89,6 @@ function compareIps(a: IpAddress, b: IpAddress): number {
 export function podCidrTexts({ spec }: NodeWithAddresses): readonly string[] {
     const { podCIDR, podCIDRs = [] } = spec ?? {};
     return podCIDRs.length > 0 || podCIDR === undefined ? podCIDRs : [podCIDR];
-}
-
-/** The podCIDRs of a Node that can be read; host bits are ignored. */
-export function podCidrsOf(node: NodeWithAddresses): readonly Prefix[] {
-    return readable(podCidrTexts(node), maskedPrefix);
-}
-
-/** The ranges of a ServiceCIDR that can be read; host bits are ignored. */
-export function serviceCidrsOf({ spec }: ServiceCidrWithRanges): readonly Prefix[] {
-    return readable(spec?.cidrs ?? [], maskedPrefix);
 }
 
 function maskedPrefix(text: string): Prefix {

@@ -1,15 +1,7 @@
-import { formatPrefix, prefixRange, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
-import { maxNodeAddresses, nodeAddressesIn } from "./cluster-addresses.ts";
+import { formatPrefix, prefixRange, RangeSet, type IpAddress } from "@antrea/ip";
+import { maxNodeAddresses, nodeAddressesIn, type ClusterAddresses } from "./cluster-addresses.ts";
 import { type Pool } from "./pool.ts";
 import { subnetEdges } from "./subnet.ts";
-
-/** The addresses that the cluster itself uses. */
-export interface ClusterAddresses {
-    /** Of each Node all, as `nodeAddressesOf` orders them: a pool loses the first 16 of each family that it has. */
-    readonly nodeAddresses: readonly (readonly IpAddress[])[];
-    readonly podCidrs: readonly Prefix[];
-    readonly serviceCidrs: readonly Prefix[];
-}
 
 /** What is never handed out although a pool's ranges have it, made once for all pools. Immutable. */
 export class Exclusions {

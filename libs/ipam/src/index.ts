@@ -13,12 +13,12 @@ export {
 
 // The addresses that the cluster itself uses.
 export {
+    clusterAddresses,
     maxNodeAddresses,
     nodeAddressesIn,
     nodeAddressesOf,
     podCidrTexts,
-    podCidrsOf,
-    serviceCidrsOf,
+    type ClusterAddresses,
     type NodeAddressesInPool,
     type NodeWithAddresses,
     type ServiceCidrWithRanges,
@@ -27,7 +27,7 @@ export { isOutOfService, outOfServiceTaint } from "./out-of-service.ts";
 
 // Pools: what they hand out.
 export { blocksOf, type BlockSet } from "./blocks.ts";
-export { Exclusions, type ClusterAddresses } from "./exclusions.ts";
+export { Exclusions } from "./exclusions.ts";
 export { readPool, type Pool, type PoolSubnet } from "./pool.ts";
 export { freeBlocks, poolUsage, saturate, type PoolUsage } from "./usage.ts";
 

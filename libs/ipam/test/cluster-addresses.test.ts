@@ -1,12 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, formatRangeSet, parseIp, RangeSet } from "@antrea/ip";
 import {
+    clusterAddresses,
     Exclusions,
     nodeAddressesIn,
     nodeAddressesOf,
     podCidrTexts,
-    podCidrsOf,
-    serviceCidrsOf,
+    type ClusterAddresses,
+    type NodeWithAddresses,
+    type ServiceCidrWithRanges,
 } from "../src/index.ts";
 import { pool, range, setOf } from "./objects.ts";
 
@@ -63,20 +65,125 @@ describe("the addresses that the cluster itself uses", () => {
         expect(formatRangeSet(exclusions.usable(other))).toBe("10.9.0.17-10.9.0.253");
     });
 
-    it("podCIDRs keep the whole subnet from being handed out, also with host bits, and without spec.podCIDRs", () => {
-        const texts = (spec: { podCIDR?: string; podCIDRs?: readonly string[] }): readonly string[] =>
-            podCidrsOf({ spec }).map(formatPrefix);
-        expect(texts({ podCIDRs: ["10.2.0.5/24", "broken", "fd00:2::/64"] })).toEqual(["10.2.0.0/24", "fd00:2::/64"]);
-        expect(texts({ podCIDR: "10.2.0.5/24" })).toEqual(["10.2.0.0/24"]);
-        expect(texts({ podCIDR: "10.2.0.0/24", podCIDRs: [] })).toEqual(["10.2.0.0/24"]);
-        expect(texts({ podCIDR: "10.9.0.0/24", podCIDRs: ["10.2.0.0/24"] })).toEqual(["10.2.0.0/24"]);
-        expect(texts({})).toEqual([]);
-        expect(podCidrTexts({ spec: { podCIDR: "broken" } })).toEqual(["broken"]);
+    const internal = (address: string): NodeWithAddresses => ({
+        status: { addresses: [{ type: "InternalIP", address }] },
+    });
+    const pods = (spec: NodeWithAddresses["spec"]): NodeWithAddresses => ({ ...(spec !== undefined && { spec }) });
+    const services = (...cidrs: readonly string[]): ServiceCidrWithRanges => ({ spec: { cidrs } });
+
+    it.each<[string, readonly NodeWithAddresses[], readonly ServiceCidrWithRanges[], Partial<Texts>]>([
+        ["of no Node and no Service", [], [], {}],
+        ["of a Node without spec and status", [{}], [], { nodeAddresses: [[]] }],
+        [
+            "an entry for each Node",
+            [internal("10.0.0.5"), {}, internal("fd00::5")],
+            [],
+            { nodeAddresses: [["10.0.0.5"], [], ["fd00::5"]] },
+        ],
+        [
+            "addresses of all types, none that is a name",
+            [
+                {
+                    status: {
+                        addresses: [
+                            { type: "ExternalIP", address: "203.0.113.5" },
+                            { type: "InternalIP", address: "10.0.0.5" },
+                            { type: "Hostname", address: "10.0.0.6" },
+                            { type: "InternalDNS", address: "node5.example" },
+                            { address: "10.0.0.7" },
+                        ],
+                    },
+                },
+            ],
+            [],
+            { nodeAddresses: [["10.0.0.5", "10.0.0.6", "10.0.0.7", "203.0.113.5"]] },
+        ],
+        [
+            "podCIDRs of both families",
+            [pods({ podCIDRs: ["10.2.0.0/24", "fd00:2::/64"] })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24", "fd00:2::/64"] },
+        ],
+        [
+            "podCIDRs with host bits, as whole subnets",
+            [pods({ podCIDRs: ["10.2.0.5/24", "fd00:2::5/64"] })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24", "fd00:2::/64"] },
+        ],
+        [
+            "podCIDRs without those that cannot be read",
+            [pods({ podCIDRs: ["broken", "10.2.0.0/33", "10.2.0.0/24"] })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24"] },
+        ],
+        [
+            "spec.podCIDR where there is no spec.podCIDRs",
+            [pods({ podCIDR: "10.2.0.5/24" })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24"] },
+        ],
+        [
+            "spec.podCIDR where spec.podCIDRs is empty",
+            [pods({ podCIDR: "10.2.0.0/24", podCIDRs: [] })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24"] },
+        ],
+        [
+            "spec.podCIDRs where it differs from spec.podCIDR",
+            [pods({ podCIDR: "10.9.0.0/24", podCIDRs: ["10.2.0.0/24"] })],
+            [],
+            { nodeAddresses: [[]], podCidrs: ["10.2.0.0/24"] },
+        ],
+        [
+            "podCIDRs of all Nodes",
+            [pods({ podCIDRs: ["10.2.0.0/24"] }), pods({ podCIDRs: ["10.2.1.0/24"] })],
+            [],
+            { nodeAddresses: [[], []], podCidrs: ["10.2.0.0/24", "10.2.1.0/24"] },
+        ],
+        [
+            "Service CIDRs with host bits, as whole subnets",
+            [],
+            [services("10.96.0.1/16", "fd00:96::1/112")],
+            { serviceCidrs: ["10.96.0.0/16", "fd00:96::/112"] },
+        ],
+        [
+            "Service CIDRs without those that cannot be read",
+            [],
+            [services("10.96.0.0/16", "broken"), {}],
+            { serviceCidrs: ["10.96.0.0/16"] },
+        ],
+        [
+            "Service CIDRs of all objects",
+            [],
+            [services("10.96.0.0/16"), services("10.97.0.0/16")],
+            { serviceCidrs: ["10.96.0.0/16", "10.97.0.0/16"] },
+        ],
+    ])("are %s", (_what, nodes, serviceCidrs, expected) => {
+        expect(textsOf(clusterAddresses(nodes, serviceCidrs))).toEqual({
+            nodeAddresses: [],
+            podCidrs: [],
+            serviceCidrs: [],
+            ...expected,
+        });
     });
 
-    it("of Services are whole subnets too", () => {
-        const cidrs = ["10.96.0.1/16", "broken", "fd00:96::/112"];
-        expect(serviceCidrsOf({ spec: { cidrs } }).map(formatPrefix)).toEqual(["10.96.0.0/16", "fd00:96::/112"]);
-        expect(serviceCidrsOf({})).toEqual([]);
+    it("has podCIDRs as text too, also what cannot be read", () => {
+        expect(podCidrTexts({ spec: { podCIDR: "broken" } })).toEqual(["broken"]);
+        expect(podCidrTexts({ spec: { podCIDR: "10.9.0.0/24", podCIDRs: ["10.2.0.5/24"] } })).toEqual(["10.2.0.5/24"]);
+        expect(podCidrTexts({})).toEqual([]);
     });
 });
+
+interface Texts {
+    readonly nodeAddresses: readonly (readonly string[])[];
+    readonly podCidrs: readonly string[];
+    readonly serviceCidrs: readonly string[];
+}
+
+function textsOf({ nodeAddresses, podCidrs, serviceCidrs }: ClusterAddresses): Texts {
+    return {
+        nodeAddresses: nodeAddresses.map((ips) => ips.map(formatIp)),
+        podCidrs: podCidrs.map(formatPrefix),
+        serviceCidrs: serviceCidrs.map(formatPrefix),
+    };
+}

@@ -1,6 +1,6 @@
 import { allocationName, ipAllocations, ipPools, type IpPool } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
-import { serviceCidrsOf } from "@antrea/ipam";
+import { clusterAddresses } from "@antrea/ipam";
 import {
     cronJobs,
     daemonSets,
@@ -87,7 +87,7 @@ export class Cluster {
     }
 
     async serviceCidrs(): Promise<readonly Prefix[]> {
-        return (await this.list(serviceCidrs, serviceCidrsOf)).flat();
+        return clusterAddresses([], await this.list(serviceCidrs, (object) => object)).serviceCidrs;
     }
 
     async statefulSets(): Promise<readonly WorkloadInfo[]> {

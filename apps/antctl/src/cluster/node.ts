@@ -1,6 +1,6 @@
 import { macAnnotation } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
-import { isOutOfService, nodeAddressesOf, podCidrsOf } from "@antrea/ipam";
+import { clusterAddresses, isOutOfService } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
 /** What commands need of a Node. */
@@ -16,11 +16,12 @@ export interface NodeInfo {
 }
 
 export function readNode(node: Node): NodeInfo {
+    const { nodeAddresses, podCidrs } = clusterAddresses([node]);
     const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
     return {
         name: node.metadata?.name ?? "",
-        addresses: nodeAddressesOf(node),
-        podCidrs: podCidrsOf(node),
+        addresses: nodeAddresses.flat(),
+        podCidrs,
         ready: ready?.status === "True",
         outOfService: isOutOfService(node),
         isBridged: node.metadata?.annotations?.[macAnnotation] !== undefined,

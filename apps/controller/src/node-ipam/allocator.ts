@@ -1,6 +1,7 @@
 import { sleep, systemClock, type Clock } from "@antrea/async";
 import { isErrorOf } from "@antrea/errors";
 import { formatPrefix, type Prefix } from "@antrea/ip";
+import { podCidrTexts } from "@antrea/ipam";
 import {
     WorkQueue,
     isKubeError,
@@ -139,7 +140,7 @@ export class Allocator {
     }
 
     #seen(node: Node): void {
-        this.#book.seen(node.metadata?.name ?? "", node.spec?.podCIDRs ?? [], this.#clock.now());
+        this.#book.seen(node.metadata?.name ?? "", podCidrTexts(node), this.#clock.now());
     }
 
     // An answer may come after the watch has told that the Node is gone, or that another has its name.
@@ -157,7 +158,7 @@ export class Allocator {
             this.#queue.forget(name);
             return;
         }
-        if ((node.spec?.podCIDRs ?? []).length > 0) return this.#settled(node);
+        if (podCidrTexts(node).length > 0) return this.#settled(node);
         // It goes away; a subnet would only have to rest afterwards.
         if (node.metadata?.deletionTimestamp !== undefined) {
             this.#waiting.delete(name);
@@ -204,9 +205,7 @@ export class Allocator {
     /** Whether the Node is still there, without podCIDRs; of any other change the informer has told the queue. */
     #isUnserved({ metadata }: Node): boolean {
         const known = this.#components.nodes.get(metadata?.name ?? "");
-        return (
-            known !== undefined && known.metadata?.uid === metadata?.uid && (known.spec?.podCIDRs ?? []).length === 0
-        );
+        return known !== undefined && known.metadata?.uid === metadata?.uid && podCidrTexts(known).length === 0;
     }
 
     #logWaiting(node: string, freeAtMs: number | undefined): void {
@@ -244,7 +243,7 @@ export class Allocator {
         const node = await this.#components.api.find(nodes, { name }, { signal });
         // Gone or made anew: the informer tells, and the queue comes back.
         if (node === undefined || node.metadata?.uid !== expected.metadata?.uid) return;
-        const has = node.spec?.podCIDRs ?? [];
+        const has = podCidrTexts(node);
         if (has.length === 0) {
             throw new NodeIpamError("NODE_CHANGED", "environment", `Node ${name} did not take its podCIDRs`, { cause });
         }

@@ -10,7 +10,7 @@ import {
     type Prefix,
 } from "@antrea/ip";
 import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
-import { podCidrsOf } from "@antrea/ipam";
+import { clusterAddresses, podCidrTexts } from "@antrea/ipam";
 import { describeHolder, type Claim } from "../claims/index.ts";
 import { maxSubnetsOfNode, type ReleasedClaims } from "./claim-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
@@ -61,8 +61,8 @@ export class Reports {
         if (inside.isEmpty || this.#said.get(key) === signature) return;
         this.#said.set(key, signature);
         const owners = this.#nodes.list().flatMap((node) =>
-            podCidrsOf(node)
-                .filter((cidr) => !inside.intersect(RangeSet.of([prefixRange(cidr)])).isEmpty)
+            clusterAddresses([node])
+                .podCidrs.filter((cidr) => !inside.intersect(RangeSet.of([prefixRange(cidr)])).isEmpty)
                 .map((cidr) => `Node ${node.metadata?.name} has ${formatPrefix(cidr)}`),
         );
         const shown = owners.slice(0, 3).join(", ") + (owners.length > 3 ? ` and ${owners.length - 3} more` : "");
@@ -107,7 +107,7 @@ export class Reports {
         const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);
         if (this.#said.get(name) === signature) return;
         this.#said.set(name, signature);
-        const cidrs = (node.spec?.podCIDRs ?? []).join(", ");
+        const cidrs = podCidrTexts(node).join(", ");
         if (duplicates.length > 0) {
             const shown = duplicates.slice(0, 5).join(", ") + (duplicates.length > 5 ? " and others" : "");
             this.#warn(

@@ -2,13 +2,13 @@ import { type Clock } from "@antrea/async";
 import { ipPools, type IpPool } from "@antrea/crd";
 import { RangeIndex, RangeSet, formatIp, prefixRange, rangeOf, type IpAddress, type IpRange } from "@antrea/ip";
 import {
+    clusterAddresses,
     Exclusions,
     maxNodeAddresses,
     nodeAddressesIn,
     nodeAddressesOf,
-    podCidrsOf,
     readPool,
-    serviceCidrsOf,
+    type ClusterAddresses,
     type Pool,
 } from "@antrea/ipam";
 import {
@@ -73,8 +73,8 @@ export class PoolBook {
         this.#informer.onChange((type, name, object, old) => this.#poolChanged(name, type === "deleted", object, old));
         this.#services.onChange((type, _name, object, old) =>
             this.#excluded(
-                old === undefined ? [] : rangesOfServices(old),
-                type === "deleted" ? [] : rangesOfServices(object),
+                old === undefined ? [] : rangesOf(clusterAddresses([], [old])),
+                type === "deleted" ? [] : rangesOf(clusterAddresses([], [object])),
             ),
         );
         this.#nodes.onChange((type, name, node, old) => this.#nodeChanged(name, type === "deleted", node, old));
@@ -118,7 +118,10 @@ export class PoolBook {
         if (known !== undefined) return known;
         const pool = this.#pools.get(name);
         if (pool === undefined) return RangeSet.empty;
-        this.#exclusions ??= new Exclusions(this.#cluster(), this.#pools.values());
+        this.#exclusions ??= new Exclusions(
+            clusterAddresses(this.#nodes.list(), this.#services.list()),
+            this.#pools.values(),
+        );
         const usable = this.#exclusions.usable(pool);
         this.#usable.set(name, usable);
         return usable;
@@ -205,7 +208,11 @@ export class PoolBook {
         else this.#many.delete(name);
         // Of so many, their order says which are kept.
         const isOtherOrder = before !== text;
-        this.#excluded(old === undefined ? [] : rangesOfNode(old), deleted ? [] : rangesOfNode(node), isOtherOrder);
+        this.#excluded(
+            old === undefined ? [] : rangesOf(clusterAddresses([old])),
+            deleted ? [] : rangesOf(clusterAddresses([node])),
+            isOtherOrder,
+        );
     }
 
     #excluded(before: readonly IpRange[], after: readonly IpRange[], isOtherOrder = false): void {
@@ -222,21 +229,8 @@ export class PoolBook {
         for (const name of pools) this.#usable.delete(name);
         for (const listener of [...this.#listeners]) for (const name of pools) listener(name, "meaning");
     }
-
-    #cluster(): ConstructorParameters<typeof Exclusions>[0] {
-        const nodes = this.#nodes.list();
-        return {
-            nodeAddresses: nodes.map(nodeAddressesOf),
-            podCidrs: nodes.flatMap(podCidrsOf),
-            serviceCidrs: this.#services.list().flatMap(serviceCidrsOf),
-        };
-    }
 }
 
-function rangesOfNode(node: Node): readonly IpRange[] {
-    return [...nodeAddressesOf(node).map((ip) => rangeOf(ip)), ...podCidrsOf(node).map(prefixRange)];
-}
-
-function rangesOfServices(object: ServiceCidr): readonly IpRange[] {
-    return serviceCidrsOf(object).map(prefixRange);
+function rangesOf({ nodeAddresses, podCidrs, serviceCidrs: ofServices }: ClusterAddresses): readonly IpRange[] {
+    return [...nodeAddresses.flat().map((ip) => rangeOf(ip)), ...[...podCidrs, ...ofServices].map(prefixRange)];
 }

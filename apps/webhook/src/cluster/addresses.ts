@@ -1,6 +1,6 @@
 import { macAnnotation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
-import { nodeAddressesOf, podCidrsOf, serviceCidrsOf, type ClusterAddresses } from "@antrea/ipam";
+import { clusterAddresses, type ClusterAddresses } from "@antrea/ipam";
 import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
 import { slimNode } from "./slim.ts";
 import { type BookComponents } from "./types.ts";
@@ -35,10 +35,8 @@ export class AddressBook {
     get current(): KnownAddresses {
         const [ofNodes, ofServices] = this.informers;
         return (this.#current ??= {
-            bridgedNodes: ofNodes.list().filter(isBridged).flatMap(nodeAddressesOf),
-            nodeAddresses: ofNodes.list().map(nodeAddressesOf),
-            podCidrs: ofNodes.list().flatMap(podCidrsOf),
-            serviceCidrs: ofServices.list().flatMap(serviceCidrsOf),
+            ...clusterAddresses(ofNodes.list(), ofServices.list()),
+            bridgedNodes: clusterAddresses(ofNodes.list().filter(isBridged)).nodeAddresses.flat(),
         });
     }
 }

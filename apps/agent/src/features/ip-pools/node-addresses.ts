@@ -1,5 +1,5 @@
 import { prefixRange, rangeOf, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
-import { nodeAddressesOf, podCidrTexts, podCidrsOf } from "@antrea/ipam";
+import { clusterAddresses, podCidrTexts, type ClusterAddresses } from "@antrea/ipam";
 import { type ChangeListener, type Node } from "@antrea/kube";
 
 /** The Nodes of the cluster, kept true by somebody else; an Informer of Nodes is one. */
@@ -26,11 +26,7 @@ export interface NodeAddressesComponents {
 }
 
 /** What no pool hands out because of Nodes. */
-export interface NodesAddresses {
-    /** Of each Node, as `nodeAddressesOf` orders them. */
-    readonly nodeAddresses: readonly (readonly IpAddress[])[];
-    readonly podCidrs: readonly Prefix[];
-}
+export type NodesAddresses = Pick<ClusterAddresses, "nodeAddresses" | "podCidrs">;
 
 interface OneNode {
     readonly addresses: readonly IpAddress[];
@@ -113,11 +109,8 @@ function joined(nodes: Iterable<OneNode>): NodesAddresses {
 }
 
 function parsed(node: Node): Parsed {
-    return {
-        text: textOf(node),
-        addresses: nodeAddressesOf(node),
-        podCidrs: podCidrsOf(node),
-    };
+    const { nodeAddresses, podCidrs } = clusterAddresses([node]);
+    return { text: textOf(node), addresses: nodeAddresses.flat(), podCidrs };
 }
 
 function textOf(node: Node): string {

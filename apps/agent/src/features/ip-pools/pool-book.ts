@@ -1,6 +1,6 @@
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
 import { prefixRange, RangeIndex, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
-import { Exclusions, readPool, serviceCidrsOf, type Pool } from "@antrea/ipam";
+import { clusterAddresses, Exclusions, readPool, type Pool } from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
@@ -266,7 +266,7 @@ export class PoolBook {
     }
 
     #serviceCidrs(): readonly Prefix[] {
-        return this.#services.list().flatMap(serviceCidrsOf);
+        return clusterAddresses([], this.#services.list()).serviceCidrs;
     }
 }
 

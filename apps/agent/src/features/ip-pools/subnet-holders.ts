@@ -1,5 +1,5 @@
 import { prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
-import { podCidrsOf } from "@antrea/ipam";
+import { clusterAddresses } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
 export interface SubnetHoldersComponents {
@@ -41,7 +41,7 @@ export class SubnetHolders {
     }
 
     #has(node: Node, ip: IpAddress): boolean {
-        const prefixes = this.#prefixes.get(node) ?? podCidrsOf(node);
+        const prefixes = this.#prefixes.get(node) ?? clusterAddresses([node]).podCidrs;
         this.#prefixes.set(node, prefixes);
         return prefixes.some((prefix) => prefix.family === ip.family && prefixContains(prefix, ip));
     }

@@ -1,6 +1,7 @@
 import { sleep } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
+import { podCidrTexts } from "@antrea/ipam";
 import type { Netlink } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
 import type { AgentConfig } from "@antrea/settings";
@@ -108,8 +109,8 @@ function noNode(nodeName: string): NodeConfigError {
     return new NodeConfigError("NO_NODE", "environment", `the API server has no Node ${nodeName} (NODE_NAME)`);
 }
 
-function hasPodCidrs({ spec }: NodeObject): boolean {
-    return spec?.podCIDR !== undefined || (spec?.podCIDRs ?? []).length > 0;
+function hasPodCidrs(node: NodeObject): boolean {
+    return podCidrTexts(node).length > 0;
 }
 
 export interface OwnNodeFollowerComponents {

@@ -1,3 +1,4 @@
+import { podCidrTexts } from "@antrea/ipam";
 import type { NodeObject } from "../node-object.ts";
 
 /** The key in the bridge's external_ids that keeps what the agent must know of its Node. */
@@ -11,7 +12,7 @@ export const rememberedNodeKey = "antrea-node";
 export function formatRemembered(node: NodeObject, goneAt?: number): string {
     return JSON.stringify({
         name: node.metadata?.name,
-        podCIDRs: node.spec?.podCIDRs ?? [],
+        podCIDRs: podCidrTexts(node),
         internalIPs: (node.status?.addresses ?? [])
             .filter(({ type }) => type === "InternalIP")
             .map(({ address }) => address),
@@ -30,7 +31,7 @@ export function rememberedAfter(
     own: NodeObject | undefined,
     { nodeName, goneAt }: { readonly nodeName: string; readonly goneAt: number },
 ): string | undefined {
-    if (own !== undefined && (own.spec?.podCIDRs ?? []).length > 0) return formatRemembered(own);
+    if (own !== undefined && podCidrTexts(own).length > 0) return formatRemembered(own);
     const memory = parseRemembered(before, nodeName);
     if (memory === undefined) return undefined;
     return formatRemembered(memory, own === undefined ? (parseGoneAt(before, nodeName) ?? goneAt) : undefined);
