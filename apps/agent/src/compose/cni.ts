@@ -1,13 +1,14 @@
 import { networkNameOf } from "../features/cni-server/conflist/index.ts";
-import { CniCalls, CniServer } from "../features/cni-server/index.ts";
+import { CniCalls, type CniServer } from "../features/cni-server/index.ts";
 import { observeCalls } from "../features/cni-server/metrics.ts";
 import { netnsPathHere } from "../features/cni-server/netns-path.ts";
 import type { IpPools } from "../features/ip-pools/index.ts";
-import { checkInterface, flowOwner, type PodNetwork } from "../features/pod-network/index.ts";
+import { flowOwner, type PodNetwork } from "../features/pod-network/index.ts";
 import { isNodeNetns } from "../platform/host/node-netns.ts";
 import { podUidOf } from "../platform/pod-object.ts";
 import type { Platform } from "../platform/platform.ts";
 import { createCniBackend, type PodCniBackend } from "./cni-backend.ts";
+import type { NodeParts } from "./node-parts.ts";
 import { claimProblem } from "./pool-wiring.ts";
 
 /**
@@ -17,17 +18,19 @@ import { claimProblem } from "./pool-wiring.ts";
  * @param conflist the CNI configuration of this Node
  */
 export function buildCni(
-    { kube, netlink, bridge, flowTable, openflow, readiness, logger, metrics, config }: Platform,
+    { clock, kube, netlink, bridge, flowTable, openflow, readiness, logger, metrics, config }: Platform,
     {
         ipPools,
         conflist,
         network,
+        parts,
     }: {
         readonly ipPools: IpPools | undefined;
         readonly conflist: string;
         readonly network: () => PodNetwork | undefined;
+        readonly parts: Pick<NodeParts, "cniServer" | "checkInterface">;
     },
-): { readonly backend: PodCniBackend; readonly server: CniServer } {
+): { readonly backend: PodCniBackend; readonly server: Pick<CniServer, "start" | "stop"> } {
     const backend = createCniBackend({
         readiness,
         network,
@@ -36,7 +39,7 @@ export function buildCni(
         isNodeNetns: (path) => isNodeNetns(path, config.hostProcPathPrefix),
         podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
         check: (known, input) =>
-            checkInterface(
+            parts.checkInterface(
                 {
                     netlink,
                     port: (name) => bridge.port(name),
@@ -51,7 +54,7 @@ export function buildCni(
         backend,
         logger: logger.child("cni"),
         observe: observeCalls(metrics),
-        now: () => performance.now(),
+        now: () => clock.monotonic(),
     });
-    return { backend, server: new CniServer({ calls }, { socketPath: config.cniSocket }) };
+    return { backend, server: parts.cniServer(calls, { socketPath: config.cniSocket }) };
 }

@@ -1,10 +1,9 @@
-import { systemClock } from "@antrea/async";
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
 import { serviceSources } from "../features/bridging/bridged-pods/index.ts";
 import { Bridging } from "../features/bridging/bridging.ts";
-import { addServiceRouteJob, buildUplink, uplinkEnd, uplinkPart } from "../features/bridging/feature.ts";
+import { addServiceRouteJob, uplinkEnd, uplinkPart } from "../features/bridging/feature.ts";
 import { UplinkKeeper } from "../features/bridging/uplink-keeper.ts";
-import { Conflist, conflistText } from "../features/cni-server/conflist/index.ts";
+import { conflistText } from "../features/cni-server/conflist/index.ts";
 import { leavesForGood } from "../features/cni-server/leaves-for-good.ts";
 import { addFirewallJob, guardHost } from "../features/host-filter/feature.ts";
 import { addJobsWithoutPools, addPoolJobs, buildIpPools, guardSubnets } from "../features/ip-pools/feature.ts";
@@ -22,9 +21,9 @@ import {
     rememberedNodeKey,
 } from "../platform/node/config/index.ts";
 import { addRememberJob } from "../platform/node/remember-node.ts";
-import { runNft } from "../platform/nftables.ts";
 import { buildPlatform, type Platform } from "../platform/platform.ts";
 import { buildCni } from "./cni.ts";
+import { nodeParts, type NodeParts } from "./node-parts.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
 import { guardedPrefixes, isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
 import { startFlows } from "./start-flows.ts";
@@ -37,19 +36,36 @@ export function compose(context: MainContext): Lifecycle {
     return composeAgent(buildPlatform(context));
 }
 
-/** Puts the features of the agent on the platform, in the order in which they start; starts nothing. */
-export function composeAgent(platform: Platform): Lifecycle {
-    const { bridge, config, database, environment, health, jobs, kube, logger, netlink, nodes, openflow, readiness } =
-        platform;
+/**
+ * Puts the features of the agent on the platform, in the order in which they start; starts nothing.
+ *
+ * @param parts default: those of the Node that the agent runs on
+ */
+export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): Lifecycle {
+    const {
+        bridge,
+        clock,
+        config,
+        database,
+        environment,
+        health,
+        jobs,
+        kube,
+        logger,
+        netlink,
+        nodes,
+        openflow,
+        readiness,
+    } = platform;
     const ipPools = buildIpPools(platform);
     const bridging = config.enableBridgingMode
-        ? new Bridging({ flowTable: platform.flowTable, openflow, logger: logger.child("bridging") })
+        ? new Bridging({ flowTable: platform.flowTable, openflow, clock, logger: logger.child("bridging") })
         : undefined;
-    const uplink = buildUplink(platform);
+    const uplink = parts.uplink(platform);
     const keeper = new UplinkKeeper({ ...platform, uplink, bridging });
     if (bridging !== undefined) health.addCheck("uplink", "ready", () => keeper.problem);
     const conflistContent = environment.conflist ?? conflistText({ portmap: true, bandwidth: true });
-    const conflist = new Conflist({
+    const conflist = parts.conflist({
         folder: environment.cniConfFolder,
         name: "10-antrea.conflist",
         content: conflistContent,
@@ -57,7 +73,7 @@ export function composeAgent(platform: Platform): Lifecycle {
     });
     // Until the Node's podCIDRs are known there is no Pod network, and CNI calls wait or are told so.
     let wiring: PodWiring | undefined;
-    const cni = buildCni(platform, { ipPools, conflist: conflistContent, network: () => wiring?.podNetwork });
+    const cni = buildCni(platform, { ipPools, conflist: conflistContent, network: () => wiring?.podNetwork, parts });
 
     const podNetwork = async (signal: AbortSignal): Promise<void> => {
         const node = await awaitOwnNode(
@@ -65,6 +81,7 @@ export function composeAgent(platform: Platform): Lifecycle {
                 nodes,
                 remembered: () => parseRemembered(bridge.externalId(rememberedNodeKey), environment.nodeName),
                 netlink,
+                clock,
                 logger,
             },
             {
@@ -79,8 +96,13 @@ export function composeAgent(platform: Platform): Lifecycle {
         if (goneAt !== undefined) ipPools?.recallGone(goneAt);
         // Other podCIDRs concern everything that is built from them: the process starts again.
         const lookAtNode = followOwnNode({ nodes, goneAt, readiness, fail: platform.fail, logger }, node);
-        await guardHost(platform, runNft);
-        const built = await buildPodNetwork(platform, { bridging, ipPools }, node, signal);
+        await guardHost(platform);
+        const built = await buildPodNetwork(
+            platform,
+            { bridging, ipPools, namespaces: parts.namespaces },
+            node,
+            signal,
+        );
         const onServiceCidrs =
             bridging && ((listener: () => void): void => void ipPools?.book.onServiceCidrs(listener));
         const bridgedMac = bridging && ((): string => bridging.mac);
@@ -100,7 +122,7 @@ export function composeAgent(platform: Platform): Lifecycle {
                 onTaggedChange: (listener) => bridging.pods.onTaggedChange(listener),
             },
         });
-        addRememberJob(platform, { lookAtNode, goneAt: () => ipPools?.nodeGoneAt ?? systemClock.now() });
+        addRememberJob(platform, { lookAtNode, goneAt: () => ipPools?.nodeGoneAt ?? clock.now() });
         addFirewallJob(platform, node, () => built.transport.underlay);
         addServiceRouteJob(platform, bridging !== undefined, families);
         onServiceCidrs?.(() => ovs.trigger());
@@ -124,7 +146,7 @@ export function composeAgent(platform: Platform): Lifecycle {
         }
     };
 
-    const parts: readonly LifecyclePart[] = [
+    const lifecycleParts: readonly LifecyclePart[] = [
         // What the recovery takes out of the database, it takes out by this session; and so does the end of the agent.
         {
             name: "ovsdb-session",
@@ -168,7 +190,7 @@ export function composeAgent(platform: Platform): Lifecycle {
             startTimeoutMs: patientMs,
             start: podNetwork,
             stop: async () => {
-                if (await leavesForGood(kube.api, environment.podNamespace, { logger })) {
+                if (await leavesForGood(kube.api, environment.podNamespace, { logger, clock })) {
                     await conflist.remove();
                     logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
                 }
@@ -196,7 +218,7 @@ export function composeAgent(platform: Platform): Lifecycle {
         // Stopped first, so that the calls under way end while all that they need still stands.
         { name: "cni-calls", stop: () => cni.server.stop() },
     ];
-    const lifecycle = new Lifecycle({ logger });
-    for (const part of parts) lifecycle.append(part);
+    const lifecycle = new Lifecycle({ logger, clock });
+    for (const part of lifecycleParts) lifecycle.append(part);
     return lifecycle;
 }

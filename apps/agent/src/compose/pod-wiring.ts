@@ -1,5 +1,3 @@
-import { randomInt } from "node:crypto";
-import { systemClock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { OfPort, pipelineFlows } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
@@ -8,7 +6,14 @@ import type { IpPools } from "../features/ip-pools/index.ts";
 import { buildPeers, buildTunnel } from "../features/node-routes/feature.ts";
 import { RouteWatch } from "../features/node-routes/index.ts";
 import { podsOf, unwiredEvent } from "../features/pod-network/node-pods.ts";
-import { HostRoutes, isRoutedToPod, NodeSubnet, PodNetwork, PodReconciler } from "../features/pod-network/index.ts";
+import {
+    HostRoutes,
+    isRoutedToPod,
+    NodeSubnet,
+    PodNetwork,
+    PodReconciler,
+    type PodNamespaces,
+} from "../features/pod-network/index.ts";
 import { Gateway, NodeSysctls } from "../platform/host/gateway/index.ts";
 import { nodeMtuProblem, podMtu, Transport } from "../platform/host/transport/index.ts";
 import { antreaRouteProtocol, podRouteProtocol } from "../platform/kernel-ids.ts";
@@ -24,11 +29,20 @@ export type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 /** Bridge and gateway, and the Pod network with the records of what is wired already. */
 export async function buildPodNetwork(
     platform: Platform,
-    { bridging, ipPools }: { readonly bridging: Bridging | undefined; readonly ipPools: IpPools | undefined },
+    {
+        bridging,
+        ipPools,
+        namespaces,
+    }: {
+        readonly bridging: Bridging | undefined;
+        readonly ipPools: IpPools | undefined;
+        readonly namespaces: PodNamespaces | undefined;
+    },
     node: NodeConfig,
     signal: AbortSignal,
 ) {
-    const { config, datapath, environment, bridge, netlink, flowTable, kube, events, logger, probe } = platform;
+    const { clock, config, datapath, environment, bridge, netlink, flowTable, host, kube, events, logger, probe } =
+        platform;
     const { podPrefixes, gatewayIps } = node;
     const disableTxChecksumOffload = config.disableTXChecksumOffload || datapath.mustComputeChecksums;
     const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
@@ -36,9 +50,12 @@ export async function buildPodNetwork(
     if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
     const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
     const { stateFolder, bootId, nodeName } = environment;
-    const sysctls = new NodeSysctls({ logger: logger.child("gateway") }, { folder: stateFolder, bootId });
+    const sysctls = new NodeSysctls(
+        { logger: logger.child("gateway"), settings: host.settings },
+        { folder: stateFolder, bootId },
+    );
     const gateway = new Gateway(
-        { ports: bridge, netlink, sysctls, logger: logger.child("gateway") },
+        { ports: bridge, netlink, sysctls, settings: host.settings, clock, logger: logger.child("gateway") },
         {
             name: config.hostGateway,
             ofPort: OfPort.gateway,
@@ -60,13 +77,10 @@ export async function buildPodNetwork(
     await gateway.ensureDevice(signal);
     const subnet = new NodeSubnet(
         podPrefixes,
-        (size) => BigInt(randomInt(Number(size))),
+        (size) => BigInt(Math.floor(platform.random() * Number(size))),
         (ip) => (ipPools === undefined ? false : ipPools.isClaimed(ip)),
     );
-    const ownSubnet = new OwnSubnet(
-        { api: kube.api, nodes: platform.nodes, clock: systemClock, fail: platform.fail, logger },
-        node,
-    );
+    const ownSubnet = new OwnSubnet({ api: kube.api, nodes: platform.nodes, clock, fail: platform.fail, logger }, node);
     platform.health.addCheck("subnet", "ready", () => ownSubnet.problem);
     const hostRoutes = new HostRoutes(
         { netlink },
@@ -82,6 +96,7 @@ export async function buildPodNetwork(
             pools: ipPools,
             confirmSubnet: () => ownSubnet.confirm(),
             bridging: bridging?.pods,
+            clock,
             logger: logger.child("pod-network"),
         },
         {
@@ -91,7 +106,8 @@ export async function buildPodNetwork(
             disableTxChecksumOffload,
             gatewayMac: () => gateway.mac,
             bootId,
-            now: () => performance.now(),
+            now: () => clock.monotonic(),
+            namespaces,
         },
     );
     const reconciler = new PodReconciler(
@@ -101,6 +117,7 @@ export async function buildPodNetwork(
             subnet,
             hostRoutes,
             ports: bridge,
+            clock,
             logger: logger.child("reconcile"),
             poolOf: (ip) => ipPools?.poolOf(ip),
             claims: ipPools && recordClaims(ipPools),

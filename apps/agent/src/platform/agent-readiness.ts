@@ -1,6 +1,6 @@
 import { type Clock } from "@antrea/async";
 import type { ConnectionState } from "@antrea/openflow/connection";
-import type { Jobs, Logger, Metrics } from "@antrea/runtime";
+import type { Jobs, Logger, MetricsFactory } from "@antrea/runtime";
 import { type DaemonServer } from "@antrea/serving";
 import { declareReadiness, openflowProblem, Readiness } from "./readiness.ts";
 import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
@@ -8,9 +8,9 @@ import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
 const tokenLookMs = 5_000;
 
 export interface ReadinessComponents {
-    readonly health: DaemonServer;
+    readonly health: Pick<DaemonServer, "addCheck">;
     readonly jobs: Jobs;
-    readonly metrics: Metrics;
+    readonly metrics: MetricsFactory;
     readonly logger: Logger;
     readonly clock: Clock;
     readonly openflow: { readonly state: ConnectionState };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "@antrea/async";
+import { systemClock, type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import {
     createKubeClients,
@@ -14,11 +14,12 @@ import {
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { Jobs, Metrics, tellBuild, type Logger, type MainContext } from "@antrea/runtime";
+import { Jobs, Metrics, tellBuild, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
+import { nodeHost, type Host } from "./host/host.ts";
 import { slimNode } from "./node/slim-node.ts";
 import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
@@ -32,29 +33,46 @@ export type TrafficMode = "encap" | "noEncap" | "hybrid";
 /** The ground that the features of the agent stand on: what none of them owns, and what does not depend on podCIDRs. */
 export interface Platform {
     readonly logger: Logger;
+    readonly clock: Clock;
+    /** Numbers from 0 to below 1. */
+    readonly random: () => number;
     /** Ends the process with this error. */
     readonly fail: (error: unknown) => void;
     readonly config: AgentConfig;
-    readonly gates: ReturnType<typeof loadAgentConfig>["gates"];
+    readonly gates: Pick<ReturnType<typeof loadAgentConfig>["gates"], "enabled">;
     readonly environment: AgentEnvironment;
     readonly mode: TrafficMode;
-    readonly metrics: Metrics;
+    readonly metrics: MetricsFactory;
     /** What /livez, /readyz and /metrics answer. */
-    readonly health: DaemonServer;
+    readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
     /** What must be in place before Pods can be wired. */
     readonly readiness: Readiness;
     readonly jobs: Jobs;
-    readonly kube: KubeClients;
-    readonly events: EventRecorder;
+    readonly kube: Pick<KubeClients, "api" | "connection" | "close">;
+    readonly events: Pick<EventRecorder, "record" | "start" | "close">;
     /** All Nodes of the cluster, slimmed. */
     readonly nodes: Informer<Node>;
     readonly netlink: Netlink;
-    readonly database: OvsdbSession;
-    readonly openflow: OpenFlowConnection;
-    readonly bridge: OvsBridge;
-    readonly flowTable: FlowTable;
+    readonly host: Host;
+    readonly database: Pick<
+        OvsdbSession,
+        | "start"
+        | "close"
+        | "ready"
+        | "lockAcquired"
+        | "lockState"
+        | "problem"
+        | "rows"
+        | "until"
+        | "onConnect"
+        | "onDisconnect"
+        | "onLockChange"
+    >;
+    readonly openflow: Pick<OpenFlowConnection, "start" | "close" | "state" | "onReady" | "packetOut" | "dumpFlows">;
+    readonly bridge: Pick<OvsBridge, keyof OvsBridge>;
+    readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
-    readonly probe: DatapathProbe;
+    readonly probe: Pick<DatapathProbe, "passed">;
 }
 
 const eventDelayMs = 500;
@@ -64,6 +82,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
     const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
     for (const warning of warnings) logger.warn("configuration", { warning });
+    const clock = systemClock;
     const datapath = datapathOf(config.ovsDatapathType);
     const mode = modeOf(config);
     logger.info("feature gates", { gates: gates.list("agent").map(({ name, status }) => `${name}=${status}`) });
@@ -97,9 +116,9 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
             ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion }),
         },
     );
-    const jobs = new Jobs({ logger: logger.child("jobs"), metrics });
+    const jobs = new Jobs({ logger: logger.child("jobs"), clock, metrics });
     const readiness = buildReadiness(
-        { api: kube.api, health, jobs, metrics, openflow, clock: systemClock, logger: logger.child("kube") },
+        { api: kube.api, health, jobs, metrics, openflow, clock, logger: logger.child("kube") },
         {
             ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
             node: "the Node's podCIDRs are not known",
@@ -110,6 +129,8 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     );
     return {
         logger,
+        clock,
+        random: Math.random,
         fail,
         config,
         gates,
@@ -121,31 +142,45 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         jobs,
         kube,
         events: new EventRecorder(
-            { api: kube.api, logger: logger.child("events") },
+            { api: kube.api, clock, logger: logger.child("events") },
             {
                 reportingController: "antrea-agent",
                 reportingInstance: environment.podName,
                 delayMs: eventDelayMs,
             },
         ),
-        nodes: new Informer({ api: kube.api, logger: logger.child("nodes") }, { resource: nodes, transform: slimNode }),
+        nodes: nodesOf({ api: kube.api, clock, logger }),
         netlink: Netlink.open(),
+        host: nodeHost,
         database,
         openflow,
         bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
         datapath,
         probe: new DatapathProbe(
-            { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, logger: logger.child("datapath") },
+            { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, clock, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },
         ),
     };
 }
 
+/** All Nodes of the cluster, with what the agent keeps of them. */
+export function nodesOf({
+    api,
+    clock,
+    logger,
+}: {
+    readonly api: KubeClients["api"];
+    readonly clock: Clock;
+    readonly logger: Logger;
+}): Informer<Node> {
+    return new Informer({ api, clock, logger: logger.child("nodes") }, { resource: nodes, transform: slimNode });
+}
+
 class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}
 
 /** The mode, which the rules of the configuration have limited to these. */
-function modeOf({ trafficEncapMode }: AgentConfig): TrafficMode {
+export function modeOf({ trafficEncapMode }: AgentConfig): TrafficMode {
     if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
     throw new ModeError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);
 }

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 import type { ConnectionState } from "@antrea/openflow/connection";
-import type { Metrics } from "@antrea/runtime";
+import type { MetricsFactory } from "@antrea/runtime";
 
 class ReadinessError extends AntreaError<"NOT_READY"> {}
 
@@ -75,7 +75,7 @@ export function openflowProblem({ kind }: ConnectionState): string | undefined {
 }
 
 /** What keeps Pods from being wired, read at each scrape. */
-export function declareReadiness(metrics: Metrics, readiness: Pick<Readiness, "unmetConditions">): void {
+export function declareReadiness(metrics: MetricsFactory, readiness: Pick<Readiness, "unmetConditions">): void {
     metrics.gauge({
         name: "antrea_agent_unmet_conditions",
         help: "1 for each condition that is missing so that Pods can be wired; /readyz?verbose says what it is.",

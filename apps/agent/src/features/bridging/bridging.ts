@@ -1,3 +1,4 @@
+import { type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { OfPort, type PipelineInput } from "@antrea/flows";
 import { parseMac, type IpAddress, type Prefix } from "@antrea/ip";
@@ -10,6 +11,7 @@ export interface BridgingComponents {
     readonly flowTable: VlanFlowTable;
     readonly openflow: Pick<OpenFlowConnection, "packetOut">;
     readonly logger: Logger;
+    readonly clock?: Clock;
 }
 
 class BridgingError extends AntreaError<"NO_MAC" | "NOT_READY"> {}
@@ -20,8 +22,8 @@ export class Bridging implements Disposable {
     readonly #announcer: Announcer;
     #mac: string | undefined;
 
-    constructor({ flowTable, openflow, logger }: BridgingComponents) {
-        this.#announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger });
+    constructor({ flowTable, openflow, logger, clock }: BridgingComponents) {
+        this.#announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger, clock });
         this.pods = new BridgedPods({ flowTable, announcer: this.#announcer, hostMac: () => parseMac(this.mac) });
     }
 

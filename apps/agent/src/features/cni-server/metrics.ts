@@ -1,8 +1,8 @@
-import type { Metrics } from "@antrea/runtime";
+import type { MetricsFactory } from "@antrea/runtime";
 import type { ObserveCall } from "./calls.ts";
 
 /** Counts and times CNI calls. */
-export function observeCalls(metrics: Metrics): ObserveCall {
+export function observeCalls(metrics: MetricsFactory): ObserveCall {
     const calls = metrics.counter({
         name: "antrea_agent_cni_calls_total",
         help: "CNI calls by command and outcome (OK or the name of the error code).",

@@ -1,10 +1,8 @@
 import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { RunNft } from "../../platform/nftables.ts";
 import type { NodeConfig } from "../../platform/node/config/index.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { runProgram } from "../../platform/program.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostFirewall } from "./firewall/index.ts";
 import { HostGuard } from "./guard/index.ts";
@@ -18,12 +16,17 @@ export const guardCondition = "host-guard";
  * Before the first Pod is wired, where the Node's stack sees what Pods send: it must get no answer that is not from the
  * switch. While that cannot be kept up no further Pod is wired, and the agent is not ready.
  */
-export async function guardHost(
-    { datapath, jobs, logger, readiness }: Pick<Platform, "datapath" | "jobs" | "logger" | "readiness">,
-    nft: RunNft,
-): Promise<void> {
+export async function guardHost({
+    datapath,
+    host,
+    jobs,
+    logger,
+    readiness,
+}: Pick<Platform, "datapath" | "jobs" | "logger" | "readiness"> & {
+    readonly host: Pick<Platform["host"], "nft">;
+}): Promise<void> {
     if (!datapath.copiesFrames) return;
-    const guard = new HostGuard({ logger: logger.child("host-guard"), nft }, { linkGroup: podLinkGroup });
+    const guard = new HostGuard({ logger: logger.child("host-guard"), nft: host.nft }, { linkGroup: podLinkGroup });
     const report = (problem: string | undefined): void => {
         if (problem === undefined) readiness.met(guardCondition);
         else readiness.unmet(guardCondition, problem);
@@ -37,11 +40,11 @@ export async function guardHost(
 
 /** Keeps what the Node's firewall must let through: the traffic of Pods, and tunnels. */
 export function addFirewallJob(
-    { config, jobs, logger, mode }: Pick<Platform, "config" | "jobs" | "logger" | "mode">,
+    { config, host, jobs, logger, mode }: Pick<Platform, "config" | "host" | "jobs" | "logger" | "mode">,
     { podPrefixes }: NodeConfig,
     underlay: () => Family,
 ): void {
-    const firewall = new HostFirewall({ run: runProgram, logger: logger.child("host-firewall") });
+    const firewall = new HostFirewall({ run: host.run, logger: logger.child("host-firewall") });
     const { hostGateway: gatewayName, tunnelType: type, tunnelPort: port } = config;
     const tunnel = mode === "noEncap" ? undefined : { type, port };
     jobs.every("host-firewall", resyncMs, () => {

@@ -25,6 +25,7 @@ const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_0
 
 /** Pools and their claims as this Node sees them; undefined while the gate AntreaIPAM is off. */
 export function buildIpPools({
+    clock,
     config,
     environment,
     events,
@@ -33,12 +34,15 @@ export function buildIpPools({
     logger,
     metrics,
     nodes,
+    random,
 }: Platform): IpPools | undefined {
     if (!gates.enabled("AntreaIPAM")) return undefined;
     return new IpPools(
         {
             api: kube.api,
             nodes,
+            clock,
+            random,
             metrics,
             logger: logger.child("ip-pools"),
             record: (event) => events.record(event),

@@ -1,7 +1,6 @@
 import type { IpAddress, Prefix } from "@antrea/ip";
 import type { Job } from "@antrea/runtime";
 import { changesPodCidrs } from "../../platform/node/slim-node.ts";
-import { runNft } from "../../platform/nftables.ts";
 import type { NodeConfig } from "../../platform/node/config/index.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { reporting } from "../../platform/reporting.ts";
@@ -20,7 +19,7 @@ export interface BridgedSources {
 
 /** Masquerading follows the Node objects, and Pods with a VLAN. */
 export function addMasqueradeJob(
-    { config, gates, health, jobs, logger, mode, nodes }: Platform,
+    { config, gates, health, host, jobs, logger, mode, nodes }: Platform,
     node: NodeConfig,
     o: {
         /** The podCIDRs of all Nodes, now. */
@@ -32,7 +31,7 @@ export function addMasqueradeJob(
     // Pods without a way to the outside still have one to each other: this keeps none from being wired.
     let problem: string | undefined;
     health.addCheck("masquerade", "ready", () => problem);
-    const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: runNft });
+    const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: host.nft });
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
     const job = jobs.every("masquerade", resyncMs, async (limit) => {
         await nodes.synced(limit);

@@ -1,4 +1,3 @@
-import { systemClock } from "@antrea/async";
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { isErrorOf } from "@antrea/errors";
 import { OfPort } from "@antrea/flows";
@@ -78,10 +77,11 @@ export function addRouteJobs(
         readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
     },
 ): void {
-    const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
+    const { clock, config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } =
+        platform;
     const { transport, peers, routes, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
-    const plan = new LookPlan({ clock: systemClock }, { everyMs: resyncMs });
+    const plan = new LookPlan({ clock }, { everyMs: resyncMs });
     const ways = jobs.every("peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
         await plan.run({ full: () => peers.reconcile(limit), update: () => peers.update(limit) });

@@ -2,7 +2,6 @@ import type { Job } from "@antrea/runtime";
 import { BridgeDevice } from "../../platform/ovs/bridge/index.ts";
 import { LockGuard } from "../../platform/ovs/lock-guard.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { runProgram } from "../../platform/program.ts";
 import { keepNetwork, type NetworkParts } from "./keep-network.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
 import type { PodNetwork } from "./pod-network.ts";
@@ -55,7 +54,7 @@ export function addOvsJobs(
 
 /** Reports limits of Pods that a start of OVS has removed. */
 export function addBandwidthJob(
-    { jobs, events, kube, environment, logger, openflow }: Platform,
+    { jobs, events, host, kube, environment, logger, openflow }: Platform,
     podNetwork: PodNetwork,
 ): void {
     const lost = new LostBandwidth(
@@ -64,7 +63,7 @@ export function addBandwidthJob(
             events,
             logger: logger.child("cni"),
             interfaces: () => podNetwork.interfaces().map(({ record }) => record),
-            qdiscs: () => runProgram("tc", ["-j", "qdisc", "show"]),
+            qdiscs: () => host.run("tc", ["-j", "qdisc", "show"]),
         },
         { nodeName: environment.nodeName },
     );

@@ -1,15 +1,15 @@
 import { formatPrefix } from "@antrea/ip";
-import type { Metrics } from "@antrea/runtime";
+import type { MetricsFactory } from "@antrea/runtime";
 import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
 
 /** What the Pod network holds, read at each scrape. */
 export function declarePodMetrics(
-    metrics: Metrics,
+    metrics: MetricsFactory,
     network: PodNetwork,
     subnet: NodeSubnet,
-    flowTable: FlowTable,
+    flowTable: Pick<FlowTable, "size">,
 ): void {
     metrics.gauge({
         name: "antrea_agent_local_pod_count",

@@ -225,7 +225,7 @@ export class PodReconciler {
                 this.#logger.warn("no Pod is wired until the Pods of this Node can be read", {
                     reason: messageOf(error),
                 });
-                await sleep(backoff.next(), signal);
+                await sleep(backoff.next(), signal, this.#components.clock);
             }
         }
     }

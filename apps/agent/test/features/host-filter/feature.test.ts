@@ -28,7 +28,7 @@ it("no Pod is wired, and the agent is not ready, while what Pods send cannot be 
     await health.start();
     const readyz = async (): Promise<number> => (await fetch(`http://127.0.0.1:${health.probePort}/readyz`)).status;
     try {
-        await guardHost({ datapath: datapathOf("netdev"), jobs, logger: silentLogger, readiness }, nft);
+        await guardHost({ datapath: datapathOf("netdev"), jobs, logger: silentLogger, readiness, host: { nft } });
         expect(readiness.missing()).toContain("cannot be kept from the Node's stack: nft: Operation not supported");
         expect(await readyz()).toBe(503);
         expect(await metrics.text()).toContain(`antrea_agent_unmet_conditions{condition="${guardCondition}"} 1`);
@@ -49,7 +49,7 @@ it("the datapath of the kernel needs no guard", async () => {
     const nft: RunNft = () => Promise.reject(new Error("not to be called"));
     const readiness = new Readiness({});
     const jobs = new Jobs({ logger: silentLogger });
-    await guardHost({ datapath: datapathOf("system"), jobs, logger: silentLogger, readiness }, nft);
+    await guardHost({ datapath: datapathOf("system"), jobs, logger: silentLogger, readiness, host: { nft } });
     expect([readiness.missing(), jobs.health()]).toEqual([undefined, []]);
 });
 

@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
 import { gratuitousArp, unsolicitedNa } from "@antrea/netlink";
@@ -7,6 +8,7 @@ import type { Logger } from "@antrea/runtime";
 export interface AnnouncerComponents {
     readonly packetOut: (packet: PacketOut) => void;
     readonly logger: Logger;
+    readonly clock?: Clock | undefined;
 }
 
 /** As often as Linux does for its own addresses with three, the first at once. */
@@ -19,7 +21,7 @@ const delaysMs = [0, 50, 100] as const;
  */
 export class Announcer implements Disposable {
     readonly #components: AnnouncerComponents;
-    readonly #timers = new Set<NodeJS.Timeout>();
+    readonly #timers = new Set<Disposable>();
 
     constructor(components: AnnouncerComponents) {
         this.#components = components;
@@ -27,17 +29,18 @@ export class Announcer implements Disposable {
 
     /** Returns at once; what cannot be sent is not repeated. */
     announce(pod: { readonly ofPort: number; readonly mac: string; readonly ips: readonly IpAddress[] }): void {
+        const { clock = systemClock } = this.#components;
         for (const delayMs of delaysMs) {
-            const timer = setTimeout(() => {
+            const timer = clock.after(delayMs, () => {
                 this.#timers.delete(timer);
                 for (const ip of pod.ips) this.#send(pod.ofPort, frameOf(pod.mac, ip));
-            }, delayMs);
+            });
             this.#timers.add(timer);
         }
     }
 
     [Symbol.dispose](): void {
-        for (const timer of this.#timers) clearTimeout(timer);
+        for (const timer of this.#timers) timer[Symbol.dispose]();
         this.#timers.clear();
     }
 

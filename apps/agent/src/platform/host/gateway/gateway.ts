@@ -1,17 +1,10 @@
-import { sleep } from "@antrea/async";
+import { sleep, systemClock, type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
-import {
-    getSysctl,
-    RouteProtocol,
-    setSysctl,
-    setTxChecksumOffload,
-    type Link,
-    type Netlink,
-    type Route,
-} from "@antrea/netlink";
+import { RouteProtocol, type Link, type Netlink, type Route } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
 import { removeIfDeviceIsLost, type CarryOutLimits } from "../../ovs/bridge/index.ts";
+import { kernelSettings, type KernelSettings } from "../host.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
 /** The ports of the bridge, as the gateway needs them. */
@@ -62,6 +55,8 @@ export class Gateway {
     readonly #netlink: Netlink;
     readonly #logger: Logger;
     readonly #sysctls: Pick<NodeSysctls, "set">;
+    readonly #settings: KernelSettings;
+    readonly #clock: Clock;
     readonly #options: GatewayOptions;
     #mac: Uint8Array | undefined;
 
@@ -72,6 +67,9 @@ export class Gateway {
             readonly logger: Logger;
             /** Sets sysctls of the whole Node. */
             readonly sysctls: Pick<NodeSysctls, "set">;
+            /** Default: those of the kernel. */
+            readonly settings?: KernelSettings;
+            readonly clock?: Clock;
         },
         options: GatewayOptions,
     ) {
@@ -79,6 +77,8 @@ export class Gateway {
         this.#netlink = components.netlink;
         this.#logger = components.logger;
         this.#sysctls = components.sysctls;
+        this.#settings = components.settings ?? kernelSettings;
+        this.#clock = components.clock ?? systemClock;
         this.#options = options;
     }
 
@@ -127,14 +127,14 @@ export class Gateway {
         const link = await this.#link(signal);
         this.#sysctls.set("net/ipv4/ip_forward", "1");
         // The spoof guard takes ARP from the gateway only with its own address as sender.
-        setSysctl(undefined, `net/ipv4/conf/${name}/arp_announce`, "1");
-        setSysctl(undefined, `net/ipv4/conf/${name}/send_redirects`, "0");
+        this.#settings.set(`net/ipv4/conf/${name}/arp_announce`, "1");
+        this.#settings.set(`net/ipv4/conf/${name}/send_redirects`, "0");
         if (podPrefixes.some((prefix) => prefix.family === 6)) {
             await this.#keepRouterAdvertisements();
             this.#sysctls.set("net/ipv6/conf/all/forwarding", "1");
-            setSysctl(undefined, `net/ipv6/conf/${name}/disable_ipv6`, "0");
+            this.#settings.set(`net/ipv6/conf/${name}/disable_ipv6`, "0");
         }
-        if (this.#options.disableTxChecksumOffload) setTxChecksumOffload(name, false);
+        if (this.#options.disableTxChecksumOffload) this.#settings.setTxChecksumOffload(name, false);
         if (!link.up || link.mtu !== mtu) await this.#netlink.setLink(link.index, { up: true, mtu });
         // Flows and neighbours know the MAC of the database; udev and NetworkManager may give a new device another one.
         if (this.#mac !== undefined && link.mac !== formatMac(this.#mac)) {
@@ -180,22 +180,22 @@ export class Gateway {
         }
         for (const name of names) {
             const key = `net/ipv6/conf/${name}/accept_ra`;
-            if (getSysctl(undefined, key) === "1") this.#sysctls.set(key, "2");
+            if (this.#settings.get(key) === "1") this.#sysctls.set(key, "2");
         }
     }
 
     async #link(signal: AbortSignal | undefined): Promise<Pick<Link, "index" | "up" | "mtu" | "mac">> {
-        const deadline = performance.now() + linkTimeoutMs;
+        const deadline = this.#clock.monotonic() + linkTimeoutMs;
         for (;;) {
             const link = await this.#netlink.link(this.#options.name);
             if (link !== undefined) return link;
-            if (performance.now() > deadline)
+            if (this.#clock.monotonic() > deadline)
                 throw new GatewayError(
                     "NO_DEVICE",
                     "environment",
                     `OVS did not create the device ${this.#options.name}; see the log of ovs-vswitchd`,
                 );
-            await sleep(linkLookMs, signal);
+            await sleep(linkLookMs, signal, this.#clock);
         }
     }
 }

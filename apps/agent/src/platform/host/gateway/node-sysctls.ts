@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { messageOf } from "@antrea/errors";
-import { getSysctl, isNetlinkError, setSysctl } from "@antrea/netlink";
+import { isNetlinkError } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
+import { kernelSettings, type KernelSettings } from "../host.ts";
 
 export interface NodeSysctlsOptions {
     /** A folder of the Node that outlives the process. */
@@ -21,21 +22,26 @@ const fileName = "sysctls.json";
 /** Sysctls of the whole Node that the agent changes, and what they were, so that a clean-up can set them back. */
 export class NodeSysctls {
     readonly #logger: Logger;
+    readonly #settings: KernelSettings;
     readonly #path: string;
     readonly #bootId: string;
 
-    constructor(components: { readonly logger: Logger }, { folder, bootId }: NodeSysctlsOptions) {
+    constructor(
+        components: { readonly logger: Logger; readonly settings?: KernelSettings },
+        { folder, bootId }: NodeSysctlsOptions,
+    ) {
         this.#logger = components.logger;
+        this.#settings = components.settings ?? kernelSettings;
         this.#path = join(folder, fileName);
         this.#bootId = bootId;
     }
 
     /** Sets it unless it is so. `key` is its path below /proc/sys. Throws NetlinkError as setSysctl does. */
     set(key: string, value: string): void {
-        const before = getSysctl(undefined, key);
+        const before = this.#settings.get(key);
         if (before === value) return;
         this.#remember(key, { before, after: value });
-        setSysctl(undefined, key, value);
+        this.#settings.set(key, value);
         this.#logger.info("sysctl of the Node set", { sysctl: key, value, before });
     }
 
@@ -43,8 +49,8 @@ export class NodeSysctls {
     restore(): readonly string[] {
         return [...this.#read()].flatMap(([key, { before, after }]) => {
             try {
-                if (getSysctl(undefined, key) !== after) return [];
-                setSysctl(undefined, key, before);
+                if (this.#settings.get(key) !== after) return [];
+                this.#settings.set(key, before);
                 return [key];
             } catch (error) {
                 // of an interface that is gone

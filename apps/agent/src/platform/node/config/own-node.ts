@@ -1,4 +1,4 @@
-import { sleep } from "@antrea/async";
+import { sleep, type Clock } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
 import { podCidrTexts } from "@antrea/ipam";
@@ -19,6 +19,7 @@ export interface OwnNodeComponents {
     readonly remembered: () => NodeObject | undefined;
     readonly netlink: Pick<Netlink, "links" | "addresses">;
     readonly logger: Logger;
+    readonly clock?: Clock;
 }
 
 export interface OwnNodeOptions {
@@ -51,7 +52,7 @@ export async function awaitOwnNode(
             if (reason !== said) components.logger.warn("waiting for this Node", { reason });
             said = reason;
         }
-        await sleep(lookIntervalMs, signal);
+        await sleep(lookIntervalMs, signal, components.clock);
     }
 }
 

@@ -1,5 +1,5 @@
 import { release } from "node:os";
-import { Backoff, sleep } from "@antrea/async";
+import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { isErrorOf, messageOf } from "@antrea/errors";
 import { type Logger } from "@antrea/runtime";
 import type { Readiness } from "../../readiness.ts";
@@ -12,6 +12,7 @@ export interface DatapathProbeComponents {
     readonly control: Pick<Unixctl, "request">;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     readonly logger: Logger;
+    readonly clock?: Clock;
 }
 
 export interface DatapathProbeOptions {
@@ -54,15 +55,16 @@ export class DatapathProbe {
     /** Looks until all is well: a module may be loaded, OVS may be started. Each new reason is logged once. */
     async passed(signal: AbortSignal): Promise<void> {
         const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
-        const quietUntil = performance.now() + (this.#options.quietMs ?? 2_000);
-        for (let said = ""; ; await sleep(backoff.next(), signal)) {
+        const { clock = systemClock } = this.#components;
+        const quietUntil = clock.monotonic() + (this.#options.quietMs ?? 2_000);
+        for (let said = ""; ; await sleep(backoff.next(), signal, clock)) {
             try {
                 return await this.look(signal);
             } catch (error) {
                 if (!(error instanceof DatapathError) && !(error instanceof UnixctlError)) throw error;
                 signal.throwIfAborted();
                 const reason = messageOf(error);
-                if (reason === said || performance.now() < quietUntil) continue;
+                if (reason === said || clock.monotonic() < quietUntil) continue;
                 this.#components.logger.warn("waiting for the datapath of OVS", { reason });
                 said = reason;
             }

@@ -1,0 +1,29 @@
+import { buildUplink } from "../features/bridging/feature.ts";
+import type { Uplink } from "../features/bridging/uplink/index.ts";
+import { Conflist, type ConflistOptions } from "../features/cni-server/conflist/index.ts";
+import { CniServer, type CniCalls } from "../features/cni-server/index.ts";
+import { checkInterface, type PodNamespaces } from "../features/pod-network/index.ts";
+import type { Platform } from "../platform/platform.ts";
+
+/** The parts of features that work on files, sockets and namespaces of the Node; a simulated Node has others. */
+export interface NodeParts {
+    readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">;
+    readonly conflist: (options: ConflistOptions) => Pick<Conflist, "write" | "remove">;
+    /** Where CNI calls come by. */
+    readonly cniServer: (
+        calls: Pick<CniCalls, "call">,
+        options: { readonly socketPath: string },
+    ) => Pick<CniServer, "start" | "stop">;
+    /** Compares a wired interface with the kernel and OVS. */
+    readonly checkInterface: typeof checkInterface;
+    /** Default: the kernel's. */
+    readonly namespaces?: PodNamespaces;
+}
+
+/** Those of the Node that the agent runs on. */
+export const nodeParts: NodeParts = {
+    uplink: buildUplink,
+    conflist: (options) => new Conflist(options),
+    cniServer: (calls, options) => new CniServer({ calls }, options),
+    checkInterface,
+};
