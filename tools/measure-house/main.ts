@@ -74,7 +74,7 @@ function measures(): Measure[] {
     const needless = needlessSpreads(product.map(({ path }) => path));
     const { unnamed, onlyTests } = unusedExports(sources, packages);
     const worded = wordedFiles().flatMap((file) =>
-        countTerms(readFileSync(join(root, file), "utf8"))
+        countTerms(readFileSync(join(root, file), "utf8"), file)
             .filter(({ count }) => count > 0)
             .map(({ term, count }) => ({ file, instead: term.instead, count })),
     );
