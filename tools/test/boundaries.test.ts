@@ -1,24 +1,59 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
-import { describe, expect, it } from "@jest/globals";
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import { afterAll, describe, expect, it } from "@jest/globals";
 
 const root = new URL("../../", import.meta.url).pathname;
-const run = promisify(execFile);
+
+/**
+ * ESLint in a process of its own, as ESLint and Nx keep state that a test runner's module sandbox breaks. One process for
+ * all texts: it takes seconds until it has read the configuration and the graph of projects.
+ */
+class Linter {
+    readonly #child: ChildProcess;
+    readonly #answers: AsyncIterator<string>;
+
+    constructor() {
+        const script = `
+            import { createInterface } from "node:readline";
+            import { ESLint } from "eslint";
+            const eslint = new ESLint({ cwd: ${JSON.stringify(root)} });
+            for await (const line of createInterface({ input: process.stdin })) {
+                const { filePath, text } = JSON.parse(line);
+                const [{ messages }] = await eslint.lintText(text, { filePath });
+                console.log(JSON.stringify(messages.map((message) => message.ruleId + ": " + message.message)));
+            }`;
+        this.#child = spawn("node", ["--input-type=module", "-e", script], {
+            cwd: root,
+            env: { ...process.env, NX_DAEMON: "false" },
+            stdio: ["pipe", "pipe", "inherit"],
+        });
+        const { stdout } = this.#child;
+        if (stdout === null) throw new Error("the linter has no output");
+        this.#answers = createInterface({ input: stdout })[Symbol.asyncIterator]();
+    }
+
+    /** One text after the other: the answers come in their order. */
+    async broken(filePath: string, text: string): Promise<readonly string[]> {
+        this.#child.stdin?.write(`${JSON.stringify({ filePath, text })}\n`);
+        for (;;) {
+            const { value, done } = await this.#answers.next();
+            if (done === true) throw new Error("the linter has ended");
+            // what else Nx writes is no answer
+            if (value.startsWith("[")) return JSON.parse(value) as string[];
+        }
+    }
+
+    stop(): void {
+        this.#child.kill();
+    }
+}
+
+const linter = new Linter();
+afterAll(() => linter.stop());
 
 /** The rules that this text would break as the content of that file. */
-async function broken(path: string, text: string): Promise<readonly string[]> {
-    // A process of its own: ESLint and Nx keep state that a test runner's module sandbox breaks.
-    const script = `
-        import { ESLint } from "eslint";
-        const eslint = new ESLint({ cwd: ${JSON.stringify(root)} });
-        const [result] = await eslint.lintText(process.argv[1], { filePath: process.argv[2] });
-        console.log(JSON.stringify(result.messages.map((message) => message.ruleId + ": " + message.message)));`;
-    const { stdout } = await run("node", ["--input-type=module", "-e", script, text, `${root}${path}`], {
-        cwd: root,
-        env: { ...process.env, NX_DAEMON: "false" },
-        maxBuffer: 1 << 20,
-    });
-    return JSON.parse(stdout.trim().split("\n").at(-1) ?? "[]") as string[];
+function broken(path: string, text: string): Promise<readonly string[]> {
+    return linter.broken(`${root}${path}`, text);
 }
 
 const use = (name: string, from: string): string =>
