@@ -1,7 +1,7 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { ipAllocations, type IpPool } from "@antrea/crd";
-import { readPool, type Pool } from "@antrea/ipam";
-import { parseIp, parsePrefix, RangeIndex } from "@antrea/ip";
+import { PoolIndex, readPool } from "@antrea/ipam";
+import { parseIp, parsePrefix } from "@antrea/ip";
 import { type Namespace } from "@antrea/kube";
 import { PoolReviewer, type PoolReviewComponents } from "../../apps/webhook/src/ip-pools/index.ts";
 import { WorkloadReviewer } from "../../apps/webhook/src/workloads/index.ts";
@@ -17,23 +17,18 @@ const ofNamespace = claimOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", 
 
 /** The reviewers of the webhook over a cluster with two pools, two claims and a Namespace. */
 export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
-    const known = poolObjects.map((pool) => readPool(pool));
-    const index = new RangeIndex<Pool>();
-    for (const pool of known)
-        index.set(
-            pool.name,
-            pool.subnets.map(({ range }) => range),
-            pool,
-        );
-    const view = {
-        pool: (name: string) => known.find((pool) => pool.name === name),
-        all: () => known,
-        overlapping: (range: Parameters<typeof index.overlapping>[0]) => index.overlapping(range),
-    };
-    const pools = { ...view, changes: 1, live: async () => view, counted: async () => view };
     const addresses = {
         current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [], bridgedNodes: [parseIp("10.3.0.9")] },
     };
+    const index = new PoolIndex(() => addresses.current);
+    for (const pool of poolObjects) index.set(readPool(pool));
+    const view = {
+        pool: (name: string) => index.pool(name),
+        all: () => index.all(),
+        overlapping: (range: Parameters<typeof index.overlapping>[0]) => index.overlapping(range),
+        exclusions: index.exclusions,
+    };
+    const pools = { ...view, live: async () => view, counted: async () => view };
     const namespace: Namespace = { metadata: { name: "ns", annotations: annotated("pool-a") } };
     // As the type wants it, so that what the reviewer asks besides is not left out here.
     const components: PoolReviewComponents = {
@@ -54,7 +49,6 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
             list: async () => ({ items: [ofNamespace] as never, resourceVersion: "1" }),
         },
         pools,
-        addresses,
         namespaces: { get: (name) => (name === "ns" ? namespace : undefined) },
         pods: { get: () => ({ metadata: { name: "p", namespace: "ns", uid: "p" } }) as never },
         deployments: { get: () => workloadOf("Deployment", "d", annotated("pool-a", "10.1.0.5")) as never },

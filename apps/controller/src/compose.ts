@@ -1,13 +1,13 @@
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
 import { type ControllerConfig } from "@antrea/settings";
-import { ClaimBook, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
+import { ClaimCache, ClaimWriter, reclaimMetrics } from "./claims/index.ts";
 import { ClaimCleaner } from "./claim-cleaner/index.ts";
 import { IpPools } from "./ip-pools/index.ts";
 import { leadership, type Leader } from "./leadership.ts";
 import { NodeIpam, PoolAddresses, type NodeIpamSettings } from "./node-ipam/index.ts";
 import { buildPlatform, type Platform } from "./platform.ts";
-import { PoolBook } from "./pools/index.ts";
-import { Reservations, SetBook } from "./reservations/index.ts";
+import { PoolCache } from "./pools/index.ts";
+import { Reservations, SetCache } from "./reservations/index.ts";
 
 /** Builds antrea-controller from its configuration; starts nothing. */
 export function compose(context: MainContext): Lifecycle {
@@ -62,16 +62,16 @@ export function composeController(platform: Platform): Lifecycle {
 interface PoolParts {
     readonly parts: readonly LifecyclePart[];
     readonly leaders: readonly Leader[];
-    readonly books: { readonly claims: ClaimBook; readonly pools: PoolBook };
+    readonly books: { readonly claims: ClaimCache; readonly pools: PoolCache };
 }
 
 /** The parts behind the gate AntreaIPAM. */
 function composePools({ kube, clock, config, metrics, health, events, nodes, logger }: Platform): PoolParts {
     const { api } = kube;
     const books = {
-        claims: new ClaimBook({ api, clock, logger: logger.child("claims") }),
-        pools: new PoolBook({ api, nodes, clock, logger: logger.child("ip-pools") }),
-        sets: new SetBook({ api, clock, logger: logger.child("stateful-sets") }),
+        claims: new ClaimCache({ api, clock, logger: logger.child("claims") }),
+        pools: new PoolCache({ api, nodes, clock, logger: logger.child("ip-pools") }),
+        sets: new SetCache({ api, clock, logger: logger.child("stateful-sets") }),
     };
     const parts = Object.values(books).map((book) => {
         health.addCheck(book.part.name, "ready", () => (book.hasSynced ? undefined : "they are not listed yet"));

@@ -31,13 +31,13 @@ import {
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimBook, ClaimWriter, reclaimMetrics } from "../src/claims/index.ts";
+import { ClaimCache, ClaimWriter, reclaimMetrics } from "../src/claims/index.ts";
 import { ClaimCleaner } from "../src/claim-cleaner/index.ts";
 import { IpPools } from "../src/ip-pools/index.ts";
 import { type PacerOptions } from "../src/ip-pools/pacer.ts";
 import { slimNode } from "../src/nodes.ts";
-import { PoolBook } from "../src/pools/index.ts";
-import { Reservations, SetBook } from "../src/reservations/index.ts";
+import { PoolCache } from "../src/pools/index.ts";
+import { Reservations, SetCache } from "../src/reservations/index.ts";
 
 export interface TermOptions {
     /** Default 60000. */
@@ -52,8 +52,8 @@ export interface TermOptions {
 
 /** The parts behind the gate AntreaIPAM of one controller that leads from its start until it is stopped. */
 export class Term implements AsyncDisposable {
-    readonly claims: ClaimBook;
-    readonly pools: PoolBook;
+    readonly claims: ClaimCache;
+    readonly pools: PoolCache;
     readonly metrics: Metrics = new Metrics({ processMetrics: false });
     readonly log: MemoryLog = new MemoryLog("debug");
     readonly events: EventInput[] = [];
@@ -67,9 +67,9 @@ export class Term implements AsyncDisposable {
         const { logger } = this.log;
         const { signal } = this.#stop;
         const informer = new Informer<Node>({ api, logger }, { resource: nodes, transform: slimNode });
-        this.claims = new ClaimBook({ api, logger });
-        this.pools = new PoolBook({ api, nodes: informer, logger });
-        const sets = new SetBook({ api, logger });
+        this.claims = new ClaimCache({ api, logger });
+        this.pools = new PoolCache({ api, nodes: informer, logger });
+        const sets = new SetCache({ api, logger });
         informer.start(signal);
         for (const { part } of [this.claims, this.pools, sets]) void part.start?.(signal);
         this.#closers.push(

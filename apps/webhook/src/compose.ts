@@ -13,7 +13,7 @@ import {
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
 import { loadControllerConfig } from "@antrea/settings";
-import { ClusterBook } from "./cluster/index.ts";
+import { ClusterCache } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
 import { ClaimReader, PoolReviewer } from "./ip-pools/index.ts";
 import { allowed, reviewApp, reviewMetrics, type Reviewer } from "./review/index.ts";
@@ -94,7 +94,7 @@ export function webhook(
 ): { readonly parts: readonly LifecyclePart[]; readonly health: DaemonServer } {
     const metrics = new Metrics();
     tellBuild(metrics, "antrea-webhook", version);
-    const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
+    const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;
     const ipPools = new PoolReviewer({
         pools,
@@ -104,7 +104,7 @@ export function webhook(
         clusterCidrs: options.clusterCidrs ?? [],
     });
     const { namespaces, pods, deployments, statefulSets } = users;
-    const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
+    const workloads = new WorkloadReviewer({ api, pools, namespaces, pods, deployments, statefulSets });
     const app = reviewApp(
         { logger: logger.child("review"), metrics: reviewMetrics(metrics) },
         routesOf({ ipPools, workloads }).map((route) => ({
@@ -148,7 +148,7 @@ export function webhook(
     return { parts, health };
 }
 
-function whenSynced(cluster: Pick<ClusterBook, "hasSynced">, review: Reviewer): Reviewer {
+function whenSynced(cluster: Pick<ClusterCache, "hasSynced">, review: Reviewer): Reviewer {
     return async (request, signal) => {
         if (cluster.hasSynced) return review(request, signal);
         throw new WebhookError(

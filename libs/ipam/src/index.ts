@@ -28,6 +28,7 @@ export { isOutOfService, outOfServiceTaint } from "./out-of-service.ts";
 // Pools: what they hand out.
 export { blocksOf, type BlockSet } from "./blocks.ts";
 export { Exclusions } from "./exclusions.ts";
+export { PoolIndex, rangesOf, type Overlap, type PoolRange } from "./pool-index.ts";
 export { readPool, type Pool, type PoolSubnet } from "./pool.ts";
 export { freeBlocks, poolUsage, saturate, type PoolUsage } from "./usage.ts";
 

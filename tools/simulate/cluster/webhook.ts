@@ -1,7 +1,7 @@
 /* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type Prefix } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { ClusterBook } from "../../../apps/webhook/src/cluster/index.ts";
+import { ClusterCache } from "../../../apps/webhook/src/cluster/index.ts";
 import { ClaimReader, PoolReviewer } from "../../../apps/webhook/src/ip-pools/index.ts";
 import { type AdmissionRequest, type Decision } from "../../../apps/webhook/src/review/index.ts";
 import { routesOf } from "../../../apps/webhook/src/routes.ts";
@@ -20,13 +20,13 @@ export interface WebhookComponents {
 export class Webhook {
     readonly #line: Line;
     readonly #stop = new AbortController();
-    readonly #cluster: ClusterBook;
+    readonly #cluster: ClusterCache;
     readonly #routes: ReturnType<typeof routesOf>;
 
     constructor({ line, logger, clusterCidrs }: WebhookComponents) {
         this.#line = line;
         const { api } = line;
-        const cluster = new ClusterBook({ api, logger: logger.child("cluster") });
+        const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
         this.#cluster = cluster;
         const { pools, users, addresses } = cluster;
         const ipPools = new PoolReviewer({
@@ -37,7 +37,7 @@ export class Webhook {
             clusterCidrs,
         });
         const { namespaces, pods, deployments, statefulSets } = users;
-        const workloads = new WorkloadReviewer({ api, pools, addresses, namespaces, pods, deployments, statefulSets });
+        const workloads = new WorkloadReviewer({ api, pools, namespaces, pods, deployments, statefulSets });
         this.#routes = routesOf({ ipPools, workloads });
         void cluster.part.start?.(this.#stop.signal);
     }

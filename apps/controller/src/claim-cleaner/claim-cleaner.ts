@@ -10,13 +10,13 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
-import { uidsOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
+import { uidsOf, type Claim, type ClaimCache, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 
 export interface ClaimCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     /** All Nodes; started and stopped by someone else. */
     readonly nodes: Pick<Informer<Node>, "get" | "onChange" | "synced">;
-    readonly claims: ClaimBook;
+    readonly claims: ClaimCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
     readonly logger: KubeLogger;

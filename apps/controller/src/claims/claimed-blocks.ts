@@ -1,5 +1,5 @@
 import { prefixSize, type Prefix, type RangeSet } from "@antrea/ip";
-import { type ClaimBook } from "./claim-book.ts";
+import { type ClaimCache } from "./claim-cache.ts";
 
 /** The claimed addresses of a set of addresses in one block. */
 export interface ClaimedInBlock {
@@ -17,7 +17,7 @@ export interface ClaimedInBlock {
  */
 export function claimedBlocks(
     usable: RangeSet,
-    claims: Pick<ClaimBook, "blocksIn">,
+    claims: Pick<ClaimCache, "blocksIn">,
 ): ReadonlyMap<string, ClaimedInBlock> {
     const found = new Map<string, ClaimedInBlock>();
     for (const range of usable.ranges) {

@@ -1,7 +1,7 @@
 import { type Condition, type IpPoolStatus, type IpPoolUsage } from "@antrea/crd";
 import { formatRangeSet } from "@antrea/ip";
-import { maxNodeAddresses, type Pool } from "@antrea/ipam";
-import { type FurtherAddresses, type Overlap } from "../pools/index.ts";
+import { maxNodeAddresses, type Overlap, type Pool } from "@antrea/ipam";
+import { type FurtherAddresses } from "../pools/index.ts";
 
 export interface Findings {
     /** `metadata.generation` of the object that `pool` was read from. */

@@ -1,12 +1,12 @@
 import { sleep, systemClock, type Clock } from "@antrea/async";
 import { WorkQueue, type EventRecorder, type KubeLogger, type ReconcileResult } from "@antrea/kube";
-import { type ClaimBook, type ClaimWriter, type Reclaims } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { type ClaimCache, type ClaimWriter, type Reclaims } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 
 /** What holds addresses needs these, whichever addresses they are. */
 export interface HoldComponents {
-    readonly pools: PoolBook;
-    readonly claims: ClaimBook;
+    readonly pools: PoolCache;
+    readonly claims: ClaimCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Pick<Reclaims, "done">;
     readonly recorder: Pick<EventRecorder, "record">;

@@ -9,16 +9,16 @@ import {
     type EventRecorder,
     type KubeLogger,
 } from "@antrea/kube";
-import { claimedBlocks, type Claim, type ClaimBook } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { claimedBlocks, type Claim, type ClaimCache } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";
 import { Pacer, type PacerOptions } from "./pacer.ts";
 import { measure } from "./measure.ts";
 
 export interface PoolStatusComponents {
     readonly api: Pick<ApiClient, "patch">;
-    readonly pools: PoolBook;
-    readonly claims: ClaimBook;
+    readonly pools: PoolCache;
+    readonly claims: ClaimCache;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;

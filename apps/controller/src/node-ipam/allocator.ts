@@ -14,7 +14,7 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
-import { CidrBook } from "./cidr-book.ts";
+import { CidrAllocator } from "./cidr-allocator.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";
 import { type NodeIpamMetrics, type NodeIpamState } from "./metrics.ts";
@@ -54,7 +54,7 @@ export class Allocator {
     readonly #components: AllocatorComponents;
     readonly #clock: Clock;
     readonly #options: AllocatorOptions;
-    readonly #book: CidrBook;
+    readonly #book: CidrAllocator;
     readonly #reports: Reports;
     readonly #queue: WorkQueue;
     readonly #waiting = new Set<string>();
@@ -67,7 +67,7 @@ export class Allocator {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
-        this.#book = new CidrBook(options.settings, () => this.#clock.monotonic());
+        this.#book = new CidrAllocator(options.settings, () => this.#clock.monotonic());
         this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
             { logger: components.logger, clock: this.#clock },

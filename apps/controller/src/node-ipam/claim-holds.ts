@@ -1,13 +1,13 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
 import { isKubeError, pods, type ApiClient, type KubeError } from "@antrea/kube";
 import { uidsOf, type Claim } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
-import { type CidrBook } from "./cidr-book.ts";
+import { type PoolCache } from "../pools/index.ts";
+import { type CidrAllocator } from "./cidr-allocator.ts";
 
 export interface ClaimHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
-    readonly pools: Pick<PoolBook, "covering">;
-    readonly book: Pick<CidrBook, "reserve" | "subnetOf">;
+    readonly pools: Pick<PoolCache, "covering">;
+    readonly book: Pick<CidrAllocator, "reserve" | "subnetOf">;
 }
 
 /** What claims of addresses outside every pool hold no more, all of them of one Node. */

@@ -1,10 +1,10 @@
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
-import { type CidrBook } from "./cidr-book.ts";
+import { type CidrAllocator } from "./cidr-allocator.ts";
 
 /** What the metrics show, of the term of leadership that runs. */
 export interface NodeIpamState {
-    readonly book: CidrBook;
+    readonly book: CidrAllocator;
     /** Nodes that wait for a subnet. */
     readonly waiting: ReadonlySet<string>;
     /** Nodes whose podCIDRs overlap those of another Node. */

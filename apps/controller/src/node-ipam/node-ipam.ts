@@ -3,7 +3,7 @@ import { messageOf } from "@antrea/errors";
 import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { type Logger, type MetricsFactory } from "@antrea/runtime";
 import { Allocator } from "./allocator.ts";
-import { CidrBook } from "./cidr-book.ts";
+import { CidrAllocator } from "./cidr-allocator.ts";
 import { NodeIpamError } from "./errors.ts";
 import { nodeIpamMetrics, type NodeIpamMetrics } from "./metrics.ts";
 import { type PoolAddresses } from "./pool-addresses.ts";
@@ -106,7 +106,7 @@ export class NodeIpam {
 
 function refusalOf(settings: NodeIpamSettings): NodeIpamError | undefined {
     try {
-        new CidrBook(settings);
+        new CidrAllocator(settings);
         return undefined;
     } catch (error) {
         if (error instanceof NodeIpamError) return error;

@@ -1,17 +1,17 @@
 import { systemClock, type Clock } from "@antrea/async";
 import { rangeOf } from "@antrea/ip";
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
-import { type ClaimBook } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { type ClaimCache } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 import { ClaimHolds } from "./claim-holds.ts";
-import { type CidrBook } from "./cidr-book.ts";
+import { type CidrAllocator } from "./cidr-allocator.ts";
 import { type InTheWay, type Reports } from "./reports.ts";
 
 /** IPPools and their claims, where the cluster has any: a subnet of a Node must have none of their addresses. */
 export interface PoolAddressesComponents {
     readonly api: Pick<ApiClient, "list">;
-    readonly pools: Pick<PoolBook, "get" | "object" | "covering" | "onChange" | "synced">;
-    readonly claims: Pick<ClaimBook, "onChange" | "synced">;
+    readonly pools: Pick<PoolCache, "get" | "object" | "covering" | "onChange" | "synced">;
+    readonly claims: Pick<ClaimCache, "onChange" | "synced">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -44,7 +44,10 @@ export class PoolAddresses {
     }
 
     /** Tells the book of all of them at once, and then of each change. */
-    follow(book: Pick<CidrBook, "reserve" | "subnetOf">, reports: Pick<Reports, "poolInside" | "released">): PoolHolds {
+    follow(
+        book: Pick<CidrAllocator, "reserve" | "subnetOf">,
+        reports: Pick<Reports, "poolInside" | "released">,
+    ): PoolHolds {
         const { api, pools, claims } = this.#components;
         const holds = new ClaimHolds({ api, pools, book });
         const inside = new Set<string>();

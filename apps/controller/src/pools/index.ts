@@ -1,9 +1,3 @@
 /** What IPPools mean in this cluster, for all features of the controller. */
-export {
-    PoolBook,
-    type FurtherAddresses,
-    type Overlap,
-    type PoolBookComponents,
-    type PoolChange,
-    type PoolListener,
-} from "./pool-book.ts";
+export { PoolCache, type PoolCacheComponents, type PoolChange, type PoolListener } from "./pool-cache.ts";
+export { type FurtherAddresses } from "./crowded-nodes.ts";

@@ -1,3 +1,3 @@
 /** Keeps addresses for the ordinals of StatefulSets. */
 export { Reservations, type ReservationsComponents, type ReservationsOptions } from "./reservations.ts";
-export { SetBook, type SetBookComponents } from "./set-book.ts";
+export { SetCache, type SetCacheComponents } from "./set-cache.ts";

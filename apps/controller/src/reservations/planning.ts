@@ -1,13 +1,13 @@
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { RangeSet, formatIp, prefixRange, type IpAddress } from "@antrea/ip";
 import { planReservations, type ListedPool, type ReservationPlan } from "@antrea/ipam";
-import { claimedBlocks, type Claim, type ClaimBook, type ClaimedInBlock } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { claimedBlocks, type Claim, type ClaimCache, type ClaimedInBlock } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 import { reachOf, type Demand } from "./demand.ts";
 
 export interface PlanningComponents {
-    readonly pools: Pick<PoolBook, "get" | "usable">;
-    readonly claims: Pick<ClaimBook, "blocksIn" | "ofSet" | "get">;
+    readonly pools: Pick<PoolCache, "get" | "usable">;
+    readonly claims: Pick<ClaimCache, "blocksIn" | "ofSet" | "get">;
 }
 
 export interface PlanningInput {

@@ -2,14 +2,14 @@ import { allocationName, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
 import { apiVersionOf, statefulSets, type EventRecorder } from "@antrea/kube";
-import { describeHolder, setKeyOf, type ClaimBook } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { describeHolder, setKeyOf, type ClaimCache } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 import { type Demand } from "./demand.ts";
 
 export interface ReportsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
-    readonly claims: Pick<ClaimBook, "get">;
-    readonly pools: Pick<PoolBook, "get" | "usable">;
+    readonly claims: Pick<ClaimCache, "get">;
+    readonly pools: Pick<PoolCache, "get" | "usable">;
 }
 
 /** Tells on the StatefulSet why ordinals have no address reserved. */

@@ -11,20 +11,20 @@ import {
     type KubeLogger,
     type ReconcileResult,
 } from "@antrea/kube";
-import { setKeyOf, type Claim, type ClaimBook, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
-import { type PoolBook } from "../pools/index.ts";
+import { setKeyOf, type Claim, type ClaimCache, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
+import { type PoolCache } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
 import { freeCount, planFor } from "./planning.ts";
 import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems } from "./reports.ts";
-import { type SetBook } from "./set-book.ts";
+import { type SetCache } from "./set-cache.ts";
 import { Waiting } from "./waiting.ts";
 
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "find">;
-    readonly sets: SetBook;
-    readonly pools: PoolBook;
-    readonly claims: ClaimBook;
+    readonly sets: SetCache;
+    readonly pools: PoolCache;
+    readonly claims: ClaimCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
     readonly recorder: Pick<EventRecorder, "record">;

@@ -4,9 +4,9 @@ import { formatIp } from "@antrea/ip";
 import { Informer, KubeError, nodes, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimBook } from "../../src/claims/index.ts";
+import { ClaimCache } from "../../src/claims/index.ts";
 import { PoolStatusWriter } from "../../src/ip-pools/pool-status.ts";
-import { PoolBook } from "../../src/pools/index.ts";
+import { PoolCache } from "../../src/pools/index.ts";
 import { FakeApi, allocation, ownedBySet } from "../fakes.ts";
 
 interface Written {
@@ -34,8 +34,8 @@ describe("PoolStatusWriter", () => {
         const fake = new FakeApi({ ippools: pools, ipallocations: claims.map((claim) => allocation(...claim)) });
         const stop = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
-        const pool = new PoolBook({ api: fake.api, nodes: informer, logger });
-        const book = new ClaimBook({ api: fake.api, logger });
+        const pool = new PoolCache({ api: fake.api, nodes: informer, logger });
+        const book = new ClaimCache({ api: fake.api, logger });
         informer.start(stop.signal);
         for (const { part } of [pool, book]) await part.start?.(stop.signal);
         const api = {

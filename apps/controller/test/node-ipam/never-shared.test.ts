@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { formatPrefix, parsePrefix, prefixesOverlap, type Prefix } from "@antrea/ip";
-import { CidrBook } from "../../src/node-ipam/cidr-book.ts";
+import { CidrAllocator } from "../../src/node-ipam/cidr-allocator.ts";
 import { decodeLedger, encodeLedger } from "../../src/node-ipam/ledger.ts";
 import { type NodeIpamSettings } from "../../src/node-ipam/types.ts";
 
@@ -37,12 +37,12 @@ class Model {
     readonly lastUsed = new Map<string, { readonly node: string; readonly atMs: number }>();
     content = encodeLedger({ entries: [], next: [] }, { holder: "", sequence: 0 });
     nowMs = Date.UTC(2030, 0, 1);
-    book: CidrBook | undefined;
+    book: CidrAllocator | undefined;
     #uid = 0;
 
     start(): void {
         if (this.book !== undefined) return;
-        const book = new CidrBook(settings);
+        const book = new CidrAllocator(settings);
         book.load(decodeLedger(this.content).ledger, this.nowMs);
         for (const name of [...book.nodes()]) if (!this.nodes.has(name)) book.gone(name, this.nowMs);
         for (const [name, node] of this.nodes) book.seen(name, node.podCidrs, this.nowMs);

@@ -7,7 +7,7 @@ import { KubeError, type EventInput, type Node, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { ClaimReader, type Claim } from "../../src/claims/claim.ts";
 import { type ClaimListener } from "../../src/claims/index.ts";
-import { CidrBook } from "../../src/node-ipam/cidr-book.ts";
+import { CidrAllocator } from "../../src/node-ipam/cidr-allocator.ts";
 import { PoolAddresses, type PoolHolds } from "../../src/node-ipam/pool-addresses.ts";
 import { Reports } from "../../src/node-ipam/reports.ts";
 import { type PoolListener } from "../../src/pools/index.ts";
@@ -22,7 +22,7 @@ function poolOf(name: string, start: string, end = start, gateway = "10.244.9.1"
 
 /** What NodeIPAM is told of pools and claims, and what it does with that. */
 class Place {
-    readonly book: CidrBook;
+    readonly book: CidrAllocator;
     readonly events: EventInput[] = [];
     readonly nodes: Node[] = [];
     readonly clock = new ManualClock();
@@ -42,7 +42,7 @@ class Place {
     readonly #onClaim = new Set<ClaimListener>();
 
     constructor(prefix = cluster) {
-        this.book = new CidrBook({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
+        this.book = new CidrAllocator({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
         this.reports = new Reports(
             {
                 recorder: { record: (event) => void this.events.push(event) },

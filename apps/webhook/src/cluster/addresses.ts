@@ -3,7 +3,7 @@ import { type IpAddress } from "@antrea/ip";
 import { clusterAddresses, type ClusterAddresses } from "@antrea/ipam";
 import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
 import { slimNode } from "./slim.ts";
-import { type BookComponents } from "./types.ts";
+import { type CacheComponents } from "./types.ts";
 
 /** What pools are judged by, beside other pools. */
 export interface KnownAddresses extends ClusterAddresses {
@@ -12,22 +12,21 @@ export interface KnownAddresses extends ClusterAddresses {
 }
 
 /** The addresses that the cluster itself uses: of Nodes, of their Pods, of Services. */
-export class AddressBook {
+export class AddressCache {
     readonly informers: readonly [Informer<Node>, Informer<ServiceCidr>];
+    readonly #listeners = new Set<() => void>();
     #current: KnownAddresses | undefined;
 
-    constructor(components: BookComponents) {
+    constructor(components: CacheComponents) {
         const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
         const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
         // Kubelets write their Nodes all the time; few of these writes are about addresses.
         const told = (object: Node | ServiceCidr): string =>
             JSON.stringify([object.spec, addressesText(object), isBridged(object)]);
         ofNodes.onChange((type, _name, node, old) => {
-            if (type !== "updated" || old === undefined || told(node) !== told(old)) this.#current = undefined;
+            if (type !== "updated" || old === undefined || told(node) !== told(old)) this.#changed();
         });
-        ofServices.onChange(() => {
-            this.#current = undefined;
-        });
+        ofServices.onChange(() => this.#changed());
         this.informers = [ofNodes, ofServices];
     }
 
@@ -38,6 +37,17 @@ export class AddressBook {
             ...clusterAddresses(ofNodes.list(), ofServices.list()),
             bridgedNodes: clusterAddresses(ofNodes.list().filter(isBridged)).nodeAddresses.flat(),
         });
+    }
+
+    /** Called when `current` is another from now on. */
+    onChange(listener: () => void): Disposable {
+        this.#listeners.add(listener);
+        return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    }
+
+    #changed(): void {
+        this.#current = undefined;
+        for (const listener of this.#listeners) listener();
     }
 }
 

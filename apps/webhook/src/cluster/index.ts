@@ -1,5 +1,5 @@
-export { AddressBook, type KnownAddresses } from "./addresses.ts";
-export { ClusterBook, type ClusterBookComponents } from "./cluster-book.ts";
-export { type PoolBook, type PoolView } from "./pools.ts";
+export { AddressCache, type KnownAddresses } from "./addresses.ts";
+export { ClusterCache, type ClusterCacheComponents } from "./cluster-cache.ts";
+export { type PoolCache, type PoolView } from "./pools.ts";
 export { type Workload } from "./slim.ts";
-export { type UserBook } from "./users.ts";
+export { type ReferenceCache } from "./users.ts";

@@ -1,20 +1,27 @@
 import { ipPools, type IpPool } from "@antrea/crd";
-import { RangeIndex, rangesOverlap, type IpRange } from "@antrea/ip";
-import { readPool, type Pool } from "@antrea/ipam";
+import { rangesOverlap, type IpRange } from "@antrea/ip";
+import { Exclusions, PoolIndex, readPool, type ClusterAddresses, type Pool, type PoolRange } from "@antrea/ipam";
 import { Informer, metadataOnly, pathOf, type ApiClient, type KubeObject } from "@antrea/kube";
 import { slimPool } from "./slim.ts";
-import { type BookComponents } from "./types.ts";
+import { type CacheComponents } from "./types.ts";
 
 /** IPPools at some moment. */
 export interface PoolView {
     pool(name: string): Pool | undefined;
     all(): Iterable<Pool>;
     /** The ranges of pools that share addresses with the range, under the pools' names. */
-    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+    overlapping(range: IpRange): readonly PoolRange[];
+    /** What none of these pools hands out. */
+    readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-export interface PoolBookComponents extends BookComponents {
+export interface PoolCacheComponents extends CacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find" | "request">;
+    readonly addresses: {
+        /** The same object until something changes. */
+        readonly current: ClusterAddresses;
+        onChange(listener: () => void): Disposable;
+    };
 }
 
 // More pools than these are read at once by a list.
@@ -27,27 +34,27 @@ const maxCompared = 100;
  * All IPPools. What an informer knows is a moment old, so there are two ways to ask the API server itself: `counted`
  * before something is allowed, `live` before something is refused.
  */
-export class PoolBook implements PoolView {
+export class PoolCache implements PoolView {
     readonly informer: Informer<IpPool>;
-    readonly #api: PoolBookComponents["api"];
-    readonly #index = new PoolIndex();
-    #changes = 0;
+    readonly #api: PoolCacheComponents["api"];
+    readonly #addresses: PoolCacheComponents["addresses"];
+    readonly #index = new PoolIndex(() => this.#addresses.current);
 
-    constructor(components: PoolBookComponents) {
+    constructor(components: PoolCacheComponents) {
         this.#api = components.api;
+        this.#addresses = components.addresses;
+        this.#addresses.onChange(() => this.#index.clusterChanged());
         this.informer = new Informer<IpPool>(components, { resource: ipPools, transform: slimPool });
         this.informer.onChange((type, name, object, old) => {
             // The status is written all the time; only the spec matters.
             if (type === "updated" && object.metadata?.generation === old?.metadata?.generation) return;
-            this.#changes += 1;
             if (type === "deleted") this.#index.delete(name);
             else this.#index.set(readPool(object));
         });
     }
 
-    /** Grows with every change of what the pools mean. */
-    get changes(): number {
-        return this.#changes;
+    get exclusions(): Exclusions {
+        return this.#index.exclusions;
     }
 
     pool(name: string): Pool | undefined {
@@ -58,7 +65,7 @@ export class PoolBook implements PoolView {
         return this.#index.all();
     }
 
-    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
+    overlapping(range: IpRange): readonly PoolRange[] {
         return this.#index.overlapping(range);
     }
 
@@ -83,7 +90,7 @@ export class PoolBook implements PoolView {
         if (unique.length > maxSingleReads) return this.#listed(signal);
         const found = await Promise.all(unique.map((name) => this.#api.find(ipPools, { name }, { signal })));
         const fresh = new Map(unique.map((name, at) => [name, found[at] && readPool(found[at])]));
-        return new PatchedView(this, fresh);
+        return new PatchedView(this, fresh, this.#addresses);
     }
 
     #isKnown({ metadata }: KubeObject): boolean {
@@ -92,41 +99,9 @@ export class PoolBook implements PoolView {
     }
 
     async #listed(signal: AbortSignal): Promise<PoolView> {
-        const index = new PoolIndex();
+        const index = new PoolIndex(() => this.#addresses.current);
         for (const object of (await this.#api.list(ipPools, { signal })).items) index.set(readPool(object));
         return index;
-    }
-}
-
-class PoolIndex implements PoolView {
-    readonly #pools = new Map<string, Pool>();
-    readonly #ranges = new RangeIndex<undefined>();
-
-    get size(): number {
-        return this.#pools.size;
-    }
-
-    pool(name: string): Pool | undefined {
-        return this.#pools.get(name);
-    }
-
-    all(): Iterable<Pool> {
-        return this.#pools.values();
-    }
-
-    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
-        return this.#ranges.overlapping(range);
-    }
-
-    set(pool: Pool): void {
-        this.#pools.set(pool.name, pool);
-        const ranges = pool.subnets.map(({ range }) => range);
-        this.#ranges.set(pool.name, ranges, undefined);
-    }
-
-    delete(name: string): void {
-        this.#pools.delete(name);
-        this.#ranges.delete(name);
     }
 }
 
@@ -134,10 +109,21 @@ class PoolIndex implements PoolView {
 class PatchedView implements PoolView {
     readonly #base: PoolView;
     readonly #fresh: ReadonlyMap<string, Pool | undefined>;
+    readonly #addresses: PoolCacheComponents["addresses"];
+    #exclusions: Exclusions | undefined;
 
-    constructor(base: PoolView, fresh: ReadonlyMap<string, Pool | undefined>) {
+    constructor(
+        base: PoolView,
+        fresh: ReadonlyMap<string, Pool | undefined>,
+        addresses: PoolCacheComponents["addresses"],
+    ) {
         this.#base = base;
         this.#fresh = fresh;
+        this.#addresses = addresses;
+    }
+
+    get exclusions(): Exclusions {
+        return (this.#exclusions ??= new Exclusions(this.#addresses.current, this.all()));
     }
 
     pool(name: string): Pool | undefined {
@@ -149,7 +135,7 @@ class PatchedView implements PoolView {
         for (const pool of this.#fresh.values()) if (pool !== undefined) yield pool;
     }
 
-    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[] {
+    overlapping(range: IpRange): readonly PoolRange[] {
         const others = this.#base.overlapping(range).filter(({ key }) => !this.#fresh.has(key));
         const fresh = [...this.#fresh].flatMap(([key, pool]) =>
             (pool?.subnets ?? []).map((subnet) => ({ key, range: subnet.range })),

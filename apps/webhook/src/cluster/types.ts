@@ -1,6 +1,6 @@
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
 
-export interface BookComponents {
+export interface CacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
 }

@@ -14,13 +14,13 @@ import {
     type Resource,
 } from "@antrea/kube";
 import { slimNamespace, slimPod, slimWorkload, type Workload } from "./slim.ts";
-import { type BookComponents } from "./types.ts";
+import { type CacheComponents } from "./types.ts";
 
 /**
  * Who names pools in annotations: Namespaces, Pods that have not ended, templates of Deployments, StatefulSets, DaemonSets
  * and CronJobs. What ReplicaSets and Jobs run are Pods by now, or they belong to one of these.
  */
-export class UserBook {
+export class ReferenceCache {
     readonly namespaces: Informer<Namespace>;
     readonly pods: Informer<Pod>;
     readonly deployments: Informer<Workload>;
@@ -28,7 +28,7 @@ export class UserBook {
     readonly #others: readonly Informer<Workload>[];
     readonly #byPool = new Map<string, Set<string>>();
 
-    constructor(components: BookComponents) {
+    constructor(components: CacheComponents) {
         this.namespaces = new Informer(components, { resource: namespaces, transform: slimNamespace });
         this.pods = new Informer(components, {
             resource: pods,

@@ -10,6 +10,8 @@ import {
     readPoolNames,
     takenWarnings,
     type Annotations,
+    type Exclusions,
+    type Pool,
     templateAnnotations,
     type PodShape,
     type TemplateKind,
@@ -27,7 +29,6 @@ import {
     type Namespace,
     type Resource,
 } from "@antrea/kube";
-import { ExclusionCache, type KnownPools, type KnownAddresses } from "./exclusion-cache.ts";
 import { NamespaceUsers, type NamespaceUsersComponents } from "./namespace-users.ts";
 
 const scaledKinds = ["Deployment", "StatefulSet", "ReplicaSet"] as const;
@@ -39,15 +40,19 @@ export function isScaled(kind: string | undefined): kind is ScaledKind {
     return scaledKinds.some((scaled) => scaled === kind);
 }
 
+/** IPPools at some moment, and what none of them hands out. */
+export interface KnownPools {
+    pool(name: string): Pool | undefined;
+    all(): Iterable<Pool>;
+    readonly exclusions: Pick<Exclusions, "reason">;
+}
+
 export interface WorkloadReviewComponents extends NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly pools: KnownPools & {
         /** The same pools, those of these names as they are stored now. */
         live(names: Iterable<string>, signal: AbortSignal): Promise<KnownPools>;
-        /** Grows with every change. */
-        readonly changes: number;
     };
-    readonly addresses: KnownAddresses;
     readonly namespaces: { get(name: string): Namespace | undefined };
     readonly deployments: { get(key: string): (KubeObject & WorkloadShape) | undefined };
 }
@@ -65,12 +70,10 @@ export interface WorkloadRequest<T> {
  */
 export class WorkloadReviewer {
     readonly #components: WorkloadReviewComponents;
-    readonly #exclusions: ExclusionCache;
     readonly #namespaceUsers: NamespaceUsers;
 
     constructor(components: WorkloadReviewComponents) {
         this.#components = components;
-        this.#exclusions = new ExclusionCache(components);
         this.#namespaceUsers = new NamespaceUsers(components);
     }
 
@@ -178,7 +181,7 @@ export class WorkloadReviewer {
             poolNames: function* () {
                 for (const { name } of pools.all()) yield name;
             },
-            exclusions: { reason: (pool, ip) => this.#exclusions.for(pools).reason(pool, ip) },
+            exclusions: { reason: (pool, ip) => pools.exclusions.reason(pool, ip) },
         };
     }
 }

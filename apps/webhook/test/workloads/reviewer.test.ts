@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type IpAllocation, type IpPool } from "@antrea/crd";
-import { readPool, type Pool } from "@antrea/ipam";
+import { clusterAddresses, Exclusions, readPool, type Pool } from "@antrea/ipam";
 import {
     deployments,
     keyOf,
@@ -38,18 +38,17 @@ class Known {
         const view = (pools: readonly Pool[]) => ({
             pool: (name: string) => pools.find((candidate) => candidate.name === name),
             all: () => pools,
+            exclusions: new Exclusions(clusterAddresses([]), pools),
         });
         return new WorkloadReviewer({
             api: this.fake.api,
             pools: {
                 ...view(this.pools),
-                changes: 1,
                 live: async (names) => {
                     this.asked.push(...names);
                     return view(this.storedPools);
                 },
             },
-            addresses: { current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [] } },
             namespaces: { get: () => this.namespace },
             pods: { get: (key) => this.podList.find((one) => keyOf(one) === key) },
             deployments: { get: () => this.deployment as never },

@@ -11,7 +11,7 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
-import { type KnownPool, type PoolBook } from "./pool-book.ts";
+import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type PoolSearch } from "./pool-search.ts";
 import { changedSince, type PoolChange } from "./pool-changes.ts";
 import {
@@ -29,7 +29,7 @@ import { type Reservations } from "./reservations.ts";
 import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace } from "./types.ts";
 
 export interface PoolAllocatorComponents {
-    readonly book: PoolBook;
+    readonly book: PoolCache;
     readonly own: OwnClaims;
     readonly node: Pick<OwnNode, "confirm">;
     readonly writer: ClaimWriter;

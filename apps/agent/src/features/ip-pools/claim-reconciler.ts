@@ -14,7 +14,7 @@ import { type NodePods } from "./node-pods.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
-import { type PoolBook } from "./pool-book.ts";
+import { type PoolCache } from "./pool-cache.ts";
 import { PoolChanges, differenceOf } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
@@ -26,7 +26,7 @@ export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
     readonly writer: ClaimWriter;
     readonly allocator: PoolAllocator;
-    readonly book: PoolBook;
+    readonly book: PoolCache;
     readonly node: Pick<OwnNode, "known" | "isGone">;
     readonly pods: NodePods;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;

@@ -2,13 +2,13 @@ import { allocationAddress, allocationName, blockOf, ipAllocations } from "@antr
 import { formatPrefix, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
 import { type ClaimUser } from "./claims.ts";
-import { type PoolBook } from "./pool-book.ts";
+import { type PoolCache } from "./pool-cache.ts";
 
 export interface ClaimsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     /** Only for what is logged: a claim outlives what its pool has, and the pool itself. */
-    readonly book: Pick<PoolBook, "poolsWithin" | "onRanges">;
+    readonly book: Pick<PoolCache, "poolsWithin" | "onRanges">;
 }
 
 /** What is kept of a claim. Only those in the prefixes have a `spec`, and in it no `pod` while the address is reserved. */

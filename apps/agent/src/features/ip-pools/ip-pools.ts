@@ -22,7 +22,7 @@ import { OwnClaims } from "./own-claims.ts";
 import { OwnNode } from "./own-node.ts";
 import { PodEvents } from "./pod-events.ts";
 import { PodPools } from "./pod-pools.ts";
-import { PoolBook } from "./pool-book.ts";
+import { PoolCache } from "./pool-cache.ts";
 import { PoolSearch } from "./pool-search.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
@@ -79,7 +79,7 @@ const idleMs = 60_000;
 
 /** All parts of the agent's pool allocation, built and started together. */
 export class IpPools implements AsyncDisposable {
-    readonly book: PoolBook;
+    readonly book: PoolCache;
     readonly own: OwnClaims;
     readonly pods: NodePods;
     readonly podPools: PodPools;
@@ -118,7 +118,7 @@ export class IpPools implements AsyncDisposable {
         });
         this.#metrics = metrics;
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
-        this.book = new PoolBook({ api, logger, nodes });
+        this.book = new PoolCache({ api, logger, nodes });
         this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
         this.#node = new OwnNode({ api, nodes, clock, logger }, { nodeName });
         this.subnetHolders = new SubnetHolders({ nodes }, { nodeName });

@@ -5,14 +5,14 @@ import { isKubeError, type Pod } from "@antrea/kube";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
-import { type PoolBook } from "./pool-book.ts";
+import { type PoolCache } from "./pool-cache.ts";
 import { isPassing } from "./requests.ts";
 import { type PodIdentity, type PoolsWanted } from "./types.ts";
 
 export interface PodPoolsComponents {
     readonly pods: NodePods;
     readonly namespaces: NamespacePools;
-    readonly book: PoolBook;
+    readonly book: PoolCache;
     readonly clock: Clock;
 }
 

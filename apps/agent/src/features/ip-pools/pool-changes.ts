@@ -7,7 +7,7 @@ import { claimName, isOfVersion } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { type PodEvents } from "./pod-events.ts";
-import { type KnownPool, type PoolBook } from "./pool-book.ts";
+import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { noPool } from "./refusals.ts";
 import { untilAnswered } from "./requests.ts";
 import { type ClaimedAddress, type PoolVersion } from "./types.ts";
@@ -59,7 +59,7 @@ export async function changedSince(
         clock,
         metrics,
     }: {
-        readonly book: Pick<PoolBook, "live">;
+        readonly book: Pick<PoolCache, "live">;
         readonly clock: Clock;
         readonly metrics: Pick<IpamMetrics, "retry">;
     },
@@ -91,7 +91,7 @@ export async function changedSince(
 
 export interface PoolChangesComponents {
     readonly own: OwnClaims;
-    readonly book: Pick<PoolBook, "isMissing" | "known">;
+    readonly book: Pick<PoolCache, "isMissing" | "known">;
     readonly events: Pick<PodEvents, "poolChanged">;
     readonly logger: Logger;
 }

@@ -6,7 +6,7 @@ import { type ApiClient } from "@antrea/kube";
 import { claimIp } from "./claims.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type KnownPool } from "./pool-book.ts";
+import { type KnownPool } from "./pool-cache.ts";
 import { untilAnswered } from "./requests.ts";
 
 export interface PoolScanComponents {

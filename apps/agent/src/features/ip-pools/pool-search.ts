@@ -4,7 +4,7 @@ import { formatPrefix, IpError, parsePrefix, RangeSet, type IpAddress, type Pref
 import { blocksOf, type BlockSet } from "@antrea/ipam";
 import { type BlockView, type Slots } from "./block-view.ts";
 import { type Blocks } from "./blocks.ts";
-import { type KnownPool } from "./pool-book.ts";
+import { type KnownPool } from "./pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScanComponents } from "./pool-scan.ts";
 
 export interface PoolSearchComponents extends PoolScanComponents {

@@ -3,7 +3,7 @@ import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type KubeError } from "@antrea/kube";
 import { holderText } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
-import { type KnownPool } from "./pool-book.ts";
+import { type KnownPool } from "./pool-cache.ts";
 import { type PoolChange } from "./pool-changes.ts";
 
 export function poolChanged({ address, difference }: PoolChange): IpPoolError {

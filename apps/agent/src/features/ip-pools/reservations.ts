@@ -7,7 +7,7 @@ import { type ClaimWriter } from "./claim-writer.ts";
 import { claimIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
 import { type IpPoolError } from "./errors.ts";
 import { type PodEvents } from "./pod-events.ts";
-import { type KnownPool } from "./pool-book.ts";
+import { type KnownPool } from "./pool-cache.ts";
 import { type ReservationHolders } from "./reservation-holders.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 

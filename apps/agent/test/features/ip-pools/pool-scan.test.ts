@@ -5,7 +5,7 @@ import { formatIp, formatPrefix, parseIp } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
 import { newClaim } from "../../../src/features/ip-pools/claims.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
-import { type KnownPool } from "../../../src/features/ip-pools/pool-book.ts";
+import { type KnownPool } from "../../../src/features/ip-pools/pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScan } from "../../../src/features/ip-pools/pool-scan.ts";
 import { FakeApi } from "./support/fake-api.ts";
 

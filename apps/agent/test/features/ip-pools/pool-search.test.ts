@@ -7,7 +7,7 @@ import { newClaim } from "../../../src/features/ip-pools/claims.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { PoolSearch } from "../../../src/features/ip-pools/pool-search.ts";
-import { type KnownPool } from "../../../src/features/ip-pools/pool-book.ts";
+import { type KnownPool } from "../../../src/features/ip-pools/pool-cache.ts";
 import { readPool } from "@antrea/ipam";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";

@@ -4,7 +4,7 @@ import { type IpPool } from "@antrea/crd";
 import { formatRange, parseIp } from "@antrea/ip";
 import { type KubeObject } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { PoolBook, type PoolBookComponents } from "../../../src/features/ip-pools/pool-book.ts";
+import { PoolCache, type PoolCacheComponents } from "../../../src/features/ip-pools/pool-cache.ts";
 import { silentLogger } from "../../support/logger.ts";
 
 const limit = { signal: AbortSignal.timeout(60_000), timeoutMs: 1_000 };
@@ -25,7 +25,7 @@ class ScriptedApi {
     before: () => Promise<void> = () => Promise.resolve();
     #watch: Readable | undefined;
 
-    readonly api: PoolBookComponents["api"] = {
+    readonly api: PoolCacheComponents["api"] = {
         list: (async ({ plural }: { readonly plural: string }) => {
             const items: readonly KubeObject[] = plural === "ippools" ? this.listed : [];
             return { items, resourceVersion: "1000" };
@@ -60,9 +60,9 @@ function pool(resourceVersion: number, generation: number, end: string, uid = "u
     return { metadata, spec: { ipVersion: 4, ipRanges } } as IpPool;
 }
 
-describe("PoolBook", () => {
+describe("PoolCache", () => {
     let api: ScriptedApi;
-    let book: PoolBook;
+    let book: PoolCache;
 
     const known = (): string | undefined => {
         const found = book.known("pool1");
@@ -77,7 +77,7 @@ describe("PoolBook", () => {
         api = new ScriptedApi();
         api.listed = [pool(500, 5, "10.0.0.9")];
         const nodes = { list: () => [], onChange: () => ({ [Symbol.dispose]: () => undefined }) };
-        book = new PoolBook({
+        book = new PoolCache({
             api: api.api,
             logger: silentLogger,
             nodes: { ...nodes, synced: () => Promise.resolve(), hasSynced: true },

@@ -3,7 +3,7 @@ import { type IpPool } from "@antrea/crd";
 import { formatRangeSet, parseIp } from "@antrea/ip";
 import { Informer, nodes, type Node, type ServiceCidr } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { PoolBook } from "../../src/pools/index.ts";
+import { PoolCache } from "../../src/pools/index.ts";
 import { FakeApi } from "../fakes.ts";
 
 function pool(name: string, range: string, gateway: string, generation = 1, vlan = 0): IpPool {
@@ -27,7 +27,7 @@ const services = (...cidrs: readonly string[]): ServiceCidr => ({
     spec: { cidrs },
 });
 
-describe("PoolBook", () => {
+describe("PoolCache", () => {
     let close: (() => Promise<unknown>) | undefined;
     afterEach(async () => close?.());
 
@@ -36,7 +36,7 @@ describe("PoolBook", () => {
         const { logger } = new MemoryLog();
         const { signal } = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
-        const book = new PoolBook({ api: fake.api, nodes: informer, logger });
+        const book = new PoolCache({ api: fake.api, nodes: informer, logger });
         informer.start(signal);
         await book.part.start?.(signal);
         close = () => Promise.all([informer.close(), book.part.stop?.()]);

@@ -11,14 +11,14 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
 
-export interface SetBookComponents {
+export interface SetCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
 /** All StatefulSets and which pools they ask for, themselves or by their Namespace. */
-export class SetBook {
+export class SetCache {
     readonly part: LifecyclePart;
     readonly #sets: Informer<StatefulSet>;
     readonly #namespaces: Informer<Namespace>;
@@ -28,7 +28,7 @@ export class SetBook {
     readonly #asked = new Map<string, readonly string[]>();
     readonly #inNamespace = new Map<string, Set<string>>();
 
-    constructor(components: SetBookComponents) {
+    constructor(components: SetCacheComponents) {
         this.#sets = new Informer(components, { resource: statefulSets, transform: slimSet });
         this.#namespaces = new Informer(components, { resource: namespaces, transform: slimNamespace });
         this.#sets.onChange((type, key, set, old) => {

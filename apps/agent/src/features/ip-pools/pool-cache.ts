@@ -1,6 +1,6 @@
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
-import { prefixRange, RangeIndex, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
-import { clusterAddresses, Exclusions, readPool, type Pool } from "@antrea/ipam";
+import { prefixRange, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
+import { clusterAddresses, Exclusions, PoolIndex, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
 import {
     Informer,
     serviceCidrs,
@@ -12,7 +12,7 @@ import {
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 import { type PoolVersion } from "./types.ts";
 
-export interface PoolBookComponents {
+export interface PoolCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;
     readonly nodes: NodeSource;
@@ -41,22 +41,21 @@ interface Entry {
 }
 
 /** The IPPools of the cluster and what of them is never handed out, computed again only when an input changes. */
-export class PoolBook {
-    readonly #components: PoolBookComponents;
+export class PoolCache {
+    readonly #components: PoolCacheComponents;
     readonly #pools: Informer<IpPool>;
     readonly #services: Informer<ServiceCidr>;
     readonly #entries = new Map<string, Entry>();
-    readonly #index = new RangeIndex<Pool>();
+    readonly #index = new PoolIndex(() => this.#cluster(this.#nodes.inPools()));
     readonly #nodes: NodeAddresses;
     readonly #listeners: Disposable[];
     readonly #rangeListeners = new Set<() => void>();
-    #exclusions: Exclusions | undefined;
 
-    constructor(components: PoolBookComponents) {
+    constructor(components: PoolCacheComponents) {
         this.#components = components;
         this.#pools = new Informer(components, { resource: ipPools, transform: slimPool });
         this.#services = new Informer(components, { resource: serviceCidrs });
-        const forget = (): void => (this.#exclusions = undefined);
+        const forget = (): void => void this.#index.clusterChanged();
         this.#nodes = new NodeAddresses({
             nodes: components.nodes,
             isInPool: (range) => this.#index.overlapping(range).length > 0,
@@ -161,19 +160,19 @@ export class PoolBook {
 
     /** The IPPool that has the address in a range, used or not; the named one, if it is one of several. */
     poolOf(ip: IpAddress, named = ""): string | undefined {
-        const names = this.#index.overlapping(rangeOf(ip)).map(({ value }) => value.name);
+        const names = this.#index.overlapping(rangeOf(ip)).map(({ key }) => key);
         return names.includes(named) ? named : names[0];
     }
 
     /** The IPPools with a range in the prefix, used or not. */
     poolsWithin(prefix: Prefix): readonly string[] {
-        return [...new Set(this.#index.overlapping(prefixRange(prefix)).map(({ value }) => value.name))];
+        return [...new Set(this.#index.overlapping(prefixRange(prefix)).map(({ key }) => key))];
     }
 
     /** The other IPPools with a range that has an address of this one. */
     overlapping(pool: Pool): readonly string[] {
         const found = pool.subnets.flatMap(({ range }) => this.#index.overlapping(range));
-        return [...new Set(found.map(({ value }) => value.name))].filter((name) => name !== pool.name);
+        return [...new Set(found.map(({ key }) => key))].filter((name) => name !== pool.name);
     }
 
     /** Why a pool does not hand an address out, as the end of a sentence; undefined when it does. */
@@ -187,7 +186,8 @@ export class PoolBook {
     }
 
     #known({ pool, status, version, isDeleting }: Entry): KnownPool {
-        return { pool, usable: this.#exclusionsFor(pool).usable(pool), status, version, isDeleting };
+        const usable = this.#isIndexed(pool) ? this.#index.usable(pool.name) : this.#exclusionsFor(pool).usable(pool);
+        return { pool, usable, status, version, isDeleting };
     }
 
     /** Whether the watch tells of what was before a live look. By versions, which a list after a restore of etcd ends. */
@@ -223,11 +223,7 @@ export class PoolBook {
         const entry = this.#entryOf(object, isLive);
         this.#entries.set(name, entry);
         if (entry.pool === before?.pool) return;
-        this.#index.set(
-            name,
-            entry.pool.subnets.map(({ range }) => range),
-            entry.pool,
-        );
+        this.#index.set(entry.pool);
         this.#rangesChanged();
     }
 
@@ -249,20 +245,21 @@ export class PoolBook {
 
     #rangesChanged(): void {
         this.#nodes.poolsChanged();
-        this.#exclusions = undefined;
         for (const listener of this.#rangeListeners) listener();
     }
 
-    #exclusionsFor(pool: Pool): Exclusions {
-        const isKnown = this.#entries.get(pool.name)?.pool === pool;
-        // What of Nodes lies in the ranges of a pool that the watch lacks was not picked out.
-        if (!isKnown) return this.#exclude(this.#nodes.all(), [pool]);
-        return (this.#exclusions ??= this.#exclude(this.#nodes.inPools(), []));
+    #isIndexed(pool: Pool): boolean {
+        return this.#index.pool(pool.name) === pool;
     }
 
-    #exclude(nodes: NodesAddresses, further: readonly Pool[]): Exclusions {
-        const pools = [...[...this.#entries.values()].map(({ pool }) => pool), ...further];
-        return new Exclusions({ ...nodes, serviceCidrs: this.#serviceCidrs() }, pools);
+    #exclusionsFor(pool: Pool): Exclusions {
+        if (this.#isIndexed(pool)) return this.#index.exclusions;
+        // What of Nodes lies in the ranges of a pool that the watch lacks was not picked out.
+        return new Exclusions(this.#cluster(this.#nodes.all()), [...this.#index.all(), pool]);
+    }
+
+    #cluster(nodes: NodesAddresses): ClusterAddresses {
+        return { ...nodes, serviceCidrs: this.#serviceCidrs() };
     }
 
     #serviceCidrs(): readonly Prefix[] {

@@ -16,19 +16,19 @@ import {
 } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClusterBook } from "../../src/cluster/index.ts";
+import { ClusterCache } from "../../src/cluster/index.ts";
 import { FakeApi } from "../support/fake-api.ts";
 import { annotated, podOf, poolOf, workloadOf } from "../support/objects.ts";
 
 const signal = new AbortController().signal;
 let fake: FakeApi;
-let book: ClusterBook;
+let book: ClusterCache;
 let stop: AbortController;
 
 beforeEach(async () => {
     fake = new FakeApi();
     stop = new AbortController();
-    book = new ClusterBook({ api: fake.api, logger: new MemoryLog().logger });
+    book = new ClusterCache({ api: fake.api, logger: new MemoryLog().logger });
     await book.part.start?.(stop.signal);
     await eventually(() => book.hasSynced);
     fake.requests.length = 0;
@@ -58,15 +58,16 @@ describe("the pools", () => {
         await fake.deliver();
         expect(keysAt(book.pools, "10.1.0.7")).toEqual(["a"]);
         const before = book.pools.pool("a");
-        const { changes } = book.pools;
+        const { exclusions } = book.pools;
         put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
         await fake.deliver();
         expect(book.pools.pool("a")).toBe(before);
-        expect(book.pools.changes).toBe(changes);
+        expect(book.pools.exclusions).toBe(exclusions);
         put("a", 2, rangeFrom("10.1.0.20"));
         await fake.deliver();
         expect(keysAt(book.pools, "10.1.0.7")).toEqual([]);
         expect(keysAt(book.pools, "10.1.0.20")).toEqual(["a"]);
+        expect(book.pools.exclusions).not.toBe(exclusions);
         fake.remove(ipPools, "a");
         await fake.deliver();
         expect(keysAt(book.pools, "10.1.0.20")).toEqual([]);
@@ -246,6 +247,24 @@ describe("the cluster's own addresses", () => {
         fake.remove(nodes, "n");
         await fake.deliver();
         expect(book.addresses.current.nodeAddresses).toEqual([]);
+    });
+
+    it("are what no pool hands out, as soon as they change", async () => {
+        put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
+        await fake.deliver();
+        const reason = (): string | undefined => {
+            const pool = book.pools.pool("a");
+            return pool && book.pools.exclusions.reason(pool, parseIp("10.1.0.7"));
+        };
+        expect(reason()).toBeUndefined();
+        const one = { metadata: { name: "n" }, status: { addresses: [{ type: "InternalIP", address: "10.1.0.7" }] } };
+        fake.put(nodes, one as never);
+        await fake.deliver();
+        expect(reason()).toBe("is an address of a Node");
+        fake.remove(nodes, "n");
+        fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.1.0.0/24"] } });
+        await fake.deliver();
+        expect(reason()).toBe("lies in a Service CIDR");
     });
 
     it("have the podCIDR of a Node without spec.podCIDRs, and whole subnets of what has host bits", async () => {

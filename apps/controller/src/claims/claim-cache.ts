@@ -12,7 +12,7 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
 
-export interface ClaimBookComponents {
+export interface ClaimCacheComponents {
     readonly api: Pick<ApiClient, "pages" | "watch">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
@@ -42,7 +42,7 @@ const none: ReadonlySet<Claim> = new Set();
  * All claims of the cluster, kept true by list and watch, found by address, block, StatefulSet and Node. What it says
  * may be late: a decision that cannot be undone is made on the live object.
  */
-export class ClaimBook {
+export class ClaimCache {
     readonly part: LifecyclePart;
     readonly #informer: Informer<Claim>;
     readonly #blocks = new Map<string, Block>();
@@ -52,7 +52,7 @@ export class ClaimBook {
     readonly #held = new Map<string, Set<Claim>>();
     readonly #gateways = new Map<string, Set<Claim>>();
 
-    constructor(components: ClaimBookComponents) {
+    constructor(components: ClaimCacheComponents) {
         const reader = new ClaimReader();
         const { object: _, ...where } = ipAllocations;
         this.#informer = new Informer<Claim>(
@@ -180,7 +180,7 @@ export class ClaimBook {
 
 /** Lists a page at a time and keeps the small records only: all objects at once would be several times as large. */
 function slimSource(
-    api: ClaimBookComponents["api"],
+    api: ClaimCacheComponents["api"],
     reader: ClaimReader,
 ): { readonly list: ApiClient["list"]; readonly watch: ApiClient["watch"] } {
     const list = async <T extends KubeObject>(

@@ -3,15 +3,15 @@ import fc from "fast-check";
 import { type IpAllocation } from "@antrea/crd";
 import { RangeSet, rangeOf, parseIp, parsePrefix, prefixRange } from "@antrea/ip";
 import { claimedBlocks } from "../../src/claims/claimed-blocks.ts";
-import { type BlockClaims, type Claim, type ClaimBook } from "../../src/claims/index.ts";
+import { type BlockClaims, type Claim, type ClaimCache } from "../../src/claims/index.ts";
 import { allocation, bookOf, ownedBySet } from "../fakes.ts";
 
-function blockOf(book: ClaimBook, text: string): BlockClaims | undefined {
+function blockOf(book: ClaimCache, text: string): BlockClaims | undefined {
     return [...book.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
 }
 
 /** Everything that the book says, as text. */
-function contents(book: ClaimBook): unknown {
+function contents(book: ClaimCache): unknown {
     const names = (claims: Iterable<Claim>): readonly string[] =>
         [...claims].map(({ metadata }) => metadata.name).sort();
     return {
@@ -25,7 +25,7 @@ function contents(book: ClaimBook): unknown {
     };
 }
 
-describe("ClaimBook", () => {
+describe("ClaimCache", () => {
     it("finds claims by block, StatefulSet and Node", async () => {
         const { book } = await bookOf([
             allocation("10.0.0.1", "p", { node: "n1" }),

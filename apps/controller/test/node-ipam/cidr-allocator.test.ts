@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatPrefix, parseIp, parsePrefix, prefixRange, rangeOf, type IpRange } from "@antrea/ip";
-import { CidrBook } from "../../src/node-ipam/cidr-book.ts";
+import { CidrAllocator } from "../../src/node-ipam/cidr-allocator.ts";
 import { type NodeIpamSettings } from "../../src/node-ipam/types.ts";
 
 const minute = 60_000;
@@ -18,22 +18,22 @@ const dual: NodeIpamSettings = {
     serviceCidrs: [],
 };
 
-function assign(book: CidrBook, node: string, now = t0): string {
+function assign(book: CidrAllocator, node: string, now = t0): string {
     const assignment = book.assign(node, now);
     if (assignment.kind === "exhausted") return `exhausted ${assignment.clusters.map(formatPrefix).join(" ")}`;
     book.seen(node, assignment.cidrs.map(formatPrefix), now);
     return assignment.cidrs.map(formatPrefix).join(" ");
 }
 
-describe("CidrBook", () => {
+describe("CidrAllocator", () => {
     it("gives both families, in the order of the configuration", () => {
-        const book = new CidrBook({ ...dual, clusters: [...dual.clusters].reverse() });
+        const book = new CidrAllocator({ ...dual, clusters: [...dual.clusters].reverse() });
         expect(assign(book, "a")).toBe("fd00::/64 10.0.0.0/24");
         expect(assign(book, "b")).toBe("fd00:0:0:1::/64 10.0.1.0/24");
     });
 
     it("gives the same again as long as the Node has not taken it", () => {
-        const book = new CidrBook(dual);
+        const book = new CidrAllocator(dual);
         const first = book.assign("a", t0);
         expect(book.assign("a", t0)).toEqual(first);
         expect(first).toMatchObject({ kind: "assigned", recorded: false });
@@ -43,14 +43,14 @@ describe("CidrBook", () => {
 
     it("carves out Service CIDRs, whole and in part", () => {
         const serviceCidrs = [parsePrefix("10.0.0.0/23"), parsePrefix("fd00:0:0:1::/108")];
-        const book = new CidrBook({ ...dual, serviceCidrs });
+        const book = new CidrAllocator({ ...dual, serviceCidrs });
         expect(assign(book, "a")).toBe("10.0.2.0/24 fd00::/64");
         expect(assign(book, "b")).toBe("10.0.3.0/24 fd00:0:0:2::/64");
         expect(assign(book, "c")).toBe("exhausted 10.0.0.0/22");
     });
 
     it("gives no subnet that an IPPool or one of its claims touches, and gives it when they are gone", () => {
-        const book = new CidrBook(dual);
+        const book = new CidrAllocator(dual);
         const address = (text: string): IpRange => rangeOf(parseIp(text));
         book.reserve("pool a", [rangeOf(parseIp("10.0.0.250"), parseIp("10.0.1.3")), address("fd00:0:0:2::9")]);
         book.reserve("claim 10.0.2.7", [address("10.0.2.7")]);
@@ -69,7 +69,7 @@ describe("CidrBook", () => {
 
     it("rests a subnet for ten minutes by both clocks: neither a jump of wall time nor a standstill ends it", () => {
         let monotonic = 5 * minute;
-        const book = new CidrBook(four, () => monotonic);
+        const book = new CidrAllocator(four, () => monotonic);
         book.load(
             {
                 entries: [
@@ -98,7 +98,7 @@ describe("CidrBook", () => {
     });
 
     it("calls a promise recorded when the ledger that was written has that very promise", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.0.0/24")] });
         const old = book.snapshot();
         book.gone("a", t0);
@@ -109,7 +109,7 @@ describe("CidrBook", () => {
     });
 
     it("takes back a promise, and what a Node had before, where a pool was made since", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         expect(book.assign("a", t0)).toMatchObject({ cidrs: [parsePrefix("10.0.0.0/24")] });
         book.reserve("pool p", [prefixRange(parsePrefix("10.0.0.128/25"))]);
         expect(assign(book, "a")).toBe("10.0.1.0/24");
@@ -119,7 +119,7 @@ describe("CidrBook", () => {
     });
 
     it("leaves a Node the subnet that it has, whatever pool is made of it", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         expect(assign(book, "a")).toBe("10.0.0.0/24");
         book.reserve("pool p", [prefixRange(parsePrefix("10.0.0.0/24"))]);
         expect(book.problems("a")).toEqual({ duplicates: [], foreign: [], missing: [] });
@@ -127,14 +127,14 @@ describe("CidrBook", () => {
     });
 
     it("takes nothing of one family when the other has none", () => {
-        const book = new CidrBook({ ...dual, serviceCidrs: [parsePrefix("fd00::/62")] });
+        const book = new CidrAllocator({ ...dual, serviceCidrs: [parsePrefix("fd00::/62")] });
         expect(assign(book, "a")).toBe("exhausted fd00::/62");
         expect(assign(book, "a")).toBe("exhausted fd00::/62");
         expect(book.usage).toMatchObject([{ free: 4 }, { free: 0 }]);
     });
 
     it("rests a subnet for ten minutes, and says when it is free", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         for (const node of ["a", "b", "c", "d"]) assign(book, node);
         book.gone("b", t0);
         book.gone("a", t0 + minute);
@@ -146,7 +146,7 @@ describe("CidrBook", () => {
     });
 
     it("reuses a rested subnet last, the longest gone first", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         assign(book, "a");
         assign(book, "b");
         book.gone("b", t0);
@@ -161,7 +161,7 @@ describe("CidrBook", () => {
     });
 
     it("gives a Node that returns its own back, at once and after a long time", () => {
-        const book = new CidrBook(dual);
+        const book = new CidrAllocator(dual);
         assign(book, "a");
         assign(book, "b");
         book.gone("a", t0);
@@ -171,21 +171,24 @@ describe("CidrBook", () => {
     });
 
     it("gives a Node that returns something else when its own was given away or is no subnet any more", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         for (const node of ["a", "b", "c", "d"]) assign(book, node);
         book.gone("a", t0);
         assign(book, "e", t0 + 10 * minute);
         book.gone("b", t0 + 10 * minute);
         expect(assign(book, "a", t0 + 20 * minute)).toBe("10.0.1.0/24");
 
-        const other = new CidrBook({ ...four, clusters: [{ prefix: parsePrefix("10.0.0.0/22"), nodeMaskSize: 23 }] });
+        const other = new CidrAllocator({
+            ...four,
+            clusters: [{ prefix: parsePrefix("10.0.0.0/22"), nodeMaskSize: 23 }],
+        });
         other.load(book.snapshot(), t0);
         other.gone("c", t0);
         expect(assign(other, "c", t0 + 1)).toMatch(/^exhausted/);
     });
 
     it("keeps what Nodes have, also outside of the configuration, and marks it used", () => {
-        const book = new CidrBook(dual);
+        const book = new CidrAllocator(dual);
         book.seen("old", ["10.0.1.0/24"], t0);
         book.seen("wide", ["10.0.2.0/23", "fd00::/64"], t0);
         book.seen("far", ["192.168.7.0/24", "fd99::/64"], t0);
@@ -198,7 +201,7 @@ describe("CidrBook", () => {
     });
 
     it("finds duplicates on both Nodes, and frees the subnet when the last of them is gone", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         book.seen("a", ["10.0.0.0/24"], t0);
         book.seen("b", ["10.0.0.0/24"], t0);
         book.seen("c", ["10.0.0.128/25"], t0);
@@ -216,7 +219,7 @@ describe("CidrBook", () => {
     });
 
     it("gives up a promise when someone else turns up with the subnet, or the Node took another", () => {
-        const book = new CidrBook(four);
+        const book = new CidrAllocator(four);
         book.assign("a", t0);
         book.seen("b", ["10.0.0.0/24"], t0);
         expect(book.problems("b").duplicates).toEqual([]);
@@ -228,7 +231,7 @@ describe("CidrBook", () => {
 
     it("forgets what rested long ago beyond a number, never what still rests", () => {
         const settings = { ...four, clusters: [{ prefix: parsePrefix("10.0.0.0/12"), nodeMaskSize: 24 }] };
-        const book = new CidrBook(settings);
+        const book = new CidrAllocator(settings);
         for (let node = 0; node < 2_000; node += 1) {
             assign(book, `n${node}`);
             book.gone(`n${node}`, t0 + node);
@@ -247,7 +250,7 @@ describe("CidrBook", () => {
             ],
             serviceCidrs: [parsePrefix("10.0.0.0/12")],
         };
-        const book = new CidrBook(settings);
+        const book = new CidrAllocator(settings);
         const given = new Set<string>();
         let duplicates = 0;
         for (let node = 0; node < 5_000; node += 1) {

@@ -48,7 +48,7 @@ const defaultCoolingMs = 600_000;
  * long as others are free; then the longest gone is forgotten first. A Node that returns under its name gets its own
  * back.
  */
-export class CidrBook {
+export class CidrAllocator {
     readonly #pools: readonly SubnetPool[];
     readonly #coolingMs: number;
     readonly #monotonic: () => number;

@@ -1,23 +1,23 @@
 import { type Informer, type KubeObject } from "@antrea/kube";
 import { type LifecyclePart } from "@antrea/runtime";
-import { AddressBook } from "./addresses.ts";
-import { PoolBook, type PoolBookComponents } from "./pools.ts";
-import { UserBook } from "./users.ts";
+import { AddressCache } from "./addresses.ts";
+import { PoolCache, type PoolCacheComponents } from "./pools.ts";
+import { ReferenceCache } from "./users.ts";
 
-export type ClusterBookComponents = PoolBookComponents;
+export type ClusterCacheComponents = Omit<PoolCacheComponents, "addresses">;
 
 /** What the rules ask of the cluster, kept at hand: pools, who names them, and the addresses of the cluster itself. */
-export class ClusterBook {
-    readonly pools: PoolBook;
-    readonly users: UserBook;
-    readonly addresses: AddressBook;
+export class ClusterCache {
+    readonly pools: PoolCache;
+    readonly users: ReferenceCache;
+    readonly addresses: AddressCache;
     readonly part: LifecyclePart;
     readonly #informers: readonly Pick<Informer<KubeObject>, "start" | "close" | "hasSynced">[];
 
-    constructor(components: ClusterBookComponents) {
-        this.pools = new PoolBook(components);
-        this.users = new UserBook(components);
-        this.addresses = new AddressBook(components);
+    constructor(components: ClusterCacheComponents) {
+        this.addresses = new AddressCache(components);
+        this.pools = new PoolCache({ ...components, addresses: this.addresses });
+        this.users = new ReferenceCache(components);
         this.#informers = [this.pools.informer, ...this.addresses.informers, ...this.users.informers];
         this.part = {
             name: "cluster",

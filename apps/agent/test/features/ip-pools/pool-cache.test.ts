@@ -3,14 +3,14 @@ import { ipPools } from "@antrea/crd";
 import { formatPrefix, formatRange, parseIp, parsePrefix } from "@antrea/ip";
 import { KubeError, serviceCidrs, type ChangeListener, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { PoolBook } from "../../../src/features/ip-pools/pool-book.ts";
+import { PoolCache } from "../../../src/features/ip-pools/pool-cache.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";
 
 let api: FakeApi;
 let nodes: Map<string, Node>;
 let listeners: Set<ChangeListener<Node>>;
-let book: PoolBook;
+let book: PoolCache;
 let stop: AbortController;
 let listed: number;
 
@@ -75,12 +75,12 @@ beforeEach(() => {
         synced: () => Promise.resolve(),
         hasSynced: true,
     };
-    book = new PoolBook({ api, logger: silentLogger, nodes: source });
+    book = new PoolCache({ api, logger: silentLogger, nodes: source });
     book.start(stop.signal);
 });
 afterEach(() => book.close());
 
-describe("PoolBook", () => {
+describe("PoolCache", () => {
     it("takes away what is in use elsewhere, and follows each of its sources", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
@@ -237,7 +237,7 @@ describe("PoolBook", () => {
         const forbidden = new KubeError("FORBIDDEN", "no permission");
         let isRefused = true;
         api.accident = (_, plural) => (isRefused && plural === "servicecidrs" ? { refuse: forbidden } : undefined);
-        book = new PoolBook({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
+        book = new PoolCache({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
         expect(book.lastError).toBeUndefined();
         book.start(stop.signal);
         await eventually(() => book.lastError !== undefined);

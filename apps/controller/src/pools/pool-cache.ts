@@ -1,0 +1,150 @@
+import { type Clock } from "@antrea/async";
+import { ipPools, type IpPool } from "@antrea/crd";
+import { RangeSet, type IpAddress } from "@antrea/ip";
+import {
+    clusterAddresses,
+    PoolIndex,
+    rangesOf,
+    readPool,
+    type ClusterAddresses,
+    type Overlap,
+    type Pool,
+} from "@antrea/ipam";
+import {
+    Informer,
+    serviceCidrs,
+    withoutManagedFields,
+    type ApiClient,
+    type KubeLogger,
+    type Node,
+    type ServiceCidr,
+} from "@antrea/kube";
+import { type LifecyclePart } from "@antrea/runtime";
+import { CrowdedNodes, type FurtherAddresses } from "./crowded-nodes.ts";
+
+export interface PoolCacheComponents {
+    readonly api: Pick<ApiClient, "list" | "watch">;
+    /** All Nodes; started and stopped by someone else. */
+    readonly nodes: Pick<Informer<Node>, "list" | "onChange" | "synced" | "hasSynced">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+/**
+ * - `meaning`: which addresses the pool hands out, or shares with others, may have changed; or the pool is gone.
+ * - `status`: something else of the object.
+ */
+export type PoolChange = "meaning" | "status";
+export type PoolListener = (pool: string, change: PoolChange) => void;
+
+/**
+ * All IPPools and what they mean in this cluster: which addresses they hand out after those of Nodes, Services and
+ * gateways are taken away, and which they share with other pools.
+ */
+export class PoolCache {
+    readonly part: LifecyclePart;
+    readonly #nodes: PoolCacheComponents["nodes"];
+    readonly #informer: Informer<IpPool>;
+    readonly #services: Informer<ServiceCidr>;
+    readonly #index = new PoolIndex(() => clusterAddresses(this.#nodes.list(), this.#services.list()));
+    readonly #crowded = new CrowdedNodes();
+    readonly #listeners = new Set<PoolListener>();
+
+    constructor(components: PoolCacheComponents) {
+        this.#nodes = components.nodes;
+        this.#informer = new Informer<IpPool>(components, { resource: ipPools, transform: withoutManagedFields });
+        this.#services = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
+        this.#informer.onChange((type, name, object, old) => this.#poolChanged(name, type === "deleted", object, old));
+        this.#services.onChange((type, _name, object, old) =>
+            this.#clusterChanged(
+                clusterAddresses([], old === undefined ? [] : [old]),
+                clusterAddresses([], type === "deleted" ? [] : [object]),
+            ),
+        );
+        this.#nodes.onChange((type, name, node, old) => this.#nodeChanged(name, type === "deleted", node, old));
+        this.part = {
+            name: "pools",
+            start: (signal) => {
+                this.#informer.start(signal);
+                this.#services.start(signal);
+            },
+            stop: async () => {
+                await Promise.all([this.#informer.close(), this.#services.close()]);
+            },
+        };
+    }
+
+    get hasSynced(): boolean {
+        return this.#informer.hasSynced && this.#services.hasSynced && this.#nodes.hasSynced;
+    }
+
+    /** Resolves when pools, Nodes and Service CIDRs are known; rejects with ABORTED. */
+    async synced(signal: AbortSignal): Promise<void> {
+        await Promise.all([this.#informer.synced(signal), this.#services.synced(signal), this.#nodes.synced(signal)]);
+    }
+
+    get names(): Iterable<string> {
+        return this.#index.names;
+    }
+
+    /** The API object. */
+    object(name: string): IpPool | undefined {
+        return this.#informer.get(name);
+    }
+
+    get(name: string): Pool | undefined {
+        return this.#index.pool(name);
+    }
+
+    /** The addresses that the pool hands out in this cluster. Empty if there is no such pool. */
+    usable(name: string): RangeSet {
+        return this.#index.usable(name);
+    }
+
+    /** Other pools that have addresses of this one, by name. */
+    overlaps(name: string): readonly Overlap[] {
+        return this.#index.overlaps(name);
+    }
+
+    /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
+    further(name: string): readonly FurtherAddresses[] {
+        const pool = this.#index.pool(name);
+        return pool === undefined ? [] : this.#crowded.further(pool);
+    }
+
+    /** Names of the pools in whose ranges the address lies, in order. */
+    covering(ip: IpAddress): readonly string[] {
+        return this.#index.covering(ip);
+    }
+
+    /** Tells all pools at once, then each change. A pool that is gone is told once more. */
+    onChange(listener: PoolListener): Disposable {
+        this.#listeners.add(listener);
+        for (const name of [...this.#index.names]) listener(name, "meaning");
+        return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+    }
+
+    #poolChanged(name: string, deleted: boolean, object: IpPool, old: IpPool | undefined): void {
+        if (!deleted && old !== undefined && old.metadata?.generation === object.metadata?.generation) {
+            for (const listener of [...this.#listeners]) listener(name, "status");
+            return;
+        }
+        this.#tell(deleted ? this.#index.delete(name) : this.#index.set(readPool(object)));
+    }
+
+    #nodeChanged(name: string, deleted: boolean, node: Node, old: Node | undefined): void {
+        const isOtherOrder = this.#crowded.changed(name, deleted ? undefined : node);
+        const before = clusterAddresses(old === undefined ? [] : [old]);
+        this.#clusterChanged(before, clusterAddresses(deleted ? [] : [node]), isOtherOrder);
+    }
+
+    #clusterChanged(old: ClusterAddresses, now: ClusterAddresses, isOtherOrder = false): void {
+        const [before, after] = [rangesOf(old), rangesOf(now)];
+        if (!isOtherOrder && RangeSet.of(before).equals(RangeSet.of(after))) return;
+        this.#tell(this.#index.clusterChanged([...before, ...after]));
+    }
+
+    #tell(pools: ReadonlySet<string>): void {
+        for (const listener of [...this.#listeners]) for (const name of pools) listener(name, "meaning");
+    }
+}
