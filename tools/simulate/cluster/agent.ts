@@ -229,7 +229,7 @@ export class Agent {
         readonly netlink: Netlink;
         readonly subnet: NodeSubnet;
     } {
-        const { machine, time, random, logger, line, isBridged } = this.#components;
+        const { machine, time, clock, random, logger, line, isBridged } = this.#components;
         const { bootId } = machine;
         const netlink = MachineLinks.of(machine, this.#io);
         const ports = new MachinePorts(machine, this.#io);
@@ -239,7 +239,10 @@ export class Agent {
             (size) => BigInt(random.below(Number(size))),
             (ip) => this.pools.isClaimed(ip),
         );
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: isBridged });
+        const hostRoutes = new HostRoutes(
+            { netlink, logger, clock },
+            { gatewayName: "antrea-gw0", bridged: isBridged },
+        );
         const announcer = { announce: () => undefined };
         const bridged = new BridgedPods({ flowTable, announcer, hostMac: () => Uint8Array.of(2, 0, 0, 0, 0, 2) });
         const bridging = isBridged ? Object.assign(bridged, { announce: () => undefined }) : undefined;

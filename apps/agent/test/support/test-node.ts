@@ -174,7 +174,10 @@ export class TestAgent {
             },
         );
         this.subnet = new NodeSubnet(podPrefixes, () => 0n, this.#options.isClaimed);
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: node.gateway, bridged: false });
+        const hostRoutes = new HostRoutes(
+            { netlink, logger: silentLogger },
+            { gatewayName: node.gateway, bridged: false },
+        );
         this.network = new PodNetwork(
             {
                 ports: this.#heldPorts(),

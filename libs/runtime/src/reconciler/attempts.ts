@@ -81,14 +81,20 @@ export class Attempts<K, V> {
 
     /** The comparison of a full pass; alone. */
     async prune(desired: ReadonlyMap<K, V>, signal: AbortSignal | undefined): Promise<void> {
+        if (this.#operations.prune === undefined) return;
         const ended = Promise.withResolvers<void>();
         this.#pruning = ended.promise;
         const began = this.#clock.monotonic();
         let isSuccess = false;
         try {
             for (const { busy } of this.#objects.values()) await busy;
-            const missing = (await this.#operations.prune?.(desired, signal)) ?? [];
-            for (const key of missing) this.#objects.get(key)?.differs();
+            const compared = [...this.#objects.values()].map((object) => ({ object, goal: object.goal }));
+            const missing = new Set(await this.#operations.prune(desired, signal));
+            for (const { object, goal } of compared) {
+                if (goal === "deleted") continue;
+                if (missing.has(object.key)) object.differs();
+                else object.reached(goal);
+            }
             isSuccess = true;
         } finally {
             this.#pruning = undefined;

@@ -30,8 +30,9 @@ export interface Operations<K, V> {
 
     /**
      * The comparison of a full pass: reads what is in place, removes what no desired object accounts for (left by an earlier
-     * start, or made by others in its name), and returns the keys of desired objects that are missing or differ, which are
-     * updated next. It rejects when what is in place cannot be read or removed; the full pass is then still due.
+     * start, or made by others in its name), and returns the keys of desired objects that are missing or differ. These are
+     * updated next; all others are in place. Rejects when what is in place cannot be read or removed; the full pass is then
+     * still due.
      *
      * @param desired all desired objects, those whose update failed included
      */

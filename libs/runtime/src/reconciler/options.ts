@@ -15,7 +15,7 @@ export interface ReconcilerOptions<K, V> {
     readonly name: string;
     /** How long after the last full pass the next one is due, in milliseconds. Default 60,000. */
     readonly fullEveryMs?: number;
-    /** The delays before retries of one object. Default from 1 s to 60 s. */
+    /** The delays before retries of one object. Default from 1 s to 60 s, without jitter. */
     readonly backoff?: BackoffOptions;
     /** Objects that a pass works on at the same time, where there is no `updateMany` or `deleteMany`. Default 1. */
     readonly concurrency?: number;
@@ -28,6 +28,8 @@ export interface ReconcilerOptions<K, V> {
 export interface PassResult {
     /** Objects whose last try failed. */
     readonly failed: number;
+    /** What one of them was refused with; undefined when there is none. */
+    readonly error: unknown;
     /** After so many milliseconds the next retry is due, or what changed during the pass; undefined: nothing is open. */
     readonly againInMs: number | undefined;
 }

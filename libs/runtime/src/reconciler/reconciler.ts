@@ -37,7 +37,8 @@ export class Reconciler<K, V> {
     ) {
         this.#operations = operations;
         const { name, fullEveryMs = 60_000, concurrency = 1, isEqual = Object.is, keyText = String } = options;
-        const backoff = { initialMs: 1000, maxMs: 60_000, ...options.backoff };
+        // Without jitter: what failed together is retried together.
+        const backoff = { initialMs: 1000, maxMs: 60_000, jitter: 0, ...options.backoff };
         this.#options = { name, backoff, concurrency, isEqual, keyText };
         this.#logger = logger;
         this.#clock = clock;
@@ -189,12 +190,12 @@ export class Reconciler<K, V> {
     }
 
     #result(): PassResult {
-        let failed = 0;
-        let againInMs: number | undefined;
-        for (const { status, isOpen, dueInMs } of this.#objects.values()) {
-            if (status.state === "error") failed += 1;
-            if (isOpen) againInMs = Math.min(againInMs ?? Infinity, dueInMs);
-        }
-        return { failed, againInMs };
+        const open = [...this.#objects.values()].filter(({ isOpen }) => isOpen);
+        const failed = open.filter(({ status }) => status.state === "error");
+        return {
+            failed: failed.length,
+            error: failed[0]?.error,
+            againInMs: open.length === 0 ? undefined : Math.min(...open.map(({ dueInMs }) => dueInMs)),
+        };
     }
 }

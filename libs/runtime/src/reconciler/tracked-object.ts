@@ -21,6 +21,7 @@ export class TrackedObject<K, V> {
     /** Undefined when unknown. */
     #inPlace: Held<V> | undefined;
     #status: ObjectStatus;
+    #error: unknown;
     #dueMs = -Infinity;
     /** Resolves when the operation under way ends. */
     busy: Promise<void> | undefined;
@@ -36,6 +37,11 @@ export class TrackedObject<K, V> {
 
     get status(): ObjectStatus {
         return this.#status;
+    }
+
+    /** Of the last try, if the state is `error`. */
+    get error(): unknown {
+        return this.#status.state === "error" ? this.#error : undefined;
     }
 
     get goal(): Goal<V> {
@@ -90,6 +96,7 @@ export class TrackedObject<K, V> {
     failed(goal: Goal<V>, error: unknown): void {
         if (this.#goal !== goal) return;
         this.#dueMs = this.#clock.monotonic() + this.#backoff.next();
+        this.#error = error;
         this.#set("error", messageOf(error), this.#status.failures + 1);
     }
 

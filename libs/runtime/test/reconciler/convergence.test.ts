@@ -68,7 +68,7 @@ it.each([
                 refused.clear();
                 await clock.advance(60_000);
                 // One retry of each failure, and one comparison, are enough.
-                expect(await reconciler.pass()).toEqual({ failed: 0, againInMs: undefined });
+                expect(await reconciler.pass()).toEqual({ failed: 0, error: undefined, againInMs: undefined });
                 expect(Object.fromEntries(actual)).toEqual(Object.fromEntries(reconciler.desired));
                 expect(reconciler.counts()).toEqual({ pending: 0, done: reconciler.desired.size, error: 0 });
                 world.done();

@@ -53,7 +53,7 @@ export class World {
         };
         this.reconciler = new Reconciler(
             { logger: this.log.logger, clock: this.clock, metrics: this.metrics },
-            { name: "world", backoff: { jitter: 0 }, concurrency: options.concurrency ?? 1 },
+            { name: "world", concurrency: options.concurrency ?? 1 },
             options.inBatches === true ? many : each,
         );
     }

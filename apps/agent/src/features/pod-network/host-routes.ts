@@ -1,5 +1,7 @@
+import type { Clock } from "@antrea/async";
 import { formatIp, formatPrefix, prefixOf, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { RouteTable, type Netlink } from "@antrea/netlink";
+import { Reconciler, type Logger, type MetricsFactory } from "@antrea/runtime";
 import type { PodNetwork } from "./pod-network.ts";
 import { isPoolRecord, type PodRecord } from "./record.ts";
 import { podRouteProtocol } from "../../platform/kernel-ids.ts";
@@ -20,58 +22,94 @@ export function isRoutedToPod(
         );
 }
 
+export interface HostRoutesComponents {
+    readonly netlink: Netlink;
+    readonly logger: Logger;
+    readonly metrics?: MetricsFactory | undefined;
+    readonly clock?: Clock | undefined;
+}
+
 /**
  * The kernel's routes to Pods of this Node whose addresses are of IPPools: no podCIDR leads to them. They make the Node,
  * and so its kubelet, reach such a Pod. Bridged Pods have none: the Node reaches them as all others in the underlay.
+ * Routes without our mark are never touched; while the gateway is not there, all waits for the reconcile.
  */
 export class HostRoutes {
     readonly #netlink: Netlink;
     readonly #gatewayName: string;
     readonly #isRouted: (record: PodRecord) => boolean;
+    readonly #routes: Reconciler<string, IpAddress>;
 
     constructor(
-        components: { readonly netlink: Netlink },
+        { netlink, ...components }: HostRoutesComponents,
         options: { readonly gatewayName: string; readonly bridged: boolean },
     ) {
-        this.#netlink = components.netlink;
+        this.#netlink = netlink;
         this.#gatewayName = options.gatewayName;
         this.#isRouted = (record) => !options.bridged && isPoolRecord(record);
+        this.#routes = new Reconciler<string, IpAddress>(
+            components,
+            { name: "host-routes", isEqual: sameIp },
+            {
+                update: ({ value }) => this.#set(value),
+                delete: ({ last }) => this.#unset(last),
+                prune: (desired) => this.#prune(desired),
+            },
+        );
     }
 
     async add(record: PodRecord): Promise<void> {
         if (!this.#isRouted(record)) return;
-        const dev = await this.#gateway();
-        if (dev === undefined) return;
-        for (const { ip } of record.addresses) await this.#set(ip, dev);
+        for (const { ip } of record.addresses) {
+            const key = formatIp(ip);
+            this.#routes.set(key, ip);
+            this.#routes.refresh(key);
+            await this.#routes.apply(key);
+        }
     }
 
     /** Removes the routes of a record, but those to addresses that another interface has, by what is so at that moment. */
     async remove(record: PodRecord, isConnected: (ip: IpAddress) => boolean): Promise<void> {
         if (!this.#isRouted(record)) return;
-        const dev = await this.#gateway();
-        if (dev === undefined) return;
-        for (const { ip } of record.addresses) if (!isConnected(ip)) await this.#unset(ip, dev);
+        for (const { ip } of record.addresses) {
+            if (isConnected(ip)) continue;
+            const key = formatIp(ip);
+            this.#routes.delete(key, ip);
+            await this.#routes.apply(key);
+        }
     }
 
-    /** Makes the routes those of these records; routes without our mark are never touched. */
+    /**
+     * Makes the routes those of these records, and compares them with what the kernel has. Rejects, after all of them, when
+     * one is refused.
+     */
     async reconcile(records: readonly PodRecord[]): Promise<void> {
+        const ips = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
+        this.#routes.replace(new Map(ips.map((ip) => [formatIp(ip), ip])));
+        this.#routes.askForFull();
+        const { failed, error } = await this.#routes.pass();
+        if (failed > 0) throw error;
+    }
+
+    async #set(ip: IpAddress): Promise<void> {
+        const dev = await this.#gateway();
+        if (dev !== undefined) await this.#netlink.replaceRoute({ dst: prefixOf(ip), dev, protocol: podRouteProtocol });
+    }
+
+    async #unset(ip: IpAddress): Promise<void> {
         const dev = await this.#gateway();
         if (dev === undefined) return;
-        const wanted = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
+        await this.#netlink.deleteRoute({ dst: prefixOf(ip), family: ip.family, dev, protocol: podRouteProtocol });
+    }
+
+    async #prune(desired: ReadonlyMap<string, IpAddress>): Promise<readonly string[]> {
+        if ((await this.#gateway()) === undefined) return [];
         const present = (await this.#netlink.routes({ table: RouteTable.MAIN, protocol: podRouteProtocol }))
             .filter((route) => route.protocol === podRouteProtocol)
             .map(({ family, dst }): IpAddress => ({ family, value: dst.base }));
+        for (const ip of present) if (!desired.has(formatIp(ip))) await this.#unset(ip);
         const has = new Set(present.map(formatIp));
-        for (const ip of wanted) if (!has.has(formatIp(ip))) await this.#set(ip, dev);
-        for (const ip of present) if (!wanted.some((one) => sameIp(one, ip))) await this.#unset(ip, dev);
-    }
-
-    #set(ip: IpAddress, dev: number): Promise<void> {
-        return this.#netlink.replaceRoute({ dst: prefixOf(ip), dev, protocol: podRouteProtocol });
-    }
-
-    async #unset(ip: IpAddress, dev: number): Promise<void> {
-        await this.#netlink.deleteRoute({ dst: prefixOf(ip), family: ip.family, dev, protocol: podRouteProtocol });
+        return [...desired.keys()].filter((key) => !has.has(key));
     }
 
     async #gateway(): Promise<number | undefined> {

@@ -101,7 +101,10 @@ export class FakeNode {
         this.flowTable = new FlowTable({ link, logger });
         this.flowTable.useRound(1);
         const netlink = (this.netlink = this.#netlink());
-        const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: this.#isBridging });
+        const hostRoutes = new HostRoutes(
+            { netlink, logger, clock },
+            { gatewayName: "antrea-gw0", bridged: this.#isBridging },
+        );
         const ports = this.#ports();
         this.network = new PodNetwork(
             {

@@ -3,6 +3,7 @@ import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
 import { RouteTable, type Netlink, type Route, type RouteFilter, type RouteOptions } from "@antrea/netlink";
 import { podRouteProtocol } from "../../../src/platform/kernel-ids.ts";
 import { HostRoutes } from "../../../src/features/pod-network/host-routes.ts";
+import { silentLogger } from "../../support/logger.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
 
 const inPool = (...texts: readonly string[]) =>
@@ -38,7 +39,8 @@ const netlink = {
     },
 } as unknown as Netlink;
 
-const routes = (bridged = false): HostRoutes => new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged });
+const routes = (bridged = false): HostRoutes =>
+    new HostRoutes({ netlink, logger: silentLogger }, { gatewayName: "antrea-gw0", bridged });
 const ours = (dst: string, dev = 5): string => `${dst} dev ${dev} proto ${podRouteProtocol}`;
 
 beforeEach(() => {

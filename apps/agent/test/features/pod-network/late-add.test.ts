@@ -62,7 +62,7 @@ beforeEach(() => {
                 remove: (owner) => Promise.resolve(void flows.delete(owner)),
             },
             subnet: new NodeSubnet([parsePrefix("10.10.1.0/24")], () => 0n),
-            hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: true }),
+            hostRoutes: new HostRoutes({ netlink, logger: silentLogger }, { gatewayName: "antrea-gw0", bridged: true }),
             pools: {
                 wishOf: ({ containerId }) => Promise.resolve({ claim: () => claim(containerId) }),
                 release: () => Promise.resolve(),

@@ -102,7 +102,7 @@ beforeEach(() => {
         return Promise.resolve();
     };
     const netlink = links as unknown as Netlink;
-    const hostRoutes = new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false });
+    const hostRoutes = new HostRoutes({ netlink, logger: silentLogger }, { gatewayName: "antrea-gw0", bridged: false });
     const poolOf = (): undefined => undefined;
     network = new PodNetwork(
         {
@@ -303,7 +303,10 @@ describe("an interface of a pool that OVS has lost", () => {
                 subnet,
                 ports,
                 logger: silentLogger,
-                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
+                hostRoutes: new HostRoutes(
+                    { netlink, logger: silentLogger },
+                    { gatewayName: "antrea-gw0", bridged: false },
+                ),
                 poolOf: () => undefined,
                 claims: {
                     synced: (limit) => {
@@ -389,7 +392,10 @@ describe("an interface that is rebuilt without the name of its Pod while the API
                 ports,
                 claims: undefined,
                 logger: silentLogger,
-                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
+                hostRoutes: new HostRoutes(
+                    { netlink, logger: silentLogger },
+                    { gatewayName: "antrea-gw0", bridged: false },
+                ),
                 poolOf: () => undefined,
                 pods: () => (isAway ? Promise.reject(new TypeError("away")) : Promise.resolve(pods)),
                 reportUnwired: (one) => void unwired.push(one.pod.name),
@@ -466,7 +472,10 @@ describe("an API server that is away at the start", () => {
                 ports,
                 claims: undefined,
                 logger: silentLogger,
-                hostRoutes: new HostRoutes({ netlink }, { gatewayName: "antrea-gw0", bridged: false }),
+                hostRoutes: new HostRoutes(
+                    { netlink, logger: silentLogger },
+                    { gatewayName: "antrea-gw0", bridged: false },
+                ),
                 poolOf: () => undefined,
                 pods: () => (answers++ === 0 ? Promise.reject(new TypeError("away")) : Promise.resolve([lost])),
             },
