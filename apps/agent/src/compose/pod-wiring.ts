@@ -83,7 +83,7 @@ export async function buildPodNetwork(
     const ownSubnet = new OwnSubnet({ api: kube.api, nodes: platform.nodes, clock, fail: platform.fail, logger }, node);
     platform.health.addCheck("subnet", "ready", () => ownSubnet.problem);
     const hostRoutes = new HostRoutes(
-        { netlink, logger: logger.child("host-routes"), metrics: platform.metrics },
+        { netlink, logger: logger.child("host-routes"), metrics: platform.metrics, clock: platform.clock },
         { gatewayName: config.hostGateway, bridged: bridging !== undefined },
     );
     const podNetwork = new PodNetwork(

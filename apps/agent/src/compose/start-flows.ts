@@ -9,7 +9,7 @@ export interface StartedFlows extends Pick<PodWiring, "pipeline" | "reconciler" 
 }
 
 /**
- * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but the ways to
+ * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but those to
  * other Nodes and to Services only when these are known. The returned function is to be called when the Nodes are.
  */
 export async function startFlows(

@@ -73,6 +73,12 @@ export class Reconciler<K, V> {
         else if (last !== undefined) this.#track(key, last, false);
     }
 
+    /** Desires the object, which is in place already: whoever calls this put it there. */
+    adopt(key: K, value: V): void {
+        this.set(key, value);
+        this.#objects.get(key)?.adopted();
+    }
+
     /** What is in place of the object may not be what was put there: it is updated again, if it is desired. */
     refresh(key: K): void {
         this.#objects.get(key)?.differs();

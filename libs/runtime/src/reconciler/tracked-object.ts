@@ -76,6 +76,10 @@ export class TrackedObject<K, V> {
         if (this.#status.state === "done") this.#reopen();
     }
 
+    adopted(): void {
+        this.reached(this.#goal);
+    }
+
     change({ value }: Held<V>): Change<K, V> {
         return { key: this.key, value, before: this.#inPlace?.value };
     }

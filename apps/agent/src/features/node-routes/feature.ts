@@ -14,7 +14,6 @@ import {
     tunnelBridgeProblem,
 } from "../../platform/ovs/datapath/index.ts";
 import type { NodeConfig } from "../../platform/node/config/index.ts";
-import { LookPlan } from "./look-plan.ts";
 import { Peers } from "./peers.ts";
 import type { RouteWatch } from "./route-watch.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
@@ -30,7 +29,7 @@ export const tunnelCondition = "tunnel";
 const mtuCondition = "mtu";
 
 export function buildPeers(
-    { netlink, flowTable, logger, nodes, environment, config, mode }: Platform,
+    { clock, netlink, flowTable, logger, metrics, nodes, environment, config, mode }: Platform,
     {
         podPrefixes,
         transport,
@@ -47,10 +46,12 @@ export function buildPeers(
             flowTable,
             gatewayMac,
             logger: logger.child("peers"),
+            metrics,
+            clock,
             nodes: () => nodes.list(),
-            underlay: () => {
+            context: () => {
                 const { subnets } = transport.state;
-                return { mode, subnets, family: transport.underlay, bridging: config.enableBridgingMode };
+                return { mode, subnets, tunnelFamily: transport.underlay, bridging: config.enableBridgingMode };
             },
             transportIndex: () => transport.state.index,
         },
@@ -58,7 +59,7 @@ export function buildPeers(
     );
 }
 
-/** The ways to other Nodes follow the Node objects and the transport interface. */
+/** Routes to other Nodes follow the Node objects and the transport interface. */
 export function addRouteJobs(
     platform: Platform,
     parts: {
@@ -69,27 +70,26 @@ export function addRouteJobs(
         readonly routes: RouteWatch;
         /** Sets MTUs, among other things. */
         readonly ovs: Job;
-        /** In bridging mode: the MAC address of the Node's interface, which other Nodes are told. */
+        /** In bridging mode: the MAC address of the Node's interface, which is announced to other Nodes. */
         readonly bridgedMac: (() => string) | undefined;
         /** In bridging mode: when the ranges of Services are known, or others. */
         readonly onServiceCidrs: ((listener: () => void) => void) | undefined;
-        /** To be called when all ways are in place. */
+        /** To be called when OVS has the flows to all Nodes. */
         readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
     },
 ): void {
-    const { clock, config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } =
-        platform;
+    const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
     const { transport, peers, routes, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
-    const plan = new LookPlan({ clock }, { everyMs: resyncMs });
-    const ways = jobs.every("peers", resyncMs, async (limit) => {
+    const routing = jobs.every("peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
-        await plan.run({ full: () => peers.reconcile(limit), update: () => peers.update(limit) });
-        await forgetEarlier(limit);
+        const { hasAllFlows, againInMs } = await peers.pass(limit);
+        if (hasAllFlows) await forgetEarlier(limit);
+        return { againInMs };
     });
-    const lookAtWays = (): void => {
-        plan.askForFull();
-        ways.trigger();
+    const compareRoutes = (): void => {
+        peers.askForFull();
+        routing.trigger();
     };
     const announcement = new TransportAnnouncement(
         {
@@ -109,7 +109,7 @@ export function addRouteJobs(
     });
     jobs.every("transport", transportLookMs, async () => {
         const gone = routes.take();
-        if (gone.has(antreaRouteProtocol)) lookAtWays();
+        if (gone.has(antreaRouteProtocol)) compareRoutes();
         if (gone.has(podRouteProtocol)) ovs.trigger();
         await transport.look();
         const tooSmall = nodeMtuProblem(config, parts.node, transport);
@@ -123,16 +123,16 @@ export function addRouteJobs(
         else readiness.unmet(tunnelCondition, problem);
     });
     transport.onChange(() => {
-        lookAtWays();
+        compareRoutes();
         announcing.trigger();
         ovs.trigger();
     });
     // Then the earlier flows to Services may go.
-    parts.onServiceCidrs?.(lookAtWays);
-    // The gateway may have come anew, and routes by it with it.
-    openflow.onReady(lookAtWays);
+    parts.onServiceCidrs?.(compareRoutes);
+    // The gateway may be a new one, without the routes by it.
+    openflow.onReady(compareRoutes);
     onNodeChange(nodes, (name) => {
-        ways.trigger();
+        routing.trigger();
         if (name === environment.nodeName) announcing.trigger();
     });
 }

@@ -1,5 +1,12 @@
-/** The ways to the Pods of other Nodes: tunnels and routes. */
-export { LookPlan } from "./look-plan.ts";
-export { Peers, type PeerFlowTable, type PeersComponents, type PeersOptions } from "./peers.ts";
+/** Routes to the Pods of other Nodes: by tunnels, and by the kernel. */
+export type { PeerFlowTable } from "./peer-flows.ts";
+export {
+    allPodPrefixes,
+    routesToPeers,
+    type PeerContext,
+    type PeerProblem,
+    type PeerRoute,
+    type PeerRoutes,
+} from "./peer-routes.ts";
+export { Peers, type PeersComponents, type PeersOptions, type PeersResult } from "./peers.ts";
 export { RouteWatch, type RouteWatchOptions } from "./route-watch.ts";
-export { allPodPrefixes, waysToPeers, type PeerWay, type PeerWays, type Underlay } from "./ways.ts";

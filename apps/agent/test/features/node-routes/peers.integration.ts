@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { ManualClock } from "@antrea/async/testing";
 import { macAnnotation } from "@antrea/crd";
-import { formatFlow } from "@antrea/openflow";
+import { formatFlow, OpenFlowError } from "@antrea/openflow";
 import { parseMac, parsePrefix } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../../../src/platform/node/node-object.ts";
 import { antreaRouteProtocol } from "../../../src/platform/kernel-ids.ts";
-import { Peers, type PeerFlowTable, type Underlay } from "../../../src/features/node-routes/index.ts";
+import { Peers, type PeerContext, type PeerFlowTable } from "../../../src/features/node-routes/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { OwnNamespace } from "../../support/namespace.ts";
 
@@ -46,6 +47,8 @@ function neighbours(): readonly string[] {
 
 /** Keeps what it was given, and what it was asked to do. */
 class MemoryFlowTable implements PeerFlowTable {
+    /** An owner whose flows are refused. */
+    refused: string | undefined;
     readonly flows = new Map<string, readonly string[]>();
     readonly calls: string[] = [];
 
@@ -63,6 +66,7 @@ class MemoryFlowTable implements PeerFlowTable {
     }
 
     async set(owner: string, set: Parameters<PeerFlowTable["set"]>[1]): Promise<void> {
+        if (owner === this.refused) throw new OpenFlowError("REFUSED", "caller", "no");
         this.stage(owner, set);
         this.calls.splice(-1, 1, `set ${owner}`);
     }
@@ -82,18 +86,26 @@ const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];
 let namespace: OwnNamespace;
 let netlink: Netlink;
 let nodes: readonly NodeObject[];
-let underlay: Underlay;
+let context: PeerContext;
+let clock: ManualClock;
 let flowTable: MemoryFlowTable;
 let agent: Peers;
 let warnings: (readonly [message: string, fields: unknown])[];
+/** The podCIDRs of the routes that were logged as installed. */
+let installed: string[];
 
 async function restart(): Promise<void> {
     const link = await netlink.link("uplink");
     flowTable = new MemoryFlowTable();
     warnings = [];
+    installed = [];
+    clock = new ManualClock();
     const logger = {
         ...silentLogger,
-        warn: (...told: (typeof warnings)[number]) => void warnings.push(told),
+        info: (message: string, fields: { readonly podCIDR: string }) => {
+            if (message === "peer route installed") installed.push(fields.podCIDR);
+        },
+        warn: (...logged: (typeof warnings)[number]) => void warnings.push(logged),
     } as Logger;
     agent = new Peers(
         {
@@ -101,12 +113,19 @@ async function restart(): Promise<void> {
             flowTable,
             logger,
             nodes: () => nodes,
-            underlay: () => underlay,
+            clock,
+            context: () => context,
             transportIndex: () => link?.index ?? 0,
             gatewayMac: () => parseMac("0e:00:00:00:00:01"),
         },
         { nodeName: "self", podPrefixes: [parsePrefix("10.10.0.0/24")], gatewayName: "gw" },
     );
+}
+
+/** A pass that compares all. */
+async function compare(): Promise<void> {
+    agent.askForFull();
+    await agent.pass();
 }
 
 beforeEach(async () => {
@@ -124,7 +143,7 @@ beforeEach(async () => {
     ip("addr", "add", "10.1.0.1/24", "dev", "gw");
     ip("addr", "add", "fd00:1::1/64", "dev", "gw", "nodad");
     netlink = Netlink.open();
-    underlay = { mode: "noEncap", subnets, family: 4, bridging: false };
+    context = { mode: "noEncap", subnets, tunnelFamily: 4, bridging: false };
     await restart();
 });
 
@@ -140,20 +159,20 @@ const peerRoutes = ["10.1.1.0/24 via 192.0.2.2 dev uplink", "fd00:2::/64 via 200
 it("Nodes join, change their address, leave; routes of others stay", async () => {
     ip("route", "add", "10.1.7.0/24", "via", "192.0.2.99");
     nodes = [self, peer];
-    await agent.reconcile();
-    await agent.reconcile();
+    await compare();
+    await compare();
     expect(routes()).toEqual(peerRoutes);
 
     nodes = [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.3", "2001:db8::3"])];
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual(["10.1.1.0/24 via 192.0.2.3 dev uplink", "fd00:2::/64 via 2001:db8::3 dev uplink"]);
 
     nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
 
     nodes = [self];
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual([]);
     expect(ip("route", "show", "10.1.7.0/24")).toContain("via 192.0.2.99");
 });
@@ -163,30 +182,48 @@ it("puts back what somebody removed or changed, and removes what an earlier agen
     ip("route", "add", "10.1.9.0/24", "via", "192.0.2.9", "proto", protocol);
     ip("-6", "route", "add", "fd00:9::/64", "via", "2001:db8::9", "dev", "uplink", "proto", protocol);
     nodes = [self, peer];
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual(peerRoutes);
     ip("route", "del", "10.1.1.0/24");
     ip("-6", "route", "replace", "fd00:2::/64", "via", "2001:db8::8", "dev", "uplink", "proto", protocol);
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual(peerRoutes);
 });
 
 it("a Node whose route the kernel refuses keeps no other from its route", async () => {
     nodes = [self, node("mirror", ["fd00:5::/64"], ["2001:db8::1"]), peer];
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual(peerRoutes);
 });
 
-it("a route that the kernel refused is tried again with the next change, and is not said to be set", async () => {
+it("a route that the kernel refused is retried by itself, and is not logged as installed", async () => {
     nodes = [self, peer];
-    await agent.reconcile();
+    await compare();
     nodes = [self, node("mirror", ["fd00:5::/64"], ["2001:db8::1"]), peer];
-    await agent.update();
+    const { againInMs } = await agent.pass();
+    expect(againInMs).toBe(1000);
     expect(routes()).toEqual(peerRoutes);
+    expect(installed).toEqual(["10.1.1.0/24", "fd00:2::/64"]);
     ip("addr", "add", "2001:db8::3/64", "dev", "uplink", "nodad");
     ip("addr", "del", "2001:db8::1/64", "dev", "uplink");
-    await agent.update();
+    await clock.advance(1000);
+    await agent.pass();
     expect(routes()).toContain("fd00:5::/64 via 2001:db8::1 dev uplink");
+});
+
+it("a Node whose flows OVS refuses keeps no other from its flows and routes, and has its own after a retry", async () => {
+    context = { ...context, mode: "encap" };
+    nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
+    flowTable.refused = "peer/a";
+    expect(await agent.pass()).toEqual({ hasAllFlows: false, againInMs: 1000 });
+    expect(flowTable.asked()).toEqual(["set peer/b"]);
+    expect(routes()).toEqual(["10.1.2.0/24 via 10.1.2.1 dev gw"]);
+    expect(warnings).toHaveLength(1);
+    flowTable.refused = undefined;
+    await clock.advance(1000);
+    expect(await agent.pass()).toEqual({ hasAllFlows: true, againInMs: undefined });
+    expect(flowTable.asked()).toEqual(["set peer/a"]);
+    expect(routes()).toEqual([tunnelRoutes[0], "10.1.2.0/24 via 10.1.2.1 dev gw", tunnelRoutes[1]]);
 });
 
 const tunnelRoutes = ["10.1.1.0/24 via 10.1.1.1 dev gw", "fd00:2::/64 via fd00:2::1 dev gw"];
@@ -196,9 +233,9 @@ const tunnelNeighbours = [
 ];
 
 it("a tunnel is a flow and, for the host, a route to the gateway with a neighbour", async () => {
-    underlay = { ...underlay, mode: "encap" };
+    context = { ...context, mode: "encap" };
     nodes = [self, peer];
-    await agent.update();
+    await agent.pass();
     expect(routes()).toEqual(tunnelRoutes);
     expect(neighbours()).toEqual(tunnelNeighbours);
     expect(flowTable.flows).toEqual(
@@ -206,8 +243,8 @@ it("a tunnel is a flow and, for the host, a route to the gateway with a neighbou
     );
 });
 
-it("a false MAC address of one Node is told once, and keeps no other from its flow", async () => {
-    underlay = { ...underlay, bridging: true };
+it("a false MAC address of one Node is logged once, and keeps no other from its flow", async () => {
+    context = { ...context, bridging: true };
     const withMac = (object: NodeObject, mac: string): NodeObject => ({
         ...object,
         metadata: { ...object.metadata, annotations: { [macAnnotation]: mac } },
@@ -216,8 +253,8 @@ it("a false MAC address of one Node is told once, and keeps no other from its fl
     nodes = [self, withMac(peer, "01:00:5e:00:00:01"), other];
     agent.stage();
     expect(flowTable.asked()).toEqual(["stage peer/b"]);
-    await agent.reconcile();
-    await agent.update();
+    await compare();
+    await agent.pass();
     expect(flowTable.asked()).toEqual([]);
     expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
     expect(warnings).toEqual([
@@ -231,37 +268,37 @@ it("a false MAC address of one Node is told once, and keeps no other from its fl
         ],
     ]);
     nodes = [self, withMac(peer, "02:00:00:00:00:02"), other];
-    await agent.update();
+    await agent.pass();
     expect(flowTable.asked()).toEqual(["set peer/a"]);
     expect(warnings).toHaveLength(1);
 });
 
 it("writes what changed and nothing else", async () => {
-    underlay = { ...underlay, mode: "encap" };
+    context = { ...context, mode: "encap" };
     nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
-    await agent.update();
+    await agent.pass();
     expect(flowTable.asked()).toEqual(["set peer/a", "set peer/b"]);
     // A look at what is there would put this one back.
     ip("route", "del", "10.1.2.0/24");
 
     nodes = [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.3", "2001:db8::3"]), nodes[2] ?? peer];
-    await agent.update();
+    await agent.pass();
     expect(flowTable.asked()).toEqual(["set peer/a"]);
     expect(flowTable.flows.get("peer/a")).toEqual(["10.1.1.0/24 tun_dst=192.0.2.3", "fd00:2::/64 tun_dst=192.0.2.3"]);
     expect(routes()).toEqual(tunnelRoutes);
 
-    await agent.reconcile();
+    await compare();
     expect(flowTable.asked()).toEqual([]);
     expect(routes()).toEqual([tunnelRoutes[0], "10.1.2.0/24 via 10.1.2.1 dev gw", tunnelRoutes[1]]);
 
     nodes = [self];
-    await agent.update();
+    await agent.pass();
     expect(flowTable.asked()).toEqual(["remove peer/a", "remove peer/b"]);
     expect([...routes(), ...neighbours()]).toEqual([]);
 });
 
 it("a Node that moves to our subnet and away again, in mode hybrid", async () => {
-    underlay = { ...underlay, mode: "hybrid" };
+    context = { ...context, mode: "hybrid" };
     const away = node("a", ["10.1.1.0/24", "fd00:2::/64"], ["203.0.113.2", "2001:db8:1::2"]);
     for (const [position, expected, ours] of [
         [away, tunnelRoutes, tunnelNeighbours],
@@ -269,7 +306,7 @@ it("a Node that moves to our subnet and away again, in mode hybrid", async () =>
         [away, tunnelRoutes, tunnelNeighbours],
     ] as const) {
         nodes = [self, position];
-        await agent.update();
+        await agent.pass();
         expect(routes()).toEqual(expected);
         expect(neighbours()).toEqual(ours);
         expect(flowTable.flows.size).toBe(position === away ? 1 : 0);
@@ -280,23 +317,23 @@ it.each([
     ["encap", "noEncap", peerRoutes, []],
     ["noEncap", "encap", tunnelRoutes, tunnelNeighbours],
 ] as const)("of mode %s nothing is left after a start in mode %s", async (before, after, expected, ours) => {
-    underlay = { ...underlay, mode: before };
+    context = { ...context, mode: before };
     nodes = [self, peer];
-    await agent.reconcile();
+    await compare();
     await restart();
-    underlay = { ...underlay, mode: after };
+    context = { ...context, mode: after };
     agent.stage();
-    await agent.reconcile();
+    await compare();
     expect(routes()).toEqual(expected);
     expect(neighbours()).toEqual(ours);
     expect(flowTable.asked()).toEqual(after === "encap" ? ["stage peer/a"] : []);
 });
 
 it("a gateway that comes anew, or late, gets its routes again; neighbours of others on it stay", async () => {
-    underlay = { ...underlay, mode: "encap" };
+    context = { ...context, mode: "encap" };
     nodes = [self, peer];
     ip("link", "del", "gw");
-    await agent.update();
+    await agent.pass();
     expect(routes()).toEqual([]);
     ip("link", "add", "gw", "type", "veth", "peer", "name", "switch");
     ip("link", "set", "switch", "up");
@@ -304,8 +341,8 @@ it("a gateway that comes anew, or late, gets its routes again; neighbours of oth
     ip("addr", "add", "10.1.0.1/24", "dev", "gw");
     ip("addr", "add", "fd00:1::1/64", "dev", "gw", "nodad");
     ip("neighbour", "add", "10.1.0.77", "lladdr", "02:00:00:00:00:77", "dev", "gw", "nud", "permanent");
-    await agent.update();
+    await agent.pass();
     expect(routes()).toEqual(tunnelRoutes);
-    await agent.reconcile();
+    await compare();
     expect(neighbours()).toEqual(["10.1.0.77 lladdr 02:00:00:00:00:77 PERMANENT", ...tunnelNeighbours]);
 });

@@ -1,13 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { formatIp, formatMac, formatPrefix, parsePrefix } from "@antrea/ip";
-import { allPodPrefixes, waysToPeers, type PeerWays, type Underlay } from "../../../src/features/node-routes/index.ts";
+import {
+    allPodPrefixes,
+    routesToPeers,
+    type PeerRoutes,
+    type PeerContext,
+} from "../../../src/features/node-routes/index.ts";
 import type { NodeObject } from "../../../src/platform/node/node-object.ts";
 
 const subnets = [parsePrefix("192.0.2.0/24"), parsePrefix("2001:db8::/64")];
-const routed: Underlay = { mode: "noEncap", subnets, family: 4, bridging: false };
-const tunnelled: Underlay = { mode: "encap", subnets, family: 4, bridging: false };
-const hybrid: Underlay = { mode: "hybrid", subnets, family: 4, bridging: false };
+const routed: PeerContext = { mode: "noEncap", subnets, tunnelFamily: 4, bridging: false };
+const tunnelled: PeerContext = { mode: "encap", subnets, tunnelFamily: 4, bridging: false };
+const hybrid: PeerContext = { mode: "hybrid", subnets, tunnelFamily: 4, bridging: false };
 
 function node(name: string, podCIDRs: readonly string[], ips: readonly string[]): NodeObject {
     return {
@@ -20,9 +25,9 @@ function node(name: string, podCIDRs: readonly string[], ips: readonly string[])
 const own = { nodeName: "self", podPrefixes: [parsePrefix("10.1.0.0/24"), parsePrefix("fd00:1::/64")] };
 const self = node("self", ["10.1.0.0/24", "fd00:1::/64"], ["192.0.2.1", "2001:db8::1"]);
 
-function routesOf(found: PeerWays): readonly string[] {
+function routesOf(found: PeerRoutes): readonly string[] {
     const word = { route: "via", tunnel: "by" } as const;
-    return found.ways.map(
+    return found.routes.map(
         ({ node: name, dst, remote, kind }) => `${name} ${formatPrefix(dst)} ${word[kind]} ${formatIp(remote)}`,
     );
 }
@@ -33,7 +38,7 @@ function announcing(object: NodeObject, addresses: string): NodeObject {
 
 describe("routes to peers in mode noEncap", () => {
     it("each family goes via the InternalIP of its family; none to ourselves", () => {
-        const found = waysToPeers(
+        const found = routesToPeers(
             own,
             [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2", "2001:db8::2"])],
             routed,
@@ -44,12 +49,12 @@ describe("routes to peers in mode noEncap", () => {
 
     it("of several InternalIPs of a family the one on our subnet counts", () => {
         const peer = node("a", ["10.1.1.0/24"], ["203.0.113.2", "192.0.2.2"]);
-        expect(routesOf(waysToPeers(own, [self, peer], routed))).toEqual(["a 10.1.1.0/24 via 192.0.2.2"]);
+        expect(routesOf(routesToPeers(own, [self, peer], routed))).toEqual(["a 10.1.1.0/24 via 192.0.2.2"]);
     });
 
     it("only ourselves, or nobody: none", () => {
-        expect(waysToPeers(own, [self], routed)).toEqual({ ways: [], problems: [], ignored: [] });
-        expect(waysToPeers(own, [], routed)).toEqual({ ways: [], problems: [], ignored: [] });
+        expect(routesToPeers(own, [self], routed)).toEqual({ routes: [], problems: [], ignored: [] });
+        expect(routesToPeers(own, [], routed)).toEqual({ routes: [], problems: [], ignored: [] });
     });
 
     it.each([
@@ -59,13 +64,13 @@ describe("routes to peers in mode noEncap", () => {
         ["with a broken podCIDR", node("a", ["10.1.1.0/99"], ["192.0.2.2"]), "10.1.1.0/99"],
         ["with our podCIDR", node("a", ["10.1.0.0/24"], ["192.0.2.2"]), "also that of Node self"],
     ])("a peer %s gets none, and it is said", (_, peer, words) => {
-        const found = waysToPeers(own, [self, peer], routed);
-        expect(found.ways).toEqual([]);
+        const found = routesToPeers(own, [self, peer], routed);
+        expect(found.routes).toEqual([]);
         expect(found.problems).toEqual([{ node: "a", problem: expect.stringContaining(words) }]);
     });
 
     it("two peers with one podCIDR get none for it, the rest of them stays", () => {
-        const found = waysToPeers(
+        const found = routesToPeers(
             own,
             [
                 self,
@@ -82,7 +87,7 @@ describe("routes to peers in mode noEncap", () => {
     });
 
     it("a podCIDR that overlaps ours gets none: its route would take our own Pods\' traffic", () => {
-        const found = waysToPeers(
+        const found = routesToPeers(
             own,
             [self, node("a", ["10.1.0.128/25"], ["192.0.2.2"]), node("b", ["10.0.0.0/8"], ["192.0.2.3"])],
             routed,
@@ -92,7 +97,7 @@ describe("routes to peers in mode noEncap", () => {
     });
 
     it("one that was ours gets none as long as Pods of ours have addresses in it", () => {
-        const found = waysToPeers(own, [node("self", [], []), node("a", ["10.1.0.0/24"], ["192.0.2.2"])], routed);
+        const found = routesToPeers(own, [node("self", [], []), node("a", ["10.1.0.0/24"], ["192.0.2.2"])], routed);
         expect(routesOf(found)).toEqual([]);
         expect(found.problems).toEqual([{ node: "a", problem: "its podCIDR overlaps that of this Node" }]);
     });
@@ -103,7 +108,7 @@ describe("tunnels to peers", () => {
     const far = node("far", ["10.1.2.0/24", "fd00:3::/64"], ["203.0.113.3", "2001:db8:3::3"]);
 
     it("mode encap: to all, both families carried by IPv4", () => {
-        expect(routesOf(waysToPeers(own, [self, near, far], tunnelled))).toEqual([
+        expect(routesOf(routesToPeers(own, [self, near, far], tunnelled))).toEqual([
             "near 10.1.1.0/24 by 192.0.2.2",
             "near fd00:2::/64 by 192.0.2.2",
             "far 10.1.2.0/24 by 203.0.113.3",
@@ -112,14 +117,14 @@ describe("tunnels to peers", () => {
     });
 
     it("mode encap where the transport interface has IPv6 only", () => {
-        expect(routesOf(waysToPeers(own, [self, near], { ...tunnelled, family: 6 }))).toEqual([
+        expect(routesOf(routesToPeers(own, [self, near], { ...tunnelled, tunnelFamily: 6 }))).toEqual([
             "near 10.1.1.0/24 by 2001:db8::2",
             "near fd00:2::/64 by 2001:db8::2",
         ]);
     });
 
     it("mode hybrid: routes to Nodes on our subnets, tunnels to the others", () => {
-        expect(routesOf(waysToPeers(own, [self, near, far], hybrid))).toEqual([
+        expect(routesOf(routesToPeers(own, [self, near, far], hybrid))).toEqual([
             "near 10.1.1.0/24 via 192.0.2.2",
             "near fd00:2::/64 via 2001:db8::2",
             "far 10.1.2.0/24 by 203.0.113.3",
@@ -129,7 +134,7 @@ describe("tunnels to peers", () => {
 
     it("mode hybrid: a family whose address is on no subnet of ours goes by the tunnel", () => {
         const half = node("half", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.2"]);
-        expect(routesOf(waysToPeers(own, [self, half], hybrid))).toEqual([
+        expect(routesOf(routesToPeers(own, [self, half], hybrid))).toEqual([
             "half 10.1.1.0/24 via 192.0.2.2",
             "half fd00:2::/64 by 192.0.2.2",
         ]);
@@ -140,7 +145,7 @@ describe("tunnels to peers", () => {
             announcing(far, "198.51.100.3,2001:db8:9::3"),
             announcing(node("b", ["10.1.3.0/24"], ["192.0.2.4"]), "nonsense"),
         ];
-        expect(routesOf(waysToPeers(own, [self, ...peers], tunnelled))).toEqual([
+        expect(routesOf(routesToPeers(own, [self, ...peers], tunnelled))).toEqual([
             "far 10.1.2.0/24 by 198.51.100.3",
             "far fd00:3::/64 by 198.51.100.3",
             "b 10.1.3.0/24 by 192.0.2.4",
@@ -148,9 +153,9 @@ describe("tunnels to peers", () => {
     });
 
     it("a Node without an address of the tunnels' family gets none, and that is said", () => {
-        const found = waysToPeers(own, [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
+        const found = routesToPeers(own, [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
         expect(found).toMatchObject({
-            ways: [],
+            routes: [],
             problems: [{ node: "a", problem: "it has no address of family IPv4, which tunnels are carried by" }],
         });
     });
@@ -163,7 +168,7 @@ describe("tunnels to peers", () => {
                 [`203.0.${113 + (index >> 8)}.${index & 255}`],
             ),
         );
-        expect(waysToPeers(own, [self, ...many], tunnelled).ways).toHaveLength(1000);
+        expect(routesToPeers(own, [self, ...many], tunnelled).routes).toHaveLength(1000);
     });
 });
 
@@ -172,19 +177,19 @@ it.each(["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1", "::"])(
     (address) => {
         const peer = node("a", ["10.1.1.0/24"], [address, "192.0.2.4"]);
         for (const one of [peer, announcing(node("a", ["10.1.1.0/24"], ["192.0.2.4"]), address)]) {
-            expect(routesOf(waysToPeers(own, [self, one], tunnelled))).toEqual(["a 10.1.1.0/24 by 192.0.2.4"]);
+            expect(routesOf(routesToPeers(own, [self, one], tunnelled))).toEqual(["a 10.1.1.0/24 by 192.0.2.4"]);
         }
     },
 );
 
 describe("the MAC address of a peer in bridging mode", () => {
-    const bridged: Underlay = { ...routed, bridging: true };
+    const bridged: PeerContext = { ...routed, bridging: true };
     const withMac = (name: string, cidr: string, ip: string, mac: string): NodeObject => ({
         ...node(name, [cidr], [ip]),
         metadata: { name, annotations: { [macAnnotation]: mac } },
     });
     const good = withMac("good", "10.1.1.0/24", "192.0.2.2", "02:00:00:00:00:02");
-    const macs = (found: PeerWays) => found.ways.map(({ node: name, mac }) => [name, mac && formatMac(mac)]);
+    const macs = (found: PeerRoutes) => found.routes.map(({ node: name, mac }) => [name, mac && formatMac(mac)]);
 
     it.each([
         ["multicast", "01:00:5e:00:00:01", "not a multicast address"],
@@ -193,7 +198,7 @@ describe("the MAC address of a peer in bridging mode", () => {
         ["no MAC address", "eth0", "six pairs of hexadecimal digits"],
         ["blank", "", "six pairs of hexadecimal digits"],
     ])("is ignored with its reason when it is %s; the route stays, and all of other Nodes", (_name, mac, rule) => {
-        const found = waysToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", mac), good], bridged);
+        const found = routesToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", mac), good], bridged);
         expect(routesOf(found)).toEqual(["bad 10.1.2.0/24 via 192.0.2.3", "good 10.1.1.0/24 via 192.0.2.2"]);
         expect(macs(found)).toEqual([
             ["bad", undefined],
@@ -206,7 +211,7 @@ describe("the MAC address of a peer in bridging mode", () => {
     });
 
     it("is nobody's matter without bridging mode", () => {
-        const found = waysToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", "x")], routed);
+        const found = routesToPeers(own, [self, withMac("bad", "10.1.2.0/24", "192.0.2.3", "x")], routed);
         expect(found).toMatchObject({ problems: [], ignored: [] });
         expect(macs(found)).toEqual([["bad", undefined]]);
     });

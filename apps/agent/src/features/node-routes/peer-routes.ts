@@ -4,7 +4,7 @@ import type { AgentConfig } from "@antrea/settings";
 import { bridgedMacOf, podPrefixesOf, transportIpsOf, type NodeObject } from "../../platform/node/node-object.ts";
 
 /** How Pods of another Node are reached: by a route of the kernel, or by a tunnel to the Node. */
-export interface PeerWay {
+export interface PeerRoute {
     readonly kind: "route" | "tunnel";
     readonly node: string;
     /** One podCIDR of the Node. */
@@ -17,20 +17,26 @@ export interface PeerWay {
     readonly mac?: Uint8Array | undefined;
 }
 
-export interface PeerWays {
-    readonly ways: readonly PeerWay[];
-    /** What a user should know: Nodes whose Pods cannot be reached, and why. */
-    readonly problems: readonly { readonly node: string; readonly problem: string }[];
-    /** What Nodes say of themselves and nobody can go by; their Pods are reached all the same. */
-    readonly ignored: readonly { readonly node: string; readonly problem: string }[];
+export interface PeerProblem {
+    readonly node: string;
+    readonly problem: string;
 }
 
-export interface Underlay {
+export interface PeerRoutes {
+    readonly routes: readonly PeerRoute[];
+    /** What a user should know: Nodes whose Pods cannot be reached, and why. */
+    readonly problems: readonly PeerProblem[];
+    /** What Nodes announce of themselves and is not usable; their Pods are reached all the same. */
+    readonly ignored: readonly PeerProblem[];
+}
+
+/** What decides how peers are reached. */
+export interface PeerContext {
     readonly mode: Extract<AgentConfig["trafficEncapMode"], "encap" | "noEncap" | "hybrid">;
     /** The networks of our transport interface: Nodes with an address in them are neighbours. */
     readonly subnets: readonly Prefix[];
-    /** What tunnels are carried by. */
-    readonly family: Family;
+    /** The family of the addresses that tunnels are carried by. */
+    readonly tunnelFamily: Family;
     /** In bridging mode bridged Pods send to the Pods of a neighbour by its Node's MAC address. */
     readonly bridging: boolean;
 }
@@ -42,15 +48,15 @@ export interface OwnPods {
 }
 
 /**
- * The ways to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
+ * The routes to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
  * that are not on a subnet of ours; else by a route via the Node's address on that subnet. Without either the network
- * between the Nodes must know the way (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
- * for half of the Pods. Nor does one whose podCIDR overlaps ours: its way could take the traffic to our own Pods away.
+ * between the Nodes must know the route (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
+ * for half of the Pods. Nor does one whose podCIDR overlaps ours: its route could take the traffic of our own Pods.
  */
-export function waysToPeers(self: OwnPods, nodes: readonly NodeObject[], underlay: Underlay): PeerWays {
-    const ways: PeerWay[] = [];
-    const problems: { node: string; problem: string }[] = [];
-    const ignored: { node: string; problem: string }[] = [];
+export function routesToPeers(self: OwnPods, nodes: readonly NodeObject[], context: PeerContext): PeerRoutes {
+    const routes: PeerRoute[] = [];
+    const problems: PeerProblem[] = [];
+    const ignored: PeerProblem[] = [];
     const holders = new Map<string, string[]>();
     const known = nodes.map(peerOf);
     for (const { name, podCidrs } of known) {
@@ -63,22 +69,22 @@ export function waysToPeers(self: OwnPods, nodes: readonly NodeObject[], underla
     for (const peer of known) {
         if (peer.name === self.nodeName) continue;
         if (peer.problem !== undefined) problems.push({ node: peer.name, problem: peer.problem });
-        if (underlay.bridging && peer.macProblem !== undefined) {
+        if (context.bridging && peer.macProblem !== undefined) {
             ignored.push({ node: peer.name, problem: peer.macProblem });
         }
         for (const podCidr of peer.podCidrs) {
             const others = (holders.get(podCidr.text) ?? []).filter((holder) => holder !== peer.name);
-            const way =
+            const route =
                 others.length > 0
                     ? `its podCIDR is also that of Node ${others.join(", ")}`
                     : self.podPrefixes.some((prefix) => prefixesOverlap(prefix, podCidr.prefix))
                       ? "its podCIDR overlaps that of this Node"
-                      : wayTo(peer, podCidr, underlay);
-            if (typeof way === "string") problems.push({ node: peer.name, problem: way });
-            else ways.push(way);
+                      : routeTo(peer, podCidr, context);
+            if (typeof route === "string") problems.push({ node: peer.name, problem: route });
+            else routes.push(route);
         }
     }
-    return { ways, problems, ignored };
+    return { routes, problems, ignored };
 }
 
 /** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
@@ -102,32 +108,32 @@ interface Peer {
     readonly macProblem: string | undefined;
 }
 
-/** The way to one podCIDR, or why there is none. */
-function wayTo(
+/** The route to one podCIDR, or why there is none. */
+function routeTo(
     { name, ips, mac }: Peer,
     podCidr: PodCidr,
-    { mode, subnets, family, bridging }: Underlay,
-): PeerWay | string {
+    { mode, subnets, tunnelFamily, bridging }: PeerContext,
+): PeerRoute | string {
     const { prefix: dst, text } = podCidr;
     const neighbour = (wanted: Family): IpAddress | undefined =>
         // A Node may have several addresses; one on a subnet of ours is its neighbour address.
         ips.find((ip) => ip.family === wanted && subnets.some((subnet) => prefixContains(subnet, ip)));
     const via = mode === "encap" ? undefined : neighbour(dst.family);
     if (via !== undefined) {
-        const way = { kind: "route", node: name, dst, podCidr: text, remote: via } as const;
-        return bridging && mac !== undefined ? { ...way, mac } : way;
+        const route = { kind: "route", node: name, dst, podCidr: text, remote: via } as const;
+        return bridging && mac !== undefined ? { ...route, mac } : route;
     }
     if (mode === "noEncap") {
         return ips.some((ip) => ip.family === dst.family)
             ? "it is on another subnet: the network must route its podCIDR"
             : `it has no address of family IPv${dst.family}`;
     }
-    const remote = neighbour(family) ?? ips.find((ip) => ip.family === family);
+    const remote = neighbour(tunnelFamily) ?? ips.find((ip) => ip.family === tunnelFamily);
     if (remote !== undefined) return { kind: "tunnel", node: name, dst, podCidr: text, remote };
-    return `it has no address of family IPv${family}, which tunnels are carried by`;
+    return `it has no address of family IPv${tunnelFamily}, which tunnels are carried by`;
 }
 
-// Node objects are never changed in place, and most stay as they are from one look to the next.
+// Node objects are never changed in place, and most stay as they are from one pass to the next.
 const peers = new WeakMap<NodeObject, Peer>();
 
 function peerOf(node: NodeObject): Peer {

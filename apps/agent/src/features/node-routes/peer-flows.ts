@@ -1,0 +1,73 @@
+import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet } from "@antrea/flows";
+import { formatMac } from "@antrea/ip";
+import type { Change, Operations, Removal } from "@antrea/runtime";
+import type { PeerRoute } from "./peer-routes.ts";
+
+/** The desired flows by owner. */
+export interface PeerFlowTable {
+    stage(owner: string, flows: FlowSet): void;
+    set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
+    remove(owner: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** The routes to one Node that take flows: at least one, all by the same tunnel or the same MAC address. */
+export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
+
+/** The flows to other Nodes, by Node: into the tunnel, and in bridging mode those of bridged Pods to neighbours. */
+export class PeerFlows implements Operations<string, FlowRoutes> {
+    readonly #flowTable: PeerFlowTable;
+    readonly #gatewayMac: () => Uint8Array;
+
+    constructor(components: { readonly flowTable: PeerFlowTable; readonly gatewayMac: () => Uint8Array }) {
+        this.#flowTable = components.flowTable;
+        this.#gatewayMac = components.gatewayMac;
+    }
+
+    /** Before the first replay. */
+    stage(node: string, routes: FlowRoutes): void {
+        this.#flowTable.stage(ownerOf(node), this.#flowsOf(routes));
+    }
+
+    update({ key, value }: Change<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
+        return this.#flowTable.set(ownerOf(key), this.#flowsOf(value), signal);
+    }
+
+    delete({ key }: Removal<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
+        return this.#flowTable.remove(ownerOf(key), signal);
+    }
+
+    #flowsOf(routes: FlowRoutes): FlowSet {
+        const [{ remote, mac }] = routes;
+        const podPrefixes = routes.map(({ dst }) => dst);
+        if (mac !== undefined) return bridgedPeerFlows({ podPrefixes, mac });
+        return tunnelPeerFlows({ podPrefixes, remote, gatewayMac: this.#gatewayMac() });
+    }
+}
+
+export function takesFlows({ kind, mac }: PeerRoute): boolean {
+    return kind === "tunnel" || mac !== undefined;
+}
+
+export function flowRoutesByNode(routes: readonly PeerRoute[]): Map<string, FlowRoutes> {
+    const nodes = new Map<string, [PeerRoute, ...PeerRoute[]]>();
+    for (const route of routes) {
+        if (!takesFlows(route)) continue;
+        const known = nodes.get(route.node);
+        if (known === undefined) nodes.set(route.node, [route]);
+        else known.push(route);
+    }
+    return nodes;
+}
+
+/** Whether the flows are the same. */
+export function sameFlows(one: FlowRoutes, other: FlowRoutes): boolean {
+    return textOf(one) === textOf(other);
+}
+
+function textOf(routes: FlowRoutes): string {
+    return routes.map(({ podCidr, remote, mac }) => `${podCidr} ${remote.value} ${mac && formatMac(mac)}`).join();
+}
+
+function ownerOf(node: string): string {
+    return `peer/${node}`;
+}
