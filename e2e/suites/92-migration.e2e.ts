@@ -112,7 +112,7 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
         await installAntreaInGo();
         // who would answer is not here
         await kubectl(["delete", "validatingwebhookconfiguration", "crdvalidator.antrea.io"]);
-        await page.run("The way back");
+        await page.run("Rollback");
         expect(await kubectl(["get", "ippools.v1beta1.crd.antrea.io", "-o", "name"])).toContain(`/${oldPool}\n`);
 
         await apply(statefulSet(namespace.name, { name: "db", replicas: 2, annotations: { [poolsKey]: oldPool } }));
