@@ -1,7 +1,7 @@
-import { type IpPool } from "@antrea/crd";
+import { type IpPool, type IpPoolSpec } from "@antrea/crd";
 import { RangeIndex, RangeSet, rangeOf, type Family, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { refusalText, valueText, type Refusal } from "./refusal.ts";
-import { readRange, subnetEdges, type RangeOfPool } from "./subnet.ts";
+import { readRange, subnetEdges, type MaskedCidr, type RangeOfPool } from "./subnet.ts";
 
 /** One range of a pool. */
 export interface PoolSubnet {
@@ -14,6 +14,8 @@ export interface PoolSubnet {
     readonly prefix: Prefix;
     /** 0 is untagged. */
     readonly vlan: number;
+    /** The CIDR as it is written, and what it means, where its address is not the first of its prefix (`10.61.1.7/24`). */
+    readonly masked?: MaskedCidr;
     /** What the range hands out by its form: `Exclusions` takes more away. */
     readonly addresses: RangeSet;
 }
@@ -26,8 +28,12 @@ export interface Pool {
     /** What all ranges hand out, without the gateways of all of them. */
     readonly addresses: RangeSet;
     readonly gateways: readonly { readonly ip: IpAddress; readonly vlan: number }[];
-    /** Why parts of the object were left out, as sentences; empty for a pool that admission lets pass by itself. */
+    /** Why parts of the object were left out; empty for a pool that admission lets pass by itself. */
+    readonly refusals: readonly Refusal[];
+    /** `refusals` as sentences. */
     readonly problems: readonly string[];
+    /** What it was read from; a stored one may be older than the schema that its type tells of. */
+    readonly spec: Partial<IpPoolSpec> | undefined;
     /** It was deleted and only waits for its finalizers: it hands out nothing new, and what others have of it they keep. */
     readonly isDeleting: boolean;
     /** The range that the address is written in, the first of several, also when the range does not hand it out. */
@@ -39,9 +45,9 @@ export function readPool(pool: IpPool): Pool {
     const { family, ranges, refusals } = readSpec(pool);
     const gateways = uniqueGateways(ranges);
     const gatewaySet = RangeSet.ofAddresses(gateways.map(({ ip }) => ip));
-    const subnets = ranges.map(({ path, range, inner, gateway, prefix, vlan }) => {
-        const addresses = RangeSet.of([inner]).subtract(gatewaySet).subtract(subnetEdges(prefix));
-        return { path, range, gateway, prefix, vlan, addresses };
+    const subnets = ranges.map(({ inner, ...subnet }) => {
+        const addresses = RangeSet.of([inner]).subtract(gatewaySet).subtract(subnetEdges(subnet.prefix));
+        return { ...subnet, addresses };
     });
     let index: RangeIndex<number> | undefined;
     return {
@@ -50,7 +56,9 @@ export function readPool(pool: IpPool): Pool {
         subnets,
         addresses: RangeSet.of(subnets.flatMap(({ addresses }) => addresses.ranges)),
         gateways,
+        refusals,
         problems: refusals.map(refusalText),
+        spec: pool.spec,
         isDeleting: pool.metadata?.deletionTimestamp !== undefined,
         subnetOf: (ip) => {
             index ??= indexOf(subnets);
@@ -61,7 +69,7 @@ export function readPool(pool: IpPool): Pool {
 }
 
 /** The ranges of a pool that can be read, and why the others cannot. */
-export function readSpec(pool: IpPool): {
+function readSpec(pool: IpPool): {
     readonly family: Family;
     readonly ranges: readonly RangeOfPool[];
     readonly refusals: readonly Refusal[];

@@ -1,12 +1,12 @@
 import { type IpRangeSpec } from "@antrea/crd";
 import {
+    addressInPrefix,
     familyBits,
     formatIp,
     formatPrefix,
     formatRange,
     IpError,
     parseIp,
-    parsePrefix,
     prefixContains,
     prefixOf,
     prefixRange,
@@ -34,6 +34,13 @@ export interface RangeOfPool {
     readonly prefix: Prefix;
     /** 0 is untagged. */
     readonly vlan: number;
+    readonly masked?: MaskedCidr;
+}
+
+/** A CIDR with host bits. */
+export interface MaskedCidr {
+    readonly written: string;
+    readonly prefix: Prefix;
 }
 
 /** A range is read in full or refused. */
@@ -66,7 +73,8 @@ export function readRange(spec: IpRangeSpec, path: string, family: Family): Rang
     if (refusals.length > 0 || written === undefined || gateway === undefined || prefix === undefined) {
         return { range: undefined, refusals };
     }
-    return { range: { path, range: written.range, inner: written.inner, gateway, prefix, vlan }, refusals: [] };
+    const { range, inner, masked } = written;
+    return { range: { path, range, inner, gateway, prefix, vlan, ...(masked && { masked }) }, refusals: [] };
 }
 
 /**
@@ -84,6 +92,7 @@ interface Written {
     readonly form: "cidr" | "start";
     readonly range: IpRange;
     readonly inner: IpRange;
+    readonly masked?: MaskedCidr;
 }
 
 type Refuse = (field: string, value: unknown, rule: string) => undefined;
@@ -110,18 +119,20 @@ function readWritten(spec: IpRangeSpec, family: Family, refuse: Refuse): Written
 }
 
 function readCidr(cidr: string, family: Family, refuse: Refuse): Written | undefined {
+    let ip: IpAddress;
     let prefix: Prefix;
     try {
-        prefix = parsePrefix(cidr, { hostBits: "mask" });
+        ({ ip, prefix } = addressInPrefix(cidr));
     } catch (error) {
         return refuse("cidr", cidr, ruleOf(error));
     }
     if (prefix.family !== family) return refuse("cidr", cidr, otherFamily(family));
     const range = prefixRange(prefix);
     // RFC 3021 and RFC 6164: where two addresses are all, both are hosts.
-    if (prefix.length >= familyBits(family) - 1) return { form: "cidr", range, inner: range };
+    const masked = ip.value === prefix.base ? {} : { masked: { written: cidr, prefix } };
+    if (prefix.length >= familyBits(family) - 1) return { form: "cidr", range, inner: range, ...masked };
     const inner = { family, first: range.first + 1n, last: family === 4 ? range.last - 1n : range.last };
-    return { form: "cidr", range, inner };
+    return { form: "cidr", range, inner, ...masked };
 }
 
 function readIp(field: string, text: string, family: Family, refuse: Refuse): IpAddress | undefined {

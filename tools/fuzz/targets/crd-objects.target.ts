@@ -12,6 +12,7 @@ import { type Target } from "../target.ts";
 
 const range = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
 const before = poolOf("a", range) as IpPool;
+const poolBefore = readPool(before);
 const reader = new ClaimReader();
 
 /** IPPools and IPAllocations of any version that their schema admits, also a newer one's with fields more. */
@@ -53,8 +54,8 @@ export const target: Target = {
 function lookAtPool(object: IpPool): void {
     const pool = readPool(object);
     blocksOf(pool.addresses);
-    comparePools(before, object);
-    comparePools(object, before);
+    comparePools(poolBefore, pool);
+    comparePools(pool, poolBefore);
     poolUsage(pool.addresses, []);
     freeBlocks(pool.addresses, () => 1, 5);
 }

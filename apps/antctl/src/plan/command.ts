@@ -52,13 +52,12 @@ async function claimsFor(
     { object, refusals }: PlannedPool,
 ): Promise<readonly Claim[]> {
     const name = object.metadata?.name ?? "";
-    const meant = [pools.get(name)?.pool, refusals.length === 0 ? readPool(object) : undefined].filter(
-        (pool) => pool !== undefined,
-    );
+    const existing = pools.get(name)?.pool;
+    const planned = refusals.length === 0 ? readPool(object) : undefined;
+    const meant = [existing, planned].filter((pool) => pool !== undefined);
     const names = new Set([name, ...meant.flatMap((pool) => pools.overlapping(pool)).map((pool) => pool.name)]);
     names.delete("");
-    const existing = pools.get(name)?.object;
-    const gateways = refusals.length === 0 ? [...newGateways(object, existing)] : [];
+    const gateways = planned === undefined ? [] : [...newGateways(planned, existing)];
     const [ofPools, ofGateways] = await Promise.all([
         Promise.all([...names].map((pool) => session.cluster.claims({ pool }))),
         Promise.all(gateways.map((ip) => session.cluster.claimOf(ip))),

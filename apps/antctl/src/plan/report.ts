@@ -57,12 +57,14 @@ export interface PlanInput {
 export function planPool({ planned, pools, claims, users }: PlanInput): Omit<PoolPlan, "server"> {
     const { object } = planned;
     const name = object.metadata?.name ?? "";
-    const existing = pools.get(name)?.object;
+    const { object: existing, pool: before } = pools.get(name) ?? {};
     const named = namedBy(users, name);
-    const verdict = judge(planned, existing, pools, claims, references(named));
     const readable = planned.refusals.length === 0;
-    const before = existing && pools.get(name)?.pool;
     const after = readable ? readPool(object) : undefined;
+    const verdict: Verdict =
+        after === undefined
+            ? { errors: planned.refusals, warnings: [] }
+            : judge(after, before, pools, claims, references(named));
     const gone = before && after ? before.addresses.subtract(after.addresses) : RangeSet.empty;
     const fresh = after?.addresses.subtract(before?.addresses ?? RangeSet.empty) ?? RangeSet.empty;
     const later = readable ? pools.with(object) : undefined;
@@ -88,13 +90,12 @@ export function planPool({ planned, pools, claims, users }: PlanInput): Omit<Poo
 }
 
 function judge(
-    { object, refusals }: PlannedPool,
-    existing: IpPool | undefined,
+    planned: Pool,
+    existing: Pool | undefined,
     pools: PoolSet,
     claims: readonly Claim[],
     named: readonly string[],
 ): Verdict {
-    if (refusals.length > 0) return { errors: refusals, warnings: [] };
     const index = new RangeIndex<undefined>();
     for (const { pool } of pools.all) index.set(pool.name, rangesOf(pool), undefined);
     const context: PoolContext = {
@@ -105,13 +106,11 @@ function judge(
         exclusions: pools.exclusions,
         bridgedNodes: pools.nodes.filter(({ isBridged }) => isBridged).flatMap(({ addresses }) => addresses),
     };
-    if (existing === undefined) return checkPoolCreate(object, context, { claims: claims.map(toAllocation) });
+    if (existing === undefined) return checkPoolCreate(planned, context, { claims: claims.map(toAllocation) });
     // Claims of other pools count only where this one would stop to hand out their addresses, or names them as gateways.
-    const { claimsIn, gateways } = comparePools(existing, object).asks;
-    const asked = claims.filter(
-        ({ pool, ip }) => pool === object.metadata?.name || claimsIn.has(ip) || gateways.has(ip),
-    );
-    return checkPoolUpdate(existing, object, context, { claims: asked.map(toAllocation), references: named });
+    const { claimsIn, gateways } = comparePools(existing, planned).asks;
+    const asked = claims.filter(({ pool, ip }) => pool === planned.name || claimsIn.has(ip) || gateways.has(ip));
+    return checkPoolUpdate(existing, planned, context, { claims: asked.map(toAllocation), references: named });
 }
 
 function rangesOf(pool: Pool): readonly IpRange[] {

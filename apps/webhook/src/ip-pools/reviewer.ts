@@ -45,30 +45,33 @@ export class PoolReviewer {
         this.#components = components;
     }
 
-    async create(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
+    async create(object: IpPool, signal: AbortSignal): Promise<Verdict> {
+        const pool = readPool(object);
         const claims = await this.#components.claims.at(newGateways(pool), signal);
         return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { claims }));
     }
 
-    async update(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<Verdict> {
+    async update(oldObject: IpPool, object: IpPool, signal: AbortSignal): Promise<Verdict> {
         // Status and metadata of any stored pool may be written, and often are.
-        if (isDeepStrictEqual(old.spec, pool.spec)) return { errors: [], warnings: [] };
+        if (isDeepStrictEqual(oldObject.spec, object.spec)) return { errors: [], warnings: [] };
+        const [old, pool] = [readPool(oldObject), readPool(object)];
         const use = await this.#use(old, pool, signal);
         return this.#judge(pool, signal, (pools) => checkPoolUpdate(old, pool, this.#context(pools), use));
     }
 
-    async delete(pool: IpPool, signal: AbortSignal): Promise<Verdict> {
-        return checkPoolDelete(pool, await this.#components.claims.anyOf(pool.metadata?.name ?? "", signal));
+    async delete({ metadata }: IpPool, signal: AbortSignal): Promise<Verdict> {
+        const name = metadata?.name ?? "";
+        return checkPoolDelete({ name }, await this.#components.claims.anyOf(name, signal));
     }
 
     /** An overlap is told of pools as they are now; and none is overlooked because a pool is too young to be known. */
-    async #judge(pool: IpPool, signal: AbortSignal, judge: (pools: PoolRanges) => Verdict): Promise<Verdict> {
+    async #judge(pool: Pool, signal: AbortSignal, judge: (pools: PoolRanges) => Verdict): Promise<Verdict> {
         const { pools } = this.#components;
         const others = new Set(
-            readPool(pool)
-                .subnets.flatMap(({ range }) => pools.overlapping(range))
+            pool.subnets
+                .flatMap(({ range }) => pools.overlapping(range))
                 .map(({ key }) => key)
-                .filter((key) => key !== pool.metadata?.name),
+                .filter((key) => key !== pool.name),
         );
         const verdict = judge(others.size === 0 ? pools : await pools.live(others, signal));
         if (verdict.errors.length > 0) return verdict;
@@ -76,11 +79,11 @@ export class PoolReviewer {
         return now === pools ? verdict : judge(now);
     }
 
-    async #use(old: IpPool, pool: IpPool, signal: AbortSignal): Promise<PoolUse> {
+    async #use(old: Pool, pool: Pool, signal: AbortSignal): Promise<PoolUse> {
         const { asks } = comparePools(old, pool);
         if (!asks.inUse && asks.claimsIn.isEmpty && asks.gateways.isEmpty) return notInUse;
         const { claims, users } = this.#components;
-        const name = old.metadata?.name ?? "";
+        const { name } = old;
         const [any, affected, ofGateways] = await Promise.all([
             asks.inUse ? claims.anyOf(name, signal) : notInUse,
             asks.claimsIn.isEmpty ? [] : claims.of(name, asks.claimsIn, signal),

@@ -11,8 +11,8 @@ import {
     type Prefix,
     type SpecialUse,
 } from "@antrea/ip";
+import { type PoolSubnet } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
-import { type RangeOfPool } from "../subnet.ts";
 
 /** What the rules for ranges that are added ask of the cluster. */
 export interface AddedRangesContext {
@@ -32,7 +32,7 @@ const unroutable: readonly SpecialUse[] = [
 
 /** Refuses addresses that a pool is given now and that no Pod should have. `before`: those that were written in it. */
 export function addedRanges(
-    ranges: readonly RangeOfPool[],
+    ranges: readonly PoolSubnet[],
     before: RangeSet,
     { clusterCidrs }: AddedRangesContext,
 ): readonly Refusal[] {
@@ -60,7 +60,7 @@ export function addedRanges(
  * reports the range. `before`: those that it had.
  */
 export function addedGateways(
-    ranges: readonly RangeOfPool[],
+    ranges: readonly PoolSubnet[],
     before: RangeSet,
     { clusterCidrs }: AddedRangesContext,
 ): readonly Refusal[] {

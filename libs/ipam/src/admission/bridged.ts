@@ -1,5 +1,5 @@
 import { formatPrefix, prefixContains, type IpAddress } from "@antrea/ip";
-import { type RangeOfPool } from "../subnet.ts";
+import { type PoolSubnet } from "../pool.ts";
 
 /**
  * Warnings about ranges without VLAN in a subnet in which no Node is: with bridging mode their Pods are in the network of
@@ -8,7 +8,7 @@ import { type RangeOfPool } from "../subnet.ts";
  * @param bridgedNodes the addresses of the Nodes in bridging mode
  */
 export function foreignSubnetWarnings(
-    ranges: readonly RangeOfPool[],
+    ranges: readonly PoolSubnet[],
     bridgedNodes: readonly IpAddress[],
 ): readonly string[] {
     return ranges.flatMap(({ path, prefix, vlan }) => {

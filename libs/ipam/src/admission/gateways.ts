@@ -1,8 +1,7 @@
 import { formatIp, parseIp, RangeSet, sameIp } from "@antrea/ip";
 import { type Exclusions } from "../exclusions.ts";
-import { type Pool } from "../pool.ts";
+import { type Pool, type PoolSubnet } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
-import { type RangeOfPool } from "../subnet.ts";
 import { holderText, isUse, type PoolUse } from "./pool-use.ts";
 
 /**
@@ -10,7 +9,7 @@ import { holderText, isUse, type PoolUse } from "./pool-use.ts";
  * be a gateway, and in another VLAN the address is another's.
  */
 export function gatewaysInUse(
-    ranges: readonly RangeOfPool[],
+    ranges: readonly PoolSubnet[],
     gateways: RangeSet,
     context: { pool(name: string): Pick<Pool, "subnetOf"> | undefined },
     use: Pick<PoolUse, "claims">,
@@ -28,7 +27,7 @@ export function gatewaysInUse(
 
 /** Of gateways outside the pool's ranges that are addresses for Pods or Services; a Node may be a gateway. */
 export function gatewayWarnings(
-    ranges: readonly RangeOfPool[],
+    ranges: readonly PoolSubnet[],
     { exclusions }: { readonly exclusions: Pick<Exclusions, "podCidrs" | "serviceCidrs"> },
 ): readonly string[] {
     const kinds = [

@@ -1,6 +1,5 @@
-import { type IpPool } from "@antrea/crd";
 import { formatIp, formatRangeSet, RangeIndex, RangeSet, sameIp } from "@antrea/ip";
-import { readPool, type Pool, type PoolSubnet } from "../pool.ts";
+import { type Pool, type PoolSubnet } from "../pool.ts";
 import { valueText, type Refusal } from "../refusal.ts";
 
 /** What a change of a pool's spec does to its addresses, however they are written. */
@@ -28,17 +27,15 @@ export interface PoolChange {
 }
 
 /** Compares the specs of one pool by the addresses that they mean. Ranges that cannot be read have none. */
-export function comparePools(old: IpPool, pool: IpPool): PoolChange {
+export function comparePools(old: Pool, pool: Pool): PoolChange {
     if (sameSpec(old, pool)) return changeOf({});
-    const before = readPool(old);
-    const after = readPool(pool);
     if (old.spec?.ipVersion !== pool.spec?.ipVersion) {
         const rule = `cannot be changed from ${valueText(old.spec?.ipVersion)}: create another IPPool`;
         return changeOf({ refusals: [{ path: "spec.ipVersion", value: valueText(pool.spec?.ipVersion), rule }] });
     }
-    const removed = before.addresses.subtract(RangeSet.of(after.subnets.map(({ range }) => range)));
-    const uncovered = before.addresses.subtract(after.addresses).subtract(removed);
-    const stays = staying(before, after);
+    const removed = old.addresses.subtract(RangeSet.of(pool.subnets.map(({ range }) => range)));
+    const uncovered = old.addresses.subtract(pool.addresses).subtract(removed);
+    const stays = staying(old, pool);
     return changeOf({
         refusals: stays.flatMap((both) => [...gatewayChange(both), ...prefixChange(both)]),
         removed,
@@ -49,14 +46,14 @@ export function comparePools(old: IpPool, pool: IpPool): PoolChange {
 }
 
 /** Whether the specs are the same object, whatever the order of fields. */
-export function sameSpec(a: IpPool, b: IpPool): boolean {
+export function sameSpec(a: Pool, b: Pool): boolean {
     return sameJson(a.spec, b.spec);
 }
 
 /** The gateways of the pool that it did not have in that VLAN before: nobody may use them. */
-export function newGateways(pool: IpPool, old?: IpPool): RangeSet {
-    const before = old === undefined ? [] : readPool(old).gateways;
-    const fresh = readPool(pool).gateways.filter(
+export function newGateways(pool: Pool, old?: Pool): RangeSet {
+    const before = old?.gateways ?? [];
+    const fresh = pool.gateways.filter(
         ({ ip, vlan }) => !before.some((known) => known.vlan === vlan && sameIp(known.ip, ip)),
     );
     return RangeSet.ofAddresses(fresh.map(({ ip }) => ip));

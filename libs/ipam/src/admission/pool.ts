@@ -1,4 +1,3 @@
-import { type IpPool } from "@antrea/crd";
 import {
     compareRanges,
     formatRange,
@@ -10,9 +9,8 @@ import {
     type IpRange,
 } from "@antrea/ip";
 import { type Exclusions } from "../exclusions.ts";
-import { readPool, readSpec, type Pool } from "../pool.ts";
+import { type Pool, type PoolSubnet } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
-import { type RangeOfPool } from "../subnet.ts";
 import { addedGateways, addedRanges, type AddedRangesContext } from "./added-ranges.ts";
 import { foreignSubnetWarnings } from "./bridged.ts";
 import { gatewaysInUse, gatewayWarnings } from "./gateways.ts";
@@ -36,13 +34,13 @@ export interface PoolContext extends AddedRangesContext {
 }
 
 /** Judges an IPPool that is to be created. `use`: the claims of the addresses that `newGateways` lists. */
-export function checkPoolCreate(pool: IpPool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
+export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const before = { ranges: RangeSet.empty, gateways: RangeSet.empty };
     return check({ pool, before, gateways: newGateways(pool) }, context, use);
 }
 
 interface Checked {
-    readonly pool: IpPool;
+    readonly pool: Pool;
     /** The addresses that were written in it before. */
     readonly before: { readonly ranges: RangeSet; readonly gateways: RangeSet };
     /** Gateways whose claims matter. */
@@ -50,17 +48,17 @@ interface Checked {
 }
 
 function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
-    const { ranges, refusals } = readSpec(pool);
+    const { subnets: ranges, refusals } = pool;
     const warnings = [
-        ...emptyWarning(pool, refusals, context),
-        ...clusterWarnings(readPool(pool), ranges, context),
+        ...emptyWarning(pool, context),
+        ...clusterWarnings(pool, context),
         ...gatewayWarnings(ranges, context),
     ];
     return {
         errors: [
             ...refusals,
             ...overlapsWithin(ranges),
-            ...overlapsWithOthers(pool, ranges, context),
+            ...overlapsWithOthers(pool, context),
             ...addedRanges(ranges, before.ranges, context),
             ...addedGateways(ranges, before.gateways, context),
             ...gatewaysInUse(ranges, gateways, context, use),
@@ -68,7 +66,11 @@ function check({ pool, before, gateways }: Checked, context: PoolContext, use: P
         warnings:
             refusals.length > 0
                 ? warnings
-                : [...warnings, ...hostBitWarnings(pool), ...foreignSubnetWarnings(ranges, context.bridgedNodes ?? [])],
+                : [
+                      ...warnings,
+                      ...hostBitWarnings(ranges),
+                      ...foreignSubnetWarnings(ranges, context.bridgedNodes ?? []),
+                  ],
     };
 }
 
@@ -76,30 +78,29 @@ function check({ pool, before, gateways }: Checked, context: PoolContext, use: P
  * Judges a change of an IPPool. `use`: what `comparePools` of the two asks for; it may be `notInUse` where that asks for
  * nothing. A change that leaves the spec as it is passes, whatever the spec.
  */
-export function checkPoolUpdate(old: IpPool, pool: IpPool, context: PoolContext, use: PoolUse): Verdict {
+export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use: PoolUse): Verdict {
     if (sameSpec(old, pool)) return allowed;
     const change = comparePools(old, pool);
     // Of an address of the pool itself it is told with what else is taken away.
     const gateways = change.asks.gateways.subtract(change.uncovered);
-    const known = readSpec(old).ranges;
     const before = {
-        ranges: RangeSet.of(known.map(({ range }) => range)),
-        gateways: RangeSet.ofAddresses(known.map(({ gateway }) => gateway)),
+        ranges: RangeSet.of(old.subnets.map(({ range }) => range)),
+        gateways: RangeSet.ofAddresses(old.subnets.map(({ gateway }) => gateway)),
     };
     const { errors, warnings } = check({ pool, before, gateways }, context, use);
     // What a spec that cannot be read takes away is not known.
-    if (readSpec(pool).refusals.length > 0) return { errors, warnings };
+    if (pool.refusals.length > 0) return { errors, warnings };
     return {
-        errors: [...errors, ...change.refusals, ...refusedInUse(change, use, old.metadata?.name ?? "")],
+        errors: [...errors, ...change.refusals, ...refusedInUse(change, use, old.name)],
         warnings,
     };
 }
 
 /** Judges the deletion of an IPPool: refused while an address is claimed or reserved, annotations do not matter. */
-export function checkPoolDelete(pool: IpPool, use: Omit<PoolUse, "references">): Verdict {
+export function checkPoolDelete(pool: Pick<Pool, "name">, use: Omit<PoolUse, "references">): Verdict {
     if (!use.claims.some(isUse)) return allowed;
     const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}; delete these users first`;
-    return refused({ path: "metadata.name", value: pool.metadata?.name ?? "", rule });
+    return refused({ path: "metadata.name", value: pool.name, rule });
 }
 
 const inUseNext = "delete these users first, or create another IPPool";
@@ -130,11 +131,11 @@ function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly 
 }
 
 // Each range is compared with the one before it that reaches furthest, so many equal ranges cost no more than others.
-function overlapsWithin(ranges: readonly RangeOfPool[]): readonly Refusal[] {
+function overlapsWithin(ranges: readonly PoolSubnet[]): readonly Refusal[] {
     const refusals: Refusal[] = [];
     const order = new Map(ranges.map((range, at) => [range, at]));
-    const place = (range: RangeOfPool): number => order.get(range) ?? 0;
-    let furthest: RangeOfPool | undefined;
+    const place = (range: PoolSubnet): number => order.get(range) ?? 0;
+    let furthest: PoolSubnet | undefined;
     for (const range of [...ranges].sort((a, b) => compareRanges(a.range, b.range))) {
         if (furthest !== undefined && range.range.first <= furthest.range.last) {
             const [early, late] = place(furthest) < place(range) ? [furthest, range] : [range, furthest];
@@ -147,11 +148,11 @@ function overlapsWithin(ranges: readonly RangeOfPool[]): readonly Refusal[] {
     return refusals;
 }
 
-function overlapsWithOthers(pool: IpPool, ranges: readonly RangeOfPool[], context: PoolContext): readonly Refusal[] {
-    return ranges.flatMap(({ path, range }) => {
+function overlapsWithOthers(pool: Pool, context: PoolContext): readonly Refusal[] {
+    return pool.subnets.flatMap(({ path, range }) => {
         const others = new Map<string, IpRange[]>();
         for (const other of context.overlapping(range)) {
-            if (other.key === pool.metadata?.name) continue;
+            if (other.key === pool.name) continue;
             others.set(other.key, [...(others.get(other.key) ?? []), other.range]);
         }
         return [...others].map(([name, theirs]) => {
@@ -165,13 +166,13 @@ function commonOf(range: IpRange, others: readonly IpRange[]): RangeSet {
     return RangeSet.of([range]).intersect(RangeSet.of(others));
 }
 
-function clusterWarnings(pool: Pool, ranges: readonly RangeOfPool[], { exclusions }: PoolContext): readonly string[] {
+function clusterWarnings(pool: Pool, { exclusions }: PoolContext): readonly string[] {
     const kinds = [
         { what: "addresses of Nodes", set: exclusions.nodeAddressesIn(pool) },
         { what: "podCIDRs of Nodes", set: exclusions.podCidrs },
         { what: "Service CIDRs", set: exclusions.serviceCidrs },
     ];
-    return ranges.flatMap(({ path, range }) =>
+    return pool.subnets.flatMap(({ path, range }) =>
         kinds.flatMap(({ what, set }) => {
             const common = set.intersect(RangeSet.of([range]));
             if (common.isEmpty) return [];
@@ -182,13 +183,11 @@ function clusterWarnings(pool: Pool, ranges: readonly RangeOfPool[], { exclusion
     );
 }
 
-function emptyWarning(pool: IpPool, refusals: readonly Refusal[], { exclusions }: PoolContext): readonly string[] {
-    if (refusals.length > 0) return [];
+function emptyWarning(pool: Pool, { exclusions }: PoolContext): readonly string[] {
+    if (pool.refusals.length > 0) return [];
     const { podCidrs, serviceCidrs } = exclusions;
-    const read = readPool(pool);
-    const { addresses } = read;
-    const nodeAddresses = exclusions.nodeAddressesIn(read);
-    if (!addresses.subtract(nodeAddresses).subtract(podCidrs).subtract(serviceCidrs).isEmpty) return [];
+    const nodeAddresses = exclusions.nodeAddressesIn(pool);
+    if (!pool.addresses.subtract(nodeAddresses).subtract(podCidrs).subtract(serviceCidrs).isEmpty) return [];
     return [
         "spec.ipRanges: the pool has no address to hand out: gateways, edges of a CIDR and addresses that the cluster uses are all that is in it",
     ];

@@ -2,19 +2,16 @@ import { describe, expect, it } from "@jest/globals";
 import { type IpAllocation, type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { formatRangeSet, parseIp, parsePrefix, RangeIndex, RangeSet } from "@antrea/ip";
 import * as fc from "fast-check";
+import * as ipam from "../../src/index.ts";
 import {
-    checkPoolCreate,
-    checkPoolDelete,
-    checkPoolUpdate,
-    comparePools,
     holderText,
     isUse,
     namesPool,
-    newGateways,
     notInUse,
     readPool,
     refusalsText,
     refusalText,
+    type PoolChange,
     type PoolContext,
     type PoolUse,
     type Verdict,
@@ -51,6 +48,15 @@ function context(
         exclusions: exclusions(cluster),
     };
 }
+
+// The rules on objects as they are stored.
+const checkPoolCreate = (pool: IpPool, ...rest: [PoolContext, Pick<PoolUse, "claims">]): Verdict =>
+    ipam.checkPoolCreate(readPool(pool), ...rest);
+const checkPoolUpdate = (old: IpPool, pool: IpPool, ...rest: [PoolContext, PoolUse]): Verdict =>
+    ipam.checkPoolUpdate(readPool(old), readPool(pool), ...rest);
+const checkPoolDelete = (pool: IpPool, use: PoolUse): Verdict => ipam.checkPoolDelete(readPool(pool), use);
+const comparePools = (old: IpPool, pool: IpPool): PoolChange => ipam.comparePools(readPool(old), readPool(pool));
+const newGateways = (pool: IpPool, old?: IpPool): RangeSet => ipam.newGateways(readPool(pool), old && readPool(old));
 
 function errorsOf({ errors }: Verdict): readonly string[] {
     return errors.map(refusalText);
