@@ -19,7 +19,8 @@ import { Helper } from "./helper.ts";
 import { describeMachine, loadNow } from "./machine.ts";
 import { NodeUnderTest } from "./node-under-test.ts";
 import { PodNamespaces } from "./pod-namespaces.ts";
-import { explained, table, writeAgain, writePart, writeReport } from "./report.ts";
+import { table } from "./pages.ts";
+import { explained, writeAgain, writePart, writeReport } from "./report.ts";
 import { type Result } from "./result.ts";
 
 const idleMs = 5_000;

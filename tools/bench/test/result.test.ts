@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { explained, inPlace, table } from "../report.ts";
+import { detailsPage, overviewPage, table } from "../pages.ts";
+import { explained, inPlace } from "../report.ts";
 import { compared, comparison, fact, figure } from "../result.ts";
 import { inTurn, pairRatio, quantile } from "../statistics.ts";
 
@@ -60,8 +61,36 @@ describe("results", () => {
     it("shows what is missed in the table", () => {
         const missed = comparison({ id: "x", what: "x", peer: "floor", pairs, maxRatio: 1.5 });
         expect(table([missed]).split("\n").at(-1)).toMatch(
-            /\| 20 ms \| 10 ms \| 2× +\| 2× +\| ≤ 1.5× \| \*\*no\*\* \|/,
+            /\| 20 ms \| 10 ms +\| 2× +\| 2× +\| ≤ 1.5× \| \*\*no\*\* \|/,
         );
+    });
+});
+
+describe("pages", () => {
+    const long = `${"a word, ".repeat(20)}and the end`;
+    const results = [
+        fact({ id: "agent-add-p50", what: "agent ADD, p50", value: 1, unit: "ms", goal: "all", holds: true }),
+        { ...fact({ id: "agent-x", what: long, value: 2, unit: "ms", goal: "all", holds: false }), reason: "Slow." },
+    ];
+    const overview = overviewPage(results, ["- Date: 2026-01-02"], []);
+    const details = detailsPage(results, ["- Date: 2026-01-02"]);
+
+    it("have one line for each benchmark, which links to its section", () => {
+        expect(overview).toContain("[Agent: ADD and DEL](details.md#agent-add-and-del) ");
+        expect(overview.split("\n").filter((line) => line.startsWith("| ["))).toHaveLength(1);
+        expect(overview).toMatch(/1 of 2 +\|/);
+        expect(details).toContain("\n## Agent: ADD and DEL\n");
+    });
+
+    it("have no long cell: the text stands below its table", () => {
+        for (const line of details.split("\n").filter((line) => line.startsWith("|")))
+            for (const cell of line.split("|")) expect(cell.length).toBeLessThan(90);
+        expect(details).toContain(`- \`agent-x\`: ${long}`);
+    });
+
+    it("have the reasons of missed goals beside the results, and their count in the overview", () => {
+        expect(details).toContain("- `agent-x`: Slow.");
+        expect(overview).toContain("[Agent: ADD and DEL](details.md#agent-add-and-del) (1)");
     });
 });
 
