@@ -2,12 +2,17 @@ import nx from "@nx/eslint-plugin";
 import tseslint from "typescript-eslint";
 
 // Which layer may import which. `wire`: notations and codecs; `domain`: what the project exists for, pure; `io`: sockets,
-// files, the kernel, the API server, knowing nothing of features; `app`: the programs.
+// files, the kernel, the API server, knowing nothing of features; `app`: the programs; `tool`: what measures, tests and
+// writes them, which nothing that ships imports.
 const layers = [
     { sourceTag: "layer:wire", onlyDependOnLibsWithTags: ["layer:wire"] },
     { sourceTag: "layer:domain", onlyDependOnLibsWithTags: ["layer:wire", "layer:domain"] },
     { sourceTag: "layer:io", onlyDependOnLibsWithTags: ["layer:wire", "layer:io"] },
     { sourceTag: "layer:app", onlyDependOnLibsWithTags: ["layer:wire", "layer:domain", "layer:io"] },
+    {
+        sourceTag: "layer:tool",
+        onlyDependOnLibsWithTags: ["layer:wire", "layer:domain", "layer:io", "layer:app", "layer:tool"],
+    },
 ];
 
 const builtIns = { group: ["node:*"], message: "This code is pure: it imports no Node.js built-in." };
@@ -37,7 +42,10 @@ const codesWithoutClass = {
     selector: "BinaryExpression[operator=/^[!=]==$/] > MemberExpression[property.name='code'] ~ Literal",
     message: "Codes of different classes have the same names: ask isErrorOf(Class, error, code), or isSystemError.",
 };
-const testing = { group: ["@antrea/*/testing"], message: "Fakes and compliance suites are for tests only." };
+const testing = {
+    group: ["@antrea/*/testing", "@antrea/*/testing/*", "@antrea/*/fuzzing"],
+    message: "Fakes, compliance suites and what stands behind the exports are for tests and tools only.",
+};
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 
 export default tseslint.config(
@@ -63,6 +71,8 @@ export default tseslint.config(
             "no-restricted-syntax": ["error", spreadGroups, bareErrors, codesWithoutClass],
             "max-lines": ["error", { max: 600, skipBlankLines: true, skipComments: true }],
             "no-console": "error",
+            // the directions of imports have no exceptions
+            "no-warning-comments": ["error", { terms: ["@nx/enforce-module-boundaries"], location: "anywhere" }],
             eqeqeq: "error",
             "prefer-const": "error",
         },

@@ -11,7 +11,7 @@ const pureLayers = ["layer:wire", "layer:domain"];
 const isPure = project.nx.tags.some((tag) => pureLayers.includes(tag));
 
 for (const [name, entry] of Object.entries(project.exports)) {
-    if (name === "./testing") continue;
+    if (/^\.\/(testing|fuzzing)\b/.test(name)) continue;
     const platform = isPure && name === "." ? "neutral" : "node";
     await build({
         entryPoints: [resolve(root, entry)],

@@ -87,7 +87,7 @@ run_part() {
 "$TOOLS/setup/bootstrap.sh"
 for part in "$@"; do run_part "$part"; done
 if [ -n "$write" ]; then
-    printf '%s' "$rows" | node "$TOOLS/testing-page.ts" results Part Time Passed Failed Of 'Commit, date'
+    printf '%s' "$rows" | node "$TOOLS/testing-page/main.ts" results Part Time Passed Failed Of 'Commit, date'
 fi
 printf '\n%s\n%d passed, %d failed\n' "$lines" "$total_passed" "$total_failed"
 [ "$total_failed" = 0 ]

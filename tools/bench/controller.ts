@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { leases } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { kubeconfigOf } from "./chart-server.ts";
+import { kubeconfigOf } from "@antrea/chart/testing/chart-server";
 import { Daemon } from "./daemon.ts";
 import { workPath } from "./paths.ts";
 

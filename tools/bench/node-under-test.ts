@@ -2,7 +2,7 @@ import { namespaces, pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { AgentUnderTest } from "./agent.ts";
-import { agentKubeconfig, startChartServer } from "./chart-server.ts";
+import { agentKubeconfig, startChartServer } from "@antrea/chart/testing/chart-server";
 import { type CniClient } from "./cni-client.ts";
 import { startController } from "./controller.ts";
 import { type Daemon, type Memory } from "./daemon.ts";

@@ -1,12 +1,11 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { ipAllocations, type IpPool } from "@antrea/crd";
 import { PoolIndex, readPool } from "@antrea/ipam";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { type Namespace } from "@antrea/kube";
-import { PoolReviewer, type PoolReviewComponents } from "../../apps/webhook/src/ip-pools/index.ts";
-import { WorkloadReviewer } from "../../apps/webhook/src/workloads/index.ts";
-import { reviewOf } from "../../apps/webhook/test/support/review.ts";
-import { annotated, claimOf, poolOf, podOf, workloadOf } from "../../apps/webhook/test/support/objects.ts";
+import { PoolReviewer, type PoolReviewComponents } from "@antrea/webhook/ip-pools";
+import { WorkloadReviewer } from "@antrea/webhook/workloads";
+import { reviewOf } from "@antrea/webhook/testing/review";
+import { annotated, claimOf, poolOf, podOf, workloadOf } from "@antrea/webhook/testing/objects";
 import { isRecord } from "./fixture.ts";
 
 const range4 = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };

@@ -88,7 +88,7 @@ export function readSources(root: string): ReadonlyMap<string, Source> {
 /** What the packages of the repository export: `@antrea/ip` or `@antrea/openflow/testing` and the file behind it. */
 export function readPackages(root: string): ReadonlyMap<string, string> {
     const found = new Map<string, string>();
-    for (const file of globSync("{apps,libs}/*/package.json", { cwd: root })) {
+    for (const file of globSync("{apps,libs,tools}/*/package.json", { cwd: root })) {
         const { name, exports } = JSON.parse(readFileSync(join(root, file), "utf8")) as {
             readonly name: string;
             readonly exports?: Readonly<Record<string, unknown>>;

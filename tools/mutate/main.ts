@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { areas, changedSince, sourcesOf } from "./areas.ts";
 import { type AreaResult, judgeArea, UnfitTests } from "./judge.ts";
-import { writeRows } from "../testing-page.ts";
+import { writeRows } from "@antrea/testing-page";
 import { head, lineOf, rowsOf, scoreOf, survivorsOf, tableOf } from "./report.ts";
 
 const usage = `main.ts [OPTION...]    changes the code in one place after the other and looks whether unit tests notice (docs/testing.md)

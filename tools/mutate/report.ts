@@ -1,4 +1,4 @@
-import type { Row } from "../testing-page.ts";
+import type { Row } from "@antrea/testing-page";
 import type { AreaResult, JudgedMutant, Verdict } from "./judge.ts";
 
 /** Of 100 mutants that were judged, how many were caught. */

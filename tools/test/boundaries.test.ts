@@ -85,6 +85,48 @@ describe("import directions", () => {
             use("ip", "../../ip/src/address.ts"),
             "@nx/enforce-module-boundaries",
         ],
+        [
+            "a tool reaches into a program by path",
+            "tools/simulate/cluster/agent.ts",
+            use("pools", "../../../apps/agent/src/features/ip-pools/index.ts"),
+            "@nx/enforce-module-boundaries",
+        ],
+        [
+            "a tool reaches into another by path",
+            "tools/bench/main.ts",
+            use("render", "../chart/test/render.ts"),
+            "@nx/enforce-module-boundaries",
+        ],
+        [
+            "a program uses a tool",
+            "apps/agent/src/main.ts",
+            use("page", "@antrea/testing-page"),
+            "@nx/enforce-module-boundaries",
+        ],
+        [
+            "a program uses another",
+            "apps/controller/src/main.ts",
+            use("pools", "@antrea/agent/features/ip-pools"),
+            "@nx/enforce-module-boundaries",
+        ],
+        [
+            "a library uses a program",
+            "libs/kube/src/index.ts",
+            use("pools", "@antrea/agent/features/ip-pools"),
+            "@nx/enforce-module-boundaries",
+        ],
+        [
+            "a program uses what only tools may",
+            "apps/agent/src/main.ts",
+            use("netlink", "@antrea/netlink/fuzzing"),
+            "no-restricted-imports",
+        ],
+        [
+            "a comment makes an exception",
+            "tools/simulate/cluster/agent.ts",
+            `/* eslint-disable @nx/enforce-module-boundaries */\n${use("pools", "../../../apps/agent/src/features/ip-pools/index.ts")}`,
+            "no-warning-comments",
+        ],
         ["a pure library uses Node.js", "libs/ip/src/address.ts", use("fs", "node:fs"), "no-restricted-imports"],
         ["a codec uses Node.js", "libs/openflow/src/codec/port.ts", use("net", "node:net"), "no-restricted-imports"],
         [
@@ -110,5 +152,7 @@ describe("import directions", () => {
     it("are allowed downwards", async () => {
         expect(await broken("libs/flows/src/pipeline.ts", use("ip", "@antrea/ip"))).toEqual([]);
         expect(await broken("apps/agent/src/main.ts", use("kube", "@antrea/kube"))).toEqual([]);
+        const pools = use("pools", "@antrea/agent/features/ip-pools");
+        expect(await broken("tools/simulate/cluster/agent.ts", pools)).toEqual([]);
     }, 60_000);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { named, render, type Manifest } from "../chart/test/render.ts";
+import { named, render, type Manifest } from "@antrea/chart/testing/render";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");

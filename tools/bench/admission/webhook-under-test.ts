@@ -1,6 +1,6 @@
 import { validatingWebhookConfigurations, type KubeObject } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { kubeconfigOf } from "../chart-server.ts";
+import { kubeconfigOf } from "@antrea/chart/testing/chart-server";
 import { Daemon } from "../daemon.ts";
 import { workPath } from "../paths.ts";
 import { isReady } from "../readyz.ts";

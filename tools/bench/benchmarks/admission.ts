@@ -1,7 +1,7 @@
 import { ipPools, type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { formatIp } from "@antrea/ip";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { type WebhookClient } from "../admission/webhook-client.ts";
 import { WebhookUnderTest } from "../admission/webhook-under-test.ts";
 import { withoutRules } from "../definitions.ts";

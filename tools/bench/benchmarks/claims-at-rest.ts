@@ -4,7 +4,7 @@ import { customResourceDefinitions } from "@antrea/crd/schema";
 import { nodes, type ApiClient } from "@antrea/kube";
 import { eventually, type TestApiServer } from "@antrea/kube/testing";
 import { type Listed } from "../at-rest/lister.ts";
-import { kubeconfigOf, startChartServer } from "../chart-server.ts";
+import { kubeconfigOf, startChartServer } from "@antrea/chart/testing/chart-server";
 import { Crew } from "../claims/crew.ts";
 import { nodeNameOf } from "../claims/simulated-agent.ts";
 import { podCall } from "../cni-client.ts";

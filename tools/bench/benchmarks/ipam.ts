@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { createPool, startAllocator } from "../ipam/allocator.ts";
 import { leaseSeconds, startDhcp, type DhcpSubject } from "../ipam/dhcp.ts";
 import { IpamHarness } from "../ipam/harness.ts";

@@ -1,5 +1,5 @@
 import { Informer, nodes, type ApiClient, type Node } from "@antrea/kube";
-import { kubeconfigOf, startChartServer } from "../chart-server.ts";
+import { kubeconfigOf, startChartServer } from "@antrea/chart/testing/chart-server";
 import { spawnController } from "../controller.ts";
 import { fact, figure, type Result } from "../result.ts";
 import { silent } from "../silent.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { BareWatch } from "../peers/bare-watch.ts";
 import { bridge, ownNode, ownPodCidrs, PeerNode, type Mode } from "../peers/peer-node.ts";
 import { createPeers, move, ownAddresses, peerAt, type SimulatedPeer } from "../peers/simulated-peers.ts";

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { ipPools, poolsAnnotation } from "@antrea/crd";
 import { namespaces as namespaceResource, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { startController } from "../controller.ts";
 import { ApiDoor } from "../data-plane/api-door.ts";
 import { LoadNode, placeOf, podNamespace, underlay } from "../data-plane/load-node.ts";

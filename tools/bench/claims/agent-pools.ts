@@ -1,7 +1,6 @@
 import { createKubeClients, Informer, nodes } from "@antrea/kube";
 import { Metrics } from "@antrea/runtime";
-// eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
-import { IpPools, type IpPoolsOptions } from "../../../apps/agent/src/features/ip-pools/index.ts";
+import { IpPools, type IpPoolsOptions } from "@antrea/agent/features/ip-pools";
 import { silent } from "../silent.ts";
 
 /** The allocation of one Node's agent, with connections and watches of its own. */

@@ -1,5 +1,5 @@
 import { type TestApiServer } from "@antrea/kube/testing";
-import { agentKubeconfig, kubeconfigOf } from "../chart-server.ts";
+import { agentKubeconfig, kubeconfigOf } from "@antrea/chart/testing/chart-server";
 import { Helper } from "../helper.ts";
 import { spent, type ApiServerMeter, type Cost } from "../meter.ts";
 import { nodeNameOf, type Place, type Side } from "./simulated-agent.ts";

@@ -1,6 +1,6 @@
 import { ipPools } from "@antrea/crd";
 import { type ApiClient } from "@antrea/kube";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { ApiServerMeter } from "../meter.ts";
 import { Crew } from "./crew.ts";
 import { listPoolDefinition, listPoolRights, listPools } from "./list-agent.ts";

@@ -1,6 +1,6 @@
 import { pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { agentKubeconfig } from "../chart-server.ts";
+import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { AgentUnderTest } from "../agent.ts";
 import { podCall, type CniClient } from "../cni-client.ts";

@@ -1,5 +1,5 @@
 import { namespaces as namespaceResource } from "@antrea/kube";
-import { startChartServer } from "../chart-server.ts";
+import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { PodNamespaces } from "../pod-namespaces.ts";
 import { ApiDoor } from "./api-door.ts";
 import { LoadNode, placeOf, podNamespace, type Mode } from "./load-node.ts";

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Category, type FlowSet } from "@antrea/flows";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
-// eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
-import { FlowTable } from "../../../apps/agent/src/platform/ovs/flow-table/index.ts";
+import { FlowTable } from "@antrea/agent/platform/ovs/flow-table";
 import { serveBench } from "../helper.ts";
 import { silent } from "../silent.ts";
 import { flowsOfNode } from "./node-flows.ts";

@@ -1,9 +1,7 @@
 // The agent's allocation behind the agent's CNI server, without anything that wires a Pod: what antrea-cni gets from it is
 // an address and no interface, as an IPAM plugin gives one.
-// eslint-disable-next-line @nx/enforce-module-boundaries -- as the next
-import { cniErrorCode } from "../../../apps/agent/src/compose/cni-error-code.ts";
-// eslint-disable-next-line @nx/enforce-module-boundaries -- what is measured is the agent's own code, which no library has
-import { CniCalls, CniServer, type CniBackend } from "../../../apps/agent/src/features/cni-server/index.ts";
+import { cniErrorCode } from "@antrea/agent/compose/cni-error-code";
+import { CniCalls, CniServer, type CniBackend } from "@antrea/agent/features/cni-server";
 import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
 import { serveBench } from "../helper.ts";
 import { silent } from "../silent.ts";

@@ -1,6 +1,6 @@
 import { ipPools } from "@antrea/crd";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { agentKubeconfig } from "../chart-server.ts";
+import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
 import { claimsOfPods } from "../claims-of-pods.ts";
 import { Helper } from "../helper.ts";
 import { ApiServerMeter, spent } from "../meter.ts";

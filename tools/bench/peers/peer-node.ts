@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { AgentUnderTest } from "../agent.ts";
-import { agentKubeconfig } from "../chart-server.ts";
+import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
 import { type Gates } from "../controller.ts";
 import { BenchError } from "../error.ts";
 import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
-// eslint-disable-next-line @nx/enforce-module-boundaries -- chart and agent must have the same CNI configuration
-import { conflistText } from "../../../apps/agent/src/features/cni-server/conflist/index.ts";
+import { conflistText } from "@antrea/agent/features/cni-server/conflist";
 import { chart, named, render, required, run, type Manifest } from "./render.ts";
 
 /** Every leaf of values.yaml; a map that users fill is a leaf. */

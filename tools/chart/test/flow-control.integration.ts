@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { createKubeClients, pathOf, type KubeClients } from "@antrea/kube";
 import { eventually, type TestApiServer } from "@antrea/kube/testing";
-import { agentKubeconfig, kubeconfigOf, startChartServer } from "../../bench/chart-server.ts";
+import { agentKubeconfig, kubeconfigOf, startChartServer } from "./chart-server.ts";
 import { claim, pod } from "./claims.ts";
 
 interface Answer {

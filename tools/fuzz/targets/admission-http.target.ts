@@ -1,9 +1,8 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { createServer } from "node:http";
 import { Duplex, type Duplex as DuplexStream } from "node:stream";
 import { Metrics } from "@antrea/runtime";
-import { reviewApp, reviewMetrics } from "../../../apps/webhook/src/review/index.ts";
-import { routesOf } from "../../../apps/webhook/src/routes.ts";
+import { reviewApp, reviewMetrics } from "@antrea/webhook/review";
+import { routesOf } from "@antrea/webhook/routes";
 import { json, silentLogger } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
 import { knownCluster, reviews } from "../webhook-world.ts";

@@ -1,12 +1,6 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { ipPoolSpec } from "@antrea/crd/schema";
-import {
-    decodeReview,
-    encodeReview,
-    ReviewError,
-    type AdmissionRequest,
-} from "../../../apps/webhook/src/review/index.ts";
-import { routesOf } from "../../../apps/webhook/src/routes.ts";
+import { decodeReview, encodeReview, ReviewError, type AdmissionRequest } from "@antrea/webhook/review";
+import { routesOf } from "@antrea/webhook/routes";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
 import { asWorkload, knownCluster, reviews } from "../webhook-world.ts";

@@ -1,14 +1,8 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { macAnnotation, podIpsAnnotation, poolsAnnotation, transportAnnotation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, sameIp } from "@antrea/ip";
 import { checkNamespace, namesPool, poolsOf, readPodIps, readPoolNames, statefulSetOf } from "@antrea/ipam";
-import {
-    bridgedMacOf,
-    internalIpsOf,
-    podPrefixesOf,
-    transportIpsOf,
-} from "../../../apps/agent/src/platform/node/node-object.ts";
+import { bridgedMacOf, internalIpsOf, podPrefixesOf, transportIpsOf } from "@antrea/agent/platform/node/node-object";
 import { BrokenProperty, type Target } from "../target.ts";
 
 const names = [poolsAnnotation, podIpsAnnotation, transportAnnotation, macAnnotation] as const;

@@ -1,4 +1,3 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import {
     CniCallError,
     CniMessageError,
@@ -8,8 +7,8 @@ import {
     encodeCniCmdResponse,
     toCniError,
 } from "@antrea/cni";
-import { CniCalls, type CniCommand } from "../../../apps/agent/src/features/cni-server/index.ts";
-import { FakeBackend } from "../../../apps/agent/test/features/cni-server/fake-backend.ts";
+import { CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
+import { FakeBackend } from "@antrea/agent/testing/cni-backend";
 import { json, silentLogger } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";
 

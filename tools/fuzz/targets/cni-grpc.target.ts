@@ -1,13 +1,12 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { mkdtempSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { encodeCniCmdRequest } from "@antrea/cni";
-import { CniCalls, CniServer } from "../../../apps/agent/src/features/cni-server/index.ts";
-import { FakeBackend } from "../../../apps/agent/test/features/cni-server/fake-backend.ts";
-import { concat, encodeFrame, Flag, FrameType } from "../../../apps/cni/src/http2/frame.ts";
-import { prefixed } from "../../../apps/cni/src/http2/message-body.ts";
-import { UnaryCall } from "../../../apps/cni/src/http2/unary-call.ts";
+import { CniCalls, CniServer } from "@antrea/agent/features/cni-server";
+import { FakeBackend } from "@antrea/agent/testing/cni-backend";
+import { concat, encodeFrame, Flag, FrameType } from "@antrea/antrea-cni/http2/frame";
+import { prefixed } from "@antrea/antrea-cni/http2/message-body";
+import { UnaryCall } from "@antrea/antrea-cni/http2/unary-call";
 import { scratchFolder, silentLogger } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
 

@@ -1,11 +1,10 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { encodeCniCmdResponse } from "@antrea/cni";
-import { Http2Error } from "../../../apps/cni/src/http2/error.ts";
-import { concat, encodeFrame, Flag, FrameType } from "../../../apps/cni/src/http2/frame.ts";
-import { HeaderWriter } from "../../../apps/cni/src/http2/hpack.ts";
-import { prefixed } from "../../../apps/cni/src/http2/message-body.ts";
-import { UnaryCall } from "../../../apps/cni/src/http2/unary-call.ts";
-import { run } from "../../../apps/cni/src/run.ts";
+import { Http2Error } from "@antrea/antrea-cni/http2/error";
+import { concat, encodeFrame, Flag, FrameType } from "@antrea/antrea-cni/http2/frame";
+import { HeaderWriter } from "@antrea/antrea-cni/http2/hpack";
+import { prefixed } from "@antrea/antrea-cni/http2/message-body";
+import { UnaryCall } from "@antrea/antrea-cni/http2/unary-call";
+import { run } from "@antrea/antrea-cni/run";
 import { chunks, fromHex, json } from "../fixture.ts";
 import { BrokenProperty, mustEqual, type Target } from "../target.ts";
 

@@ -1,12 +1,11 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { type IpAllocation, type IpPool } from "@antrea/crd";
 import { ipAllocationSpec, ipPoolSpec, ipPoolStatus } from "@antrea/crd/schema";
 import { AntreaError } from "@antrea/errors";
 import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
-import { readClaim } from "../../../apps/antctl/src/cluster/index.ts";
-import { ClaimReader } from "../../../apps/controller/src/claims/claim.ts";
-import { claimIp, holderText, isForOrdinal, mayTake } from "../../../apps/agent/src/features/ip-pools/claims.ts";
-import { claimOf, poolOf } from "../../../apps/webhook/test/support/objects.ts";
+import { readClaim } from "@antrea/antctl/cluster";
+import { ClaimReader } from "@antrea/controller/claims/claim";
+import { claimIp, holderText, isForOrdinal, mayTake } from "@antrea/agent/features/ip-pools/claims";
+import { claimOf, poolOf } from "@antrea/webhook/testing/objects";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { type Target } from "../target.ts";
 

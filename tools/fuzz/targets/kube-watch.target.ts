@@ -1,8 +1,5 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { KubeError } from "@antrea/kube";
-import { splitLines } from "../../../libs/kube/src/api/lines.ts";
-import { parseRetryAfter, statusError } from "../../../libs/kube/src/api/status.ts";
-import { decodeWatchEvent } from "../../../libs/kube/src/informer/watch-events.ts";
+import { decodeWatchEvent, parseRetryAfter, splitLines, statusError } from "@antrea/kube/fuzzing";
 import { chunks, json, parsed } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";
 

@@ -1,13 +1,20 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
-import { NetlinkError } from "../../../libs/netlink/src/errors.ts";
-import { decodeAddress, queryAddresses } from "../../../libs/netlink/src/message/address.ts";
-import { decodeLink, queryLink, queryLinks, setLink } from "../../../libs/netlink/src/message/link.ts";
-import { decodeNeighbour, queryNeighbours } from "../../../libs/netlink/src/message/neighbour.ts";
-import { decodeRoute, queryRoutes } from "../../../libs/netlink/src/message/route.ts";
-import { type Channel } from "../../../libs/netlink/src/socket/channel.ts";
-import { Exchange } from "../../../libs/netlink/src/socket/exchange.ts";
-import { encodeFrames } from "../../../libs/netlink/src/message/frame.ts";
-import * as captured from "../../../libs/netlink/test/message/captured.ts";
+import { NetlinkError } from "@antrea/netlink";
+import {
+    decodeAddress,
+    decodeLink,
+    decodeNeighbour,
+    decodeRoute,
+    encodeFrames,
+    Exchange,
+    queryAddresses,
+    queryLink,
+    queryLinks,
+    queryNeighbours,
+    queryRoutes,
+    setLink,
+    type Channel,
+} from "@antrea/netlink/fuzzing";
+import * as captured from "@antrea/netlink/testing/captured";
 import { type Target } from "../target.ts";
 
 const done = { type: 3, flags: 2, sequence: 1, payload: new Uint8Array(4) };

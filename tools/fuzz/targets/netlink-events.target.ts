@@ -1,8 +1,6 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
-import { NetlinkError } from "../../../libs/netlink/src/errors.ts";
-import { encodeFrames } from "../../../libs/netlink/src/message/frame.ts";
-import { decodeEvents } from "../../../libs/netlink/src/socket/events.ts";
-import * as captured from "../../../libs/netlink/test/message/captured.ts";
+import { NetlinkError } from "@antrea/netlink";
+import { decodeEvents, encodeFrames } from "@antrea/netlink/fuzzing";
+import * as captured from "@antrea/netlink/testing/captured";
 import { type Target } from "../target.ts";
 
 /** Types of the messages that tell of links, addresses, routes and neighbours (rtnetlink(7)). */

@@ -1,15 +1,14 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
-import { readManifest } from "../../../apps/antctl/src/plan/manifest.ts";
-import { readPorts } from "../../../apps/antctl/src/ovs-records/index.ts";
+import { readManifest } from "@antrea/antctl/plan/manifest";
+import { readPorts } from "@antrea/antctl/ovs-records";
 import {
     containerOfAlias,
     fromAlias,
     fromExternalIds,
     toAlias,
     toExternalIds,
-} from "../../../apps/agent/src/features/pod-network/record.ts";
-import { formatEntry, parseEntry } from "../../../apps/agent/src/features/bridging/uplink/journal-codec.ts";
-import { decodeLedger } from "../../../apps/controller/src/node-ipam/ledger.ts";
+} from "@antrea/agent/features/pod-network/record";
+import { formatEntry, parseEntry } from "@antrea/agent/features/bridging/uplink/journal-codec";
+import { decodeLedger } from "@antrea/controller/node-ipam/ledger";
 import { AntreaError } from "@antrea/errors";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";

@@ -1,8 +1,7 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { Duplex } from "node:stream";
 import { type Socket } from "node:net";
-import { Link } from "../../../libs/openflow/src/connection/link.ts";
-import { defaultConnectionOptions } from "../../../libs/openflow/src/connection/types.ts";
+import { defaultConnectionOptions } from "@antrea/openflow/connection";
+import { Link } from "@antrea/openflow/fuzzing";
 import { OpenFlowError } from "@antrea/openflow";
 import { chunks, fileText, fromHex } from "../fixture.ts";
 import { BrokenProperty, isTypedRefusal, type Target } from "../target.ts";

@@ -1,7 +1,6 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
 import { Duplex } from "node:stream";
 import { OvsdbError } from "@antrea/ovsdb";
-import { RpcConnection } from "../../../libs/ovsdb/src/session/rpc-connection.ts";
+import { RpcConnection } from "@antrea/ovsdb/fuzzing";
 import { chunks, fileText } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
 

@@ -1,6 +1,5 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is fuzzed is the own code of programs and libraries, behind their exports too */
-import { CliError } from "../../../apps/antctl/src/errors.ts";
-import { readManifest } from "../../../apps/antctl/src/plan/manifest.ts";
+import { CliError } from "@antrea/antctl/errors";
+import { readManifest } from "@antrea/antctl/plan/manifest";
 import { yamlTokens } from "../settings-target.ts";
 import { type Target } from "../target.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
-import { render } from "../../chart/test/render.ts";
+import { render } from "@antrea/chart/testing/render";
 import { securityPage, tableUnder } from "../document-table.ts";
 import { root } from "../programs.ts";
 

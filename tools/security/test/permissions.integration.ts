@@ -17,9 +17,9 @@ import {
     type ValidatingWebhookConfiguration,
 } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
-import { claim } from "../../chart/test/claims.ts";
-import { outcome } from "../../chart/test/outcome.ts";
-import { render } from "../../chart/test/render.ts";
+import { claim } from "@antrea/chart/testing/claims";
+import { outcome } from "@antrea/chart/testing/outcome";
+import { render } from "@antrea/chart/testing/render";
 import { AuditLog, type AuditedRequest } from "../permissions/audit.ts";
 import { callsOf } from "../permissions/calls.ts";
 import { modes, sends, type Mode } from "../permissions/modes.ts";

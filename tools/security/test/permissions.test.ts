@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { render } from "../../chart/test/render.ts";
+import { render } from "@antrea/chart/testing/render";
 import { tableUnder } from "../document-table.ts";
 import { callsOf, type Calls } from "../permissions/calls.ts";
 import { grantsOf, strangers, type Grant, type RbacManifest } from "../permissions/grants.ts";

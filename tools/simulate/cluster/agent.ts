@@ -1,4 +1,3 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type Clock } from "@antrea/async";
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
@@ -6,13 +5,13 @@ import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Address, type Link, type Netlink } from "@antrea/netlink";
 import { Jobs, type Job, type Logger } from "@antrea/runtime";
-import { BridgedPods } from "../../../apps/agent/src/features/bridging/bridged-pods/index.ts";
-import { createCniBackend } from "../../../apps/agent/src/compose/cni-backend.ts";
-import { podsOf } from "../../../apps/agent/src/features/pod-network/node-pods.ts";
-import { changesPodCidrs, slimNode } from "../../../apps/agent/src/platform/node/slim-node.ts";
-import { podUidOf } from "../../../apps/agent/src/platform/pod-object.ts";
-import { CniCalls, type CniCommand } from "../../../apps/agent/src/features/cni-server/index.ts";
-import { IpPools } from "../../../apps/agent/src/features/ip-pools/index.ts";
+import { BridgedPods } from "@antrea/agent/features/bridging/bridged-pods";
+import { createCniBackend } from "@antrea/agent/compose/cni-backend";
+import { podsOf } from "@antrea/agent/features/pod-network/node-pods";
+import { changesPodCidrs, slimNode } from "@antrea/agent/platform/node/slim-node";
+import { podUidOf } from "@antrea/agent/platform/pod-object";
+import { CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
+import { IpPools } from "@antrea/agent/features/ip-pools";
 import {
     awaitOwnNode,
     followOwnNode,
@@ -21,24 +20,18 @@ import {
     parseRemembered,
     rememberedAfter,
     type NodeConfig,
-} from "../../../apps/agent/src/platform/node/config/index.ts";
-import { type NodeObject } from "../../../apps/agent/src/platform/node/node-object.ts";
-import {
-    CheckError,
-    HostRoutes,
-    NodeSubnet,
-    PodNetwork,
-    PodReconciler,
-} from "../../../apps/agent/src/features/pod-network/index.ts";
+} from "@antrea/agent/platform/node/config";
+import { type NodeObject } from "@antrea/agent/platform/node/node-object";
+import { CheckError, HostRoutes, NodeSubnet, PodNetwork, PodReconciler } from "@antrea/agent/features/pod-network";
 import {
     claimProblem,
     guardedPrefixes,
     poolWiring,
     recordClaims,
     subnetWiring,
-} from "../../../apps/agent/src/compose/pool-wiring.ts";
-import { Readiness } from "../../../apps/agent/src/platform/readiness.ts";
-import { RefusedToken } from "../../../apps/agent/src/platform/refused-token.ts";
+} from "@antrea/agent/compose/pool-wiring";
+import { Readiness } from "@antrea/agent/platform/readiness";
+import { RefusedToken } from "@antrea/agent/platform/refused-token";
 import { type Line } from "../api/line.ts";
 import { LocalIo } from "../machine/io.ts";
 import { type Machine } from "../machine/machine.ts";

@@ -1,11 +1,10 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type Clock } from "@antrea/async";
 import { parsePrefix, type Prefix } from "@antrea/ip";
 import { type EventInput } from "@antrea/kube";
 import { type Lifecycle, type Logger } from "@antrea/runtime";
 import { loadControllerConfig } from "@antrea/settings";
-import { composeController } from "../../../apps/controller/src/compose.ts";
-import { electionOf, nodesOf, type Platform } from "../../../apps/controller/src/platform.ts";
+import { composeController } from "@antrea/controller/compose";
+import { electionOf, nodesOf, type Platform } from "@antrea/controller/platform";
 import { type Line } from "../api/line.ts";
 import { noMetrics, quietEvents, quietHealth } from "./quiet.ts";
 

@@ -1,11 +1,10 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { type Prefix } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { ClusterCache } from "../../../apps/webhook/src/cluster/index.ts";
-import { ClaimReader, PoolReviewer } from "../../../apps/webhook/src/ip-pools/index.ts";
-import { type AdmissionRequest, type Decision } from "../../../apps/webhook/src/review/index.ts";
-import { routesOf } from "../../../apps/webhook/src/routes.ts";
-import { WorkloadReviewer } from "../../../apps/webhook/src/workloads/index.ts";
+import { ClusterCache } from "@antrea/webhook/cluster";
+import { ClaimReader, PoolReviewer } from "@antrea/webhook/ip-pools";
+import { type AdmissionRequest, type Decision } from "@antrea/webhook/review";
+import { routesOf } from "@antrea/webhook/routes";
+import { WorkloadReviewer } from "@antrea/webhook/workloads";
 import { type Line } from "../api/line.ts";
 import { type Write } from "../api/rules.ts";
 

@@ -1,6 +1,5 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { NetlinkError, type Batch, type Link, type Neighbour } from "@antrea/netlink";
-import { type PodNamespaces } from "../../../apps/agent/src/features/pod-network/index.ts";
+import { type PodNamespaces } from "@antrea/agent/features/pod-network";
 import { type Machine, type Netns } from "./machine.ts";
 
 /** The network namespaces of a machine, in place of the kernel's. */

@@ -1,5 +1,4 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
-import { fromAlias, fromExternalIds } from "../../../apps/agent/src/features/pod-network/record.ts";
+import { fromAlias, fromExternalIds } from "@antrea/agent/features/pod-network/record";
 import { type SetUp } from "../check/wiring.ts";
 
 /** What the record of an interface says, of its addresses of pools; undefined if it has none. */

@@ -1,11 +1,10 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { aborted } from "@antrea/async";
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { type Node, type Pod, pods } from "@antrea/kube";
 import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type World } from "../world.ts";
-import { ClaimCleaner } from "../../../apps/controller/src/claim-cleaner/index.ts";
+import { ClaimCleaner } from "@antrea/controller/claim-cleaner";
 import { type PlantedBug } from "./index.ts";
 import { replaced } from "./replaced.ts";
 

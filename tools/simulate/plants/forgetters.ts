@@ -1,4 +1,3 @@
-/* eslint-disable @nx/enforce-module-boundaries -- what is simulated is the own code of the programs, which no library has */
 import { allocationName, podIpsAnnotation, type IpAllocation, ipAllocations } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import {
@@ -15,7 +14,7 @@ import {
 import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type Machine } from "../machine/machine.ts";
-import { PoolAddresses } from "../../../apps/controller/src/node-ipam/index.ts";
+import { PoolAddresses } from "@antrea/controller/node-ipam";
 import { type PlantedBug } from "./index.ts";
 import { replaced } from "./replaced.ts";
 

@@ -1,6 +1,6 @@
 import { type KubeObject, isKubeError, nodes, pods } from "@antrea/kube";
 import { TestApiServer, type TestApiServerOptions } from "@antrea/kube/testing";
-import { render } from "../chart/test/render.ts";
+import { render } from "./render.ts";
 
 /** The programs whose rights the chart grants. */
 export type Program = "antrea-agent" | "antrea-controller" | "antrea-webhook";

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { readResults, type Outcome, type TestResult } from "../kubernetes-e2e/ginkgo-report.ts";
-import { disagreements, readLeftOut } from "../kubernetes-e2e/left-out.ts";
+import { readResults, type Outcome, type TestResult } from "../ginkgo-report.ts";
+import { disagreements, readLeftOut } from "../left-out.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kubernetes-e2e-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,7 +20,7 @@ function result(name: string, outcome: Outcome): TestResult {
 }
 
 describe("the list of tests that are left out", () => {
-    const here = new URL("../kubernetes-e2e/", import.meta.url).pathname;
+    const here = new URL("../", import.meta.url).pathname;
     const leftOut = readLeftOut(join(here, "left-out.txt"));
     const tests = leftOut.flatMap((group) => group.tests);
     const expression = (name: string): RegExp =>

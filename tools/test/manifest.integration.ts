@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { configMaps, nodes, type ApiClient, type KubeObject } from "@antrea/kube";
 import { eventually, TestApiServer } from "@antrea/kube/testing";
 import { parse } from "yaml";
-import { DaemonProcess } from "../../security/test/daemon-process.ts";
-import { run } from "./render.ts";
+import { DaemonProcess } from "@antrea/security/testing/daemon-process";
+import { run } from "@antrea/chart/testing/render";
 
-const root = new URL("../../../", import.meta.url).pathname;
+const root = new URL("../../", import.meta.url).pathname;
 
 describe("dist/antrea.yml of make manifest", () => {
     let server: TestApiServer;

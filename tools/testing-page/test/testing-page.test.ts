@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { withRows } from "../testing-page.ts";
+import { withRows } from "../main.ts";
 
 const page = `# Page
 

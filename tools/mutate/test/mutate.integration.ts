@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { type JudgedMutant, type JudgeOptions, judgeArea, UnfitTests } from "../mutate/judge.ts";
-import { lineOf, scoreOf, survivorsOf, tableOf } from "../mutate/report.ts";
+import { type JudgedMutant, type JudgeOptions, judgeArea, UnfitTests } from "../judge.ts";
+import { lineOf, scoreOf, survivorsOf, tableOf } from "../report.ts";
 
 const area = { name: "toy", project: "toy", folder: "toy/src", least: 85 };
 const source = `

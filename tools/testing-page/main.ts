@@ -39,12 +39,12 @@ function parted(text: string, mark: string): readonly [string, string] {
     return [text.slice(0, at), text.slice(at + mark.length)];
 }
 
-// testing-page.ts NAME HEAD-CELL...     with a row a line on stdin, cells parted by tabs
+// main.ts NAME HEAD-CELL...     with a row a line on stdin, cells parted by tabs
 if (import.meta.main) {
     const [name = "", ...head] = process.argv.slice(2);
     const rows = readFileSync(0, "utf8")
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => line.split("\t"));
-    await writeRows(join(import.meta.dirname, ".."), name, head, rows);
+    await writeRows(join(import.meta.dirname, "../.."), name, head, rows);
 }

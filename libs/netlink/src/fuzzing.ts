@@ -1,0 +1,9 @@
+/** What of this library reads what the kernel sends, behind its exports: for tools/fuzz only. */
+export { decodeAddress, queryAddresses } from "./message/address.ts";
+export { encodeFrames } from "./message/frame.ts";
+export { decodeLink, queryLink, queryLinks, setLink } from "./message/link.ts";
+export { decodeNeighbour, queryNeighbours } from "./message/neighbour.ts";
+export { decodeRoute, queryRoutes } from "./message/route.ts";
+export { type Channel } from "./socket/channel.ts";
+export { decodeEvents } from "./socket/events.ts";
+export { Exchange } from "./socket/exchange.ts";
