@@ -1,7 +1,9 @@
 import { Port, type Action, type FieldName, type Flow, type SubField } from "@antrea/openflow";
 import { macToBigint, type IpAddress } from "@antrea/ip";
 import { anyArp, ArpOp } from "./fields.ts";
+import { type PipelineInput } from "./inputs.ts";
 import { load, move, Reg, Source } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 import { markBridged } from "./vlan.ts";
 
@@ -17,16 +19,28 @@ export interface Station {
  * answered by the switch. No ARP frame is ever passed on, so nothing floods and no cache can be poisoned; who asks for
  * an address that nobody has gets no answer.
  */
-export function arpFlows(station: Station): Flow[] {
+export function arpFlows(next: NextTable, station: Station): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
-    return ips.flatMap((ip) => [guard(station, ip), silence(station, ip), answer(station, ip)]);
+    const allowed = { actions: [], gotoTable: next.after("ArpSpoofGuard") };
+    return ips.flatMap((ip) => [guard(station, ip, allowed), silence(station, ip), answer(station, ip)]);
+}
+
+export const arpTables = [
+    { table: "ArpSpoofGuard", stage: "arp", miss: "drop" },
+    { table: "ArpResponder", stage: "arp", miss: "drop" },
+] as const;
+
+/** ARP of the gateway. */
+export function arpPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
+    return { tables: arpTables, flows: (next) => (families.includes(4) ? arpFlows(next, gateway) : []) };
 }
 
 /** ARP of a bridged Pod: it may speak for its own addresses too, and is heard by a whole VLAN, which answers itself. */
-export function bridgedArpFlows(station: Station, vlan: number): Flow[] {
+export function bridgedArpFlows(next: NextTable, station: Station, vlan: number): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
-    const mark = [load(Reg.source, Source.pod), ...markBridged(vlan)];
-    return ips.map((ip) => guard(station, ip, mark, Table.UnderlaySwitch));
+    const actions = [load(Reg.source, Source.pod), ...markBridged(vlan)];
+    const gotoTable = next.into("underlaySwitch");
+    return ips.map((ip) => guard(station, ip, { actions, gotoTable }));
 }
 
 /**
@@ -45,16 +59,14 @@ export function proxyArpFlow(ofPort: number, gatewayMac: Uint8Array): Flow {
 function guard(
     { ofPort, mac }: Station,
     ip: IpAddress,
-    actions: readonly Action[] = [],
-    gotoTable: TableId = Table.ArpResponder,
+    allowed: { readonly actions: readonly Action[]; readonly gotoTable: TableId },
 ): Flow {
     const hardware = macToBigint(mac);
     return {
         table: Table.ArpSpoofGuard,
         priority: Priority.normal,
         match: { ...anyArp, in_port: ofPort, eth_src: hardware, arp_spa: ip.value, arp_sha: hardware },
-        actions,
-        gotoTable,
+        ...allowed,
     };
 }
 

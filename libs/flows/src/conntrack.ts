@@ -2,11 +2,18 @@ import { type Action, type CtAction, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
 import { ctStateIs, fieldsOf, IpProto } from "./fields.ts";
 import { type BridgingInput, type PipelineInput } from "./inputs.ts";
-import { midStream, notBridged } from "./mid-stream.ts";
-import { CtMark, load, move, partsAre, Reg, vlanZone } from "./registers.ts";
-import { Priority, Table, type TableId } from "./tables.ts";
+import { midStream } from "./mid-stream.ts";
+import { CtMark, load, move, notBridged, partsAre, Reg, vlanZone } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
+import { Priority, Table } from "./tables.ts";
 
 const setSource = move(Reg.source, CtMark.source);
+
+export const conntrackTables = [
+    { table: "ConntrackZone", stage: "lookup", miss: "drop" },
+    { table: "ConntrackState", stage: "connection", miss: "next" },
+    { table: "ConntrackCommit", stage: "commit", miss: "next" },
+] as const;
 
 /**
  * Every IP packet is looked up in the zone of its family. Invalid ones are dropped where invalid has a meaning: the
@@ -16,25 +23,33 @@ const setSource = move(Reg.source, CtMark.source);
  * In bridging mode each VLAN has a zone for each family: a packet that the underlay routes from one VLAN to another
  * passes this switch twice.
  */
-export function conntrackFlows({ families, bridging, forgetsConnections }: PipelineInput): Flow[] {
+export function conntrackPart({
+    families,
+    bridging,
+    forgetsConnections,
+}: Pick<PipelineInput, "families" | "bridging" | "forgetsConnections">): PipelinePart {
     const isBridging = bridging !== undefined;
-    return families.flatMap((family) => [
-        lookUp(family, isBridging),
-        ...invalid(family),
-        established(family, isBridging),
-        ...(forgetsConnections ? commitMidStream(family, bridging) : []),
-        commit(family, bridging !== undefined),
-    ]);
+    return {
+        tables: conntrackTables,
+        flows: (next) =>
+            families.flatMap((family) => [
+                lookUp(next, family, isBridging),
+                ...invalid(family),
+                established(next, family),
+                ...(forgetsConnections ? commitMidStream(next, family, bridging) : []),
+                commit(next, family, isBridging),
+            ]),
+    };
 }
 
-function lookUp(family: Family, bridging: boolean): Flow {
+function lookUp(next: NextTable, family: Family, bridging: boolean): Flow {
     const { any, zoneType } = fieldsOf(family);
     const setZone: Action[] = bridging ? [load(Reg.zoneType, zoneType)] : [];
     return {
         table: Table.ConntrackZone,
         priority: Priority.normal,
         match: any,
-        actions: [...setZone, { type: "ct", zone: zoneOf(family, bridging), table: Table.ConntrackState }],
+        actions: [...setZone, { type: "ct", zone: zoneOf(family, bridging), table: next.into("connection", family) }],
     };
 }
 
@@ -53,28 +68,28 @@ function invalid(family: Family): Flow[] {
     }));
 }
 
-function established(family: Family, bridging: boolean): Flow {
+function established(next: NextTable, family: Family): Flow {
     return {
         table: Table.ConntrackState,
         priority: Priority.normal,
         match: { ...fieldsOf(family).any, ...ctStateIs({ new: false, inv: false, trk: true }) },
         actions: [],
-        gotoTable: bridging ? Table.BridgedForwarding : Table.L3Forwarding,
+        gotoTable: next.into("routing", family),
     };
 }
 
 // Without `table` the packet goes on at once: the commit costs no second pass through the datapath.
-function commit(family: Family, bridging: boolean): Flow {
+function commit(next: NextTable, family: Family, bridging: boolean): Flow {
     return {
         table: Table.ConntrackCommit,
         priority: Priority.normal,
         match: { ...fieldsOf(family).any, ...ctStateIs({ new: true, trk: true }) },
         actions: [{ type: "ct", commit: true, zone: zoneOf(family, bridging), exec: [setSource] }],
-        gotoTable: afterCommit(bridging),
+        gotoTable: next.after("ConntrackCommit", family),
     };
 }
 
-function commitMidStream(family: Family, bridging: BridgingInput | undefined): Flow[] {
+function commitMidStream(next: NextTable, family: Family, bridging: BridgingInput | undefined): Flow[] {
     const isBridging = bridging !== undefined;
     const viaHost =
         bridging === undefined
@@ -87,10 +102,6 @@ function commitMidStream(family: Family, bridging: BridgingInput | undefined): F
         actions: [
             { type: "ct", commit: true, zone: zoneOf(family, isBridging), exec: [setSource, load(CtMark.viaHost, 1)] },
         ],
-        gotoTable: afterCommit(isBridging),
+        gotoTable: next.after("ConntrackCommit", family),
     }));
-}
-
-function afterCommit(bridging: boolean): TableId {
-    return bridging ? Table.ServiceSnat : Table.Output;
 }

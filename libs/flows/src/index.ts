@@ -1,3 +1,5 @@
+export { bridgedPeerFlows } from "./bridged-forwarding.ts";
+export { bridgingParts, bridgingTables } from "./bridging.ts";
 export {
     Category,
     cookie,
@@ -17,13 +19,18 @@ export {
     type Gateway,
     type PipelineInput,
     type PodInput,
+    type TunnelInput,
     type TunnelPeerInput,
     type VlanInput,
 } from "./inputs.ts";
 export { isLearnedFlow } from "./learned.ts";
-export { bridgedPeerFlows, pipelineFlows, podFlows, tunnelPeerFlows, vlanFlows } from "./pipeline.ts";
+export { nodeParts, nodeTables } from "./node.ts";
+export { type NextTable, type PipelinePart, type Stage, type TableUse } from "./part.ts";
+export { Pipeline } from "./pipeline.ts";
+export { podFlows } from "./pods.ts";
 export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";
 export { serviceSource } from "./service-snat.ts";
 export { Priority, Table, tableName, type TableId, type TableName } from "./tables.ts";
-export { tunnelMac } from "./tunnel.ts";
+export { tunnelMac, tunnelPart, tunnelPeerFlows } from "./tunnel.ts";
+export { vlanFlows } from "./underlay.ts";

@@ -9,6 +9,7 @@ export interface Gateway {
     readonly ips: readonly IpAddress[];
 }
 
+/** What the flows of a Node are made of that it has before its first Pod. */
 export interface PipelineInput {
     /** The families that Pods use; the other one is dropped. */
     readonly families: readonly Family[];
@@ -20,10 +21,13 @@ export interface PipelineInput {
      * passes the host then.
      */
     readonly forgetsConnections: boolean;
-    /** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
-    readonly tunnel?: { readonly ofPort: number } | undefined;
     /** The Node's NIC is a port of the bridge. Not together with tunnels. */
     readonly bridging?: BridgingInput | undefined;
+}
+
+/** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
+export interface TunnelInput extends Pick<PipelineInput, "families" | "podPrefixes" | "bridging"> {
+    readonly ofPort: number;
 }
 
 /** Bridging mode: the Node's way to the underlay network goes through the bridge. */
@@ -109,12 +113,10 @@ export function checkPipeline(input: PipelineInput): void {
     }
     checkPort("gateway.ofPort", gateway.ofPort);
     checkMac("gateway.mac", gateway.mac);
-    if (input.tunnel !== undefined) checkPort("tunnel.ofPort", input.tunnel.ofPort);
-    if (input.bridging !== undefined) checkBridging(input, input.bridging);
+    if (input.bridging !== undefined) checkBridging(input.bridging);
 }
 
-function checkBridging({ tunnel }: PipelineInput, { uplink, host }: BridgingInput): void {
-    if (tunnel !== undefined) throw invalidInput("bridging", "set", "it cannot stand beside tunnel; leave one out");
+function checkBridging({ uplink, host }: BridgingInput): void {
     checkPort("bridging.uplink.ofPort", uplink.ofPort);
     checkPort("bridging.host.ofPort", host.ofPort);
     checkMac("bridging.host.mac", host.mac);
@@ -169,7 +171,8 @@ export function checkMac(field: string, mac: Uint8Array): void {
     }
 }
 
-function checkPort(field: string, ofPort: number): void {
+/** Refuses what is no number of a port. */
+export function checkPort(field: string, ofPort: number): void {
     if (!Number.isInteger(ofPort) || ofPort < 1 || ofPort > maxOfPort) {
         throw invalidInput(field, ofPort, `it must be a whole number from 1 to ${maxOfPort}`);
     }

@@ -1,26 +1,35 @@
 import { type Flow, type Match } from "@antrea/openflow";
 import { macToBigint } from "@antrea/ip";
 import { type Station } from "./arp.ts";
+import { type PipelineInput } from "./inputs.ts";
 import { choosePort } from "./output.ts";
 import { OutputKind, partsAre, Reg } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
+export const l2Tables = [{ table: "L2Forwarding", stage: "switching", miss: "drop" }] as const;
+
+/** The way to the gateway. */
+export function l2Part({ gateway }: Pick<PipelineInput, "gateway">): PipelinePart {
+    return { tables: l2Tables, flows: (next) => [l2Flow(next, gateway)] };
+}
+
 /** A station's MAC address leads to its port. Frames for an address that no station has are dropped, never flooded. */
-export function l2Flow({ ofPort, mac }: Pick<Station, "ofPort" | "mac">): Flow {
-    return l2(Priority.normal, { eth_dst: macToBigint(mac) }, choosePort(ofPort));
+export function l2Flow(next: NextTable, { ofPort, mac }: Pick<Station, "ofPort" | "mac">): Flow {
+    return l2(next, Priority.normal, { eth_dst: macToBigint(mac) }, choosePort(ofPort));
 }
 
 /**
  * In bridging mode a port may be chosen before, by address and VLAN. What bridged Pods send to MAC addresses that no
  * station here has is for the underlay.
  */
-export function bridgingL2Flows(uplinkOfPort: number): Flow[] {
+export function bridgingL2Flows(next: NextTable, uplinkOfPort: number): Flow[] {
     return [
-        l2(Priority.high, partsAre([Reg.outputKind, OutputKind.port]), []),
-        l2(Priority.low, partsAre([Reg.bridged, 1]), choosePort(uplinkOfPort)),
+        l2(next, Priority.high, partsAre([Reg.outputKind, OutputKind.port]), []),
+        l2(next, Priority.low, partsAre([Reg.bridged, 1]), choosePort(uplinkOfPort)),
     ];
 }
 
-function l2(priority: number, match: Match, actions: Flow["actions"]): Flow {
-    return { table: Table.L2Forwarding, priority, match, actions, gotoTable: Table.ConntrackCommit };
+function l2(next: NextTable, priority: number, match: Match, actions: Flow["actions"]): Flow {
+    return { table: Table.L2Forwarding, priority, match, actions, gotoTable: next.after("L2Forwarding") };
 }

@@ -1,45 +1,52 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family, type Prefix } from "@antrea/ip";
 import { ctStateIs, fieldsOf, fromIp, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
-import { type BridgedPod, type Gateway, type PipelineInput, type PodInput, type TunnelPeerInput } from "./inputs.ts";
-import { notBridged } from "./mid-stream.ts";
+import { type BridgedPod, type Gateway, type PipelineInput, type PodInput } from "./inputs.ts";
 import { choosePort } from "./output.ts";
-import { CtMark, load, OutputKind, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
+import { CtMark, load, notBridged, OutputKind, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
-import { tunnelMac } from "./tunnel.ts";
 
 const fromPod = partsAre([Reg.source, Source.pod]);
 const fromGateway = partsAre([Reg.source, Source.gateway]);
 const fromTunnel = partsAre([Reg.source, Source.tunnel]);
 const fromPodOrTunnel = sourceIsEither(Source.pod, Source.tunnel);
 const fromUnderlay = sourceIsEither(Source.uplink, Source.host);
-const fromPodOrGateway = sourceIsEither(Source.pod, Source.gateway);
+
+export const l3Tables = [
+    { table: "L3Forwarding", stage: "routing", miss: "drop" },
+    { table: "L3DecTtl", stage: "hop", miss: "next" },
+] as const;
 
 /**
  * Where packets go that are not for a Pod of this Node: to the gateway, if a Pod sent them. The address in the frame is
  * set each time, so a Pod's stale or false neighbour entry does no harm. Nothing that the gateway sent goes back to it,
  * and what comes by a tunnel is for Pods of this Node and the gateway only: no Node is a way to others.
  */
-export function l3BaseFlows({ families, gateway, podPrefixes, bridging }: PipelineInput): Flow[] {
+export function l3Part(input: PipelineInput): PipelinePart {
+    return { tables: l3Tables, flows: (next) => l3BaseFlows(next, input) };
+}
+
+function l3BaseFlows(next: NextTable, { families, gateway, podPrefixes, bridging }: PipelineInput): Flow[] {
     const toGateway = setDestination(gateway.mac);
     const isBridging = bridging !== undefined;
     return [
-        ...families.flatMap((family) => hostPath(family, toGateway, isBridging)),
+        ...families.flatMap((family) => hostPath(next, family, toGateway, isBridging)),
         ...gateway.ips
             .filter((ip) => families.includes(ip.family))
-            .map((ip) => l3(Priority.normal, toIp(ip), [toGateway], Table.L2Forwarding)),
-        ...(families.includes(6) ? linkLocalFlows(gateway) : []),
+            .map((ip) => l3(Priority.normal, toIp(ip), [toGateway], next.into("switching"))),
+        ...(families.includes(6) ? linkLocalFlows(next, gateway) : []),
         ...podPrefixes.filter((prefix) => families.includes(prefix.family)).map(unknownPod),
         ...families.map((family) =>
             l3(
                 Priority.last,
                 { ...fieldsOf(family).any, ...fromPod, ...unicastFrame },
                 [toGateway],
-                Table.L2Forwarding,
+                next.into("switching"),
             ),
         ),
-        ...families.flatMap((family) => decTtl(family, toGateway, isBridging)),
-        ...(isBridging ? families.flatMap(bridgingBase) : []),
+        ...families.flatMap((family) => decTtl(next, family, toGateway, isBridging)),
+        ...(isBridging ? families.flatMap((family) => bridgingBase(next, family)) : []),
     ];
 }
 
@@ -47,14 +54,14 @@ export function l3BaseFlows({ families, gateway, podPrefixes, bridging }: Pipeli
  * A Pod's address leads to the Pod: bridged, or routed by the switch when it came by a tunnel, or when another Pod takes
  * it for an address behind its router (it lies outside the sender's subnet).
  */
-export function podL3Flows(pod: PodInput): Flow[] {
+export function podL3Flows(next: NextTable, pod: PodInput): Flow[] {
     const toPod = setDestination(pod.mac);
     const gatewayMac = macToBigint(pod.gatewayMac);
     const routed = [{ type: "set_field", field: "eth_src", value: gatewayMac }, toPod] as const;
     return pod.ips.flatMap((ip) => [
-        l3(Priority.normal, toIp(ip), [toPod], Table.L2Forwarding),
-        l3(Priority.high, { ...toIp(ip), ...fromPod, eth_dst: gatewayMac }, routed, Table.L3DecTtl),
-        l3(Priority.high, { ...toIp(ip), ...fromTunnel }, routed, Table.L3DecTtl),
+        l3(Priority.normal, toIp(ip), [toPod], next.into("switching")),
+        l3(Priority.high, { ...toIp(ip), ...fromPod, eth_dst: gatewayMac }, routed, next.into("hop")),
+        l3(Priority.high, { ...toIp(ip), ...fromTunnel }, routed, next.into("hop")),
     ]);
 }
 
@@ -62,10 +69,10 @@ export function podL3Flows(pod: PodInput): Flow[] {
  * What a Pod of a foreign subnet sends off the Node passes the host, which gives it an address of the Node: the others do
  * not know the way back to the Pod's.
  */
-export function foreignPodFlows(pod: PodInput): Flow[] {
+export function foreignPodFlows(next: NextTable, pod: PodInput): Flow[] {
     const toGateway = setDestination(pod.gatewayMac);
     return pod.ips.map((ip) =>
-        l3(Priority.lower, { ...fromIp(ip), ...fromPod, ...unicastFrame }, [toGateway], Table.L2Forwarding),
+        l3(Priority.lower, { ...fromIp(ip), ...fromPod, ...unicastFrame }, [toGateway], next.into("switching")),
     );
 }
 
@@ -73,7 +80,7 @@ export function foreignPodFlows(pod: PodInput): Flow[] {
  * The way to a bridged Pod of what is routed to it here: answers of Services by the gateway, which are in the Pod's VLAN
  * again, and what other Pods of this Node send to one without a tag. From the underlay it comes with its port chosen.
  */
-export function bridgedPodL3Flows(pod: PodInput, { vlan, hostMac }: BridgedPod): Flow[] {
+export function bridgedPodL3Flows(next: NextTable, pod: PodInput, { vlan, hostMac }: BridgedPod): Flow[] {
     const deliver = [setDestination(pod.mac), ...choosePort(pod.ofPort)];
     const asHost: Action = { type: "set_field", field: "eth_src", value: macToBigint(hostMac) };
     return pod.ips.flatMap((ip) => [
@@ -81,42 +88,30 @@ export function bridgedPodL3Flows(pod: PodInput, { vlan, hostMac }: BridgedPod):
             Priority.high,
             { ...toIp(ip), ...partsAre([Reg.source, Source.gateway], [Reg.vlan, vlan]) },
             deliver,
-            Table.L2Forwarding,
+            next.into("switching"),
         ),
-        ...(vlan === 0 ? [l3(Priority.high, { ...toIp(ip), ...fromPod }, [asHost, ...deliver], Table.L3DecTtl)] : []),
+        ...(vlan === 0 ? [l3(Priority.high, { ...toIp(ip), ...fromPod }, [asHost, ...deliver], next.into("hop"))] : []),
     ]);
-}
-
-/** A podCIDR of another Node leads into the tunnel to it. */
-export function tunnelPeerL3Flows({ podPrefixes, remote, gatewayMac }: TunnelPeerInput): Flow[] {
-    const actions: Action[] = [
-        { type: "set_field", field: "eth_src", value: macToBigint(gatewayMac) },
-        setDestination(tunnelMac),
-        { type: "set_field", field: remote.family === 4 ? "tun_dst" : "tun_ipv6_dst", value: remote.value },
-    ];
-    return podPrefixes.map((prefix) =>
-        l3(Priority.lowest, { ...toPrefix(prefix), ...fromPodOrGateway }, actions, Table.L3DecTtl),
-    );
 }
 
 // A Service's packet comes from the gateway with the endpoint's address, which the host put there. The answer has to
 // pass the host to get the Service's address back, even if it is for a Pod beside the endpoint, or comes by a tunnel.
-function hostPath(family: Family, toGateway: Action, bridging: boolean): Flow[] {
+function hostPath(next: NextTable, family: Family, toGateway: Action, bridging: boolean): Flow[] {
     const any = { ...fieldsOf(family).any, ...(bridging ? notBridged : {}) };
     const reply = ctStateIs({ rpl: true, trk: true });
     const matches: Match[] = [
         { ...any, ...fromPodOrTunnel, ...reply, ...partsAre([CtMark.source, Source.gateway]) },
         { ...any, ...fromPodOrTunnel, ...ctStateIs({ trk: true }), ...partsAre([CtMark.viaHost, 1]) },
     ];
-    return matches.map((match) => l3(Priority.top, match, [toGateway], Table.L2Forwarding));
+    return matches.map((match) => l3(Priority.top, match, [toGateway], next.into("switching")));
 }
 
 // Link-local addresses are for talk between a Pod and the host; between Pods nothing vouches for them.
-function linkLocalFlows(gateway: Gateway): Flow[] {
+function linkLocalFlows(next: NextTable, gateway: Gateway): Flow[] {
     const any = toPrefix(linkLocal);
     return [
-        l3(Priority.normal, { ...any, ...fromGateway }, [], Table.L2Forwarding),
-        l3(Priority.normal, { ...any, ...fromPod, eth_dst: macToBigint(gateway.mac) }, [], Table.L2Forwarding),
+        l3(Priority.normal, { ...any, ...fromGateway }, [], next.into("switching")),
+        l3(Priority.normal, { ...any, ...fromPod, eth_dst: macToBigint(gateway.mac) }, [], next.into("switching")),
         l3(Priority.low, any, []),
     ];
 }
@@ -129,8 +124,8 @@ function unknownPod(prefix: Prefix): Flow {
 // Only for what the switch itself routes. Towards the gateway the host's stack counts, and bridging is no hop. A packet
 // at the end of its time goes to the host, which tells the sender (RFC 792, RFC 4443 section 3.3). The host has counted
 // already what comes from it. In bridging mode the port of a Pod may be chosen already.
-function decTtl(family: Family, toGateway: Action, bridging: boolean): Flow[] {
-    const flow = { table: Table.L3DecTtl, match: fieldsOf(family).any, gotoTable: Table.L2Forwarding };
+function decTtl(next: NextTable, family: Family, toGateway: Action, bridging: boolean): Flow[] {
+    const flow = { table: Table.L3DecTtl, match: fieldsOf(family).any, gotoTable: next.after("L3DecTtl") };
     return [
         ...[0, 1].map((ip_ttl) => ({
             ...flow,
@@ -145,7 +140,7 @@ function decTtl(family: Family, toGateway: Action, bridging: boolean): Flow[] {
 
 // For bridged Pods the switch takes a short cut past the underlay's router: no reason to refuse a packet. What the
 // underlay sends to a bridged Pod is not routed at all.
-function bridgingBase(family: Family): Flow[] {
+function bridgingBase(next: NextTable, family: Family): Flow[] {
     const { any } = fieldsOf(family);
     return [
         ...[0, 1].map((ip_ttl) => ({
@@ -153,9 +148,9 @@ function bridgingBase(family: Family): Flow[] {
             priority: Priority.top,
             match: { ...any, ...partsAre([Reg.bridged, 1]), ip_ttl },
             actions: [],
-            gotoTable: Table.L2Forwarding,
+            gotoTable: next.after("L3DecTtl"),
         })),
-        l3(Priority.top, { ...any, ...fromUnderlay }, [], Table.L2Forwarding),
+        l3(Priority.top, { ...any, ...fromUnderlay }, [], next.into("switching")),
     ];
 }
 

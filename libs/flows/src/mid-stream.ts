@@ -4,13 +4,11 @@ import { ctStateIs, fieldsOf, IpProto, toPrefix } from "./fields.ts";
 import { type PipelineInput } from "./inputs.ts";
 import { setDestination } from "./l3.ts";
 import { choosePort } from "./output.ts";
-import { partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
+import { notBridged, partsAre, Reg, Source, sourceIsEither } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
 const synFlag = 0x002;
-
-/** The match of what no bridged Pod sent. */
-export const notBridged: Match = partsAre([Reg.bridged, 0]);
 
 /**
  * Packets that belong to a TCP connection which the switch does not know, sent by a Pod, of this Node or of another:
@@ -34,24 +32,30 @@ export function midStream(family: Family): Match {
  * that begins no connection, and one for nobody must not reach the host, which would forward it or look for a neighbour
  * that there is not. The host counts the hop.
  */
-export function midStreamFlows({ families, gateway, podPrefixes, bridging }: PipelineInput): Flow[] {
+export function midStreamPart(input: PipelineInput): PipelinePart {
+    return { tables: [], flows: (next) => (input.forgetsConnections ? midStreamFlows(next, input) : []) };
+}
+
+function midStreamFlows(next: NextTable, { families, gateway, podPrefixes, bridging }: PipelineInput): Flow[] {
     const toGateway = [setDestination(gateway.mac), ...choosePort(gateway.ofPort)];
     const others = bridging === undefined ? {} : notBridged;
-    const flows = families.flatMap((family) => divert({ ...midStream(family), ...others }, toGateway));
+    const flows = families.flatMap((family) => divert(next, { ...midStream(family), ...others }, toGateway));
     if (bridging === undefined) return flows;
     const toHost = [setDestination(bridging.host.mac), ...choosePort(bridging.host.ofPort)];
     const untagged = partsAre([Reg.bridged, 1], [Reg.vlan, 0]);
     const used = podPrefixes.filter((prefix) => families.includes(prefix.family));
     return [
         ...flows,
-        ...used.flatMap((prefix) => divert({ ...midStream(prefix.family), ...untagged, ...toPrefix(prefix) }, toHost)),
+        ...used.flatMap((prefix) =>
+            divert(next, { ...midStream(prefix.family), ...untagged, ...toPrefix(prefix) }, toHost),
+        ),
     ];
 }
 
-function divert(match: Match, actions: readonly Action[]): Flow[] {
+function divert(next: NextTable, match: Match, actions: readonly Action[]): Flow[] {
     const priority = Priority.top;
     return [
-        { table: Table.L3DecTtl, priority, match, actions: [], gotoTable: Table.L2Forwarding },
-        { table: Table.L2Forwarding, priority, match, actions, gotoTable: Table.ConntrackCommit },
+        { table: Table.L3DecTtl, priority, match, actions: [], gotoTable: next.into("switching") },
+        { table: Table.L2Forwarding, priority, match, actions, gotoTable: next.after("L2Forwarding") },
     ];
 }

@@ -13,8 +13,9 @@ import {
     toPrefix,
     unicastFrame,
 } from "./fields.ts";
-import { type Gateway } from "./inputs.ts";
+import { type Gateway, type PipelineInput } from "./inputs.ts";
 import { sendTo } from "./output.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
@@ -34,6 +35,24 @@ export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddres
     return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
 }
 
+export const ndTables = [
+    // What is no neighbour discovery goes on.
+    { table: "NdGuard", stage: "source", miss: "next", family: 6 },
+    { table: "NdForward", stage: "neighbours", miss: "drop", family: 6 },
+] as const;
+
+/** Neighbour discovery of the gateway, and what nobody may say. */
+export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
+    const linkLocals = linkLocalsOf(gateway);
+    return {
+        tables: ndTables,
+        flows: (next) =>
+            families.includes(6)
+                ? [...ndBaseFlows(next, gateway, linkLocals), ...gatewayNdFlows(next, gateway, linkLocals)]
+                : [],
+    };
+}
+
 /**
  * Neighbour discovery (RFC 4861) is limited to solicitations and advertisements, which the switch carries to the one
  * port that they are for: no flooding, no learning. Advertisements to all nodes go to the gateway, which then knows a
@@ -41,7 +60,7 @@ export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddres
  * it could not send from another's address anyway. Router advertisements, redirects and every other multicast of IPv6
  * are dropped.
  */
-export function ndBaseFlows(gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
+function ndBaseFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
     const fromPod = partsAre([Reg.source, Source.pod]);
     // Whatever their code: OVS reads the fields of neighbour discovery with code 0 only.
     const guarded = Object.values(NdType).map((type) => ({ ...fieldsOf(6).icmp, icmpv6_type: type }));
@@ -55,24 +74,24 @@ export function ndBaseFlows(gateway: Gateway, gatewayLinkLocals: readonly IpAddr
             }),
         ),
         ...[...guarded, toPrefix(multicastIpv6)].map((match) => flow("NdGuard", Priority.low, match)),
-        { ...flow("NdForward", Priority.low, unicast), gotoTable: Table.L2Forwarding },
+        { ...flow("NdForward", Priority.low, unicast), gotoTable: next.into("switching") },
         {
             ...flow("NdForward", Priority.normal, {
                 ...nd(NdType.neighborAdvertisement),
                 ...fromPod,
                 ...toIp(allNodes),
             }),
-            ...sendTo(gateway.ofPort),
+            ...sendTo(next, gateway.ofPort),
         },
         {
             ...flow("NdForward", Priority.normal, { ...nd(NdType.routerSolicitation), ...fromPod }),
-            ...sendTo(gateway.ofPort),
+            ...sendTo(next, gateway.ofPort),
         },
     ];
 }
 
 /** What the gateway may say: its own hardware address. The kernel behind it is trusted with the IP addresses. */
-export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
+function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
     const hardware = macToBigint(gateway.mac);
     const own = { in_port: gateway.ofPort };
     const said = [
@@ -83,7 +102,7 @@ export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpA
         ...gateway.ips.filter((ip) => ip.family === 6 && !prefixContains(linkLocal, ip)),
         ...gatewayLinkLocals,
     ];
-    return [...said.map((match) => allow(match)), ...ips.map((ip) => delivery(gateway.ofPort, ip))];
+    return [...said.map((match) => allow(match)), ...ips.map((ip) => delivery(next, gateway.ofPort, ip))];
 }
 
 /**
@@ -91,7 +110,7 @@ export function gatewayNdFlows(gateway: Gateway, gatewayLinkLocals: readonly IpA
  * sender address was seen to by the spoof guard. It hears the questions for its addresses and for the link-local
  * address that its MAC gives.
  */
-export function podNdFlows(pod: Station): Flow[] {
+export function podNdFlows(next: NextTable, pod: Station): Flow[] {
     const ips = pod.ips.filter((ip) => ip.family === 6);
     if (ips.length === 0) return [];
     const linkLocalTarget = { value: linkLocal.base, mask: prefixMask(linkLocal) };
@@ -99,7 +118,7 @@ export function podNdFlows(pod: Station): Flow[] {
         { ...nd(NdType.routerSolicitation), in_port: pod.ofPort },
         ...saidBy(pod, [...ips.map((ip) => ip.value), linkLocalTarget]),
     ];
-    return [...said.map((match) => allow(match)), ...ipv6AddressesOf(pod).map((ip) => delivery(pod.ofPort, ip))];
+    return [...said.map((match) => allow(match)), ...ipv6AddressesOf(pod).map((ip) => delivery(next, pod.ofPort, ip))];
 }
 
 /**
@@ -107,7 +126,7 @@ export function podNdFlows(pod: Station): Flow[] {
  * there others have theirs, and asks for no routers. It tells what groups it listens to: switches that mind that (RFC
  * 4541) send it no questions for its addresses otherwise.
  */
-export function bridgedPodNdFlows(pod: Station): Flow[] {
+export function bridgedPodNdFlows(next: NextTable, pod: Station): Flow[] {
     const targets = ipv6AddressesOf(pod).map((ip) => ip.value);
     if (targets.length === 0) return [];
     const reports = Object.values(MldType).map((type) => ({
@@ -117,7 +136,7 @@ export function bridgedPodNdFlows(pod: Station): Flow[] {
         ...fromPrefix(linkLocal),
         ...toPrefix(multicastIpv6),
     }));
-    return [...saidBy(pod, targets), ...reports].map((match) => allow(match, Table.UnderlaySwitch));
+    return [...saidBy(pod, targets), ...reports].map((match) => allow(match, next.into("underlaySwitch")));
 }
 
 /** Questions and advertisements with the Pod's own hardware address; advertisements of these targets only. */
@@ -147,9 +166,9 @@ function allow(match: Match, gotoTable: TableId = Table.NdForward): Flow {
 }
 
 // A station's question whether its own address is free comes back to its own port, which OVS does not send to.
-function delivery(ofPort: number, ip: IpAddress): Flow {
+function delivery(next: NextTable, ofPort: number, ip: IpAddress): Flow {
     const match = { ...nd(NdType.neighborSolicitation), nd_target: ip.value };
-    return { ...flow("NdForward", Priority.normal, match), ...sendTo(ofPort) };
+    return { ...flow("NdForward", Priority.normal, match), ...sendTo(next, ofPort) };
 }
 
 function flow(table: "NdGuard" | "NdForward", priority: number, match: Match): Flow {

@@ -77,6 +77,9 @@ export function partsAre(...parts: readonly (readonly [SubField, number])[]): Ma
     return Object.fromEntries(numbers);
 }
 
+/** The match of what no bridged Pod sent. */
+export const notBridged: Match = partsAre([Reg.bridged, 0]);
+
 function maskOf(part: SubField): bigint {
     return ((1n << BigInt(part.bits)) - 1n) << BigInt(part.offset);
 }

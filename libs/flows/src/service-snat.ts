@@ -1,7 +1,9 @@
 import { type Flow } from "@antrea/openflow";
 import { type Family, type IpAddress } from "@antrea/ip";
 import { ctStateIs, fieldsOf, toIp } from "./fields.ts";
+import { type PipelineInput } from "./inputs.ts";
 import { CtMark, load, move, partsAre, Reg, Source, vlanZone } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
 const sources: Readonly<Record<Family, IpAddress>> = {
@@ -17,6 +19,11 @@ export function serviceSource(family: Family): IpAddress {
     return sources[family];
 }
 
+export const serviceSnatTables = [
+    { table: "ServiceReply", stage: "lookup", miss: "drop" },
+    { table: "ServiceSnat", stage: "portSnat", miss: "next" },
+] as const;
+
 /**
  * A bridged Pod reaches Services by the host's translation, but no packet with its own address may go that way: the
  * host would send the answer to the underlay, or drop the packet as one that came in by the wrong port. So the switch
@@ -24,7 +31,11 @@ export function serviceSource(family: Family): IpAddress {
  * before they are looked up in the zone of that VLAN. The commit comes with every packet, which restores a connection
  * that only one of the two zones has forgotten.
  */
-export function serviceSnatFlows(family: Family): Flow[] {
+export function serviceSnatPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
+    return { tables: serviceSnatTables, flows: (next) => families.flatMap((family) => serviceSnatFlows(next, family)) };
+}
+
+function serviceSnatFlows(next: NextTable, family: Family): Flow[] {
     const { any, zoneType, snatZone } = fieldsOf(family);
     const source = serviceSource(family);
     return [
@@ -41,7 +52,10 @@ export function serviceSnatFlows(family: Family): Flow[] {
             table: Table.ServiceReply,
             priority: Priority.normal,
             match: { ...any, ...ctStateIs({ new: false, inv: false, trk: true }) },
-            actions: [move(CtMark.vlan, Reg.vlan), { type: "ct", zone: vlanZone, table: Table.ConntrackState }],
+            actions: [
+                move(CtMark.vlan, Reg.vlan),
+                { type: "ct", zone: vlanZone, table: next.into("connection", family) },
+            ],
         },
         {
             table: Table.ServiceSnat,
@@ -56,7 +70,7 @@ export function serviceSnatFlows(family: Family): Flow[] {
                     exec: [move(Reg.vlan, CtMark.vlan)],
                 },
             ],
-            gotoTable: Table.Output,
+            gotoTable: next.into("output", family),
         },
     ];
 }

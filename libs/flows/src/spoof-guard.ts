@@ -3,6 +3,7 @@ import { linkLocalFromMac, macToBigint, sameIp, type Family, type IpAddress } fr
 import { fieldsOf, fromIp, fromPrefix, icmpRedirect, linkLocal, NdType, unspecifiedIpv6 } from "./fields.ts";
 import { type Gateway, type PodInput } from "./inputs.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
+import { type NextTable } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
 /**
@@ -12,12 +13,16 @@ import { Priority, Table, type TableId } from "./tables.ts";
  * go past the host's address translation. (Those of IPv6 are dropped as neighbour discovery.)
  */
 export function gatewaySpoofGuard(
+    next: NextTable,
     families: readonly Family[],
     gateway: Gateway,
     gatewayLinkLocals: readonly IpAddress[],
 ): Flow[] {
     const flows = families.map((family) =>
-        pass({ ...fieldsOf(family).any, in_port: gateway.ofPort, eth_src: macToBigint(gateway.mac) }, next(family)),
+        pass(
+            { ...fieldsOf(family).any, in_port: gateway.ofPort, eth_src: macToBigint(gateway.mac) },
+            allowed(next, family),
+        ),
     );
     if (families.includes(4)) flows.push(drop({ ...fieldsOf(4).icmp, icmpv4_type: icmpRedirect }));
     if (families.includes(6)) {
@@ -31,15 +36,15 @@ export function gatewaySpoofGuard(
  * unspecified address when it asks whether an address is free (RFC 4862 section 5.4.2). A bridged Pod has only the
  * link-local address that its MAC gives: other ones on the underlay are other stations'.
  */
-export function podSpoofGuard(pod: PodInput): Flow[] {
+export function podSpoofGuard(next: NextTable, pod: PodInput): Flow[] {
     const station: Match = { in_port: pod.ofPort, eth_src: macToBigint(pod.mac) };
-    const flows = pod.ips.map((ip) => pass({ ...station, ...fromIp(ip) }, next(ip.family)));
+    const flows = pod.ips.map((ip) => pass({ ...station, ...fromIp(ip) }, allowed(next, ip.family)));
     if (!pod.ips.some((ip) => ip.family === 6)) return flows;
     const question = { ...fieldsOf(6).icmp, icmpv6_type: NdType.neighborSolicitation, icmpv6_code: 0 };
     return [
         ...flows,
-        ...linkLocalSources(pod).map((match) => pass({ ...station, ...match }, next(6))),
-        pass({ ...station, ...question, ...fromIp(unspecifiedIpv6) }, next(6)),
+        ...linkLocalSources(pod).map((match) => pass({ ...station, ...match }, allowed(next, 6))),
+        pass({ ...station, ...question, ...fromIp(unspecifiedIpv6) }, allowed(next, 6)),
     ];
 }
 
@@ -49,8 +54,8 @@ function linkLocalSources(pod: PodInput): Match[] {
     return pod.ips.some((ip) => sameIp(ip, own)) ? [] : [fromIp(own)];
 }
 
-function next(family: Family): TableId {
-    return family === 4 ? Table.ConntrackZone : Table.NdGuard;
+function allowed(next: NextTable, family: Family): TableId {
+    return next.after("SpoofGuard", family);
 }
 
 function pass(match: Match, gotoTable: TableId): Flow {

@@ -110,40 +110,6 @@ export function tableName(table: number): TableName | undefined {
     return names.get(table);
 }
 
-/** What becomes of a packet that no flow of a table matches. A table that is not listed has no flows and drops. */
-export type MissActions = Readonly<Partial<Record<TableName, TableId | "drop">>>;
-
-export const missActions: MissActions = {
-    Root: "drop",
-    ArpSpoofGuard: "drop",
-    ArpResponder: "drop",
-    Classifier: "drop",
-    SpoofGuard: "drop",
-    NdGuard: Table.ConntrackZone,
-    NdForward: "drop",
-    ConntrackZone: "drop",
-    ConntrackState: Table.L3Forwarding,
-    L3Forwarding: "drop",
-    L3DecTtl: Table.L2Forwarding,
-    L2Forwarding: "drop",
-    ConntrackCommit: Table.Output,
-    Output: "drop",
-};
-
-/** The same in bridging mode, which puts tables of its own on the way. */
-export const bridgingMissActions: MissActions = {
-    ...missActions,
-    Underlay: "drop",
-    UnderlaySwitch: "drop",
-    UnderlayFlood: "drop",
-    ServiceReply: "drop",
-    ConntrackState: Table.BridgedForwarding,
-    BridgedForwarding: Table.L3Forwarding,
-    ConntrackCommit: Table.ServiceSnat,
-    ServiceSnat: Table.Vlan,
-    Vlan: Table.Output,
-};
-
 /** Flow priorities by their meaning; network policies use numbers of their own in their own tables. */
 export const Priority = {
     top: 220,

@@ -1,6 +1,14 @@
-import { type Flow } from "@antrea/openflow";
-import { parseMac, type Family, type Prefix } from "@antrea/ip";
-import { fieldsOf, fromPrefix, linkLocal } from "./fields.ts";
+import { type Action, type Flow } from "@antrea/openflow";
+import { macToBigint, parseMac } from "@antrea/ip";
+import { classifierFlow } from "./classifier.ts";
+import { Category, type FlowSet } from "./cookies.ts";
+import { fieldsOf, fromPrefix, linkLocal, toPrefix } from "./fields.ts";
+import { invalidInput } from "./error.ts";
+import { checkPeer, checkPort, type TunnelInput, type TunnelPeerInput } from "./inputs.ts";
+import { l2Flow } from "./l2.ts";
+import { setDestination } from "./l3.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
+import { Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
 /**
@@ -9,13 +17,48 @@ import { Priority, Table } from "./tables.ts";
  */
 export const tunnelMac: Uint8Array = parseMac("aa:bb:cc:dd:ee:ff");
 
+/** What a Node has for its tunnels, whichever Nodes they go to. `INVALID_INPUT` for a port number that is none. */
+export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelInput): PipelinePart {
+    checkPort("tunnel.ofPort", ofPort);
+    if (bridging !== undefined) throw invalidInput("bridging", "set", "it cannot stand beside tunnel; leave one out");
+    return {
+        tables: [],
+        flows: (next) => [
+            classifierFlow(next, { ofPort, source: Source.tunnel }),
+            ...tunnelGuard(next, { ofPort, families, podPrefixes }),
+            l2Flow(next, { ofPort, mac: tunnelMac }),
+        ],
+    };
+}
+
+/** The flows by tunnel to the Pods of another Node, one for each of its podCIDRs. */
+export function tunnelPeerFlows(next: NextTable, input: TunnelPeerInput): FlowSet {
+    checkPeer(input);
+    return { category: Category.podConnectivity, flows: peerFlows(next, input) };
+}
+
+function peerFlows(next: NextTable, { podPrefixes, remote, gatewayMac }: TunnelPeerInput): Flow[] {
+    const actions: Action[] = [
+        { type: "set_field", field: "eth_src", value: macToBigint(gatewayMac) },
+        setDestination(tunnelMac),
+        { type: "set_field", field: remote.family === 4 ? "tun_dst" : "tun_ipv6_dst", value: remote.value },
+    ];
+    const fromPodOrGateway = sourceIsEither(Source.pod, Source.gateway);
+    return podPrefixes.map((prefix) => ({
+        table: Table.L3Forwarding,
+        priority: Priority.lowest,
+        match: { ...toPrefix(prefix), ...fromPodOrGateway },
+        actions,
+        gotoTable: next.into("hop"),
+    }));
+}
+
 /**
  * What may come by a tunnel: IP packets of other Nodes' Pods and gateways. One with a source of this Node is false, and
  * one from a link-local address is for no other link (RFC 4291 section 2.5.6).
  */
-export function tunnelGuard(ofPort: number, families: readonly Family[], podPrefixes: readonly Prefix[]): Flow[] {
+function tunnelGuard(next: NextTable, { ofPort, families, podPrefixes }: TunnelInput): Flow[] {
     const guard = { table: Table.SpoofGuard, actions: [] };
-    const next = { 4: Table.ConntrackZone, 6: Table.NdGuard } as const;
     return families.flatMap((family) => [
         ...[...podPrefixes, linkLocal]
             .filter((prefix) => prefix.family === family)
@@ -28,7 +71,7 @@ export function tunnelGuard(ofPort: number, families: readonly Family[], podPref
             ...guard,
             priority: Priority.normal,
             match: { ...fieldsOf(family).any, in_port: ofPort },
-            gotoTable: next[family],
+            gotoTable: next.after("SpoofGuard", family),
         },
     ]);
 }

@@ -1,10 +1,12 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family } from "@antrea/ip";
+import { Category, type FlowSet } from "./cookies.ts";
 import { allNodes, anyArp, ArpOp, broadcastFrame, fieldsOf, groupFrame, icmpRedirect, NdType, toIp } from "./fields.ts";
-import { type BridgingInput, type PodInput, type VlanInput } from "./inputs.ts";
+import { checkVlan, type BridgingInput, type PipelineInput, type PodInput, type VlanInput } from "./inputs.ts";
 import { ipv6AddressesOf, nd } from "./nd.ts";
 import { choosePort, sendTo } from "./output.ts";
 import { load, partsAre, Reg, Source } from "./registers.ts";
+import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 import { popTag, pushTag, tagPresent } from "./vlan.ts";
 
@@ -14,28 +16,42 @@ const fromPod = partsAre([Reg.source, Source.pod]);
 const question: Match = { ...nd(NdType.neighborSolicitation), ...groupFrame };
 const advertisement: Match = { ...nd(NdType.neighborAdvertisement), ...groupFrame, ...toIp(allNodes) };
 
+export const underlayTables = [
+    { table: "Underlay", stage: "underlay", miss: "drop" },
+    { table: "UnderlaySwitch", stage: "underlaySwitch", miss: "drop" },
+    { table: "UnderlayFlood", stage: "underlaySwitch", miss: "drop" },
+] as const;
+
+/** Frames of the underlay, until they are a bridged Pod's or leave again. */
+export function underlayPart({ families }: Pick<PipelineInput, "families">, bridging: BridgingInput): PipelinePart {
+    return {
+        tables: underlayTables,
+        flows: (next) => [...trunkFlows(next, bridging), ...underlaySwitchFlows(next, families, bridging)],
+    };
+}
+
 /**
  * The way between the NIC and the Node's own interface, which is open whatever the frames are: two trunks of a switch.
  * Frames with the tag of a VLAN that has no Pod here are not looked at. A tag of VLAN 0 tells a priority only: the frame
  * belongs to the untagged VLAN (IEEE 802.1Q).
  */
-export function trunkFlows({ uplink, host }: Trunks): Flow[] {
+function trunkFlows(next: NextTable, { uplink, host }: Trunks): Flow[] {
     const trunks = [
         { from: uplink.ofPort, source: Source.uplink, to: host.ofPort },
         { from: host.ofPort, source: Source.host, to: uplink.ofPort },
     ];
     return trunks.flatMap(({ from, source, to }) => [
-        flow("Root", Priority.high, { in_port: from }, [], Table.Underlay),
+        flow("Root", Priority.high, { in_port: from }, [], next.into("underlay")),
         flow(
             "Underlay",
             Priority.normal,
             { in_port: from, vlan_vid: 0 },
             [load(Reg.source, source)],
-            Table.UnderlaySwitch,
+            next.into("underlaySwitch"),
         ),
-        tagged(from, source, 0),
+        tagged(next, from, source, 0),
         flow("Underlay", Priority.low, { in_port: from }, [{ type: "output", port: to }]),
-        flow("UnderlaySwitch", Priority.last, partsAre([Reg.source, source]), choosePort(to), Table.Vlan),
+        flow("UnderlaySwitch", Priority.last, partsAre([Reg.source, source]), choosePort(to), next.into("tagging")),
     ]);
 }
 
@@ -44,7 +60,7 @@ export function trunkFlows({ uplink, host }: Trunks): Flow[] {
  * advertisements (RFC 4861) need it; questions that no Pod here can answer go to the trunks. No other multicast and no
  * frame to an unknown station reaches a Pod.
  */
-export function underlaySwitchFlows(families: readonly Family[], { uplink, host }: BridgingInput): Flow[] {
+function underlaySwitchFlows(next: NextTable, families: readonly Family[], { uplink, host }: BridgingInput): Flow[] {
     const groups: Match[] = [
         ...(families.includes(4) ? [{ ...anyArp, ...broadcastFrame }] : []),
         ...(families.includes(6) ? [advertisement, { ...question, ...fromPod }] : []),
@@ -52,18 +68,27 @@ export function underlaySwitchFlows(families: readonly Family[], { uplink, host 
     const toTrunks = outputs([uplink.ofPort, host.ofPort]);
     const toHost = { ...fromPod, eth_dst: macToBigint(host.mac) };
     return [
-        ...groups.map((match) => flow("UnderlaySwitch", Priority.normal, match, [], Table.UnderlayFlood)),
-        flow("UnderlaySwitch", Priority.lowest, toHost, choosePort(host.ofPort), Table.Vlan),
-        flow("UnderlaySwitch", Priority.last, fromPod, choosePort(uplink.ofPort), Table.Vlan),
+        ...groups.map((match) => flow("UnderlaySwitch", Priority.normal, match, [], next.after("UnderlaySwitch"))),
+        flow("UnderlaySwitch", Priority.lowest, toHost, choosePort(host.ofPort), next.into("tagging")),
+        flow("UnderlaySwitch", Priority.last, fromPod, choosePort(uplink.ofPort), next.into("tagging")),
         flow("UnderlayFlood", Priority.low, partsAre([Reg.tagged, 0]), toTrunks),
         flow("UnderlayFlood", Priority.low, partsAre([Reg.tagged, 1]), [...pushTag, ...toTrunks]),
     ];
 }
 
+/**
+ * The flows of a VLAN while this Node has bridged Pods in it; they reach the Pods only together with the Pods' own. The
+ * untagged network works for the Node without them.
+ */
+export function vlanFlows(next: NextTable, input: VlanInput): FlowSet {
+    checkVlan(input);
+    return { category: Category.podConnectivity, flows: vlanSwitchFlows(next, input) };
+}
+
 /** A VLAN with Pods: its frames are looked at, and floods reach the Pods. */
-export function vlanSwitchFlows({ vlan, podPorts, uplink, host }: VlanInput): Flow[] {
+function vlanSwitchFlows(next: NextTable, { vlan, podPorts, uplink, host }: VlanInput): Flow[] {
     const toAll = [...outputs(podPorts), ...(vlan === 0 ? [] : pushTag), ...outputs([uplink.ofPort, host.ofPort])];
-    const classified = [tagged(uplink.ofPort, Source.uplink, vlan), tagged(host.ofPort, Source.host, vlan)];
+    const classified = [tagged(next, uplink.ofPort, Source.uplink, vlan), tagged(next, host.ofPort, Source.host, vlan)];
     return [
         ...(vlan === 0 ? [] : classified),
         ...[anyArp, advertisement].map((match) =>
@@ -76,19 +101,19 @@ export function vlanSwitchFlows({ vlan, podPorts, uplink, host }: VlanInput): Fl
  * What of a VLAN is for one Pod. Questions for its addresses reach it alone. It hears no routers (its way out is set),
  * and no redirects, which would lead past the host's address translation. IP packets pass connection tracking first.
  */
-export function podSwitchFlows(pod: PodInput, vlan: number): Flow[] {
+export function podSwitchFlows(next: NextTable, pod: PodInput, vlan: number): Flow[] {
     const toPod = { ...partsAre([Reg.vlan, vlan]), eth_dst: macToBigint(pod.mac) };
     const families = [...new Set(pod.ips.map((ip) => ip.family))];
     const asked = questions(pod);
     return [
         // Of its own addresses it asks to make itself known, or whether another one has them.
         ...asked.map((match) =>
-            flow("UnderlaySwitch", Priority.top, { ...match, in_port: pod.ofPort }, [], Table.UnderlayFlood),
+            flow("UnderlaySwitch", Priority.top, { ...match, in_port: pod.ofPort }, [], next.after("UnderlaySwitch")),
         ),
         ...[
             ...asked.map((match) => ({ ...match, ...partsAre([Reg.vlan, vlan]) })),
             ...families.flatMap((family) => heard[family].map((match) => ({ ...match, ...toPod }))),
-        ].map((match) => ({ ...flow("UnderlaySwitch", Priority.high, match, []), ...sendTo(pod.ofPort) })),
+        ].map((match) => ({ ...flow("UnderlaySwitch", Priority.high, match, []), ...sendTo(next, pod.ofPort) })),
         ...families.flatMap((family) => [
             ...refused[family].map((match) => flow("UnderlaySwitch", Priority.normal, { ...match, ...toPod }, [])),
             flow(
@@ -96,7 +121,7 @@ export function podSwitchFlows(pod: PodInput, vlan: number): Flow[] {
                 Priority.low,
                 { ...fieldsOf(family).any, ...toPod },
                 choosePort(pod.ofPort),
-                Table.ConntrackZone,
+                next.into("lookup"),
             ),
         ]),
         flow("UnderlaySwitch", Priority.lower, toPod, []),
@@ -122,13 +147,13 @@ function questions(pod: PodInput): Match[] {
     ];
 }
 
-function tagged(in_port: number, source: Source, vlan: number): Flow {
+function tagged(next: NextTable, in_port: number, source: Source, vlan: number): Flow {
     return flow(
         "Underlay",
         Priority.normal,
         { in_port, vlan_vid: tagPresent | vlan },
         [load(Reg.source, source), ...popTag(vlan)],
-        Table.UnderlaySwitch,
+        next.into("underlaySwitch"),
     );
 }
 

@@ -1,6 +1,7 @@
-import { type Action, type Flow, type SubField } from "@antrea/openflow";
+import { type Action, type SubField } from "@antrea/openflow";
 import { type BridgingInput } from "./inputs.ts";
 import { load, move, partsAre, Reg } from "./registers.ts";
+import { type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
 const etherType8021q = 0x8100;
@@ -26,13 +27,19 @@ export function markBridged(vlan: number): Action[] {
     return [load(Reg.bridged, 1), ...(vlan === 0 ? [] : tagged)];
 }
 
+export const vlanTables = [{ table: "Vlan", stage: "tagging", miss: "next" }] as const;
+
 /** On the underlay's side every frame carries the tag of its VLAN. */
-export function vlanTableFlows({ uplink, host }: Pick<BridgingInput, "uplink" | "host">): Flow[] {
-    return [uplink, host].map(({ ofPort }) => ({
-        table: Table.Vlan,
-        priority: Priority.normal,
-        match: partsAre([Reg.tagged, 1], [Reg.outputPort, ofPort]),
-        actions: pushTag,
-        gotoTable: Table.Output,
-    }));
+export function vlanPart({ uplink, host }: Pick<BridgingInput, "uplink" | "host">): PipelinePart {
+    return {
+        tables: vlanTables,
+        flows: (next) =>
+            [uplink, host].map(({ ofPort }) => ({
+                table: Table.Vlan,
+                priority: Priority.normal,
+                match: partsAre([Reg.tagged, 1], [Reg.outputPort, ofPort]),
+                actions: pushTag,
+                gotoTable: next.after("Vlan"),
+            })),
+    };
 }

@@ -3,8 +3,18 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { parseIp, parseMac } from "@antrea/ip";
 import { PrivateOvs } from "@antrea/openflow/testing";
-import { OfPort, pipelineFlows, podFlows, serviceSource, vlanFlows } from "../src/index.ts";
-import { exampleBridgedPod, exampleBridgingNode, examplePod, exampleVlan, gatewayMac, hostMac } from "./examples.ts";
+import { OfPort, serviceSource } from "../src/index.ts";
+import {
+    exampleBridgedPod,
+    exampleBridgingNode,
+    examplePod,
+    exampleVlan,
+    gatewayMac,
+    hostMac,
+    pipelineFlows,
+    podFlows,
+    vlanFlows,
+} from "./examples.ts";
 import { Namespace, type Talk } from "./namespaces.ts";
 import { client, server } from "./programs.ts";
 import { TestSwitch } from "./switch.ts";

@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { bridgedPeerFlows, pipelineFlows, podFlows, vlanFlows, type PodInput, type VlanInput } from "../src/index.ts";
-import { exampleBridgedPeer, exampleBridgedPod, exampleBridgingNode, examplePod, exampleVlan } from "./examples.ts";
+import { type PodInput, type VlanInput } from "../src/index.ts";
+import {
+    exampleBridgedPeer,
+    exampleBridgedPod,
+    exampleBridgingNode,
+    examplePod,
+    exampleVlan,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    vlanFlows,
+} from "./examples.ts";
 import { arp, nd, v4, v6 } from "./packets.ts";
 import { TestSwitch } from "./switch.ts";
 import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import * as fc from "fast-check";
-import { Category, cookie, cookieOf, nextRound, objectMask, podFlows, roundMask, withCookies } from "../src/index.ts";
-import { examplePod } from "./examples.ts";
+import { Category, cookie, cookieOf, nextRound, objectMask, roundMask, withCookies } from "../src/index.ts";
+import { examplePod, podFlows } from "./examples.ts";
 
 describe("cookies", () => {
     it("puts round, category and object id where they belong", () => {

@@ -1,7 +1,18 @@
 import { parseIp, parseMac, parsePrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 import {
+    bridgedPeerFlows as bridgedPeerFlowsOf,
+    bridgingParts,
+    bridgingTables,
+    nodeParts,
+    nodeTables,
     OfPort,
+    Pipeline,
+    podFlows as podFlowsOf,
+    tunnelPart,
+    tunnelPeerFlows as tunnelPeerFlowsOf,
+    vlanFlows as vlanFlowsOf,
     type BridgedPeerInput,
+    type FlowSet,
     type PipelineInput,
     type PodInput,
     type TunnelPeerInput,
@@ -15,6 +26,42 @@ const prefixes = (...texts: readonly string[]): Prefix[] => texts.map((text) => 
 
 export const gatewayMac = parseMac("0e:00:00:00:00:01");
 
+/** A Node, maybe with tunnels. */
+export interface ExampleNode extends PipelineInput {
+    readonly tunnel?: { readonly ofPort: number };
+}
+
+/** The tables of a Node: in bridging mode or not. */
+export const plainTables = new Pipeline(nodeTables);
+export const bridgingModeTables = new Pipeline([...nodeTables, ...bridgingTables]);
+
+/** The flows that a Node has before its first Pod. */
+export function pipelineFlows(node: ExampleNode): FlowSet {
+    const { tunnel, bridging } = node;
+    const pipeline = bridging === undefined ? plainTables : bridgingModeTables;
+    return pipeline.flows([
+        ...nodeParts(node),
+        ...(tunnel === undefined ? [] : [tunnelPart({ ...node, ...tunnel })]),
+        ...bridgingParts(node),
+    ]);
+}
+
+export function podFlows(pod: PodInput): FlowSet {
+    return podFlowsOf(pod.bridged === undefined ? plainTables : bridgingModeTables, pod);
+}
+
+export function tunnelPeerFlows(peer: TunnelPeerInput): FlowSet {
+    return tunnelPeerFlowsOf(plainTables, peer);
+}
+
+export function vlanFlows(vlan: VlanInput): FlowSet {
+    return vlanFlowsOf(bridgingModeTables, vlan);
+}
+
+export function bridgedPeerFlows(peer: BridgedPeerInput): FlowSet {
+    return bridgedPeerFlowsOf(bridgingModeTables, peer);
+}
+
 /** A Node with the addresses that all tests use, limited to some families. */
 export function exampleNode(families: readonly Family[] = [4, 6]): PipelineInput {
     return {
@@ -26,7 +73,7 @@ export function exampleNode(families: readonly Family[] = [4, 6]): PipelineInput
 }
 
 /** The same Node with tunnels. */
-export function exampleTunnelNode(families: readonly Family[] = [4, 6]): PipelineInput {
+export function exampleTunnelNode(families: readonly Family[] = [4, 6]): ExampleNode {
     return { ...exampleNode(families), tunnel: { ofPort: OfPort.tunnel } };
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 import { formatFlow, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
-import { bridgedPeerFlows, pipelineFlows, podFlows, tableName, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import { tableName } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -12,6 +12,11 @@ import {
     examplePod,
     exampleTunnelNode,
     exampleVlan,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+    vlanFlows,
 } from "./examples.ts";
 
 function section(title: string, flows: readonly Flow[]): string {

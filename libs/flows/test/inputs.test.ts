@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { bridgedPeerFlows, FlowsError, pipelineFlows, podFlows, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import { FlowsError } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -9,6 +9,11 @@ import {
     examplePod,
     exampleVlan,
     hostMac,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+    vlanFlows,
 } from "./examples.ts";
 
 const node = exampleNode();

@@ -1,14 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { flowKey, type Flow } from "@antrea/openflow";
-import {
-    bridgedPeerFlows,
-    isLearnedFlow,
-    pipelineFlows,
-    podFlows,
-    tunnelPeerFlows,
-    vlanFlows,
-    type FlowSet,
-} from "../src/index.ts";
+import { isLearnedFlow, type FlowSet } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -18,6 +10,11 @@ import {
     examplePod,
     exampleTunnelNode,
     exampleVlan,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+    vlanFlows,
 } from "./examples.ts";
 
 const learned = ({ flows }: FlowSet): readonly Flow[] => flows.filter(isLearnedFlow);

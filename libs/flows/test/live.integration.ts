@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { formatMac } from "@antrea/ip";
-import { pipelineFlows, podFlows } from "../src/index.ts";
-import { exampleNode, examplePod } from "./examples.ts";
+import { exampleNode, examplePod, pipelineFlows, podFlows } from "./examples.ts";
 import { Namespace, type Talk } from "./namespaces.ts";
 import { client, reuse, server } from "./programs.ts";
 import { TestSwitch } from "./switch.ts";

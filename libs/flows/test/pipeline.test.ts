@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { flowKey, type Flow, type Match } from "@antrea/openflow";
 import { type IpAddress } from "@antrea/ip";
 import * as fc from "fast-check";
-import { bridgedPeerFlows, pipelineFlows, podFlows, tableName, tunnelPeerFlows, vlanFlows } from "../src/index.ts";
+import { tableName } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -12,6 +12,11 @@ import {
     examplePod,
     exampleTunnelNode,
     exampleVlan,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+    vlanFlows,
 } from "./examples.ts";
 
 const families = fc.constantFrom([4] as const, [6] as const, [4, 6] as const);

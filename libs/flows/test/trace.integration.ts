@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { OfPort, pipelineFlows, podFlows, tunnelPeerFlows } from "../src/index.ts";
-import { exampleNode, examplePeer, examplePod, exampleTunnelNode } from "./examples.ts";
+import { OfPort } from "../src/index.ts";
+import {
+    exampleNode,
+    examplePeer,
+    examplePod,
+    exampleTunnelNode,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+} from "./examples.ts";
 import { arp, nd, v4, v6 } from "./packets.ts";
 import { TestSwitch } from "./switch.ts";
 import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";

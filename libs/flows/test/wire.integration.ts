@@ -2,15 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
-import {
-    bridgedPeerFlows,
-    isLearnedFlow,
-    pipelineFlows,
-    podFlows,
-    tunnelPeerFlows,
-    vlanFlows,
-    type FlowSet,
-} from "../src/index.ts";
+import { isLearnedFlow, type FlowSet } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -19,6 +11,11 @@ import {
     examplePod,
     exampleTunnelNode,
     exampleVlan,
+    bridgedPeerFlows,
+    pipelineFlows,
+    podFlows,
+    tunnelPeerFlows,
+    vlanFlows,
 } from "./examples.ts";
 
 const ignore = (): void => undefined;

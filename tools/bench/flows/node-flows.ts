@@ -1,4 +1,14 @@
-import { OfPort, pipelineFlows, podFlows, tunnelPeerFlows, type FlowSet } from "@antrea/flows";
+import {
+    nodeParts,
+    nodeTables,
+    OfPort,
+    Pipeline,
+    podFlows,
+    tunnelPart,
+    tunnelPeerFlows,
+    type FlowSet,
+    type PipelineInput,
+} from "@antrea/flows";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { BenchError } from "../error.ts";
 
@@ -16,20 +26,21 @@ const gatewayMac = Uint8Array.of(0x0e, 0, 0, 0, 0, 1);
  * many other Nodes as it takes.
  */
 export function flowsOfNode(count: number): readonly OwnedFlows[] {
+    const next = new Pipeline(nodeTables);
+    const node: PipelineInput = {
+        families: [4, 6],
+        gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [ipv4(0x0a0a_0001), ipv6(0x1n, 1n)] },
+        podPrefixes: subnets(0),
+        forgetsConnections: true,
+    };
     const owned: OwnedFlows[] = [
         {
             owner: "pipeline",
-            set: pipelineFlows({
-                families: [4, 6],
-                gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [ipv4(0x0a0a_0001), ipv6(0x1n, 1n)] },
-                podPrefixes: subnets(0),
-                forgetsConnections: true,
-                tunnel: { ofPort: OfPort.tunnel },
-            }),
+            set: next.flows([...nodeParts(node), tunnelPart({ ...node, ofPort: OfPort.tunnel })]),
         },
     ];
     for (let pod = 2; pod < podCount + 2; pod++) {
-        const set = podFlows({
+        const set = podFlows(next, {
             ofPort: 40_000 + pod,
             mac: Uint8Array.of(0x0a, 0, 0, 0, 0, pod),
             gatewayMac,
@@ -41,7 +52,7 @@ export function flowsOfNode(count: number): readonly OwnedFlows[] {
     if (left < 0) throw new BenchError("BAD_ARGUMENT", "internal", `a Node has more than ${count} flows`);
     for (let peer = 1; left > 0; peer++) {
         const podPrefixes = subnets(peer).slice(0, left);
-        const set = tunnelPeerFlows({ podPrefixes, remote: ipv4(0xac14_0000 + peer), gatewayMac });
+        const set = tunnelPeerFlows(next, { podPrefixes, remote: ipv4(0xac14_0000 + peer), gatewayMac });
         owned.push({ owner: `peer/${peer}`, set });
         left -= set.flows.length;
     }

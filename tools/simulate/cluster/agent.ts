@@ -1,6 +1,7 @@
 import { type Clock } from "@antrea/async";
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
+import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
 import { parseIp, type Prefix } from "@antrea/ip";
 import { Informer, nodes as nodeResource, type EventInput, type Node } from "@antrea/kube";
 import { type Address, type Link, type Netlink } from "@antrea/netlink";
@@ -237,10 +238,11 @@ export class Agent {
             { gatewayName: "antrea-gw0", bridged: isBridged },
         );
         const announcer = { announce: () => undefined };
-        const bridged = new BridgedPods({ flowTable, announcer, hostMac: () => Uint8Array.of(2, 0, 0, 0, 0, 2) });
+        const next = new Pipeline([...nodeTables, ...bridgingTables]);
+        const bridged = new BridgedPods({ flowTable, next, announcer, hostMac: () => Uint8Array.of(2, 0, 0, 0, 0, 2) });
         const bridging = isBridged ? Object.assign(bridged, { announce: () => undefined }) : undefined;
         const network = new PodNetwork(
-            { ports, flowTable, netlink, subnet, hostRoutes, pools: this.pools, confirmSubnet, bridging, logger },
+            { ports, flowTable, next, netlink, subnet, hostRoutes, pools: this.pools, confirmSubnet, bridging, logger },
             {
                 mtu: 1450,
                 disableTxChecksumOffload: false,

@@ -21,6 +21,7 @@ import {
     rememberedNodeKey,
 } from "../platform/node/config/index.ts";
 import { addRememberJob } from "../platform/node/remember-node.ts";
+import { AgentPipeline } from "../platform/ovs/pipeline.ts";
 import { buildPlatform, type Platform } from "../platform/platform.ts";
 import { buildCni } from "./cni.ts";
 import { nodeParts, type NodeParts } from "./node-parts.ts";
@@ -58,8 +59,15 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         readiness,
     } = platform;
     const ipPools = buildIpPools(platform);
+    const pipeline = new AgentPipeline();
     const bridging = config.enableBridgingMode
-        ? new Bridging({ flowTable: platform.flowTable, openflow, clock, logger: logger.child("bridging") })
+        ? new Bridging({
+              flowTable: platform.flowTable,
+              next: pipeline,
+              openflow,
+              clock,
+              logger: logger.child("bridging"),
+          })
         : undefined;
     const uplink = parts.uplink(platform);
     const keeper = new UplinkKeeper({ ...platform, uplink, bridging });
@@ -99,7 +107,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         await guardHost(platform);
         const built = await buildPodNetwork(
             platform,
-            { bridging, ipPools, namespaces: parts.namespaces },
+            { bridging, ipPools, pipeline, namespaces: parts.namespaces },
             node,
             signal,
         );

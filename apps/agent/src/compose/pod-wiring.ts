@@ -1,9 +1,9 @@
 import { AntreaError } from "@antrea/errors";
-import { OfPort, pipelineFlows } from "@antrea/flows";
+import { nodeParts, nodeTables, OfPort, type PipelineInput } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import type { Bridging } from "../features/bridging/bridging.ts";
 import type { IpPools } from "../features/ip-pools/index.ts";
-import { buildPeers, buildTunnel } from "../features/node-routes/feature.ts";
+import { buildPeers, tunnelPipeline } from "../features/node-routes/feature.ts";
 import { RouteWatch } from "../features/node-routes/index.ts";
 import { podsOf, unwiredEvent } from "../features/pod-network/node-pods.ts";
 import {
@@ -18,6 +18,7 @@ import { Gateway, NodeSysctls } from "../platform/host/gateway/index.ts";
 import { nodeMtuProblem, podMtu, Transport } from "../platform/host/transport/index.ts";
 import { antreaRouteProtocol, podRouteProtocol } from "../platform/kernel-ids.ts";
 import { OwnSubnet, type NodeConfig } from "../platform/node/config/index.ts";
+import type { AgentPipeline, FeaturePipeline } from "../platform/ovs/pipeline.ts";
 import type { Platform } from "../platform/platform.ts";
 import { recordClaims } from "./pool-wiring.ts";
 
@@ -32,10 +33,12 @@ export async function buildPodNetwork(
     {
         bridging,
         ipPools,
+        pipeline,
         namespaces,
     }: {
         readonly bridging: Bridging | undefined;
         readonly ipPools: IpPools | undefined;
+        readonly pipeline: AgentPipeline;
         readonly namespaces: PodNamespaces | undefined;
     },
     node: NodeConfig,
@@ -75,6 +78,24 @@ export async function buildPodNetwork(
     await bridge.datapathId(patientMs, signal);
     await gateway.ensurePort(signal);
     await gateway.ensureDevice(signal);
+    // The features hand over their parts in this order: the gateway's port is in place when the others name it.
+    let gatewayPort: number = OfPort.gateway;
+    const input = (): PipelineInput => ({
+        families: podPrefixes.map((prefix) => prefix.family),
+        gateway: { ofPort: gatewayPort, mac: gateway.mac, ips: gatewayIps },
+        podPrefixes,
+        forgetsConnections: datapath.forgetsConnections,
+        bridging: bridging?.input(transport.state.addresses, serviceCidrs(platform, ipPools)),
+    });
+    const base: FeaturePipeline = {
+        tables: nodeTables,
+        parts: async (limit) => {
+            gatewayPort = await gateway.ensurePort(limit);
+            return nodeParts(input());
+        },
+    };
+    const tunnel = tunnelPipeline(platform, input, patientMs);
+    pipeline.use([base, tunnel, ...(bridging === undefined ? [] : [bridging.pipeline(input)])]);
     const subnet = new NodeSubnet(
         podPrefixes,
         (size) => BigInt(Math.floor(platform.random() * Number(size))),
@@ -90,6 +111,7 @@ export async function buildPodNetwork(
         {
             ports: bridge,
             flowTable,
+            next: pipeline,
             netlink,
             subnet,
             hostRoutes,
@@ -127,17 +149,7 @@ export async function buildPodNetwork(
         { bootId, podPrefixes },
     );
     await reconciler.rebuild(signal);
-    const tunnel = buildTunnel(platform, patientMs);
-    const pipeline = async (limit: AbortSignal) =>
-        pipelineFlows({
-            families: podPrefixes.map((prefix) => prefix.family),
-            gateway: { ofPort: await gateway.ensurePort(limit), mac: gateway.mac, ips: gatewayIps },
-            podPrefixes,
-            forgetsConnections: datapath.forgetsConnections,
-            tunnel: await tunnel(limit),
-            bridging: bridging?.pipelinePart(transport.state.addresses, serviceCidrs(platform, ipPools)),
-        });
-    const peers = buildPeers(platform, { podPrefixes, transport, gatewayMac: () => gateway.mac });
+    const peers = buildPeers(platform, { podPrefixes, transport, next: pipeline, gatewayMac: () => gateway.mac });
     const routes = new RouteWatch(
         { netlink },
         {
@@ -147,7 +159,17 @@ export async function buildPodNetwork(
             isWanted: ({ protocol, dst }) => protocol !== podRouteProtocol || isRoutedToPod(podNetwork, dst),
         },
     );
-    return { podPrefixes, gateway, subnet, podNetwork, reconciler, pipeline, transport, peers, routes };
+    return {
+        podPrefixes,
+        gateway,
+        subnet,
+        podNetwork,
+        reconciler,
+        pipeline: (limit: AbortSignal) => pipeline.flows(limit),
+        transport,
+        peers,
+        routes,
+    };
 }
 
 class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}

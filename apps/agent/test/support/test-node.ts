@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CniCallError } from "@antrea/cni";
-import { pipelineFlows } from "@antrea/flows";
+import { nodeParts, nodeTables, Pipeline, type FlowSet } from "@antrea/flows";
 import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -39,6 +39,8 @@ import { Readiness } from "../../src/platform/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
+
+const pipeline = new Pipeline(nodeTables);
 
 /** Where the wiring of a Pod can be held up, before and after each step that others see. */
 export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" | "deletePort";
@@ -182,6 +184,7 @@ export class TestAgent {
             {
                 ports: this.#heldPorts(),
                 flowTable: this.#heldFlows(),
+                next: pipeline,
                 netlink,
                 subnet: this.subnet,
                 hostRoutes,
@@ -403,18 +406,20 @@ export class TestAgent {
         };
     }
 
-    async #pipeline(limit: AbortSignal): Promise<ReturnType<typeof pipelineFlows>> {
+    async #pipeline(limit: AbortSignal): Promise<FlowSet> {
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
-        return pipelineFlows({
-            families: podPrefixes.map((prefix) => prefix.family),
-            gateway: {
-                ofPort: await this.gateway.ensurePort(limit),
-                mac: this.gateway.mac,
-                ips: podPrefixes.map(gatewayIpOf),
-            },
-            podPrefixes,
-            forgetsConnections: true,
-        });
+        return pipeline.flows(
+            nodeParts({
+                families: podPrefixes.map((prefix) => prefix.family),
+                gateway: {
+                    ofPort: await this.gateway.ensurePort(limit),
+                    mac: this.gateway.mac,
+                    ips: podPrefixes.map(gatewayIpOf),
+                },
+                podPrefixes,
+                forgetsConnections: true,
+            }),
+        );
     }
 }
 

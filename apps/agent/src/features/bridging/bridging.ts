@@ -1,14 +1,23 @@
 import { type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
-import { OfPort, type PipelineInput } from "@antrea/flows";
+import {
+    bridgingParts,
+    bridgingTables,
+    OfPort,
+    type BridgingInput,
+    type NextTable,
+    type PipelineInput,
+} from "@antrea/flows";
 import { parseMac, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 import type { OpenFlowConnection } from "@antrea/openflow/connection";
 import type { Logger } from "@antrea/runtime";
+import type { FeaturePipeline } from "../../platform/ovs/pipeline.ts";
 import { Announcer, BridgedPods, type VlanFlowTable } from "./bridged-pods/index.ts";
 
 export interface BridgingComponents {
     readonly flowTable: VlanFlowTable;
+    readonly next: NextTable;
     readonly openflow: Pick<OpenFlowConnection, "packetOut">;
     readonly logger: Logger;
     readonly clock?: Clock;
@@ -22,9 +31,9 @@ export class Bridging implements Disposable {
     readonly #announcer: Announcer;
     #mac: string | undefined;
 
-    constructor({ flowTable, openflow, logger, clock }: BridgingComponents) {
+    constructor({ flowTable, next, openflow, logger, clock }: BridgingComponents) {
         this.#announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger, clock });
-        this.pods = new BridgedPods({ flowTable, announcer: this.#announcer, hostMac: () => parseMac(this.mac) });
+        this.pods = new BridgedPods({ flowTable, next, announcer: this.#announcer, hostMac: () => parseMac(this.mac) });
     }
 
     /** The Node's interface is known: it, or the port that has taken its place, which has the same MAC address. */
@@ -46,7 +55,12 @@ export class Bridging implements Disposable {
         return this.#mac;
     }
 
-    pipelinePart(ips: readonly IpAddress[], serviceCidrs: readonly Prefix[]): NonNullable<PipelineInput["bridging"]> {
+    /** What it puts into the pipeline, made of what `input` says when it is asked. */
+    pipeline(input: () => PipelineInput): FeaturePipeline {
+        return { tables: bridgingTables, parts: () => Promise.resolve(bridgingParts(input())) };
+    }
+
+    input(ips: readonly IpAddress[], serviceCidrs: readonly Prefix[]): BridgingInput {
         const host = { ofPort: OfPort.host, mac: parseMac(this.mac), ips };
         return { uplink: { ofPort: OfPort.uplink }, host, serviceCidrs };
     }

@@ -1,11 +1,12 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { isErrorOf } from "@antrea/errors";
-import { OfPort } from "@antrea/flows";
+import { OfPort, tunnelPart, type NextTable, type PipelineInput } from "@antrea/flows";
 import { formatIp, type Prefix } from "@antrea/ip";
 import type { Informer, Node } from "@antrea/kube";
 import { type Job } from "@antrea/runtime";
 import { changesRoutes } from "../../platform/node/slim-node.ts";
 import { OvsBridgeError } from "../../platform/ovs/bridge/index.ts";
+import type { FeaturePipeline } from "../../platform/ovs/pipeline.ts";
 import type { Platform } from "../../platform/platform.ts";
 import {
     bridgeRows,
@@ -33,10 +34,12 @@ export function buildPeers(
     {
         podPrefixes,
         transport,
+        next,
         gatewayMac,
     }: {
         readonly podPrefixes: readonly Prefix[];
         readonly transport: Transport;
+        readonly next: NextTable;
         readonly gatewayMac: () => Uint8Array;
     },
 ): Peers {
@@ -44,6 +47,7 @@ export function buildPeers(
         {
             netlink,
             flowTable,
+            next,
             gatewayMac,
             logger: logger.child("peers"),
             metrics,
@@ -143,29 +147,37 @@ function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): 
     });
 }
 
-/** Puts the tunnel port in place, or removes one that a start in another mode left. */
-export function buildTunnel(
+/**
+ * The tunnels' part of the pipeline, made of what `input` says when it is asked. Puts the tunnel port in place, or removes
+ * one that a start in another mode left.
+ */
+export function tunnelPipeline(
     { config, mode, bridge, database, datapath }: Platform,
+    input: () => PipelineInput,
     startLimitMs: number,
-): (limit: AbortSignal) => Promise<{ readonly ofPort: number } | undefined> {
+): FeaturePipeline {
     const { tunnelType } = config;
     if (mode === "noEncap") {
-        return async (limit) => {
-            await removeTunnelPorts(bridge, limit);
-            return undefined;
+        return {
+            tables: [],
+            parts: async (limit) => {
+                await removeTunnelPorts(bridge, limit);
+                return [];
+            },
         };
     }
     const port = new TunnelPort(
         { ports: bridge },
         { ofPort: OfPort.tunnel, type: tunnelType, destinationPort: config.tunnelPort, csum: config.tunnelCsum },
     );
-    return async (limit) => {
+    const ensure = async (limit: AbortSignal): Promise<number> => {
         await checkTunnelType(database, { datapath, tunnelType }, { timeoutMs: startLimitMs, signal: limit });
         try {
-            return { ofPort: await port.ensure(limit) };
+            return await port.ensure(limit);
         } catch (error) {
             if (!isErrorOf(OvsBridgeError, error, "PORT_REFUSED")) throw error;
             throw refusedTunnelPort(datapath, tunnelType, error);
         }
     };
+    return { tables: [], parts: async (limit) => [tunnelPart({ ofPort: await ensure(limit), ...input() })] };
 }

@@ -1,4 +1,4 @@
-import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet } from "@antrea/flows";
+import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet, type NextTable } from "@antrea/flows";
 import { formatMac } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
 import type { PeerRoute } from "./peer-routes.ts";
@@ -10,16 +10,25 @@ export interface PeerFlowTable {
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
+export interface PeerFlowsComponents {
+    readonly flowTable: PeerFlowTable;
+    /** The tables of the pipeline. */
+    readonly next: NextTable;
+    readonly gatewayMac: () => Uint8Array;
+}
+
 /** The routes to one Node that take flows: at least one, all by the same tunnel or the same MAC address. */
 export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
 
 /** The flows to other Nodes, by Node: into the tunnel, and in bridging mode those of bridged Pods to neighbours. */
 export class PeerFlows implements Operations<string, FlowRoutes> {
     readonly #flowTable: PeerFlowTable;
+    readonly #next: NextTable;
     readonly #gatewayMac: () => Uint8Array;
 
-    constructor(components: { readonly flowTable: PeerFlowTable; readonly gatewayMac: () => Uint8Array }) {
+    constructor(components: PeerFlowsComponents) {
         this.#flowTable = components.flowTable;
+        this.#next = components.next;
         this.#gatewayMac = components.gatewayMac;
     }
 
@@ -39,8 +48,8 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
     #flowsOf(routes: FlowRoutes): FlowSet {
         const [{ remote, mac }] = routes;
         const podPrefixes = routes.map(({ dst }) => dst);
-        if (mac !== undefined) return bridgedPeerFlows({ podPrefixes, mac });
-        return tunnelPeerFlows({ podPrefixes, remote, gatewayMac: this.#gatewayMac() });
+        if (mac !== undefined) return bridgedPeerFlows(this.#next, { podPrefixes, mac });
+        return tunnelPeerFlows(this.#next, { podPrefixes, remote, gatewayMac: this.#gatewayMac() });
     }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "@antrea/async";
+import type { NextTable } from "@antrea/flows";
 import type { Netlink } from "@antrea/netlink";
 import { Reconciler, type Logger, type MetricsFactory } from "@antrea/runtime";
 import type { NodeObject } from "../../platform/node/node-object.ts";
@@ -16,6 +17,7 @@ import { routesToPeers, type OwnPods, type PeerContext, type PeerProblem, type P
 export interface PeersComponents {
     readonly netlink: Netlink;
     readonly flowTable: PeerFlowTable;
+    readonly next: NextTable;
     readonly logger: Logger;
     readonly metrics?: MetricsFactory | undefined;
     readonly clock?: Clock | undefined;

@@ -219,7 +219,7 @@ export class InterfaceWiring {
     }
 
     #flows(record: PodRecord, ofPort: number): FlowSet {
-        return podFlows({
+        return podFlows(this.#components.next, {
             ofPort,
             mac: parseMac(record.mac),
             ips: record.addresses.map((address) => address.ip),

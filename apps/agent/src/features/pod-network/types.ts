@@ -1,6 +1,6 @@
 import { type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
-import type { FlowSet } from "@antrea/flows";
+import type { FlowSet, NextTable } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
@@ -74,6 +74,8 @@ export interface BridgedPod {
 export interface PodNetworkComponents {
     readonly ports: PodPorts;
     readonly flowTable: PodFlowTable;
+    /** The tables of the pipeline. */
+    readonly next: NextTable;
     readonly netlink: Netlink;
     readonly subnet: NodeSubnet;
     readonly hostRoutes: HostRoutes;

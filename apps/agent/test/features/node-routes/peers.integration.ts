@@ -1,3 +1,4 @@
+import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { ManualClock } from "@antrea/async/testing";
@@ -111,6 +112,7 @@ async function restart(): Promise<void> {
         {
             netlink,
             flowTable,
+            next: new Pipeline([...nodeTables, ...bridgingTables]),
             logger,
             nodes: () => nodes,
             clock,

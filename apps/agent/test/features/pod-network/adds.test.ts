@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
-import { podFlows, podOfPorts } from "@antrea/flows";
+import { bridgingTables, nodeTables, Pipeline, podFlows, podOfPorts } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
 import type { AddRequest, PodInterface } from "../../../src/features/pod-network/index.ts";
 import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
@@ -375,7 +375,7 @@ describe("what a Pod's flows and its VLAN are", () => {
         node = new FakeNode(o);
         await node.add();
         const { record, ofPort } = only();
-        const { flows } = podFlows({
+        const { flows } = podFlows(new Pipeline([...nodeTables, ...bridgingTables]), {
             ofPort,
             mac: parseMac(record.mac),
             ips: record.addresses.map(({ ip }) => ip),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { podFlows, withCookies } from "@antrea/flows";
+import { nodeTables, Pipeline, podFlows, withCookies } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import type { Flow } from "@antrea/openflow";
 import { missingFlows } from "../../../src/features/pod-network/check.ts";
@@ -8,7 +8,7 @@ const flowsOf = (last: number): readonly Flow[] => {
     const mac = Uint8Array.of(10, 0, 0, 0, 0, last);
     const ips = [parseIp(`10.10.1.${last}`), parseIp(`fd10:10:0:1::${last}`)];
     const gatewayMac = Uint8Array.of(2, 0, 0, 0, 0, 1);
-    return withCookies(podFlows({ ofPort: 32_784 + last, mac, ips, gatewayMac }), 7);
+    return withCookies(podFlows(new Pipeline(nodeTables), { ofPort: 32_784 + last, mac, ips, gatewayMac }), 7);
 };
 const [wanted, others] = [flowsOf(5), [2, 3, 4].flatMap(flowsOf)];
 

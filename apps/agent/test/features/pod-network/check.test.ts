@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { podFlows, withCookies } from "@antrea/flows";
+import { nodeTables, Pipeline, podFlows, withCookies } from "@antrea/flows";
 import { parseIp, parseMac } from "@antrea/ip";
 import { Netlink, NetlinkError, type Address, type Link, type Route } from "@antrea/netlink";
 import type { Flow } from "@antrea/openflow";
@@ -11,7 +11,7 @@ const record = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd1
 const flowsOf = ({ mac, addresses }: PodRecord): readonly Flow[] => {
     const ips = addresses.map(({ ip }) => ip);
     const gatewayMac = Uint8Array.of(2, 0, 0, 0, 0, 1);
-    return withCookies(podFlows({ ofPort: 32_784, mac: parseMac(mac), ips, gatewayMac }), 7);
+    return withCookies(podFlows(new Pipeline(nodeTables), { ofPort: 32_784, mac: parseMac(mac), ips, gatewayMac }), 7);
 };
 
 type Present<T> = { -readonly [Key in keyof T]: T[Key] };

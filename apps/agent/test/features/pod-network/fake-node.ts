@@ -1,3 +1,4 @@
+import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
 import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { NetlinkError, type Link, type Neighbour, type NeighbourKey, type Netlink } from "@antrea/netlink";
@@ -115,6 +116,7 @@ export class FakeNode {
                 logger,
                 subnet: this.subnet,
                 flowTable: this.flowTable,
+                next: new Pipeline([...nodeTables, ...bridgingTables]),
                 pools: this.#options.pools === true ? this.#pools() : undefined,
                 bridging: this.#isBridging ? this.#bridging() : undefined,
                 confirmSubnet: () => this.confirmSubnet(),

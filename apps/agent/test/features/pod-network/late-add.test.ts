@@ -1,3 +1,4 @@
+import { nodeTables, Pipeline } from "@antrea/flows";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { NetlinkError, type Netlink } from "@antrea/netlink";
@@ -68,6 +69,7 @@ beforeEach(() => {
                 release: () => Promise.resolve(),
             },
             bridging: undefined,
+            next: new Pipeline(nodeTables),
             logger: silentLogger,
         },
         {

@@ -1,3 +1,4 @@
+import { nodeTables, Pipeline } from "@antrea/flows";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
@@ -113,6 +114,7 @@ beforeEach(() => {
             pools: undefined,
             bridging: undefined,
             logger: silentLogger,
+            next: new Pipeline(nodeTables),
             flowTable: {
                 set,
                 stage: (owner, wanted) => void set(owner, wanted),

@@ -1,6 +1,6 @@
 import { KeyedLock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
-import { OfPort, vlanFlows, type FlowSet } from "@antrea/flows";
+import { OfPort, vlanFlows, type FlowSet, type NextTable } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
 import type { Announcer } from "./announcer.ts";
 
@@ -13,6 +13,7 @@ export interface VlanFlowTable {
 
 export interface BridgedPodsComponents {
     readonly flowTable: VlanFlowTable;
+    readonly next: NextTable;
     readonly announcer: Pick<Announcer, "announce">;
     /** Of the Node's interface; the host port has the same. */
     readonly hostMac: () => Uint8Array;
@@ -132,7 +133,7 @@ export class BridgedPods {
 
     #flowsOf(vlan: number): FlowSet {
         const [uplink, host] = [{ ofPort: OfPort.uplink }, { ofPort: OfPort.host }];
-        return vlanFlows({ vlan, podPorts: this.#portsOf(vlan), uplink, host });
+        return vlanFlows(this.#components.next, { vlan, podPorts: this.#portsOf(vlan), uplink, host });
     }
 
     #portsOf(vlan: number): readonly number[] {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { flowKey, OpenFlowError, Port, type PacketOut } from "@antrea/openflow";
@@ -7,6 +8,7 @@ import { FlowTable } from "../../../../src/platform/ovs/flow-table/index.ts";
 import { FakeSwitch } from "../../../platform/ovs/flow-table/fake-switch.ts";
 import { silentLogger } from "../../../support/logger.ts";
 
+const next = new Pipeline([...nodeTables, ...bridgingTables]);
 const hostMac = Uint8Array.of(2, 0, 0, 0, 0, 1);
 
 function make() {
@@ -18,6 +20,7 @@ function make() {
             set: async (owner, { flows }) => void owners.set(owner, flows.length),
             remove: async (owner) => void owners.delete(owner),
         },
+        next,
         announcer: { announce: ({ ofPort }) => void announced.push(ofPort) },
         hostMac: () => hostMac,
     });
@@ -67,7 +70,12 @@ describe("the flows of a VLAN in OVS", () => {
         const ovs = new FakeSwitch();
         const flowTable = new FlowTable({ link: ovs, logger: silentLogger });
         flowTable.useRound(1);
-        const pods = new BridgedPods({ flowTable, announcer: { announce: () => undefined }, hostMac: () => hostMac });
+        const pods = new BridgedPods({
+            flowTable,
+            next,
+            announcer: { announce: () => undefined },
+            hostMac: () => hostMac,
+        });
         /** The Pods' ports that broadcasts of the VLAN go to; undefined without flows. */
         const ports = (vlan: number): readonly number[] | undefined => {
             const wanted = new Set(flowTable.flowsOf(`vlan/${vlan}`).map((flow) => flowKey(flow)));

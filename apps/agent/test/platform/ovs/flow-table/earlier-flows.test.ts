@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import {
     bridgedPeerFlows,
+    bridgingParts,
+    bridgingTables,
     cookieOf,
+    nodeParts,
+    nodeTables,
     OfPort,
-    pipelineFlows,
+    Pipeline,
     tunnelPeerFlows,
     withCookies,
     type FlowSet,
@@ -17,10 +21,11 @@ import { FakeSwitch } from "./fake-switch.ts";
 const gatewayMac = parseMac("0e:00:00:00:00:01");
 const hostMac = parseMac("52:54:00:00:00:01");
 const [before, now] = [2, 3];
+const next = new Pipeline([...nodeTables, ...bridgingTables]);
 
 function pipeline(...serviceCidrs: readonly string[]): FlowSet {
-    return pipelineFlows({
-        families: [4],
+    const input = {
+        families: [4] as const,
         gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [parseIp("10.10.0.1")] },
         podPrefixes: [parsePrefix("10.10.0.0/24")],
         forgetsConnections: true,
@@ -29,12 +34,13 @@ function pipeline(...serviceCidrs: readonly string[]): FlowSet {
             host: { ofPort: OfPort.host, mac: hostMac, ips: [parseIp("172.18.0.100")] },
             serviceCidrs: serviceCidrs.map((cidr) => parsePrefix(cidr)),
         },
-    });
+    };
+    return next.flows([...nodeParts(input), ...bridgingParts(input)]);
 }
 
 const podPrefixes = [parsePrefix("10.10.1.0/24")];
-const peer = bridgedPeerFlows({ podPrefixes, mac: parseMac("52:54:00:00:00:02") });
-const tunnel = tunnelPeerFlows({ podPrefixes, remote: parseIp("192.0.2.11"), gatewayMac });
+const peer = bridgedPeerFlows(next, { podPrefixes, mac: parseMac("52:54:00:00:00:02") });
+const tunnel = tunnelPeerFlows(next, { podPrefixes, remote: parseIp("192.0.2.11"), gatewayMac });
 
 let ovs: FakeSwitch;
 let flowTable: FlowTable;

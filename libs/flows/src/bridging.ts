@@ -1,0 +1,26 @@
+import { bridgedForwardingPart, bridgedForwardingTables } from "./bridged-forwarding.ts";
+import { type PipelineInput } from "./inputs.ts";
+import { type PipelinePart, type TableUse } from "./part.ts";
+import { serviceSnatPart, serviceSnatTables } from "./service-snat.ts";
+import { underlayPart, underlayTables } from "./underlay.ts";
+import { vlanPart, vlanTables } from "./vlan.ts";
+
+/** The tables that bridging mode puts on the way beside those of every Node. */
+export const bridgingTables: readonly TableUse[] = [
+    ...underlayTables,
+    ...bridgedForwardingTables,
+    ...serviceSnatTables,
+    ...vlanTables,
+];
+
+/** What bridging mode has before its first Pod; none of a Node that is not in it. */
+export function bridgingParts(input: PipelineInput): readonly PipelinePart[] {
+    const { bridging } = input;
+    if (bridging === undefined) return [];
+    return [
+        underlayPart(input, bridging),
+        bridgedForwardingPart(input, bridging),
+        serviceSnatPart(input),
+        vlanPart(bridging),
+    ];
+}

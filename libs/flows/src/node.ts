@@ -1,0 +1,42 @@
+import { arpPart, arpTables } from "./arp.ts";
+import { conntrackPart, conntrackTables } from "./conntrack.ts";
+import { checkPipeline, type PipelineInput } from "./inputs.ts";
+import { l2Part, l2Tables } from "./l2.ts";
+import { l3Part, l3Tables } from "./l3.ts";
+import { midStreamPart } from "./mid-stream.ts";
+import { ndPart, ndTables } from "./nd.ts";
+import { outputPart, outputTables } from "./output.ts";
+import { type PipelinePart, type TableUse } from "./part.ts";
+import { rootPart, rootTables } from "./root.ts";
+import { sourcePart, sourceTables } from "./source.ts";
+
+/** The tables of every Node. */
+export const nodeTables: readonly TableUse[] = [
+    ...rootTables,
+    ...arpTables,
+    ...sourceTables,
+    ...ndTables,
+    ...conntrackTables,
+    ...l3Tables,
+    ...l2Tables,
+    ...outputTables,
+];
+
+/**
+ * What every Node has before its first Pod: the way through the tables, and the gateway. `INVALID_INPUT` when a family
+ * lacks its gateway address or podCIDR.
+ */
+export function nodeParts(input: PipelineInput): readonly PipelinePart[] {
+    checkPipeline(input);
+    return [
+        rootPart(input),
+        sourcePart(input),
+        arpPart(input),
+        ndPart(input),
+        conntrackPart(input),
+        l3Part(input),
+        midStreamPart(input),
+        l2Part(input),
+        outputPart,
+    ];
+}

@@ -1,0 +1,29 @@
+import { type Family } from "@antrea/ip";
+import { anyArp, fieldsOf } from "./fields.ts";
+import { type PipelineInput } from "./inputs.ts";
+import { type PipelinePart } from "./part.ts";
+import { Priority, Table } from "./tables.ts";
+
+// OVS matches the type behind a VLAN tag. A tagged frame is nobody's on this bridge, and would pass guards that look at
+// addresses only.
+const untagged = { vlan_vid: 0 };
+
+export const rootTables = [{ table: "Root", stage: "root", miss: "drop" }] as const;
+
+/** Which way a frame takes. Families that are not in use end here. */
+export function rootPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
+    const common = { table: Table.Root, priority: Priority.normal, actions: [] };
+    return {
+        tables: rootTables,
+        flows: (next) => [
+            ...(families.includes(4)
+                ? [{ ...common, match: { ...anyArp, ...untagged }, gotoTable: next.into("arp") }]
+                : []),
+            ...families.map((family: Family) => ({
+                ...common,
+                match: { ...fieldsOf(family).any, ...untagged },
+                gotoTable: next.into("source", family),
+            })),
+        ],
+    };
+}
