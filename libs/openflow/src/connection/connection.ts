@@ -4,6 +4,7 @@ import { OpenFlowError } from "../codec/errors.ts";
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
 import { type PortDescription } from "../codec/message/multipart.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
+import { type FlowTotals } from "../codec/message/stats.ts";
 import { aborted } from "./calls.ts";
 import { Gate } from "./gate.ts";
 import { openLink } from "./handshake.ts";
@@ -85,6 +86,11 @@ export class OpenFlowConnection {
     /** The flows of the switch, with counters. */
     async dumpFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowStats[]> {
         return this.#through(options, (link, left) => link.dumpFlows(filter, left));
+    }
+
+    /** How many flows the switch has, and their counters together. */
+    async countFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowTotals> {
+        return this.#through(options, (link, left) => link.countFlows(filter, left));
     }
 
     async ports(options: CallOptions = {}): Promise<PortDescription[]> {

@@ -3,14 +3,20 @@ import { isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
 import { decodeMessage, type Message } from "../codec/message/decode.ts";
-import { writeFlowDescRequest, writePortDescRequest, type PortDescription } from "../codec/message/multipart.ts";
+import {
+    writeAggregateRequest,
+    writeFlowDescRequest,
+    writePortDescRequest,
+    type PortDescription,
+} from "../codec/message/multipart.ts";
 import { writePacketOut } from "../codec/message/packet.ts";
 import { writeBare } from "../codec/message/simple.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
+import { type FlowTotals } from "../codec/message/stats.ts";
 import { FrameSplitter } from "../codec/wire/splitter.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { Calls, type CallSpec } from "./calls.ts";
-import { barrierSpec, bundleRequest, bundleXids, flowsSpec, portsSpec } from "./requests.ts";
+import { barrierSpec, bundleRequest, bundleXids, flowsSpec, portsSpec, totalsSpec } from "./requests.ts";
 import {
     type BundleOptions,
     type CallOptions,
@@ -93,6 +99,16 @@ export class Link implements ReplayLink {
             writeFlowDescRequest(writer, xid, filter);
             return this.call(flowsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
         });
+    }
+
+    async countFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowTotals> {
+        const [totals] = await this.#attempt(() => {
+            const xid = this.#xids.take(1);
+            const writer = new Writer();
+            writeAggregateRequest(writer, xid, filter);
+            return this.call(totalsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
+        });
+        return totals ?? { flows: 0, packets: 0n, bytes: 0n };
     }
 
     ports(options: CallOptions = {}): Promise<PortDescription[]> {

@@ -5,6 +5,7 @@ import { describeFlowMod } from "../codec/format/flow.ts";
 import { BundleControl, BundleFlag, writeBundleAdd, writeBundleControl } from "../codec/message/bundle.ts";
 import { type ErrorMessage } from "../codec/message/error.ts";
 import { type MultipartReply, type PortDescription } from "../codec/message/multipart.ts";
+import { type FlowTotals } from "../codec/message/stats.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { refused, type CallSpec } from "./calls.ts";
 
@@ -117,6 +118,10 @@ export function barrierSpec(xid: number): CallSpec<void> {
 
 export function flowsSpec(xid: number, maxBytes: number): CallSpec<FlowStats[]> {
     return multipartSpec("dump of flows", xid, maxBytes, (reply) => (reply.kind === "flows" ? reply.flows : []));
+}
+
+export function totalsSpec(xid: number, maxBytes: number): CallSpec<FlowTotals[]> {
+    return multipartSpec("count of flows", xid, maxBytes, (reply) => (reply.kind === "totals" ? [reply.totals] : []));
 }
 
 export function portsSpec(xid: number, maxBytes: number): CallSpec<PortDescription[]> {

@@ -1,6 +1,7 @@
 import { type FlowMod, type FlowStats } from "../codec/flow.ts";
 import { type Match } from "../codec/match.ts";
 import { type PortDescription } from "../codec/message/multipart.ts";
+import { type FlowTotals } from "../codec/message/stats.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 
 /** What the connection needs of a logger; `createLogger` of `@antrea/runtime` fits. */
@@ -75,7 +76,7 @@ export interface BundleOptions extends CallOptions {
     readonly ordered?: boolean;
 }
 
-/** Which flows a dump gives; what is absent does not filter. */
+/** Which flows a dump gives or a count counts; what is absent does not filter. */
 export interface FlowFilter {
     readonly table?: number;
     readonly cookie?: bigint;
@@ -95,6 +96,7 @@ export interface ReplayLink {
     bundle(mods: readonly FlowMod[], options?: BundleOptions): Promise<void>;
     barrier(options?: CallOptions): Promise<void>;
     dumpFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowStats[]>;
+    countFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowTotals>;
     ports(options?: CallOptions): Promise<PortDescription[]>;
     /** Nobody answers a packet-out: when the switch refuses it, that is logged. */
     packetOut(packet: PacketOut): void;

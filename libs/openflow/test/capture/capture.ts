@@ -51,6 +51,7 @@ keep(
     await capture(ovs, bridge, ["dump-flows", "SWITCH", "table=3,cookie=0x0/0xff,in_port=5,out_port=3"]),
 );
 keep("dump", await capture(ovs, bridge, ["dump-flows", "SWITCH"]));
+keep("aggregate", await capture(ovs, bridge, ["dump-aggregate", "SWITCH", "table=3,cookie=0x0/0xff"]));
 keep("delete", await capture(ovs, bridge, ["del-flows", "SWITCH", "table=3,cookie=0x5/0xff,ip"]));
 keep(
     "modify-strict",

@@ -4,7 +4,11 @@ import { bytes, hex, messages } from "../fixtures.ts";
 import { Writer } from "../../src/codec/index.ts";
 import { writeBundleAdd, writeBundleControl } from "../../src/codec/message/bundle.ts";
 import { writeHello } from "../../src/codec/message/hello.ts";
-import { writeFlowDescRequest, writePortDescRequest } from "../../src/codec/message/multipart.ts";
+import {
+    writeAggregateRequest,
+    writeFlowDescRequest,
+    writePortDescRequest,
+} from "../../src/codec/message/multipart.ts";
 import { writePacketOut } from "../../src/codec/message/packet.ts";
 import { readRole, writeRoleRequest } from "../../src/codec/message/role.ts";
 import { writeBare, writeSetConfig, writeSetPacketInFormat } from "../../src/codec/message/simple.ts";
@@ -69,6 +73,13 @@ describe("messages of ovs-vswitchd", () => {
         expect(flows[0]?.durationSeconds).toBeGreaterThan(0);
     });
 
+    it("a count of flows with their counters together", () => {
+        const [message] = captured("aggregate", "switch", "multipart_reply");
+        expect(message).toMatchObject({
+            reply: { more: false, kind: "totals", totals: { flows: 5, packets: 0n, bytes: 0n } },
+        });
+    });
+
     it("packet-in with its metadata and userdata", () => {
         const [message] = captured("monitor", "switch", "packet_in");
         expect(message?.type === "packet_in" && message.packet).toMatchObject({
@@ -120,6 +131,12 @@ describe("what is sent has the bytes of ovs-ofctl", () => {
                     match: { in_port: 5 },
                     outPort: 3,
                 }),
+        ],
+        [
+            "count with a filter",
+            "aggregate",
+            18,
+            (writer) => writeAggregateRequest(writer, 6, { table: 3, cookie: 0n, cookieMask: 0xffn }),
         ],
         [
             "packet-out",

@@ -75,6 +75,15 @@ describe("OpenFlowConnection with ovs-vswitchd", () => {
         expect((await connection.dumpFlows({ outPort: 32770 })).map(({ table }) => table)).toEqual([15]);
     });
 
+    it("counts what a dump with the same filter gives", async () => {
+        await connection.bundle(table.map((flow) => add({ ...flow, cookie: 0x99n })));
+        for (const filter of [{}, { table: 4 }, { cookie: 0x98n }, { table: 0, cookie: 0x90n, cookieMask: 0xf0n }]) {
+            const dumped = await connection.dumpFlows(filter);
+            expect(await connection.countFlows(filter)).toEqual({ flows: dumped.length, packets: 0n, bytes: 0n });
+        }
+        expect((await connection.countFlows()).flows).toBe(table.length);
+    });
+
     it("deletes by cookie and strictly", async () => {
         const flow = (priority: number, cookie: bigint): Flow => ({
             table: 1,

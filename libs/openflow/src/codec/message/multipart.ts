@@ -8,10 +8,10 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { timing } from "./flow-mod.ts";
 import { readInstructions } from "./instruction.ts";
-import { readStats } from "./stats.ts";
+import { readStats, readTotals, type FlowTotals } from "./stats.ts";
 
 /** OpenFlow 1.5 section 7.3.5: kinds of multipart this codec reads and writes. */
-const MultipartType = { FLOW_DESC: 1, PORT_DESC: 13 } as const;
+const MultipartType = { FLOW_DESC: 1, AGGREGATE: 2, PORT_DESC: 13 } as const;
 const moreFollows = 1;
 
 /** Which flows to report; what is absent does not filter. */
@@ -38,12 +38,22 @@ export interface PortDescription {
 /** One part of an answer; `more` says that another follows under the same xid. */
 export type MultipartReply = { readonly more: boolean } & (
     | { readonly kind: "flows"; readonly flows: readonly FlowStats[] }
+    | { readonly kind: "totals"; readonly totals: FlowTotals }
     | { readonly kind: "ports"; readonly ports: readonly PortDescription[] }
     | { readonly kind: "unknown"; readonly multipartType: number }
 );
 
 export function writeFlowDescRequest(writer: Writer, xid: number, request: FlowDescRequest): void {
-    const start = beginMultipart(writer, xid, MultipartType.FLOW_DESC);
+    writeFlowsRequest(writer, xid, MultipartType.FLOW_DESC, request);
+}
+
+/** Asks for the counters of these flows together, without the flows: OpenFlow 1.5 section 7.3.5.4. */
+export function writeAggregateRequest(writer: Writer, xid: number, request: FlowDescRequest): void {
+    writeFlowsRequest(writer, xid, MultipartType.AGGREGATE, request);
+}
+
+function writeFlowsRequest(writer: Writer, xid: number, type: number, request: FlowDescRequest): void {
+    const start = beginMultipart(writer, xid, type);
     writer.u8(checkUint(request.table ?? allTables, 8, "table"));
     writer.zeros(3);
     writer.u32(checkUint(request.outPort ?? Port.ANY, 32, "outPort"));
@@ -78,6 +88,7 @@ export function readMultipartReply(reader: Reader): MultipartReply {
     const more = (reader.u16() & moreFollows) !== 0;
     reader.skip(4);
     if (type === MultipartType.FLOW_DESC) return { more, kind: "flows", flows: readAll(reader, readFlow) };
+    if (type === MultipartType.AGGREGATE) return { more, kind: "totals", totals: readTotals(reader) };
     if (type === MultipartType.PORT_DESC) return { more, kind: "ports", ports: readAll(reader, readPort) };
     return { more, kind: "unknown", multipartType: type };
 }
