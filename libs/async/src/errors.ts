@@ -6,8 +6,13 @@ export type AsyncErrorCode =
     /** The work did not end within its limit. */
     | "TIMEOUT";
 
+export interface AsyncErrorDetails {
+    /** The limit in milliseconds; of `TIMEOUT`. */
+    readonly ms: number;
+}
+
 /** The errors of this library. */
-export class AsyncError<Code extends AsyncErrorCode = AsyncErrorCode> extends AntreaError<Code> {}
+export class AsyncError<Code extends AsyncErrorCode = AsyncErrorCode> extends AntreaError<Code, AsyncErrorDetails> {}
 
 /** The error of an aborted signal: ours, with what the signal carried as its cause. */
 export function abortedError(what: string, signal: AbortSignal): AsyncError<"ABORTED"> {

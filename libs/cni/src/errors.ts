@@ -3,11 +3,18 @@ import { ErrorCode, errorCodeName, type ErrorCodeName } from "./error-code.ts";
 import { type CniError } from "./messages.ts";
 import { detailText, textDetail } from "./text-detail.ts";
 
+export interface CniCallErrorDetails {
+    /** The error of ours that the call failed with. */
+    readonly cause: unknown;
+    /** The number of the answer that the error was read from. */
+    readonly cniCode: number;
+}
+
 /**
  * A CNI call that fails with a code of the CNI answer. `code` is the name, `cniCode` the number on the wire, `hint` the
  * optional longer text that becomes `details` of the CNI error object.
  */
-export class CniCallError extends AntreaError<ErrorCodeName> {
+export class CniCallError extends AntreaError<ErrorCodeName, CniCallErrorDetails> {
     readonly cniCode: number;
     readonly hint: string | undefined;
 
@@ -15,7 +22,7 @@ export class CniCallError extends AntreaError<ErrorCodeName> {
         code: ErrorCodeName,
         fault: Fault,
         message: string,
-        options: AntreaErrorOptions & { readonly hint?: string } = {},
+        options: AntreaErrorOptions<CniCallErrorDetails> & { readonly hint?: string } = {},
     ) {
         super(code, fault, message, options);
         this.cniCode = ErrorCode[code];

@@ -11,28 +11,32 @@
  */
 export type Fault = "internal" | "caller" | "peer" | "environment" | "timeout" | "aborted" | "unsupported";
 
-export interface AntreaErrorOptions {
+/** The details of an error whose class declares none. */
+export type NoDetails = Readonly<Record<string, never>>;
+
+export interface AntreaErrorOptions<Details extends object = NoDetails> {
     /** The error that led to this one. */
     readonly cause?: unknown;
     /** Values for log fields and for handlers; never needed to understand the message. */
-    readonly details?: Readonly<Record<string, unknown>>;
+    readonly details?: Readonly<Partial<Details>>;
 }
 
 /**
  * The base of every error of the project. Libraries derive one class each and narrow `Code` to the union of their
- * codes, so that a handler switches on `code` and logs `details`.
+ * codes and `Details` to what their errors carry, so that a handler switches on `code`, reads `details` without a cast,
+ * and logs them. Each detail may be missing: which are set follows from the code, as the class says.
  */
-export class AntreaError<Code extends string = string> extends Error {
+export class AntreaError<Code extends string = string, Details extends object = NoDetails> extends Error {
     readonly code: Code;
     readonly fault: Fault;
-    readonly details: Readonly<Record<string, unknown>>;
+    readonly details: Readonly<Partial<Details>>;
 
-    constructor(code: Code, fault: Fault, message: string, options: AntreaErrorOptions = {}) {
+    constructor(code: Code, fault: Fault, message: string, options: AntreaErrorOptions<Details> = {}) {
         super(message, options.cause === undefined ? undefined : { cause: options.cause });
         this.name = new.target.name;
         this.code = code;
         this.fault = fault;
-        this.details = options.details ?? {};
+        this.details = (options.details ?? {}) as Readonly<Partial<Details>>;
     }
 }
 
@@ -46,7 +50,7 @@ export function isAborted(error: unknown): boolean {
  * True for an error of this class, and of one of these codes if any are named. Errors are told apart by their class:
  * those of different libraries have codes of the same name.
  */
-export function isErrorOf<Failure extends AntreaError, Wanted extends Failure["code"]>(
+export function isErrorOf<Failure extends AntreaError<string, object>, Wanted extends Failure["code"]>(
     type: abstract new (...args: never[]) => Failure,
     error: unknown,
     ...codes: readonly Wanted[]

@@ -6,6 +6,7 @@ export {
     isSystemError,
     messageOf,
     type AntreaErrorOptions,
+    type NoDetails,
     type Fault,
     type SystemError,
 } from "./error.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { AntreaError, isAborted, isErrorOf, isSystemError, messageOf } from "../src/index.ts";
 
-class PoolError extends AntreaError<"EXHAUSTED" | "OVERLAP"> {}
+class PoolError extends AntreaError<"EXHAUSTED" | "OVERLAP", { readonly pool: string }> {}
 
 describe("AntreaError", () => {
     it("carries code, fault, details and the name of its class", () => {

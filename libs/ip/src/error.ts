@@ -12,7 +12,8 @@ export class IpError extends AntreaError<
     | "HOST_BITS"
     | "OUT_OF_RANGE"
     | "OUT_OF_ORDER"
-    | "FAMILY_MISMATCH"
+    | "FAMILY_MISMATCH",
+    { readonly rule: string }
 > {}
 
 const shownCharacters = 64;

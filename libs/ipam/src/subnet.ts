@@ -189,6 +189,6 @@ function otherFamily(family: Family): string {
 }
 
 function ruleOf(error: unknown): string {
-    if (error instanceof IpError && typeof error.details.rule === "string") return error.details.rule;
+    if (error instanceof IpError && error.details.rule !== undefined) return error.details.rule;
     throw error;
 }

@@ -29,7 +29,16 @@ export type KubeErrorCode =
     | "BAD_CONFIG"
     | "ABORTED";
 
-export interface KubeErrorOptions extends AntreaErrorOptions {
+export interface KubeErrorDetails {
+    /** `reason` of the Status that the server answered with. */
+    readonly reason: string;
+    /** Its `details.causes`, unchecked. */
+    readonly causes: unknown;
+    /** The kubeconfig or token file; of `BAD_CONFIG`. */
+    readonly file: string;
+}
+
+export interface KubeErrorOptions extends AntreaErrorOptions<KubeErrorDetails> {
     /** HTTP status, where there was an answer. */
     readonly status?: number;
     /** The server asked not to come back earlier. Milliseconds. */
@@ -60,7 +69,7 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
 };
 
 /** Every failure of a request to the API server. */
-export class KubeError extends AntreaError<KubeErrorCode> {
+export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
     readonly status: number | undefined;
     readonly retryAfterMs: number | undefined;
     readonly outcomeUnknown: boolean;

@@ -24,8 +24,19 @@ export type NetlinkErrorCode =
     | "NOT_A_NETNS"
     | "CLOSED";
 
-/** Every error of this library. For the kernel's refusals `details.errno` and `details.kernel` (its words) are set. */
-export class NetlinkError extends AntreaError<NetlinkErrorCode> {}
+/** Of a refusal of the kernel. */
+export interface NetlinkErrorDetails {
+    readonly errno: number;
+    /** The words of the kernel (extended ACK). */
+    readonly kernel: string;
+    /** The place of the request in its batch. */
+    readonly index: number;
+    /** How many requests of the batch were refused. */
+    readonly failures: number;
+}
+
+/** Every error of this library. */
+export class NetlinkError extends AntreaError<NetlinkErrorCode, NetlinkErrorDetails> {}
 
 /** True for a NetlinkError with one of these codes. */
 export function isNetlinkError(error: unknown, ...codes: readonly NetlinkErrorCode[]): error is NetlinkError {

@@ -14,8 +14,18 @@ export type RuntimeErrorCode =
     /** The work must not be tried again; see {@link TerminalError}. */
     | "TERMINAL";
 
+export interface RuntimeErrorDetails {
+    /** The part that did not start. */
+    readonly part: string;
+    /** The parts that did not stop. */
+    readonly failures: readonly { readonly part: string; readonly error: unknown }[];
+}
+
 /** The errors of this library. */
-export class RuntimeError<Code extends RuntimeErrorCode = RuntimeErrorCode> extends AntreaError<Code> {}
+export class RuntimeError<Code extends RuntimeErrorCode = RuntimeErrorCode> extends AntreaError<
+    Code,
+    RuntimeErrorDetails
+> {}
 
 /** Thrown by a job that must not be tried again. Everything else is retried. */
 export class TerminalError extends RuntimeError<"TERMINAL"> {

@@ -58,7 +58,7 @@ describe("createLogger", () => {
     });
 });
 
-class SampleError extends AntreaError<"NO_PORT"> {}
+class SampleError extends AntreaError<"NO_PORT", { readonly ofport: bigint }> {}
 
 describe("toLogValue", () => {
     it("gives errors with code, fault, details and all causes", () => {

@@ -8,8 +8,15 @@ export type SettingsErrorCode =
     /** A defect of ours: what was found wrong is still there when it was taken out. */
     | "UNREADABLE_SETTINGS";
 
+export interface SettingsErrorDetails {
+    /** From 1; of `BAD_YAML`, where known. */
+    readonly line: number;
+    /** Of `WRONG_VALUES`; empty when there are too many. */
+    readonly findings: readonly Finding[];
+}
+
 /** A settings file that cannot be used. Its message names every wrong key with its value and rule. */
-export class SettingsError extends AntreaError<SettingsErrorCode> {}
+export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorDetails> {}
 
 /** One wrong value. */
 export interface Finding {

@@ -1,6 +1,6 @@
 import { isNode, LineCounter, parseDocument } from "yaml";
 import { documentValue } from "./document-value.ts";
-import { SettingsError } from "./errors.ts";
+import { SettingsError, type SettingsErrorDetails } from "./errors.ts";
 import { type Path } from "./path.ts";
 
 /** Some hundred times the longest file that sets every key; the parser's time grows with the square of the keys. */
@@ -49,6 +49,6 @@ function withoutNulls(value: unknown): unknown {
     return Object.fromEntries(given.map(([key, inner]) => [key, withoutNulls(inner)]));
 }
 
-function bad(message: string, details: Readonly<Record<string, unknown>> = {}): SettingsError {
+function bad(message: string, details: Readonly<Partial<SettingsErrorDetails>> = {}): SettingsError {
     return new SettingsError("BAD_YAML", "caller", message, { details });
 }

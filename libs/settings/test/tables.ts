@@ -25,7 +25,7 @@ export function errorOf(load: () => unknown): SettingsError {
 
 /** One `key: value: rule` a finding. */
 export function findingsOf(load: () => unknown): readonly string[] {
-    const { findings } = errorOf(load).details as { findings: { key: string; value: string; rule: string }[] };
+    const { findings = [] } = errorOf(load).details;
     return findings.map(({ key, value, rule }) => `${key}: ${value}: ${rule}`);
 }
 

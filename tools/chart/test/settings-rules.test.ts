@@ -53,7 +53,7 @@ function findingsOf(load: () => unknown): readonly Finding[] {
         return [];
     } catch (error) {
         expect(error).toBeInstanceOf(SettingsError);
-        return ((error as SettingsError).details as { readonly findings: readonly Finding[] }).findings;
+        return (error as SettingsError).details.findings ?? [];
     }
 }
 

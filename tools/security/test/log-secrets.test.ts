@@ -32,7 +32,7 @@ function expectNoSecret(text: string): void {
 describe("what is logged, at the most verbose level", () => {
     const headers = { authorization: `Bearer ${jwt}`, accept: "application/json" };
     const kubeconfig = `users:\n- name: a\n  user:\n    token: ${password}\n`;
-    class OurError extends AntreaError<"BROKEN"> {}
+    class OurError extends AntreaError<"BROKEN", { readonly headers: unknown; readonly pem: string }> {}
     const error = (message: string): Error => new Error(message);
 
     it.each<[string, unknown]>([

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { getSystemErrorMap } from "node:util";
 import { type Fault } from "@antrea/errors";
-import { NetlinkError, type NetlinkErrorCode } from "../errors.ts";
+import { NetlinkError, type NetlinkErrorCode, type NetlinkErrorDetails } from "../errors.ts";
 
 // Two names for one number on Linux; the manual pages of netlink and packet sockets speak of the others.
 const ALIASES: readonly string[] = ["EWOULDBLOCK", "ENOTSUP"];
@@ -22,7 +22,7 @@ export function refused(
     what: string,
     errno: number,
     reason?: string,
-    details: Readonly<Record<string, unknown>> = {},
+    details: Readonly<Partial<NetlinkErrorDetails>> = {},
 ): NetlinkError {
     const code = errnoName(errno);
     const general = getSystemErrorMap().get(-errno)?.[1];

@@ -9,8 +9,7 @@ import { AntreaError } from "@antrea/errors";
 export type CodecErrorCode = "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG";
 
 /**
- * - `REFUSED`: the switch answered with an error; `details` has `errorType`, `errorCode`, `errorName` and, for a
- *   bundle, `index` and `flow` of the message it refused. Asking again gives the same answer.
+ * - `REFUSED`: the switch answered with an error; see {@link OpenFlowErrorDetails}. Asking again gives the same answer.
  * - `NEGOTIATION`: the peer does not speak OpenFlow 1.5.
  * - `NOT_CONNECTED`: nothing was sent. `DISCONNECTED`: the connection ended before the answer; what was asked may have
  *   taken effect. `TIMEOUT`: no answer in time; the same. `BUFFER_FULL`: nothing was sent, the peer does not read.
@@ -29,8 +28,22 @@ const retryableCodes: ReadonlySet<OpenFlowErrorCode> = new Set([
     "BUFFER_FULL",
 ]);
 
+/** Beside these, the codec adds what it read or was given, by name, for logs. */
+export interface OpenFlowErrorDetails {
+    /** Type and code of the switch's error, and both by name; of `REFUSED`. */
+    readonly errorType: number;
+    readonly errorCode: number;
+    readonly errorName: string;
+    /** The place in its bundle of the message that was refused, and its flow. */
+    readonly index: number;
+    readonly flow: string;
+    /** The switch applied the rest of the bundle. */
+    readonly partial: boolean;
+    readonly [name: string]: unknown;
+}
+
 /** Every error of the OpenFlow codec and connection. */
-export class OpenFlowError extends AntreaError<OpenFlowErrorCode> {
+export class OpenFlowError extends AntreaError<OpenFlowErrorCode, OpenFlowErrorDetails> {
     /** True when the same request may succeed later, unchanged. */
     get retryable(): boolean {
         return retryableCodes.has(this.code);
@@ -41,7 +54,7 @@ export class OpenFlowError extends AntreaError<OpenFlowErrorCode> {
 export function peerError(
     code: "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "TOO_BIG",
     message: string,
-    details: Readonly<Record<string, unknown>> = {},
+    details: Readonly<Partial<OpenFlowErrorDetails>> = {},
 ): OpenFlowError {
     return new OpenFlowError(code, "peer", message, { details });
 }
@@ -50,7 +63,7 @@ export function peerError(
 export function callerError(
     code: "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG",
     message: string,
-    details: Readonly<Record<string, unknown>> = {},
+    details: Readonly<Partial<OpenFlowErrorDetails>> = {},
 ): OpenFlowError {
     return new OpenFlowError(code, "caller", message, { details });
 }

@@ -1,4 +1,4 @@
-import { OpenFlowError } from "../codec/errors.ts";
+import { OpenFlowError, type OpenFlowErrorDetails } from "../codec/errors.ts";
 import { type ErrorMessage } from "../codec/message/error.ts";
 import { type Message } from "../codec/message/decode.ts";
 import { type CallOptions } from "./types.ts";
@@ -109,7 +109,7 @@ export function aborted(what: string, cause: unknown): OpenFlowError {
 export function refused(
     what: string,
     error: ErrorMessage,
-    details: Readonly<Record<string, unknown>> = {},
+    details: Readonly<Partial<OpenFlowErrorDetails>> = {},
 ): OpenFlowError {
     return new OpenFlowError("REFUSED", "caller", `${what}: the switch refused it with ${error.name}`, {
         details: { errorType: error.errorType, errorCode: error.errorCode, errorName: error.name, ...details },

@@ -66,12 +66,28 @@ const retryableCodes: ReadonlySet<OvsdbErrorCode> = new Set([
     "WAIT_TIMED_OUT",
 ]);
 
-/**
- * Every error of this library. For a refused transaction `details` has `operationIndex` (the index in the caller's
- * list; missing when the whole transaction was refused at commit), `operation` (its text), `error` and `reason` (the
- * server's words).
- */
-export class OvsdbError extends AntreaError<OvsdbErrorCode> {
+export interface OvsdbErrorDetails {
+    /** Index of the refused operation in the caller's list; missing when the transaction was refused at its commit. */
+    readonly operationIndex: number;
+    /** The operation in a few words. */
+    readonly operation: string;
+    /** The name of the server's error, and its words. */
+    readonly error: string;
+    readonly reason: string;
+    /** Where in a message or value a rule is broken. */
+    readonly path: string;
+    readonly column: string;
+    readonly table: string;
+    readonly uuid: string;
+    readonly socketPath: string;
+    readonly maxBytes: number;
+    readonly queuedBytes: number;
+    /** For how long the server sent nothing, in milliseconds. */
+    readonly silentMs: number;
+}
+
+/** Every error of this library. */
+export class OvsdbError extends AntreaError<OvsdbErrorCode, OvsdbErrorDetails> {
     /**
      * True when the same request may succeed later unchanged. After `OUTCOME_UNKNOWN` look at the rows first: what was
      * asked may have taken effect.
@@ -82,7 +98,6 @@ export class OvsdbError extends AntreaError<OvsdbErrorCode> {
 
     /** Index of the refused operation in the list the caller gave. */
     get operationIndex(): number | undefined {
-        const index = this.details["operationIndex"];
-        return typeof index === "number" ? index : undefined;
+        return this.details.operationIndex;
     }
 }

@@ -1,5 +1,5 @@
 import { type Fault } from "@antrea/errors";
-import { OvsdbError, type ServerErrorCode } from "./error.ts";
+import { OvsdbError, type OvsdbErrorDetails, type ServerErrorCode } from "./error.ts";
 import { member, show } from "./reader.ts";
 
 // The error strings of RFC 7047 sections 3.1, 4.1.3 and 5.2, and those that only ovsdb-server has.
@@ -33,7 +33,7 @@ const known: ReadonlyMap<string, readonly [ServerErrorCode, Fault]> = new Map<st
 export function fromServerError(
     raw: unknown,
     what: string,
-    details: Readonly<Record<string, unknown>> = {},
+    details: Readonly<Partial<OvsdbErrorDetails>> = {},
 ): OvsdbError {
     const isObject = typeof raw === "object" && raw !== null && !Array.isArray(raw);
     const body = isObject ? (raw as Readonly<Record<string, unknown>>) : { error: raw };

@@ -9,8 +9,8 @@ import type { Readiness } from "../../platform/readiness.ts";
 /** The name of the condition that the Node's stack and other Nodes have their way to Pods. Missing only while it is. */
 const gatewayCondition = "gateway";
 
-/** - `NOT_KEPT`: several things failed; `details` has `errors`. */
-class NetworkError extends AntreaError<"NOT_KEPT"> {}
+/** - `NOT_KEPT`: several things failed; `details` has their errors. */
+class NetworkError extends AntreaError<"NOT_KEPT", { readonly errors: readonly unknown[] }> {}
 
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;

@@ -133,5 +133,6 @@ export class PodNetworkError extends AntreaError<
     | "NO_ADDRESS"
     | "TOO_SLOW"
     | "BUSY"
-    | "ADDRESS_IN_USE"
+    | "ADDRESS_IN_USE",
+    { /** The ids of the containers that were left out; of `BUSY`. */ readonly containers: readonly string[] }
 > {}

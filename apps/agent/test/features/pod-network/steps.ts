@@ -59,7 +59,7 @@ export class Steps {
         return this.failure(this.asked.length - 1, name);
     }
 
-    #error(name: string, details: Readonly<Record<string, unknown>> = {}): AntreaError {
+    #error(name: string, details: Readonly<Record<string, unknown>> = {}): AntreaError<string, object> {
         return new AntreaError("STEP_FAILED", this.fault, `${name} failed`, { details });
     }
 }

@@ -25,4 +25,12 @@ export type UplinkErrorCode =
     | "AGENT_RUNNING"
     | "DATABASE_UNREACHABLE";
 
-export class UplinkError extends AntreaError<UplinkErrorCode> {}
+/** Of a link that is not suitable, and of the route that makes it so. */
+export interface UplinkErrorDetails {
+    readonly link: string;
+    readonly dst: string;
+    /** The number of the route's table. */
+    readonly table: number;
+}
+
+export class UplinkError extends AntreaError<UplinkErrorCode, UplinkErrorDetails> {}

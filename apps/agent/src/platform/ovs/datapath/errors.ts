@@ -14,8 +14,18 @@ export type DatapathErrorCode =
     /** OVS cannot make tunnels of the type. */
     | "NO_TUNNEL_TYPE";
 
+export interface DatapathErrorDetails {
+    readonly bridge: string;
+    readonly datapathType: string;
+    readonly tunnelType: string;
+    /** Features that the datapath lacks. */
+    readonly missing: readonly string[];
+    /** The words of OVS. */
+    readonly answer: string;
+}
+
 /** The datapath of Open vSwitch is not what the agent needs; the message says what to do. */
-export class DatapathError extends AntreaError<DatapathErrorCode> {}
+export class DatapathError extends AntreaError<DatapathErrorCode, DatapathErrorDetails> {}
 
 export type UnixctlErrorCode =
     /** No pid file or nobody at the socket. */
@@ -30,5 +40,14 @@ export type UnixctlErrorCode =
     | "TIMEOUT"
     | "ABORTED";
 
-/** A command for ovs-vswitchd was not answered with success. `details` has `socketPath`, `command` and `args`. */
-export class UnixctlError extends AntreaError<UnixctlErrorCode> {}
+export interface UnixctlErrorDetails {
+    readonly socketPath: string;
+    readonly pidFile: string;
+    readonly command: string;
+    readonly args: readonly string[];
+    /** The words of the daemon; of `REFUSED`. */
+    readonly answer: string;
+}
+
+/** A command for ovs-vswitchd was not answered with success. */
+export class UnixctlError extends AntreaError<UnixctlErrorCode, UnixctlErrorDetails> {}

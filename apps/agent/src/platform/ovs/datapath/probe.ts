@@ -97,7 +97,7 @@ export class DatapathProbe {
             await this.#components.control.request("dpctl/show", [`${datapath.type}@ovs-${datapath.type}`], signal);
         } catch (error) {
             if (!isErrorOf(UnixctlError, error, "REFUSED")) throw error;
-            return notMade(bridge, datapath, String(error.details["answer"]));
+            return notMade(bridge, datapath, error.details.answer ?? "");
         }
         return notMade(bridge, datapath, "");
     }

@@ -352,7 +352,7 @@ export class FlowTable {
 
 /** OVS could not read one message of a bundle and committed the others. */
 function isPartial(error: unknown): boolean {
-    return error instanceof AntreaError && error.details["partial"] === true;
+    return error instanceof OpenFlowError && error.details.partial === true;
 }
 
 /** The messages that turn one list of flows into another; additions first, so that nothing is missing in between. */
