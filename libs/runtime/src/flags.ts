@@ -11,6 +11,8 @@ export interface Flags {
     readonly version: boolean;
     /** `--check`: read the settings, say what is wrong with them, and exit. */
     readonly check: boolean;
+    /** `--print-start-order`: print the names of the parts in the order in which they start, and exit. */
+    readonly printStartOrder: boolean;
     /** The program's own flags that were given, by name, each with its value. */
     readonly own: Readonly<Record<string, string>>;
 }
@@ -29,18 +31,37 @@ export function parseFlags(args: readonly string[], known: OwnFlags = defaultOwn
         const options = Object.fromEntries([...names, "v"].map((name) => [name, { type: "string" as const }]));
         ({ values } = parseArgs({
             args: [...args],
-            options: { ...options, check: { type: "boolean" }, version: { type: "boolean" } },
+            options: {
+                ...options,
+                check: { type: "boolean" },
+                "print-start-order": { type: "boolean" },
+                version: { type: "boolean" },
+            },
             strict: true,
         }));
     } catch (cause) {
-        const usage = [...names.map((name) => `--${name} ${known[name]}`), "--v N", "--check", "--version"].join(", ");
+        const own = names.map((name) => `--${name} ${known[name]}`);
+        const usage = [...own, "--v N", "--check", "--print-start-order", "--version"].join(", ");
         throw new RuntimeError("BAD_FLAGS", "caller", `the command line is not understood; known are ${usage}`, {
             cause,
         });
     }
-    const { v = "0", check = false, version = false, ...own } = values as Readonly<Record<string, string>>;
+    const {
+        v = "0",
+        check = false,
+        "print-start-order": printStartOrder = false,
+        version = false,
+        ...own
+    } = values as Readonly<Record<string, string>>;
     if (!/^\d{1,3}$/.test(v)) {
         throw new RuntimeError("BAD_FLAGS", "caller", `--v: ${JSON.stringify(v)}: must be a number from 0 to 999`);
     }
-    return { config: own.config, verbosity: Number(v), version: version !== false, check: check !== false, own };
+    return {
+        config: own.config,
+        verbosity: Number(v),
+        version: version !== false,
+        check: check !== false,
+        printStartOrder: printStartOrder !== false,
+        own,
+    };
 }

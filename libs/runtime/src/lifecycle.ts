@@ -70,6 +70,11 @@ export class Lifecycle {
         return this.#state;
     }
 
+    /** The names of the parts, in the order in which they start. */
+    get startOrder(): readonly string[] {
+        return this.#parts.map(({ name }) => name);
+    }
+
     /** Adds a part at the end. Throws RuntimeError `WRONG_STATE` once started, `DUPLICATE_NAME` for a name twice. */
     append(part: LifecyclePart): void {
         if (this.#state !== "new") {

@@ -27,7 +27,7 @@ export interface MainOptions {
     /** The name of the program, also the id of its outermost module, e.g. `antrea-agent`. */
     readonly name: string;
     readonly version: string;
-    /** The flags that it knows besides `--v`, `--check` and `--version`. Default: `--config FILE`. */
+    /** The flags that it knows besides `--v`, `--check`, `--print-start-order` and `--version`. Default: `--config FILE`. */
     readonly flags?: OwnFlags;
     /**
      * Reads the settings and builds the parts; starts nothing. When it throws, the error is logged and the exit code
@@ -43,8 +43,9 @@ export interface MainOptions {
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
- * The life of a daemon: flags, compose, start, wait, stop, exit. With `--check` it ends after compose. The first SIGTERM or SIGINT stops the parts in order,
- * a second one exits at once with 128 plus its number. Exit code 0 after a clean stop, 1 after anything else: flags or
+ * The life of a daemon: flags, compose, start, wait, stop, exit. With `--check` it ends after compose; so it does with
+ * `--print-start-order`, which prints the names of the parts, one a line, and logs errors only. The first SIGTERM or
+ * SIGINT stops the parts in order, a second one exits at once with 128 plus its number. Exit code 0 after a clean stop, 1 after anything else: flags or
  * settings that are wrong, a part that did not start or stop, `fail`, and, at once and without stopping the parts, an
  * uncaught exception or an unhandled rejection (the state is unknown then).
  */
@@ -84,9 +85,14 @@ export async function runMain(options: MainOptions): Promise<void> {
             (options.destination ?? process.stdout).write(`${options.version}\n`);
             return main.exit(0);
         }
-        logger = createLogger({ module: options.name, level: levelFromVerbosity(flags.verbosity), ...destination });
+        const level = flags.printStartOrder ? "error" : levelFromVerbosity(flags.verbosity);
+        logger = createLogger({ module: options.name, level, ...destination });
         logger.info("starting", { version: options.version, node: process.version, verbosity: flags.verbosity });
         const lifecycle = await options.compose({ flags, logger, signal: ending.signal, fail });
+        if (flags.printStartOrder) {
+            for (const part of lifecycle.startOrder) (options.destination ?? process.stdout).write(`${part}\n`);
+            return main.exit(0);
+        }
         if (flags.check) {
             logger.info("the settings can be used");
             return main.exit(0);

@@ -6,6 +6,7 @@ describe("parseFlags", () => {
         [[], { config: undefined, verbosity: 0, version: false }],
         [["--config", "/etc/antrea/a.conf", "--v=4"], { config: "/etc/antrea/a.conf", verbosity: 4, version: false }],
         [["--check", "--config=a"], { config: "a", check: true, version: false }],
+        [["--print-start-order"], { printStartOrder: true, check: false, version: false }],
         [["--version"], { config: undefined, verbosity: 0, version: true }],
     ])("%j", (args, flags) => {
         expect(parseFlags(args)).toMatchObject(flags);
@@ -18,10 +19,11 @@ describe("parseFlags", () => {
             verbosity: 1,
             version: false,
             check: false,
+            printStartOrder: false,
             own: { port: "9443" },
         });
         expect(() => parseFlags(["--config", "x"], known)).toThrow(
-            "known are --port N, --kubeconfig FILE, --v N, --check, --version",
+            "known are --port N, --kubeconfig FILE, --v N, --check, --print-start-order, --version",
         );
     });
 

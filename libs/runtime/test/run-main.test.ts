@@ -130,6 +130,26 @@ describe("runMain", () => {
         expect(bad.lines.join("")).toMatch(/wrong/);
     });
 
+    it("--print-start-order prints the parts, starts none, and is silent about the rest", async () => {
+        const started: string[] = [];
+        const part = (name: string): Parameters<Lifecycle["append"]>[0] => ({
+            name,
+            start: () => void started.push(name),
+        });
+        const { process, lines, ended } = run((context) => {
+            context.logger.warn("configuration");
+            return lifecycleOf(context, part("database"), { name: "probes" }, part("cni"));
+        }, "--print-start-order");
+        await ended;
+        expect([lines, process.exits, started]).toEqual([["database\n", "probes\n", "cni\n"], [0], []]);
+        const bad = run(() => {
+            throw new RuntimeError("BAD_FLAGS", "caller", "wrong");
+        }, "--print-start-order");
+        await bad.ended;
+        expect(bad.process.exits).toEqual([1]);
+        expect(bad.lines.join("")).toMatch(/wrong/);
+    });
+
     it("--version prints it; --v sets the level of the log", async () => {
         const version = run((context) => lifecycleOf(context), "--version");
         await version.ended;
