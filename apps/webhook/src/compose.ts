@@ -139,6 +139,7 @@ export function webhook(
     );
     health.addCheck("cluster", "ready", () => (cluster.hasSynced ? undefined : "the first lists are not in yet"));
     health.addCheck("certificates", "ready", () => certificates.problem());
+    health.showJobs(certificates);
     const parts: readonly LifecyclePart[] = [
         { name: "server", start: (signal) => health.start(signal), stop: () => health.stop() },
         cluster.part,

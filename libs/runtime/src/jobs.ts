@@ -37,6 +37,10 @@ export interface JobHealth {
     readonly error: unknown;
     /** Wall time of the end of the last good run, in milliseconds; undefined before. */
     readonly succeededAtMs: number | undefined;
+    /** Wall time of the end of the last run, good or failed, in milliseconds; undefined before. */
+    readonly endedAtMs: number | undefined;
+    /** Wall time of the next run, in milliseconds; undefined while one is under way, and when none follows. */
+    readonly nextAtMs: number | undefined;
 }
 
 export interface Job {
@@ -141,7 +145,14 @@ class JobLoop implements Job {
     readonly #metrics: JobMetrics | undefined;
     readonly #backoff: Backoff;
     readonly #bell: Notify;
-    #health: Omit<JobHealth, "name"> = { state: "waiting", failures: 0, error: undefined, succeededAtMs: undefined };
+    #health: Omit<JobHealth, "name"> = {
+        state: "waiting",
+        failures: 0,
+        error: undefined,
+        succeededAtMs: undefined,
+        endedAtMs: undefined,
+        nextAtMs: undefined,
+    };
     /** Settles, without rejecting, when the loop is over; at once when it never began. */
     ended: Promise<void> = Promise.resolve();
 
@@ -176,13 +187,13 @@ class JobLoop implements Job {
     async #loop(signal: AbortSignal): Promise<void> {
         let delayMs: number | undefined = this.#plan.delayed === true ? (this.#plan.intervalMs ?? 0) : 0;
         while (delayMs !== undefined && (await this.#pause(delayMs, signal))) delayMs = await this.#run(signal);
-        if (signal.aborted) this.#set({ state: "stopped" });
+        if (signal.aborted) this.#set({ state: "stopped", nextAtMs: undefined });
     }
 
     /** One run. Returns the delay before the next, undefined if there is none. */
     async #run(signal: AbortSignal): Promise<number | undefined> {
         this.#bell.clear();
-        this.#set({ state: "running" });
+        this.#set({ state: "running", nextAtMs: undefined });
         const began = this.#clock.monotonic();
         let asked: number | undefined;
         try {
@@ -200,6 +211,7 @@ class JobLoop implements Job {
             failures: 0,
             error: undefined,
             succeededAtMs: this.#clock.now(),
+            endedAtMs: this.#clock.now(),
         });
         return again === undefined ? undefined : Math.min(again, asked ?? Infinity);
     }
@@ -217,7 +229,7 @@ class JobLoop implements Job {
     #failed(error: unknown): number | undefined {
         const failures = this.#health.failures + 1;
         const terminal = error instanceof TerminalError;
-        this.#set({ state: terminal ? "given-up" : "waiting", failures, error });
+        this.#set({ state: terminal ? "given-up" : "waiting", failures, error, endedAtMs: this.#clock.now() });
         if (terminal) {
             this.#logger.error("job given up", { job: this.#name, failures, error });
             return undefined;
@@ -231,6 +243,7 @@ class JobLoop implements Job {
     async #pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
         if (signal.aborted) return false;
         if (delayMs <= 0) return true;
+        this.#set({ nextAtMs: this.#clock.now() + delayMs });
         await this.#bell.wait({ ms: delayMs, signal });
         return !signal.aborted;
     }

@@ -58,10 +58,16 @@ describe("Jobs", () => {
         jobs.start();
         await clock.advance(300);
         expect(job.health()).toMatchObject({ state: "waiting", failures: 3, error: { message: "failure 3" } });
+        expect(job.health()).toMatchObject({
+            succeededAtMs: undefined,
+            endedAtMs: expect.any(Number),
+            nextAtMs: expect.any(Number),
+        });
         await clock.advance(4000);
         // 100, 200, 400, 800, then the interval is the longest delay, then the interval itself.
         expect(runs).toEqual([0, 100, 300, 700, 1500, 2500, 3500]);
         expect(job.health()).toMatchObject({ failures: 0, error: undefined, succeededAtMs: clock.now() - 800 });
+        expect(job.health()).toMatchObject({ endedAtMs: clock.now() - 800, nextAtMs: clock.now() + 200 });
         expect(log.messages("warn")).toHaveLength(5);
         const text = await metrics.text();
         expect(text).toMatch(/^antrea_job_runs_total\{job="resync",result="failure"\} 5$/m);
@@ -106,7 +112,7 @@ describe("Jobs", () => {
         await clock.advance(10_000);
         expect(tries).toBe(3);
         expect(good.health().state).toBe("done");
-        expect(bad.health()).toMatchObject({ state: "given-up", failures: 1 });
+        expect(bad.health()).toMatchObject({ state: "given-up", failures: 1, nextAtMs: undefined });
         expect(log.messages("error")).toEqual(["job given up"]);
         await jobs.stop();
     });

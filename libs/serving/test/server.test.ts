@@ -5,8 +5,8 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
-import { ManualClock } from "@antrea/async/testing";
-import { Metrics } from "@antrea/runtime";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { Jobs, Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { createSelfSigned, DaemonServer, probePortFrom, type DaemonServerComponents } from "../src/index.ts";
 
@@ -100,6 +100,43 @@ describe("the health endpoints", () => {
         expect((await get("/readyz?verbose")).body).toBe("[+]ovs ok\n[+]loop ok\nreadyz check passed\n");
         expect(log.messages("warn")).toEqual(["health checks fail"]);
         expect(log.messages("info")).toContain("health checks pass again");
+    });
+
+    it("/readyz?verbose lists jobs with their last result and next run, which decide nothing", async () => {
+        const { server, get, log } = await start();
+        const clock = new ManualClock();
+        const jobs = new Jobs({ logger: log.logger, clock });
+        const at = (ms: number): string => new Date(clock.now() + ms).toISOString();
+        const began = at(0);
+        const never = Promise.withResolvers<void>();
+        server.showJobs(jobs);
+        jobs.every("routes", 60_000, () => undefined);
+        jobs.every("peers", 60_000, () => JSON.parse("secret"), { backoff: { jitter: 0 } });
+        jobs.every("token", 5_000, () => never.promise);
+        jobs.every("late", 5_000, () => undefined, { delayed: true });
+        jobs.once("upgrade", () => undefined);
+        const stop = new AbortController();
+        jobs.start(stop.signal);
+        await settle();
+        const lines = (await get("/readyz?verbose")).body.split("\n");
+        expect(lines).toEqual([
+            "readyz check passed",
+            `job routes: succeeded at ${began}; next run at ${at(60_000)}`,
+            `job peers: failed with SyntaxError, last at ${began}; next run at ${at(1_000)}`,
+            "job token: has not run yet; running",
+            `job late: has not run yet; next run at ${at(5_000)}`,
+            `job upgrade: succeeded at ${began}; done`,
+            "",
+        ]);
+        await clock.advance(1_000);
+        expect((await get("/readyz?verbose")).body).toContain(
+            `job peers: failed 2 times with SyntaxError, last at ${at(0)};`,
+        );
+        expect((await get("/readyz")).body).toBe("ok\n");
+        expect((await get("/livez?verbose")).body).toBe("livez check passed\n");
+        stop.abort();
+        never.resolve();
+        await jobs.stop();
     });
 
     it("a check that throws has failed; one that is disposed of is gone", async () => {

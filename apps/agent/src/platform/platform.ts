@@ -117,6 +117,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         },
     );
     const jobs = new Jobs({ logger: logger.child("jobs"), clock, metrics });
+    health.showJobs(jobs);
     const readiness = buildReadiness(
         { api: kube.api, health, jobs, metrics, openflow, clock, logger: logger.child("kube") },
         {

@@ -10,7 +10,7 @@ import {
     type Secret,
     type ValidatingWebhookConfiguration,
 } from "@antrea/kube";
-import { Jobs, type LifecyclePart, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { Jobs, type JobHealth, type LifecyclePart, type Logger, type MetricsFactory } from "@antrea/runtime";
 import {
     bundleOf,
     decodeAuthorities,
@@ -90,6 +90,7 @@ interface Serving {
  */
 export class CertificateKeeper {
     readonly part: LifecyclePart;
+    readonly #jobs: Jobs;
     readonly #components: KeeperComponents;
     readonly #clock: Clock;
     readonly #options: KeeperOptions;
@@ -116,7 +117,13 @@ export class CertificateKeeper {
                 ...expiry("serving", this.#serving?.certificate.cert),
             ],
         });
+        this.#jobs = new Jobs({ logger: components.logger, metrics: components.metrics, clock: this.#clock });
         this.part = this.#part();
+    }
+
+    /** How its background work is doing. */
+    health(): readonly JobHealth[] {
+        return this.#jobs.health();
     }
 
     /** Why clients may not trust this server; undefined when they do. A check for readiness. */
@@ -154,9 +161,9 @@ export class CertificateKeeper {
     }
 
     #part(): LifecyclePart {
-        const { api, logger, metrics } = this.#components;
+        const { api, logger } = this.#components;
         const { namespace, secret, configuration } = this.#options;
-        const jobs = new Jobs({ logger, metrics, clock: this.#clock });
+        const jobs = this.#jobs;
         let timer: Disposable | undefined;
         const job = jobs.every("certificates", this.#times.checkMs, async (signal) => {
             await this.reconcile(signal);

@@ -1,11 +1,12 @@
 import { type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { type Clock } from "@antrea/async";
-import { type Logger, type Metrics } from "@antrea/runtime";
+import { type JobHealth, type Logger, type Metrics } from "@antrea/runtime";
 import { type Certificate } from "../certificates/certificate.ts";
 import { ServingError } from "../errors.ts";
 import { HttpsServer, type HttpsOptions } from "../https/server.ts";
 import { isRead, refuseMethod, send } from "./answers.ts";
 import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.ts";
+import { jobLine } from "./job-lines.ts";
 import { ProbeListener } from "./probe-listener.ts";
 
 export interface DaemonServerComponents {
@@ -37,7 +38,7 @@ const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz
 
 /**
  * What each of our daemons serves over HTTPS: `/livez`, `/healthz` (the same) and `/readyz` open to everyone, `?verbose`
- * lists the checks; and `/metrics` for those whom `authorize` lets in: 401 without a bearer token, 403 when it is not
+ * lists the checks, and for `/readyz` the jobs; and `/metrics` for those whom `authorize` lets in: 401 without a bearer token, 403 when it is not
  * allowed. A failed check gives 503 and the list. Other paths belong to the daemon.
  */
 export class DaemonServer {
@@ -47,6 +48,7 @@ export class DaemonServer {
     readonly #checks = new Checks();
     // Which checks failed the last time, by kind, so that only changes are logged.
     readonly #failing = new Map<CheckKind, string>();
+    readonly #jobs: (() => readonly JobHealth[])[] = [];
     #probes: ProbeListener | undefined;
 
     constructor(components: DaemonServerComponents, options: DaemonServerOptions) {
@@ -77,6 +79,11 @@ export class DaemonServer {
     /** Adds a check, before or after the start, until it is disposed of. */
     addCheck(name: string, kind: CheckKind, check: Check): Disposable {
         return this.#checks.add(name, kind, check);
+    }
+
+    /** Lists these jobs in `/readyz?verbose`. They decide nothing there: what must not fail has a check. */
+    showJobs(jobs: { health(): readonly JobHealth[] }): void {
+        this.#jobs.push(() => jobs.health());
     }
 
     /**
@@ -162,7 +169,11 @@ export class DaemonServer {
         const lines = results.map(({ name, problem }) =>
             problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`,
         );
-        lines.push(`${url.pathname.slice(1)} check ${verdict}`, "");
+        lines.push(`${url.pathname.slice(1)} check ${verdict}`);
+        if (kind === "ready" && url.searchParams.has("verbose")) {
+            lines.push(...this.#jobs.flatMap((jobs) => jobs()).map(jobLine));
+        }
+        lines.push("");
         send(response, failed.length === 0 ? 200 : 503, lines.join("\n"));
     }
 

@@ -1,0 +1,29 @@
+import { AntreaError } from "@antrea/errors";
+import { type JobHealth } from "@antrea/runtime";
+
+/**
+ * One line for a job: its last result and when that was, and when it runs next. Of an error only the code or the class: the
+ * health endpoints are open to everyone, and the message is in the log.
+ */
+export function jobLine({ name, state, failures, error, endedAtMs, nextAtMs }: JobHealth): string {
+    const text = [`job ${name}: ${resultOf({ failures, error, endedAtMs })}`];
+    if (nextAtMs !== undefined) text.push(`next run at ${timeOf(nextAtMs)}`);
+    else if (state !== "waiting") text.push(state);
+    return text.join("; ");
+}
+
+function resultOf({ failures, error, endedAtMs }: Pick<JobHealth, "failures" | "error" | "endedAtMs">): string {
+    if (endedAtMs === undefined) return "has not run yet";
+    if (failures === 0) return `succeeded at ${timeOf(endedAtMs)}`;
+    const times = failures === 1 ? "" : ` ${failures} times`;
+    return `failed${times} with ${kindOf(error)}, last at ${timeOf(endedAtMs)}`;
+}
+
+function kindOf(error: unknown): string {
+    if (error instanceof AntreaError) return error.code;
+    return error instanceof Error ? error.name : typeof error;
+}
+
+function timeOf(ms: number): string {
+    return new Date(ms).toISOString();
+}
