@@ -93,7 +93,6 @@ export {
     type Reconcile,
     type ReconcileResult,
     type WorkQueueComponents,
-    type WorkQueueMetrics,
     type WorkQueueOptions,
 } from "./work-queue.ts";
 /** The queue does not repeat work that failed with this. */

@@ -1,25 +1,19 @@
 import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
-import { TerminalError } from "@antrea/runtime";
+import { TerminalError, type MetricsFactory } from "@antrea/runtime";
 import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
-
-/** What a metrics system wants to know of a queue; every method is optional. */
-export interface WorkQueueMetrics {
-    /** A key's work ended. */
-    readonly done?: (result: "success" | "retry" | "terminal", seconds: number) => void;
-    /** How many keys wait, after each change. */
-    readonly depth?: (keys: number) => void;
-}
+import { WorkQueueMetrics, type WorkResult } from "./work-queue-metrics.ts";
 
 export interface WorkQueueComponents {
     readonly logger: KubeLogger;
     readonly clock?: Clock;
-    readonly metrics?: WorkQueueMetrics;
+    /** Gets `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
+    readonly metrics?: MetricsFactory;
 }
 
 export interface WorkQueueOptions {
-    /** For logs. */
+    /** In logs, and the label `name` of its metrics. */
     readonly name: string;
     /** Keys worked on at the same time. Default 1. */
     readonly concurrency?: number;
@@ -46,7 +40,9 @@ export class WorkQueue implements AsyncDisposable {
     readonly #clock: Clock;
     readonly #options: WorkQueueOptions;
     readonly #reconcile: Reconcile;
-    readonly #waiting = new Set<string>();
+    readonly #metrics: WorkQueueMetrics | undefined;
+    /** The keys that wait, each with the monotonic time since when. */
+    readonly #waiting = new Map<string, number>();
     readonly #working = new Map<string, Promise<void>>();
     readonly #again = new Set<string>();
     readonly #delayed = new Map<string, { readonly dueMs: number; readonly cancel: AbortController }>();
@@ -60,11 +56,13 @@ export class WorkQueue implements AsyncDisposable {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#reconcile = reconcile;
+        this.#metrics = components.metrics && WorkQueueMetrics.of(components.metrics);
+        this.#metrics?.show(options.name, () => this.#waiting.size);
     }
 
     /** Keys that wait, are worked on or wait for their time. */
     get size(): number {
-        return new Set([...this.#waiting, ...this.#working.keys(), ...this.#delayed.keys()]).size;
+        return new Set([...this.#waiting.keys(), ...this.#working.keys(), ...this.#delayed.keys()]).size;
     }
 
     /** Work begins; keys added before wait until now. Ends with the signal or `close()`. */
@@ -79,8 +77,10 @@ export class WorkQueue implements AsyncDisposable {
         if (this.#ended) return;
         this.#undelay(key);
         if (this.#working.has(key)) this.#again.add(key);
-        else this.#waiting.add(key);
-        this.#components.metrics?.depth?.(this.#waiting.size);
+        else if (!this.#waiting.has(key)) {
+            this.#waiting.set(key, this.#clock.monotonic());
+            this.#metrics?.added(this.#options.name);
+        }
         this.#pump();
     }
 
@@ -133,20 +133,20 @@ export class WorkQueue implements AsyncDisposable {
     #pump(): void {
         const signal = this.#signal;
         if (signal === undefined) return;
-        for (const key of this.#waiting) {
+        for (const [key, since] of this.#waiting) {
             if (this.#ended || this.#working.size >= (this.#options.concurrency ?? 1)) break;
             this.#waiting.delete(key);
+            this.#metrics?.taken(this.#options.name, (this.#clock.monotonic() - since) / 1000);
             this.#working.set(key, this.#work(key, signal));
         }
-        this.#components.metrics?.depth?.(this.#waiting.size);
     }
 
     async #work(key: string, signal: AbortSignal): Promise<void> {
         // The map of working keys must know this key before its work can end.
         await Promise.resolve();
         const began = this.#clock.monotonic();
-        const done = (result: "success" | "retry" | "terminal"): void =>
-            this.#components.metrics?.done?.(result, (this.#clock.monotonic() - began) / 1000);
+        const done = (result: WorkResult): void =>
+            this.#metrics?.done(this.#options.name, result, (this.#clock.monotonic() - began) / 1000);
         try {
             const result = await this.#reconcile(key, signal);
             this.#backoffs.delete(key);

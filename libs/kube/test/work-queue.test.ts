@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { sleep } from "@antrea/async";
 import { ManualClock, settle } from "@antrea/async/testing";
-import { TerminalError } from "@antrea/runtime";
+import { Metrics, TerminalError } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { KubeError } from "../src/errors.ts";
 import { WorkQueue, type Reconcile, type WorkQueueOptions } from "../src/work-queue.ts";
@@ -9,14 +9,19 @@ import { WorkQueue, type Reconcile, type WorkQueueOptions } from "../src/work-qu
 function make(reconcile: Reconcile, options: Partial<WorkQueueOptions> = {}) {
     const clock = new ManualClock();
     const stop = new AbortController();
-    const results: string[] = [];
     const log = new MemoryLog();
+    const metrics = new Metrics({ processMetrics: false });
     const queue = new WorkQueue(
-        { logger: log.logger, clock, metrics: { done: (result) => results.push(result) } },
+        { logger: log.logger, clock, metrics },
         { name: "test", initialBackoffMs: 100, maxBackoffMs: 1_000, ...options },
         reconcile,
     );
-    return { queue, clock, stop, results, log };
+    /** How often work ended with this result. */
+    const runsWith = async (result: string): Promise<number> => {
+        const found = new RegExp(`^antrea_workqueue_runs_total\\{name="test",result="${result}"\\} (\\d+)$`, "m");
+        return Number(found.exec(await metrics.text())?.[1] ?? 0);
+    };
+    return { queue, clock, stop, runsWith, log };
 }
 
 describe("WorkQueue", () => {
@@ -63,7 +68,7 @@ describe("WorkQueue", () => {
 
     it("repeats failures with growing delays per key, at once when the key is added", async () => {
         let tries = 0;
-        const { queue, clock, stop, results } = make(async () => {
+        const { queue, clock, stop, runsWith } = make(async () => {
             tries += 1;
             await Promise.reject(new KubeError("UNAVAILABLE", "down"));
         });
@@ -78,7 +83,7 @@ describe("WorkQueue", () => {
         expect(tries).toBe(3);
         await clock.advance(10_000);
         expect(tries).toBeGreaterThan(8);
-        expect(new Set(results)).toEqual(new Set(["retry"]));
+        expect([await runsWith("retry"), await runsWith("success"), await runsWith("terminal")]).toEqual([tries, 0, 0]);
         stop.abort();
         expect(clock.pending).toBe(0);
     });
@@ -100,7 +105,7 @@ describe("WorkQueue", () => {
 
     it("does not repeat what failed for good, and looks again when asked to", async () => {
         const runs: string[] = [];
-        const { queue, clock, stop, results } = make(async (key) => {
+        const { queue, clock, stop, runsWith } = make(async (key) => {
             runs.push(key);
             if (key === "bad") throw new TerminalError("never");
             await Promise.resolve();
@@ -111,7 +116,7 @@ describe("WorkQueue", () => {
         queue.add("good");
         await clock.advance(1_100);
         expect(runs).toEqual(["bad", "good", "good", "good"]);
-        expect(results[0]).toBe("terminal");
+        expect([await runsWith("terminal"), await runsWith("success"), await runsWith("retry")]).toEqual([1, 3, 0]);
         await queue.close();
         await clock.advance(5_000);
         expect(runs).toHaveLength(4);
@@ -243,33 +248,48 @@ describe("WorkQueue", () => {
         stop.abort();
     });
 
-    it("says how many keys wait and how long the work took; nobody need listen", async () => {
+    it("measures depth, adds, waits, work and results by its name; a later queue takes the name over", async () => {
         const clock = new ManualClock();
-        const depths: number[] = [];
-        const done: unknown[] = [];
-        const work: Reconcile = async () => sleep(1_500, undefined, clock);
-        const metrics = {
-            depth: (keys: number) => void depths.push(keys),
-            done: (...one: unknown[]) => void done.push(one),
+        const metrics = new Metrics({ processMetrics: false });
+        const work: Reconcile = async (key) => {
+            await sleep(1_500, undefined, clock);
+            if (key === "bad") throw new TerminalError("no");
         };
-        for (const each of [metrics, {}, undefined]) {
-            const components = {
-                logger: new MemoryLog().logger,
-                clock,
-                ...(each === undefined ? {} : { metrics: each }),
-            };
-            await using queue = new WorkQueue(components, { name: "test" }, work);
-            queue.add("a");
-            queue.add("b");
-            queue.start(new AbortController().signal);
-            await clock.advance(3_000);
-            await queue.idle();
-        }
-        expect(depths.slice(0, 3)).toEqual([1, 2, 1]);
-        expect(depths.at(-1)).toBe(0);
-        expect(done).toEqual([
-            ["success", 1.5],
-            ["success", 1.5],
-        ]);
+        const components = { logger: new MemoryLog().logger, clock, metrics };
+        await using queue = new WorkQueue(components, { name: "test" }, work);
+        for (const key of ["a", "b", "b", "bad"]) queue.add(key);
+        expect(await metrics.text()).toMatch(/^workqueue_depth\{name="test"\} 3$/m);
+        queue.start(new AbortController().signal);
+        await settle();
+        queue.add("a");
+        expect(await metrics.text()).toMatch(/^workqueue_depth\{name="test"\} 2$/m);
+        await clock.advance(6_000);
+        await queue.idle();
+        const text = await metrics.text();
+        expect(text).toMatch(/^workqueue_depth\{name="test"\} 0$/m);
+        expect(text).toMatch(/^workqueue_adds_total\{name="test"\} 4$/m);
+        expect(text).toMatch(/^workqueue_queue_duration_seconds_count\{name="test"\} 4$/m);
+        expect(text).toMatch(/^workqueue_queue_duration_seconds_sum\{name="test"\} 7.5$/m);
+        expect(text).toMatch(/^workqueue_work_duration_seconds_count\{name="test"\} 4$/m);
+        expect(text).toMatch(/^workqueue_work_duration_seconds_sum\{name="test"\} 6$/m);
+        expect(text).toMatch(/^antrea_workqueue_runs_total\{name="test",result="success"\} 3$/m);
+        expect(text).toMatch(/^antrea_workqueue_runs_total\{name="test",result="terminal"\} 1$/m);
+        await using other = new WorkQueue(components, { name: "other" }, work);
+        await using later = new WorkQueue(components, { name: "test" }, work);
+        other.add("a");
+        later.add("a");
+        later.add("b");
+        expect(await metrics.text()).toMatch(/^workqueue_depth\{name="test"\} 2$/m);
+        expect(await metrics.text()).toMatch(/^workqueue_depth\{name="other"\} 1$/m);
+    });
+
+    it("works without metrics", async () => {
+        const done: string[] = [];
+        const logger = new MemoryLog().logger;
+        await using queue = new WorkQueue({ logger }, { name: "test" }, async (key) => void done.push(key));
+        queue.add("a");
+        queue.start(new AbortController().signal);
+        await queue.idle();
+        expect(done).toEqual(["a"]);
     });
 });
