@@ -3,16 +3,25 @@ import { type MetricsFactory } from "@antrea/runtime";
 
 /** The usage of each pool as gauges; a pool that is not in `usages` has none. */
 export function poolMetrics(metrics: MetricsFactory, usages: () => ReadonlyMap<string, IpPoolUsage>): void {
+    // The names are written whole, so that they are found by grep.
     const gauge = (name: string, help: string, part: keyof IpPoolUsage): void => {
         metrics.gauge<"pool">({
-            name: `antrea_controller_ippool_${name}`,
+            name,
             help,
             labelNames: ["pool"],
             collect: () => [...usages()].map(([pool, usage]) => ({ labels: { pool }, value: usage[part] })),
         });
     };
-    gauge("addresses", "Addresses that the pool can hand out, at most 2^53-1.", "total");
-    gauge("used_addresses", "Addresses of the pool that a Pod uses.", "used");
-    gauge("reserved_addresses", "Addresses of the pool held for an owner that no Pod uses now.", "reserved");
-    gauge("free_addresses", "Addresses of the pool that are neither used nor reserved, at most 2^53-1.", "free");
+    gauge("antrea_controller_ippool_addresses", "Addresses that the pool can hand out, at most 2^53-1.", "total");
+    gauge("antrea_controller_ippool_used_addresses", "Addresses of the pool that a Pod uses.", "used");
+    gauge(
+        "antrea_controller_ippool_reserved_addresses",
+        "Addresses of the pool held for an owner that no Pod uses now.",
+        "reserved",
+    );
+    gauge(
+        "antrea_controller_ippool_free_addresses",
+        "Addresses of the pool that are neither used nor reserved, at most 2^53-1.",
+        "free",
+    );
 }

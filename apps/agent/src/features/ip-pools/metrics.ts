@@ -43,40 +43,53 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         help: "Pod interfaces that got no address of their IPPools, by reason.",
         labelNames: ["reason"],
     });
+    // The names are written whole, so that they are found by grep.
     const counter = (name: string, help: string): (() => void) => {
-        const one = factory.counter({ name: `antrea_agent_ipam_${name}_total`, help });
+        const one = factory.counter({ name, help });
         return () => one.inc();
     };
     const gauge = (name: string, help: string, collect: () => number): void => {
-        factory.gauge({ name: `antrea_agent_ipam_${name}`, help, collect });
+        factory.gauge({ name, help, collect });
     };
-    gauge("block_views", "Blocks of addresses that this agent watches.", state.blockViews);
-    gauge("claims", "Addresses that are claimed for Pods of this Node.", state.ownClaims);
+    gauge("antrea_agent_ipam_block_views", "Blocks of addresses that this agent watches.", state.blockViews);
+    gauge("antrea_agent_ipam_claims", "Addresses that are claimed for Pods of this Node.", state.ownClaims);
     gauge(
-        "leak_candidates",
+        "antrea_agent_ipam_leak_candidates",
         "Claims of this Node without an interface that are looked at again before they are freed.",
         state.leakCandidates,
     );
     isolatedInterfacesMetric(factory, state.isolated);
     gauge(
-        "pool_changed_addresses",
+        "antrea_agent_ipam_pool_changed_addresses",
         "Addresses of running containers that are in no IPPool any more, or whose gateway, prefix length or VLAN is not what their IPPool says now.",
         state.poolChanged,
     );
     return {
         claimed: (seconds) => durations.observe(seconds),
         failed: (reason) => failures.inc({ reason }),
-        conflict: counter("claim_conflicts", "Addresses that another had claimed first."),
-        retry: counter("request_retries", "Requests to the API server that were made again for want of an answer."),
-        relist: counter("pool_relists", "Lists of all claims of a pool, made before it is called exhausted."),
-        leakFound: counter("leaks_found", "Claims of this Node that were found without an interface and a Pod."),
-        reclaimed: counter("reclaims", "Claims of this Node that were freed because nobody uses them."),
+        conflict: counter("antrea_agent_ipam_claim_conflicts_total", "Addresses that another had claimed first."),
+        retry: counter(
+            "antrea_agent_ipam_request_retries_total",
+            "Requests to the API server that were made again for want of an answer.",
+        ),
+        relist: counter(
+            "antrea_agent_ipam_pool_relists_total",
+            "Lists of all claims of a pool, made before it is called exhausted.",
+        ),
+        leakFound: counter(
+            "antrea_agent_ipam_leaks_found_total",
+            "Claims of this Node that were found without an interface and a Pod.",
+        ),
+        reclaimed: counter(
+            "antrea_agent_ipam_reclaims_total",
+            "Claims of this Node that were freed because nobody uses them.",
+        ),
         recordMended: counter(
-            "records_mended",
+            "antrea_agent_ipam_records_mended_total",
             "Claims that were made anew or corrected by the record of an interface.",
         ),
         heldElsewhere: counter(
-            "addresses_held_elsewhere",
+            "antrea_agent_ipam_addresses_held_elsewhere_total",
             "Interfaces that were isolated because their address is claimed for another or of the podCIDR of another Node.",
         ),
     };
