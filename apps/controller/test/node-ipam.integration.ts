@@ -111,6 +111,8 @@ describe("NodeIPAM on a real API server", () => {
         expect(text).toContain("antrea_node_ipam_controller_waiting_nodes 1");
         expect(text).toContain('cidrset_usage_cidrs{clusterCIDR="10.244.0.0/22"} 1');
         expect(text).toContain('cidrset_usage_cidrs{clusterCIDR="fd00:10:244::/56"} 0.015625');
+        expect(text).toMatch(/^workqueue_depth\{name="node-ipam"\} \d+$/m);
+        expect(text).toMatch(/^antrea_workqueue_runs_total\{name="node-ipam",result="success"\} [1-9]\d*$/m);
         expect(await fetchLocal(port, "/metrics", "token-guest")).toMatchObject([403, expect.anything()]);
         expect(await fetchLocal(port, "/readyz")).toMatchObject([200, expect.anything()]);
         // The subnet of a Node that is gone rests; only the Node itself gets it back.

@@ -71,6 +71,9 @@ describe("antrea-webhook", () => {
         });
         expect(early.text).toContain("[+]cluster ok");
         await eventually(async () => (await get(port, "/readyz")).status === 200);
+        expect((await get(port, "/readyz?verbose")).text).toMatch(
+            /\nreadyz check passed\njob certificates: succeeded at \S+Z; next run at \S+Z\n$/,
+        );
         expect(await get(port, "/livez")).toEqual({ status: 200, text: "ok\n" });
 
         const pool = poolOf("one", { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 });

@@ -9,7 +9,7 @@ export interface WorkQueueComponents {
     readonly logger: KubeLogger;
     readonly clock?: Clock;
     /** Gets `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
-    readonly metrics?: MetricsFactory;
+    readonly metrics?: MetricsFactory | undefined;
 }
 
 export interface WorkQueueOptions {

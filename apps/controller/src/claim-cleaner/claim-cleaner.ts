@@ -10,6 +10,7 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
 import { uidsOf, type Claim, type ClaimCache, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 
 export interface ClaimCleanerComponents {
@@ -19,6 +20,8 @@ export interface ClaimCleanerComponents {
     readonly claims: ClaimCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -58,7 +61,7 @@ export class ClaimCleaner {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#queue = new WorkQueue(
-            { logger: components.logger, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
             { name: "claim-cleaner", concurrency },
             (name, signal) => this.#reconcile(name, signal),
         );

@@ -1,5 +1,6 @@
 import { sleep, systemClock, type Clock } from "@antrea/async";
 import { WorkQueue, type EventRecorder, type KubeLogger, type ReconcileResult } from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
 import { type ClaimCache, type ClaimWriter, type Reclaims } from "../claims/index.ts";
 import { type PoolCache } from "../pools/index.ts";
 
@@ -10,6 +11,8 @@ export interface HoldComponents {
     readonly writer: ClaimWriter;
     readonly reclaims: Pick<Reclaims, "done">;
     readonly recorder: Pick<EventRecorder, "record">;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -33,13 +36,13 @@ export class HoldQueue {
     readonly #queue: WorkQueue;
 
     constructor(
-        { logger, clock = systemClock }: Pick<HoldComponents, "logger" | "clock">,
+        { logger, metrics, clock = systemClock }: Pick<HoldComponents, "logger" | "metrics" | "clock">,
         { name, intervalMs }: HoldQueueOptions,
         reconcile: (name: string, signal: AbortSignal) => Promise<ReconcileResult | void>,
     ) {
         this.#clock = clock;
         this.#intervalMs = intervalMs;
-        this.#queue = new WorkQueue({ logger, clock }, { name, concurrency }, reconcile);
+        this.#queue = new WorkQueue({ logger, metrics, clock }, { name, concurrency }, reconcile);
     }
 
     add(name: string): void {

@@ -9,6 +9,7 @@ import {
     type EventRecorder,
     type KubeLogger,
 } from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
 import { claimedBlocks, type Claim, type ClaimCache } from "../claims/index.ts";
 import { type PoolCache } from "../pools/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";
@@ -20,6 +21,8 @@ export interface PoolStatusComponents {
     readonly pools: PoolCache;
     readonly claims: ClaimCache;
     readonly recorder: Pick<EventRecorder, "record">;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -41,7 +44,7 @@ export class PoolStatusWriter {
         this.#clock = components.clock ?? systemClock;
         this.#pacer = new Pacer({ clock: this.#clock }, options);
         this.#queue = new WorkQueue(
-            { logger: components.logger, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
             { name: "ip-pools", concurrency, maxBackoffMs },
             (name, signal) => this.#reconcile(name, signal),
         );

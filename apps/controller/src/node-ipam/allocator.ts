@@ -14,6 +14,7 @@ import {
     type Node,
     type ReconcileResult,
 } from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
 import { CidrAllocator } from "./cidr-allocator.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";
@@ -28,6 +29,8 @@ export interface AllocatorComponents {
     readonly nodes: Pick<Informer<Node>, "get" | "list" | "onChange" | "synced">;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: NodeIpamMetrics;
+    /** Gets the metrics of the work queue. */
+    readonly queueMetrics?: MetricsFactory;
     /** Of IPPools; absent while they are off. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: KubeLogger;
@@ -70,7 +73,7 @@ export class Allocator {
         this.#book = new CidrAllocator(options.settings, () => this.#clock.monotonic());
         this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
-            { logger: components.logger, clock: this.#clock },
+            { logger: components.logger, metrics: components.queueMetrics, clock: this.#clock },
             { name: "node-ipam", concurrency: options.concurrency ?? 64 },
             (key, signal) => this.#reconcile(key, signal),
         );

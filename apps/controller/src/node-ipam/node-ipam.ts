@@ -87,7 +87,7 @@ export class NodeIpam {
 
     async #work(signal: AbortSignal): Promise<void> {
         const term = new Allocator(
-            { ...this.#components, metrics: this.#metrics },
+            { ...this.#components, metrics: this.#metrics, queueMetrics: this.#components.metrics },
             {
                 settings: this.#options.settings,
                 namespace: this.#options.namespace,

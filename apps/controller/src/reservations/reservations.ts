@@ -11,6 +11,7 @@ import {
     type KubeLogger,
     type ReconcileResult,
 } from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
 import { setKeyOf, type Claim, type ClaimCache, type ClaimWriter, type Fate, type Reclaims } from "../claims/index.ts";
 import { type PoolCache } from "../pools/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
@@ -28,6 +29,8 @@ export interface ReservationsComponents {
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
     readonly recorder: Pick<EventRecorder, "record">;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -82,7 +85,7 @@ export class Reservations {
         this.#own = new OwnWrites(this.#clock);
         this.#cameFree = new Notify({ clock: this.#clock });
         this.#queue = new WorkQueue(
-            { logger: components.logger, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
             { name: "reservations", concurrency, maxBackoffMs },
             (key, signal) => this.#reconcile(key, signal),
         );
