@@ -231,11 +231,10 @@ export function stopOvs(world: World, random: Random): void {
     world.time.after(random.latency(500, 60_000), () => startOvs(station, isAnew));
 }
 
-export function startOvs({ machine, agent }: Station, isAnew: boolean): void {
+export function startOvs({ machine }: Station, isAnew: boolean): void {
     if (machine.hasOvs) return;
     if (isAnew) machine.loseFlows();
     machine.startOvs();
-    agent?.ovsIsBack();
 }
 
 /** A machine more; there are more of them than subnets. */

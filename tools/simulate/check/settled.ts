@@ -193,6 +193,8 @@ function* records(stations: readonly Station[]): Iterable<string> {
     for (const { machine } of stations) {
         if (!machine.isOn) continue;
         for (const { name, externalIds } of machine.ports.values()) {
+            // Gateway and tunnel are of none.
+            if (["gateway", "tunnel"].includes(externalIds.get("antrea-type") ?? "")) continue;
             const container = externalIds.get("container-id") ?? "";
             if (!machine.netns.has(`/run/netns/${container}`))
                 yield `port ${name} of ${machine.name} is left of ${container}`;

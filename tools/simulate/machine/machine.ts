@@ -1,18 +1,24 @@
 import { allocationName } from "@antrea/crd";
 import { Reg, type FlowSet } from "@antrea/flows";
-import { type IpAddress } from "@antrea/ip";
-import { type Link } from "@antrea/netlink";
+import { formatMac, ipToBytes, parseIp, type IpAddress } from "@antrea/ip";
+import { type Address, type Link, type Neighbour, type Route } from "@antrea/netlink";
 import { type SubField } from "@antrea/openflow";
 import { type Container, type Truth } from "../check/truth.ts";
 import { type SetUp } from "../check/wiring.ts";
 import { setUpOf } from "./set-up.ts";
 
 /** A port of the bridge as ovsdb-server has it. */
-export interface OvsPort {
+export interface StoredPort {
     readonly name: string;
+    /** As in the database: "" for a link of the kernel, "internal" for one that OVS makes, or a kind of tunnel. */
+    readonly type: string;
+    readonly mac: string | undefined;
     readonly externalIds: ReadonlyMap<string, string>;
     readonly ofPort: number;
 }
+
+/** A link of the kernel; `netns` of its other end, "" where that is none of a container. */
+export type MachineLink = Link & { readonly netns: string };
 
 /** A container's network namespace. */
 export interface Netns {
@@ -36,12 +42,27 @@ export class Machine {
     readonly address: string;
     isOn = true;
     boots = 0;
-    /** What the agent keeps in the database of OVS for its next start. */
-    remembered: string | undefined;
+    /** The external_ids of the bridge, with what the agent keeps there for its next start; undefined: no bridge. */
+    bridgeIds: Map<string, string> | undefined;
+    /** In bridging mode: the NIC is a port of the bridge. */
+    isUplinkMoved = false;
+    /** How often OVS went away. */
+    stops = 0;
+    /** The interface to other Nodes, and its address. */
+    readonly nic: MachineLink;
+    readonly nicAddress: Address;
+    /** Of the other links, and the kernel's routes and neighbours. */
+    readonly addresses = new Map<string, Address>();
+    readonly routes = new Map<string, Route>();
+    readonly neighbours = new Map<string, Neighbour>();
+    /** Below /proc/sys; a machine that Pods run on forwards. */
+    readonly settings = new Map<string, string>([["net/ipv4/ip_forward", "1"]]);
+    /** Of the folder of CNI configurations, by name. */
+    readonly files = new Map<string, string>();
     /** How often the database of OVS was lost. */
     databases = 0;
-    readonly links = new Map<string, Link & { readonly netns: string }>();
-    readonly ports = new Map<string, OvsPort>();
+    readonly links = new Map<string, MachineLink>();
+    readonly ports = new Map<string, StoredPort>();
     /** In OVS, by owner; with the address that lets its container send. */
     readonly flows = new Map<string, readonly IpAddress[]>();
     readonly netns = new Map<string, Netns>();
@@ -50,16 +71,37 @@ export class Machine {
     #index = 10;
     /** Those who wait for OVS, which is away; undefined while it runs. */
     #waiters: Set<() => void> | undefined;
+    /** Those who wait for OVS to go away. */
+    #watchers = new Set<() => void>();
 
     constructor(truth: Truth, options: MachineOptions) {
         this.#truth = truth;
         this.name = options.name;
         this.address = options.address;
         this.#wired = options.wired;
+        const ip = parseIp(options.address);
+        const mac = formatMac(Uint8Array.of(2, 0, ...ipToBytes(ip)));
+        this.nic = { ...etherLink({ index: 2, name: "eth0", mac, mtu: 1500 }), up: true };
+        this.nicAddress = {
+            index: this.nic.index,
+            ip,
+            prefixLength: 24,
+            scope: 0,
+            permanent: true,
+            secondary: false,
+            tentative: false,
+            dadFailed: false,
+            flags: 0,
+        };
     }
 
     get bootId(): string {
         return `${String(this.boots).padStart(8, "0")}-${this.name}`;
+    }
+
+    /** What an agent left in the database of OVS about its Node. */
+    get remembered(): string | undefined {
+        return this.bridgeIds?.get("antrea-node");
     }
 
     nextIndex(): number {
@@ -81,10 +123,25 @@ export class Machine {
         for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
     }
 
+    /** The device of an internal port, which OVS makes; one that is there stays. */
+    addInternalLink({
+        name,
+        mac,
+        mtu,
+    }: {
+        readonly name: string;
+        readonly mac: string | undefined;
+        readonly mtu: number;
+    }) {
+        if (this.links.has(name)) return;
+        this.links.set(name, etherLink({ index: this.nextIndex(), name, mac: mac ?? "02:00:00:00:00:03", mtu }));
+    }
+
     deleteLink(name: string): void {
         const link = this.links.get(name);
         if (link === undefined) return;
         this.links.delete(name);
+        this.#forgetLink(link.index);
         const netns = this.netns.get(link.netns);
         if (netns?.hostIfName !== name) return;
         netns.hostIfName = undefined;
@@ -132,7 +189,13 @@ export class Machine {
         this.#noteIsolation(containerOf(owner));
     }
 
-    setPort(port: OvsPort): void {
+    #forgetLink(gone: number): void {
+        for (const [key, { index }] of this.addresses) if (index === gone) this.addresses.delete(key);
+        for (const [key, { index }] of this.neighbours) if (index === gone) this.neighbours.delete(key);
+        for (const [key, { dev }] of this.routes) if (dev === gone) this.routes.delete(key);
+    }
+
+    setPort(port: StoredPort): void {
         this.ports.set(port.name, port);
         this.#noteIsolation(port.externalIds.get("container-id") ?? "");
     }
@@ -155,14 +218,26 @@ export class Machine {
 
     /** ovsdb-server starts with an empty database. */
     loseDatabase(): void {
+        for (const { type, name } of this.ports.values()) if (type === "internal") this.deleteLink(name);
         this.ports.clear();
-        this.remembered = undefined;
+        this.bridgeIds = undefined;
         this.databases += 1;
     }
 
     /** From here on OVS answers nobody; what it had it keeps. */
     stopOvs(): void {
-        this.#waiters ??= new Set();
+        if (!this.hasOvs) return;
+        this.#waiters = new Set();
+        this.stops += 1;
+        const watchers = this.#watchers;
+        this.#watchers = new Set();
+        for (const wake of watchers) wake();
+    }
+
+    /** Resolves when OVS has gone away more often than that. */
+    stopped(stops: number): Promise<void> {
+        if (this.stops > stops) return Promise.resolve();
+        return new Promise((resolve) => void this.#watchers.add(resolve));
     }
 
     startOvs(): void {
@@ -197,12 +272,18 @@ export class Machine {
         this.loseFlows();
         for (const path of [...this.netns.keys()]) this.endNetns(path);
         this.links.clear();
+        for (const kernel of [this.addresses, this.routes, this.neighbours]) kernel.clear();
+        this.isUplinkMoved = false;
+        this.#watchers.clear();
     }
 
     powerOn(options: { readonly diskLost: boolean }): void {
         this.isOn = true;
         this.boots += 1;
-        if (options.diskLost) this.loseDatabase();
+        if (options.diskLost) {
+            this.loseDatabase();
+            this.files.clear();
+        }
         this.startOvs();
     }
 
@@ -245,4 +326,19 @@ function sourcesOf({ flows }: FlowSet): readonly IpAddress[] {
             found.set(`6 ${ipv6_src}`, { family: 6, value: ipv6_src });
     }
     return [...found.values()];
+}
+
+function etherLink(link: Pick<Link, "index" | "name" | "mtu"> & { readonly mac: string }): MachineLink {
+    return {
+        ...link,
+        kind: "",
+        type: 1,
+        up: false,
+        running: true,
+        loopback: false,
+        promiscuous: false,
+        group: 0,
+        altNames: [],
+        netns: "",
+    };
 }

@@ -1,8 +1,26 @@
-import { NetlinkError, type Link, type LinkChanges, type Netlink, type VethOptions } from "@antrea/netlink";
+import { formatIp, formatPrefix } from "@antrea/ip";
+import {
+    NeighbourState,
+    NetlinkError,
+    type Address,
+    type AddressKey,
+    type AddressOptions,
+    type Batch,
+    type Link,
+    type LinkChanges,
+    type Neighbour,
+    type NeighbourKey,
+    type NeighbourOptions,
+    type Netlink,
+    type Route,
+    type RouteFilter,
+    type RouteOptions,
+    type VethOptions,
+} from "@antrea/netlink";
 import { type LocalIo } from "./io.ts";
-import { type Machine } from "./machine.ts";
+import { type Machine, type MachineLink } from "./machine.ts";
 
-/** The kernel's links of a machine, as far as Pods are concerned. */
+/** The kernel of a machine, as far as Pods and the gateway are concerned. */
 export class MachineLinks {
     readonly #machine: Machine;
     readonly #io: LocalIo;
@@ -18,7 +36,7 @@ export class MachineLinks {
     }
 
     links(): Promise<Link[]> {
-        return this.#io.call(() => [...this.#machine.links.values()]);
+        return this.#io.call(() => [this.#machine.nic, ...this.#machine.links.values()]);
     }
 
     link(key: string | number): Promise<Link | undefined> {
@@ -52,18 +70,8 @@ export class MachineLinks {
         });
     }
 
-    setLink(index: number, { alias, mtu, up, group }: LinkChanges): Promise<void> {
-        return this.#io.call(() => {
-            const link = this.#find(index);
-            if (link === undefined) throw kernelError("ENODEV", `link ${index} is gone`);
-            this.#machine.links.set(link.name, {
-                ...link,
-                ...(alias !== undefined && { alias }),
-                ...(mtu !== undefined && { mtu }),
-                ...(up !== undefined && { up }),
-                ...(group !== undefined && { group }),
-            });
-        });
+    setLink(index: number, changes: LinkChanges): Promise<void> {
+        return this.#io.call(() => this.#setLink(index, changes));
     }
 
     deleteLink(key: string | number): Promise<boolean> {
@@ -74,14 +82,127 @@ export class MachineLinks {
         });
     }
 
-    routes(): Promise<readonly never[]> {
-        return Promise.resolve([]);
+    addresses(index?: number): Promise<Address[]> {
+        return this.#io.call(() => {
+            const all = [this.#machine.nicAddress, ...this.#machine.addresses.values()];
+            return all.filter((one) => index === undefined || one.index === index);
+        });
     }
 
-    #find(key: string | number): (Link & { readonly netns: string }) | undefined {
-        const { links } = this.#machine;
+    addAddress({ index, ip, prefixLength }: AddressOptions): Promise<void> {
+        return this.#io.call(() => {
+            if (this.#find(index) === undefined) throw kernelError("ENODEV", `link ${index} is gone`);
+            const { addresses, nicAddress } = this.#machine;
+            addresses.set(addressKey({ index, ip, prefixLength }), { ...nicAddress, index, ip, prefixLength });
+        });
+    }
+
+    deleteAddress(key: AddressKey): Promise<boolean> {
+        return this.#io.call(() => this.#machine.addresses.delete(addressKey(key)));
+    }
+
+    routes({ protocol, dev, family }: RouteFilter = {}): Promise<Route[]> {
+        return this.#io.call(() =>
+            [...this.#machine.routes.values()].filter(
+                (one) =>
+                    (protocol === undefined || one.protocol === protocol) &&
+                    (dev === undefined || one.dev === dev) &&
+                    (family === undefined || one.family === family),
+            ),
+        );
+    }
+
+    replaceRoute(options: RouteOptions): Promise<void> {
+        return this.#io.call(() => this.#replaceRoute(options));
+    }
+
+    deleteRoute(options: RouteOptions): Promise<boolean> {
+        return this.#io.call(() => this.#machine.routes.delete(routeKey(options)));
+    }
+
+    neighbours(index?: number): Promise<Neighbour[]> {
+        return this.#io.call(() =>
+            [...this.#machine.neighbours.values()].filter((one) => index === undefined || one.index === index),
+        );
+    }
+
+    /** One after the other, up to the first that fails. */
+    batch(build: (batch: Batch) => void): Promise<void> {
+        const works: (() => void)[] = [];
+        const { routes, neighbours } = this.#machine;
+        const batch = {
+            setLink: (index: number, changes: LinkChanges) => void works.push(() => this.#setLink(index, changes)),
+            replaceRoute: (options: RouteOptions) => void works.push(() => this.#replaceRoute(options)),
+            deleteRoute: (options: RouteOptions) => void works.push(() => void routes.delete(routeKey(options))),
+            replaceNeighbour: ({ index, ip, mac, state = NeighbourState.PERMANENT }: NeighbourOptions) =>
+                void works.push(
+                    () => void neighbours.set(neighbourKey({ index, ip }), { index, ip, mac, state, flags: 0 }),
+                ),
+            deleteNeighbour: (key: NeighbourKey) => void works.push(() => void neighbours.delete(neighbourKey(key))),
+        };
+        build(batch as unknown as Batch);
+        if (works.length === 0) return Promise.resolve();
+        return this.#io.call(() => {
+            for (const work of works) work();
+        });
+    }
+
+    /** Nobody but the agent changes anything in this kernel. */
+    subscribe(): Disposable {
+        return { [Symbol.dispose]: () => undefined };
+    }
+
+    #setLink(index: number, { alias, mtu, up, group, mac }: LinkChanges): void {
+        const link = this.#find(index);
+        if (link === undefined) throw kernelError("ENODEV", `link ${index} is gone`);
+        this.#machine.links.set(link.name, {
+            ...link,
+            ...(alias !== undefined && { alias }),
+            ...(mtu !== undefined && { mtu }),
+            ...(up !== undefined && { up }),
+            ...(group !== undefined && { group }),
+            ...(mac !== undefined && { mac }),
+        });
+    }
+
+    #replaceRoute(options: RouteOptions): void {
+        const { dst, via, dev, protocol = 4, table = 254, onlink = false } = options;
+        if (dst === "default") return;
+        if (dev !== undefined && this.#find(dev) === undefined) throw kernelError("ENODEV", `link ${dev} is gone`);
+        this.#machine.routes.set(routeKey(options), {
+            family: dst.family,
+            dst,
+            table,
+            protocol,
+            scope: 0,
+            type: 1,
+            metric: 0,
+            onlink,
+            cloned: false,
+            nextHops: [],
+            ...(via !== undefined && { via }),
+            ...(dev !== undefined && { dev }),
+        });
+    }
+
+    #find(key: string | number): MachineLink | undefined {
+        const { links, nic } = this.#machine;
+        if (key === nic.name || key === nic.index) return nic;
         return typeof key === "string" ? links.get(key) : [...links.values()].find(({ index }) => index === key);
     }
+}
+
+function addressKey({ index, ip, prefixLength }: Pick<AddressKey, "index" | "ip" | "prefixLength">): string {
+    return `${index} ${formatIp(ip)}/${prefixLength}`;
+}
+
+function neighbourKey({ index, ip }: NeighbourKey): string {
+    return `${index} ${formatIp(ip)}`;
+}
+
+/** The kernel has one route to a destination here: no metric is used. */
+function routeKey({ dst }: Pick<RouteOptions, "dst">): string {
+    return dst === "default" ? dst : formatPrefix(dst);
 }
 
 function kernelError(code: `E${string}`, message: string): NetlinkError {

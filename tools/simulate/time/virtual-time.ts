@@ -101,6 +101,18 @@ export class VirtualTime {
     }
 }
 
+/** The clock of a process: once that is dead, none of its timers calls back. */
+export function mortal(clock: Clock, isDead: () => boolean): Clock {
+    return {
+        now: () => clock.now(),
+        monotonic: () => clock.monotonic(),
+        after: (ms, callback) =>
+            clock.after(ms, () => {
+                if (!isDead()) callback();
+            }),
+    };
+}
+
 export function cancel(timer: Timer | undefined): void {
     if (timer !== undefined) timer.callback = undefined;
 }

@@ -6,7 +6,7 @@ import { UplinkKeeper } from "../features/bridging/uplink-keeper.ts";
 import { conflistText } from "../features/cni-server/conflist/index.ts";
 import { leavesForGood } from "../features/cni-server/leaves-for-good.ts";
 import { addFirewallJob, guardHost } from "../features/host-filter/feature.ts";
-import { addJobsWithoutPools, addPoolJobs, buildIpPools, guardSubnets } from "../features/ip-pools/feature.ts";
+import { addJobsWithoutPools, addPoolJobs, guardSubnets } from "../features/ip-pools/feature.ts";
 import { addMasqueradeJob } from "../features/masquerade/feature.ts";
 import { addRouteJobs } from "../features/node-routes/feature.ts";
 import { allPodPrefixes } from "../features/node-routes/index.ts";
@@ -58,7 +58,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         openflow,
         readiness,
     } = platform;
-    const ipPools = buildIpPools(platform);
+    const ipPools = parts.ipPools(platform);
     const pipeline = new AgentPipeline();
     const bridging = config.enableBridgingMode
         ? new Bridging({

@@ -2,11 +2,13 @@ import { buildUplink } from "../features/bridging/feature.ts";
 import type { Uplink } from "../features/bridging/uplink/index.ts";
 import { Conflist, type ConflistOptions } from "../features/cni-server/conflist/index.ts";
 import { CniServer, type CniCalls } from "../features/cni-server/index.ts";
+import { buildIpPools } from "../features/ip-pools/feature.ts";
 import { checkInterface, type PodNamespaces } from "../features/pod-network/index.ts";
 import type { Platform } from "../platform/platform.ts";
 
-/** The parts of features that work on files, sockets and namespaces of the Node; a simulated Node has others. */
+/** The parts of features that a simulated Node has others of, or has to know: most work on its files, sockets and namespaces. */
 export interface NodeParts {
+    readonly ipPools: typeof buildIpPools;
     readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">;
     readonly conflist: (options: ConflistOptions) => Pick<Conflist, "write" | "remove">;
     /** Where CNI calls come by. */
@@ -22,6 +24,7 @@ export interface NodeParts {
 
 /** Those of the Node that the agent runs on. */
 export const nodeParts: NodeParts = {
+    ipPools: buildIpPools,
     uplink: buildUplink,
     conflist: (options) => new Conflist(options),
     cniServer: (calls, options) => new CniServer({ calls }, options),

@@ -77,6 +77,15 @@ export interface Platform {
 
 const eventDelayMs = 500;
 
+/** What must be in place before Pods are wired, by name, with what is missing until it is. */
+export const conditions: Readonly<Record<string, string>> = {
+    ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
+    node: "the Node's podCIDRs are not known",
+    openflow: "ovs-vswitchd is not connected",
+    records: "the Pod interfaces of this Node are not rebuilt",
+    [datapathCondition]: "the datapath of OVS was not looked at",
+};
+
 /** Builds the ground floor from the configuration; starts nothing. */
 export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
@@ -120,13 +129,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     health.showJobs(jobs);
     const readiness = buildReadiness(
         { api: kube.api, health, jobs, metrics, openflow, clock, logger: logger.child("kube") },
-        {
-            ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
-            node: "the Node's podCIDRs are not known",
-            openflow: "ovs-vswitchd is not connected",
-            records: "the Pod interfaces of this Node are not rebuilt",
-            [datapathCondition]: "the datapath of OVS was not looked at",
-        },
+        conditions,
     );
     return {
         logger,

@@ -1,0 +1,82 @@
+import { type Clock } from "@antrea/async";
+import { KubeError } from "@antrea/kube";
+import { Jobs } from "@antrea/runtime";
+import { loadAgentConfig } from "@antrea/settings";
+import { buildReadiness } from "@antrea/agent/platform/agent-readiness";
+import { datapathCondition, datapathOf } from "@antrea/agent/platform/ovs/datapath";
+import { conditions, modeOf, nodesOf, type Platform } from "@antrea/agent/platform/platform";
+import { MachineBridge } from "../machine/bridge.ts";
+import { MachineDatabase, MachineSwitch } from "../machine/connections.ts";
+import { MachineFlows } from "../machine/flows.ts";
+import { type LocalIo } from "../machine/io.ts";
+import { MachineLinks } from "../machine/netlink.ts";
+import { hostOf } from "../machine/node-parts.ts";
+import { type AgentComponents } from "./agent.ts";
+import { noMetrics, quietEvents, quietHealth, type QuietHealth } from "./quiet.ts";
+
+const routed = loadAgentConfig("featureGates: {AntreaIPAM: true}");
+const bridged = loadAgentConfig(`
+featureGates: {AntreaIPAM: true}
+enableBridgingMode: true
+trafficEncapMode: noEncap
+noSNAT: true
+`);
+
+/** The ground of one start of antrea-agent, made of a simulated Node and its line to the API server. */
+export function platformOn(
+    { machine, line, random, logger, record, isBridged }: AgentComponents,
+    { io, clock, fail }: { readonly io: LocalIo; readonly clock: Clock; readonly fail: (error: unknown) => void },
+): Platform & { readonly health: QuietHealth } {
+    const { config, gates } = isBridged ? bridged : routed;
+    const { api } = line;
+    const health = quietHealth();
+    const jobs = new Jobs({ logger: logger.child("jobs"), clock });
+    const openflow = new MachineSwitch(machine, io);
+    const readiness = buildReadiness(
+        { api, health, jobs, metrics: noMetrics, openflow, clock, logger: logger.child("kube") },
+        conditions,
+    );
+    return {
+        logger,
+        clock,
+        random: random.next,
+        fail,
+        config,
+        gates,
+        environment: {
+            nodeName: machine.name,
+            podName: `antrea-agent-${machine.name}`,
+            podNamespace: "kube-system",
+            bootId: machine.bootId,
+            stateFolder: "/nowhere",
+            cniConfFolder: "/nowhere",
+            cniConfMode: 0o644,
+            conflist: undefined,
+        },
+        mode: modeOf(config),
+        metrics: noMetrics,
+        health,
+        readiness,
+        jobs,
+        kube: {
+            api,
+            connection: () => Promise.reject(new KubeError("CONNECTION_FAILED", "nothing is connected to")),
+            close: () => line.breakWatches(),
+        },
+        events: quietEvents(record),
+        nodes: nodesOf({ api, clock, logger }),
+        netlink: MachineLinks.of(machine, io),
+        host: hostOf(machine),
+        database: new MachineDatabase(machine, io),
+        openflow,
+        bridge: new MachineBridge(machine, io, config.ovsBridge),
+        flowTable: new MachineFlows(machine, io),
+        datapath: datapathOf(config.ovsDatapathType),
+        probe: {
+            passed: async (signal) => {
+                await machine.ovs(signal);
+                await io.call(() => readiness.met(datapathCondition));
+            },
+        },
+    };
+}

@@ -1,0 +1,96 @@
+import { type FlowSet } from "@antrea/flows";
+import { type Platform } from "@antrea/agent/platform/platform";
+import { type LocalIo } from "./io.ts";
+import { type Machine } from "./machine.ts";
+
+/** The flows that a process wants in a machine's OVS, by owner. */
+export class MachineFlows implements Required<Platform["flowTable"]> {
+    readonly #machine: Machine;
+    readonly #io: LocalIo;
+    readonly #wanted = new Map<string, FlowSet>();
+    /** Owners of which this process may have put flows into OVS. */
+    readonly #sent = new Set<string>();
+    #isReplayed = false;
+
+    constructor(machine: Machine, io: LocalIo) {
+        this.#machine = machine;
+        this.#io = io;
+    }
+
+    get size(): number {
+        return this.#wanted.size;
+    }
+
+    useRound(): void {
+        // whose flows are whose is known by their owner
+    }
+
+    flowsOf(): readonly never[] {
+        return [];
+    }
+
+    stage(owner: string, flows: FlowSet): void {
+        this.#wanted.set(owner, flows);
+    }
+
+    async set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void> {
+        this.#wanted.set(owner, flows);
+        if (!this.#isReplayed) return;
+        await this.#machine.ovs(signal);
+        await this.#io.call(() => {
+            if (this.#wanted.get(owner) === flows) this.#put(owner, flows);
+        });
+    }
+
+    async remove(owner: string, signal?: AbortSignal): Promise<void> {
+        this.#wanted.delete(owner);
+        await this.#machine.ovs(signal);
+        await this.#io.call(() => {
+            if (!this.#wanted.has(owner)) this.#machine.removeFlows(owner);
+        });
+    }
+
+    /** Puts all of them in place beside what an earlier process left there. */
+    async replay(): Promise<void> {
+        await this.#io.call(() => {
+            this.#isReplayed = true;
+            for (const [owner, flows] of this.#wanted) this.#put(owner, flows);
+            this.#dropUnwanted();
+        });
+    }
+
+    async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
+        await this.#machine.ovs(undefined);
+        return this.#io.call(() => {
+            const missing = [...this.#wanted].filter(([owner]) => !this.#machine.flows.has(owner));
+            for (const [owner, flows] of missing) this.#put(owner, flows);
+            return { missing: missing.length, superfluous: this.#dropUnwanted() };
+        });
+    }
+
+    /** Deletes what an earlier process left and this one does not want; ways to other Nodes only without exceptions. */
+    async deleteRounds(_rounds: readonly number[], { except }: { readonly except?: unknown } = {}): Promise<number> {
+        await this.#machine.ovs(undefined);
+        return this.#io.call(() => {
+            const stale = [...this.#machine.flows.keys()].filter(
+                (owner) => !this.#wanted.has(owner) && (except === undefined || !owner.startsWith("peer/")),
+            );
+            for (const owner of stale) this.#machine.removeFlows(owner);
+            return stale.length;
+        });
+    }
+
+    #put(owner: string, flows: FlowSet): void {
+        this.#sent.add(owner);
+        this.#machine.setFlows(owner, flows);
+    }
+
+    #dropUnwanted(): number {
+        const stale = [...this.#sent].filter((owner) => !this.#wanted.has(owner));
+        for (const owner of stale) {
+            this.#sent.delete(owner);
+            this.#machine.removeFlows(owner);
+        }
+        return stale.length;
+    }
+}

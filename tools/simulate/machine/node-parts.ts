@@ -1,0 +1,49 @@
+import { type NodeParts } from "@antrea/agent/compose/node-parts";
+import { type CniCalls } from "@antrea/agent/features/cni-server";
+import { CheckError } from "@antrea/agent/features/pod-network";
+import { type Host } from "@antrea/agent/platform/host/host";
+import { ProgramError } from "@antrea/agent/platform/program";
+import { type LocalIo } from "./io.ts";
+import { type Machine } from "./machine.ts";
+import { MachineUplink } from "./uplink.ts";
+import { namespacesOf } from "./pod-end.ts";
+
+/** A machine as the agent works on it by programs and settings. It has no iptables, and its nft takes every table. */
+export function hostOf(machine: Machine): Host {
+    return {
+        nft: () => Promise.resolve(""),
+        run: (program) => {
+            if (program === "tc") return Promise.resolve("[]");
+            return Promise.reject(new ProgramError("PROGRAM_MISSING", "environment", `there is no ${program}`));
+        },
+        settings: {
+            get: (path) => machine.settings.get(path) ?? "0",
+            set: (path, value) => void machine.settings.set(path, value),
+            setTxChecksumOffload: () => undefined,
+        },
+    };
+}
+
+/** The parts of an agent that work on files, sockets and namespaces, for a machine; `serve` gets the CNI calls. */
+export function partsOf(
+    machine: Machine,
+    io: LocalIo,
+    serve: (calls: Pick<CniCalls, "call">) => void,
+): Omit<NodeParts, "ipPools"> {
+    return {
+        uplink: () => new MachineUplink(machine, io),
+        conflist: ({ name, content }) => ({
+            write: () => io.call(() => void machine.files.set(name, content)),
+            remove: () => io.call(() => void machine.files.delete(name)),
+        }),
+        cniServer: (calls) => ({
+            start: () => io.call(() => serve(calls), { lowMs: 20, highMs: 500 }),
+            stop: () => Promise.resolve(),
+        }),
+        checkInterface: async ({ claimProblem }, { known }) => {
+            const problem = await claimProblem(known.record);
+            if (problem !== undefined) throw new CheckError("CLAIM", "environment", problem);
+        },
+        namespaces: namespacesOf(machine),
+    };
+}

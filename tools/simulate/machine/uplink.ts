@@ -1,0 +1,49 @@
+import { type NodeParts } from "@antrea/agent/compose/node-parts";
+import { type LocalIo } from "./io.ts";
+import { type Machine } from "./machine.ts";
+
+type Uplink = ReturnType<NodeParts["uplink"]>;
+
+/** The NIC of a machine in bridging mode: a move that succeeds whenever OVS answers, and stands until the next boot. */
+export class MachineUplink implements Uplink {
+    readonly #machine: Machine;
+    readonly #io: LocalIo;
+    #state: Uplink["state"] = { kind: "idle" };
+
+    constructor(machine: Machine, io: LocalIo) {
+        this.#machine = machine;
+        this.#io = io;
+    }
+
+    get state(): Uplink["state"] {
+        return this.#state;
+    }
+
+    recover(): Promise<Uplink["state"]> {
+        return this.#io.call(() => {
+            if (this.#machine.isUplinkMoved) this.#state = { kind: "found", name: this.#machine.nic.name };
+            return this.#state;
+        });
+    }
+
+    async connect(name: string): Promise<Uplink["state"]> {
+        if (!this.#machine.hasOvs) return (this.#state = { kind: "waiting", name, reason: "OVS is away" });
+        return this.#io.call(() => {
+            this.#machine.isUplinkMoved = true;
+            const { mac = "" } = this.#machine.nic;
+            return (this.#state = { kind: "bridged", name, physicalName: `${name}~`, mac });
+        });
+    }
+
+    /** The kernel forwards by what it knows, whatever becomes of OVS. */
+    look(): Promise<Uplink["state"]> {
+        return Promise.resolve(this.#state);
+    }
+
+    restore(): Promise<void> {
+        return this.#io.call(() => {
+            this.#machine.isUplinkMoved = false;
+            this.#state = { kind: "idle" };
+        });
+    }
+}
