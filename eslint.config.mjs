@@ -1,3 +1,4 @@
+import { dirname, relative, resolve, sep } from "node:path";
 import nx from "@nx/eslint-plugin";
 import tseslint from "typescript-eslint";
 
@@ -46,13 +47,48 @@ const testing = {
     group: ["@antrea/*/testing", "@antrea/*/testing/*", "@antrea/*/fuzzing"],
     message: "Fakes, compliance suites and what stands behind the exports are for tests and tools only.",
 };
+
+// Inside a program imports point down: commands and compose, then features, then the platform. A feature that imports
+// another can be neither read nor switched off without it: what two need is of the platform, or handed in by compose.
+const floors = { commands: 2, compose: 2, main: 2, features: 1, platform: 0 };
+/** Of a file of a program its program, folder below src (`compose` of compose.ts too) and, of a feature, the feature. */
+function placeOf(path) {
+    const [apps, app, src, folder = "", feature] = relative(import.meta.dirname, path).split(sep);
+    return apps === "apps" && src === "src" ? { app, folder: folder.replace(/\.ts$/, ""), feature } : undefined;
+}
+function wrongFloor(from, to) {
+    if (from?.app !== to?.app || floors[from?.folder] === undefined || floors[to?.folder] === undefined)
+        return undefined;
+    if (floors[to.folder] > floors[from.folder])
+        return `${from.folder}/ imports nothing of ${to.folder}: imports point down.`;
+    if (from.folder !== "features" || to.folder !== "features" || from.feature === to.feature) return undefined;
+    return `The feature ${from.feature} imports nothing of ${to.feature}: move it to platform/, or hand it in from compose.`;
+}
+const appFloors = {
+    meta: { type: "problem", schema: [] },
+    create(context) {
+        const check = ({ source }) => {
+            if (typeof source?.value !== "string" || !source.value.startsWith(".")) return;
+            const target = resolve(dirname(context.filename), source.value);
+            const message = wrongFloor(placeOf(context.filename), placeOf(target));
+            if (message !== undefined) context.report({ node: source, message });
+        };
+        return {
+            ImportDeclaration: check,
+            ImportExpression: check,
+            ExportNamedDeclaration: check,
+            ExportAllDeclaration: check,
+            TSImportType: ({ source, argument }) => check({ source: source ?? argument?.literal }),
+        };
+    },
+};
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
 
 export default tseslint.config(
     { ignores: ["**/dist/**", "**/node_modules/**", "**/gen/**", "**/*.mjs", "**/*.cjs", ".nx/**"] },
     {
         files: ["**/*.ts"],
-        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin },
+        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin, house: { rules: { "app-floors": appFloors } } },
         languageOptions: {
             parser: tseslint.parser,
             parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -60,6 +96,7 @@ export default tseslint.config(
         linterOptions: { reportUnusedDisableDirectives: "error" },
         rules: {
             "@nx/enforce-module-boundaries": ["error", { depConstraints: layers, allow: [] }],
+            "house/app-floors": "error",
             "@typescript-eslint/no-explicit-any": "error",
             "@typescript-eslint/no-floating-promises": "error",
             "@typescript-eslint/no-misused-promises": "error",

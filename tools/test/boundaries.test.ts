@@ -141,6 +141,54 @@ describe("import directions", () => {
             use("t", "@antrea/openflow/testing"),
             "no-restricted-imports",
         ],
+        [
+            "a feature uses another feature",
+            "apps/agent/src/features/masquerade/masquerade.ts",
+            use("peers", "../node-routes/peers.ts"),
+            "house/app-floors",
+        ],
+        [
+            "a folder of a feature uses a type of another feature",
+            "apps/agent/src/features/bridging/uplink/uplink.ts",
+            `import type { Peers } from "../../node-routes/peers.ts";\nexport type Used = Peers;\n`,
+            "house/app-floors",
+        ],
+        [
+            "a feature exports another feature's",
+            "apps/agent/src/features/masquerade/index.ts",
+            `export * from "../node-routes/peers.ts";\n`,
+            "house/app-floors",
+        ],
+        [
+            "a feature names a type of another feature in place",
+            "apps/agent/src/features/masquerade/masquerade.ts",
+            `export type Used = import("../node-routes/peers.ts").Peers;\n`,
+            "house/app-floors",
+        ],
+        [
+            "a feature loads a command",
+            "apps/agent/src/features/masquerade/masquerade.ts",
+            `export const used = (): Promise<unknown> => import("../../commands/restore-uplink.ts");\n`,
+            "house/app-floors",
+        ],
+        [
+            "a feature uses what composes it",
+            "apps/agent/src/features/masquerade/masquerade.ts",
+            use("compose", "../../compose/compose.ts"),
+            "house/app-floors",
+        ],
+        [
+            "the platform uses a feature",
+            "apps/agent/src/platform/platform.ts",
+            use("peers", "../features/node-routes/peers.ts"),
+            "house/app-floors",
+        ],
+        [
+            "the platform uses what composes it",
+            "apps/agent/src/platform/ovs/lock-guard.ts",
+            use("flows", "../../compose/start-flows.ts"),
+            "house/app-floors",
+        ],
     ])(
         "are refused where %s",
         async (_name, path, text, rule) => {
@@ -154,5 +202,10 @@ describe("import directions", () => {
         expect(await broken("apps/agent/src/main.ts", use("kube", "@antrea/kube"))).toEqual([]);
         const pools = use("pools", "@antrea/agent/features/ip-pools");
         expect(await broken("tools/simulate/cluster/agent.ts", pools)).toEqual([]);
+        const feature = "apps/agent/src/features/bridging/uplink/uplink.ts";
+        expect(await broken(feature, use("ids", "../../../platform/kernel-ids.ts"))).toEqual([]);
+        expect(await broken(feature, use("own", "../bridging.ts"))).toEqual([]);
+        const composed = use("feature", "../features/masquerade/feature.ts");
+        expect(await broken("apps/agent/src/compose/compose.ts", composed)).toEqual([]);
     }, 60_000);
 });

@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
-import { AntreaError, messageOf } from "@antrea/errors";
+import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../../platform/program.ts";
 import { CleanUpDatabase } from "./database.ts";
+import { agentRunning } from "./errors.ts";
 import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
 import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
 import { PartlyRemovedError } from "../../platform/partly-removed.ts";
-
-export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 
 export interface CleanUpComponents {
     readonly netlink: Netlink;
@@ -123,15 +122,6 @@ async function hasTraces({ netlink, isPodLink }: CleanUpComponents, options: Cle
     // The database may be kept for bridges of others.
     if (await hasOther(options.stateFolder, ["openvswitch"])) return true;
     return (await netlink.links()).some(isPodLink);
-}
-
-export function agentRunning(cause?: unknown): CleanUpError {
-    return new CleanUpError(
-        "AGENT_RUNNING",
-        "caller",
-        "an antrea-agent runs on this Node and would make everything again; uninstall Antrea first (helm uninstall), or use --force",
-        { cause },
-    );
 }
 
 async function removeRoutes(netlink: Netlink, protocols: readonly number[]): Promise<readonly string[]> {

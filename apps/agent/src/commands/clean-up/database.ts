@@ -9,8 +9,8 @@ import { mutate, referencesOf, set, textMapOf, textOf, uuid, type Row } from "@a
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { type Logger } from "@antrea/runtime";
 import { configurationCarriedOut, configurationColumns, roundsKey } from "../../platform/ovs/bridge/index.ts";
-import { agentRunning, CleanUpError } from "./clean-up.ts";
 import type { DeviceNames } from "./devices.ts";
+import { agentRunning, CleanUpError } from "./errors.ts";
 
 const connectTimeoutMs = 2_000;
 const ownServerTimeoutMs = 10_000;

@@ -3,4 +3,4 @@
  * in Go leaves, which is named the same for the most part.
  */
 export { removeChains, type ChainComponents } from "./chains.ts";
-export { cleanUp, CleanUpError, type CleanUpComponents, type CleanUpOptions } from "./clean-up.ts";
+export { cleanUp, type CleanUpComponents, type CleanUpOptions } from "./clean-up.ts";

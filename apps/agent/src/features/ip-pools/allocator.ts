@@ -13,7 +13,7 @@ import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type PoolSearch } from "./pool-search.ts";
-import { changedSince, type PoolChange } from "./pool-changes.ts";
+import { changedSince } from "./pool-changes.ts";
 import {
     exhausted,
     heldByOther,
@@ -26,7 +26,7 @@ import {
 } from "./refusals.ts";
 import { isPassing } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
-import { type Attachment, type ClaimedAddress, type ClaimRequest, type SetPlace } from "./types.ts";
+import { type Attachment, type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
 
 export interface PoolAllocatorComponents {
     readonly book: PoolCache;

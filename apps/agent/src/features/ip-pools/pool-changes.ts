@@ -1,6 +1,6 @@
 import { type Clock, settleAll } from "@antrea/async";
 import { type IpAllocation } from "@antrea/crd";
-import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
+import { formatIp, sameIp } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type Logger } from "@antrea/runtime";
 import { claimName, isOfVersion } from "./claims.ts";
@@ -10,22 +10,13 @@ import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { noPool } from "./refusals.ts";
 import { untilAnswered } from "./requests.ts";
-import { type ClaimedAddress, type PoolVersion } from "./types.ts";
+import { type ClaimedAddress, type PoolChange, type PoolVersion, type SetUp } from "./types.ts";
 import { type WiredInterface } from "./wiring.ts";
 
 const liveLimitMs = 5_000;
 
 function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
     return one.uid === other.uid && one.generation === other.generation;
-}
-
-/** How an interface was set up by its pool. */
-export interface SetUp {
-    readonly ip: IpAddress;
-    readonly prefixLength: number;
-    readonly gateway: IpAddress;
-    /** Undefined: not to be compared. */
-    readonly vlan?: number | undefined;
 }
 
 /** In what a pool says something else of an address, as "IPPool pool1 now says …"; undefined when it says the same. */
@@ -39,13 +30,6 @@ export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: P
         ...(vlan === undefined || subnet.vlan === vlan ? [] : [`VLAN ${subnet.vlan}`]),
     ];
     return differences.length === 0 ? undefined : `IPPool ${pool.name} now says ${differences.join(" and ")}`;
-}
-
-/** A claimed address that its pool describes otherwise now. */
-export interface PoolChange {
-    readonly address: ClaimedAddress;
-    /** As a sentence without its end. */
-    readonly difference: string;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type KubeError } from "@antrea/kube";
 import { holderText } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-cache.ts";
-import { type PoolChange } from "./pool-changes.ts";
+import { type PoolChange } from "./types.ts";
 
 export function poolChanged({ address, difference }: PoolChange): IpPoolError {
     return new IpPoolError(

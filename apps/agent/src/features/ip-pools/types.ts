@@ -50,3 +50,19 @@ export interface ClaimedAddress {
     readonly vlan: number;
     readonly pool: string;
 }
+
+/** How an interface was set up by its pool. */
+export interface SetUp {
+    readonly ip: IpAddress;
+    readonly prefixLength: number;
+    readonly gateway: IpAddress;
+    /** Undefined: not to be compared. */
+    readonly vlan?: number | undefined;
+}
+
+/** A claimed address that its pool describes otherwise now. */
+export interface PoolChange {
+    readonly address: ClaimedAddress;
+    /** As a sentence without its end. */
+    readonly difference: string;
+}

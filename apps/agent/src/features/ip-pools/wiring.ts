@@ -1,6 +1,5 @@
 import { type IpAddress } from "@antrea/ip";
-import { type SetUp } from "./pool-changes.ts";
-import { type Attachment } from "./types.ts";
+import { type Attachment, type SetUp } from "./types.ts";
 
 /** An interface of this Node with addresses of IPPools, as its record says. */
 export interface WiredInterface extends Attachment {

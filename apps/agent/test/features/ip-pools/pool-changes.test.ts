@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
 import { readPool, type Pool } from "@antrea/ipam";
-import { differenceOf, type SetUp } from "../../../src/features/ip-pools/pool-changes.ts";
+import { differenceOf } from "../../../src/features/ip-pools/pool-changes.ts";
+import { type SetUp } from "../../../src/features/ip-pools/types.ts";
 
 function pool(...ranges: readonly object[]): Pool {
     const ipRanges = ranges.map((range) => ({ gateway: "10.2.0.1", prefixLength: 24, ...range }));

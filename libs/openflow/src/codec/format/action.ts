@@ -1,11 +1,10 @@
 import { assertNever } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Action, type ControllerAction, type CtAction, type Nat, type SetFieldAction } from "../action.ts";
-import { fieldSpec } from "../fields.ts";
-import { type SubField } from "../match.ts";
 import { checkedEntry } from "../match/canonical.ts";
 import { Port } from "../port.ts";
 import { formatLearn } from "./learn.ts";
+import { formatSubField } from "./sub-field.ts";
 import { formatPort, formatValue, hex } from "./value.ts";
 
 /** Actions in the syntax of ovs-actions(7); `drop` for none. */
@@ -57,14 +56,6 @@ function formatAction(action: Action): string {
         default:
             return assertNever(action);
     }
-}
-
-/** `NXM_NX_REG0[0..3]`, `NXM_NX_REG0[5]` or, for the whole field, `NXM_NX_REG0[]`. */
-export function formatSubField({ field: name, offset, bits }: SubField): string {
-    const field = fieldSpec(name);
-    const width = name === "in_port" ? 16 : field.bits;
-    if (offset === 0 && bits === width) return `${field.nxm}[]`;
-    return bits === 1 ? `${field.nxm}[${offset}]` : `${field.nxm}[${offset}..${offset + bits - 1}]`;
 }
 
 function formatOutput(port: number, maxLength: number | undefined): string {

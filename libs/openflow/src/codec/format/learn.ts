@@ -1,7 +1,7 @@
 import { type LearnAction, type LearnSpec } from "../action.ts";
 import { fieldSpec } from "../fields.ts";
 import { type SubField } from "../match.ts";
-import { formatSubField } from "./action.ts";
+import { formatSubField } from "./sub-field.ts";
 import { formatValue, hex } from "./value.ts";
 
 /** `learn(...)` in the syntax of ovs-actions(7). */

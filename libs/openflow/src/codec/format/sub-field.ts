@@ -1,0 +1,10 @@
+import { fieldSpec } from "../fields.ts";
+import { type SubField } from "../match.ts";
+
+/** `NXM_NX_REG0[0..3]`, `NXM_NX_REG0[5]` or, for the whole field, `NXM_NX_REG0[]`. */
+export function formatSubField({ field: name, offset, bits }: SubField): string {
+    const field = fieldSpec(name);
+    const width = name === "in_port" ? 16 : field.bits;
+    if (offset === 0 && bits === width) return `${field.nxm}[]`;
+    return bits === 1 ? `${field.nxm}[${offset}]` : `${field.nxm}[${offset}..${offset + bits - 1}]`;
+}
