@@ -6,7 +6,7 @@ import {
     fromExternalIds,
     toAlias,
     toExternalIds,
-} from "@antrea/agent/features/pod-network/record";
+} from "@antrea/agent/platform/pod-interfaces";
 import { formatEntry, parseEntry } from "@antrea/agent/features/bridging/uplink/journal-codec";
 import { decodeLedger } from "@antrea/controller/node-ipam/ledger";
 import { AntreaError } from "@antrea/errors";

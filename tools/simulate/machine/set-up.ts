@@ -1,4 +1,4 @@
-import { fromAlias, fromExternalIds } from "@antrea/agent/features/pod-network/record";
+import { fromAlias, fromExternalIds } from "@antrea/agent/platform/pod-interfaces";
 import { type SetUp } from "../check/wiring.ts";
 
 /** What the record of an interface says, of its addresses of pools; undefined if it has none. */

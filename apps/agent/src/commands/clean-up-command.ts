@@ -10,9 +10,9 @@ import { NodeSysctls } from "../platform/host/gateway/index.ts";
 import { legacyTablesHere, removeFirewallRules } from "../features/host-filter/firewall/index.ts";
 import { guardTableName } from "../features/host-filter/guard/index.ts";
 import { tableName } from "../features/masquerade/index.ts";
-import { containerOfAlias } from "../features/pod-network/index.ts";
 import { runProgram } from "../platform/program.ts";
 import { restoreUplink } from "../features/bridging/uplink/index.ts";
+import { containerOfAlias } from "../platform/pod-interfaces/index.ts";
 
 const usage = `antrea-agent clean-up [--force] [--host DIR]
 Removes everything of Antrea from this Node after Antrea is uninstalled: CNI configuration and binaries, bridge and

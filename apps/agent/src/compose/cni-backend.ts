@@ -1,9 +1,10 @@
 import { CniCallError, shown } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { cniErrorCode } from "./cni-error-code.ts";
-import type { Attachment, CniBackend, WiredInterface } from "../features/cni-server/index.ts";
-import { CheckError, isOfNetwork, type PodInterface, type PodNetwork } from "../features/pod-network/index.ts";
+import type { CniBackend, AddedInterface } from "../features/cni-server/index.ts";
+import { CheckError, type PodNetwork } from "../features/pod-network/index.ts";
 import type { Readiness } from "../platform/readiness.ts";
+import { type Attachment, attachmentKey, isOfNetwork, type PodInterface } from "../platform/pod-interfaces/index.ts";
 
 export interface CniBackendComponents {
     readonly readiness: Readiness;
@@ -63,7 +64,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         );
     };
     return {
-        async add(request, signal): Promise<WiredInterface> {
+        async add(request, signal): Promise<AddedInterface> {
             const podUid =
                 request.podUid === "" ? await components.podUid(request.podNamespace, request.podName) : request.podUid;
             const netns = podNetns(
@@ -75,7 +76,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         },
         async delete(attachment): Promise<void> {
             const built = current();
-            if (built === undefined) early.set(keyOf(attachment), attachment);
+            if (built === undefined) early.set(attachmentKey(attachment), attachment);
             else await built.delete(attachment.containerId, attachment.ifName);
         },
         async check(request): Promise<void> {
@@ -91,14 +92,14 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             await components.check(known, { ...request, netns });
         },
         async collect(name, valid, receivedAt): Promise<number> {
-            const keep = new Set(valid.map(keyOf));
+            const keep = new Set(valid.map(attachmentKey));
             // What was wired after the call came in cannot be in its list and is no garbage.
             const garbage = network()
                 .interfaces()
                 // Of what was rebuilt without any word of its network nobody knows whose garbage it may be: a Pod that
                 // lives keeps its network, and garbage goes when its link does.
                 .filter(({ record }) => isOfNetwork(record.network ?? components.networkName, name) === true)
-                .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(keyOf(record)));
+                .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(attachmentKey(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;
         },
@@ -107,8 +108,4 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         ready: (signal) => readiness.ready(signal),
         errorCode: cniErrorCode,
     };
-}
-
-function keyOf({ containerId, ifName }: Attachment): string {
-    return `${containerId} ${ifName}`;
 }

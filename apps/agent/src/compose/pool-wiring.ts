@@ -1,23 +1,15 @@
 import { formatIp, formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { SubnetInterface } from "../features/ip-pools/ignored-annotations.ts";
-import type { IsolatedInterface } from "../features/ip-pools/isolated-pods.ts";
 import {
-    type Attachment,
     type IpPools,
     type SubnetWired,
     type SubnetWiring,
-    type WiredInterface,
+    type PoolInterface,
     type Wiring,
 } from "../features/ip-pools/index.ts";
-import {
-    isPoolRecord,
-    type NodeSubnet,
-    type PodInterface,
-    type PodNetwork,
-    type PodRecord,
-    type RecordClaims,
-} from "../features/pod-network/index.ts";
+import { type NodeSubnet, type PodNetwork, type RecordClaims } from "../features/pod-network/index.ts";
+import { type Attachment, isPoolRecord, type PodInterface, type PodRecord } from "../platform/pod-interfaces/index.ts";
 
 /** The Pod network as the reconcile of claims sees it. */
 export function poolWiring(network: PodNetwork, netlink: Netlink): Wiring {
@@ -125,7 +117,8 @@ export function subnetInterfaces(network: Pick<PodNetwork, "interfaces">): reado
         .interfaces()
         .filter(({ record, addedAt }) => !isPoolRecord(record) && Number.isFinite(addedAt))
         .map(({ record: { containerId, ifName, podNamespace, podName, podUid }, addedAt }) => ({
-            key: `${containerId} ${ifName}`,
+            containerId,
+            ifName,
             podNamespace,
             podName,
             podUid,
@@ -136,7 +129,7 @@ export function subnetInterfaces(network: Pick<PodNetwork, "interfaces">): reado
 /** Interfaces that are isolated, with whatever addresses. */
 export function isolatedInterfaces(
     network: Pick<PodNetwork, "interfaces" | "isCutOff" | "isLeaving">,
-): readonly IsolatedInterface[] {
+): readonly SubnetWired[] {
     return network
         .interfaces()
         .filter((known) => network.isCutOff(known) && !network.isLeaving(known))
@@ -164,7 +157,7 @@ function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, add
     return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
 }
 
-function wiredOf(record: PodRecord): WiredInterface {
+function wiredOf(record: PodRecord): PoolInterface {
     const { containerId, ifName, podNamespace, podName, podUid, addresses, vlan } = record;
     return {
         containerId,

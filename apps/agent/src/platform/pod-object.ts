@@ -27,6 +27,7 @@ export function podOfUid(all: readonly Pod[], uid: string): Pod | undefined {
 /** A Pod as CNI names it, or the record of an interface. */
 export interface NamedPod {
     readonly podNamespace: string;
+    /** Empty, as the Namespace, while only the UID is known: the interface was rebuilt from its link alone. */
     readonly podName: string;
     /** Of a static Pod the hash of its file; empty when it is not known. */
     readonly podUid: string;

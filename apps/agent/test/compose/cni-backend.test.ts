@@ -1,11 +1,18 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createCniBackend } from "../../src/compose/cni-backend.ts";
 import type { CniBackend } from "../../src/features/cni-server/index.ts";
-import type { AddRequest, PodInterface, PodNetwork } from "../../src/features/pod-network/index.ts";
-import { networkHash, networkOfHash } from "../../src/features/pod-network/network-mark.ts";
-import { fromAlias, toAlias, type PodRecord } from "../../src/features/pod-network/record.ts";
+import type { PodNetwork } from "../../src/features/pod-network/index.ts";
 import { Readiness } from "../../src/platform/readiness.ts";
 import { podRecord } from "../support/records.ts";
+import {
+    type AddRequest,
+    fromAlias,
+    networkHash,
+    networkOfHash,
+    type PodInterface,
+    type PodRecord,
+    toAlias,
+} from "../../src/platform/pod-interfaces/index.ts";
 
 /** The Pod network without a kernel: it remembers what is wired and what was deleted. */
 class FakeNetwork {

@@ -1,5 +1,11 @@
 import { formatIp, parseIp, type Family } from "@antrea/ip";
-import type { AddRequest, PodPools, PoolGrant, PoolWish } from "../../src/features/pod-network/index.ts";
+import type { PodPools } from "../../src/features/pod-network/index.ts";
+import type {
+    AddressAllocation,
+    AddressRequest,
+    Attachment,
+    PodAttachment,
+} from "../../src/platform/pod-interfaces/index.ts";
 
 /** Pods whose names begin so ask for addresses of the pool. */
 export const poolPodName = "pool";
@@ -7,19 +13,19 @@ export const poolPodName = "pool";
 /** Pools in memory: claims by (Pod UID, interface), each naming a container, as the agent's claims do. */
 export class FakePools implements PodPools {
     readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
-    readonly claims = new Map<string, { containerId: string; ifName: string; grant: PoolGrant }>();
+    readonly claims = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();
     /** Runs while a claim is under way. */
     onClaim: () => Promise<void> = () => Promise.resolve();
     /** Those that the pools have. */
     families: readonly Family[] = [4, 6];
     #next = 12;
 
-    wishOf(request: AddRequest): Promise<PoolWish | undefined> {
-        if (!request.podName.startsWith(poolPodName)) return Promise.resolve(undefined);
-        return Promise.resolve({ claim: () => this.#claim(request) });
+    requestOf(attachment: PodAttachment): Promise<AddressRequest | undefined> {
+        if (!attachment.podName.startsWith(poolPodName)) return Promise.resolve(undefined);
+        return Promise.resolve({ claim: () => this.#claim(attachment) });
     }
 
-    release({ containerId, ifName }: Pick<AddRequest, "containerId" | "ifName">): Promise<void> {
+    release({ containerId, ifName }: Attachment): Promise<void> {
         for (const [key, claim] of this.claims) {
             if (claim.containerId === containerId && claim.ifName === ifName) this.claims.delete(key);
         }
@@ -28,20 +34,20 @@ export class FakePools implements PodPools {
 
     /** The pool of an address that is claimed. */
     poolOf(ip: Parameters<typeof formatIp>[0]): string | undefined {
-        const claimed = [...this.claims.values()].flatMap(({ grant }) => grant.addresses);
+        const claimed = [...this.claims.values()].flatMap(({ allocation }) => allocation.addresses);
         return claimed.find((one) => formatIp(one.ip) === formatIp(ip))?.pool;
     }
 
-    async #claim({ podUid, containerId, ifName }: AddRequest): Promise<PoolGrant> {
+    async #claim({ podUid, containerId, ifName }: PodAttachment): Promise<AddressAllocation> {
         const key = `${podUid}/${ifName}`;
-        const grant = this.claims.get(key)?.grant ?? this.#grant();
+        const allocation = this.claims.get(key)?.allocation ?? this.#allocation();
         // Claimed first, told later: what fails in between has claimed already.
-        this.claims.set(key, { containerId, ifName, grant });
+        this.claims.set(key, { containerId, ifName, allocation });
         await this.onClaim();
-        return grant;
+        return allocation;
     }
 
-    #grant(): PoolGrant {
+    #allocation(): AddressAllocation {
         const number = this.#next++;
         const texts = [`10.2.0.${number}`, `fd02::${number.toString(16)}`];
         return {

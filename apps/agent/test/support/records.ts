@@ -1,5 +1,5 @@
 import { parsePrefix, parseIp, prefixAt } from "@antrea/ip";
-import type { PodAddress, PodRecord } from "../../src/features/pod-network/record.ts";
+import type { PodAddress, PodRecord } from "../../src/platform/pod-interfaces/index.ts";
 
 /** "10.0.0.5/24" as a Pod's address with the first address of its prefix as gateway. */
 export function addressOf(text: string): PodAddress {

@@ -12,51 +12,26 @@ import {
     type ErrorCodeName,
     type NetworkConfig,
 } from "@antrea/cni";
-import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { unservedConfig } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
+import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** One address of a wired interface. */
-export interface WiredAddress {
-    readonly ip: IpAddress;
-    readonly prefixLength: number;
-    readonly gateway: IpAddress;
-}
-
-export interface WiredInterface {
-    readonly hostIfName: string;
-    readonly ifName: string;
-    readonly mac: string;
-    readonly netns: string;
-    readonly addresses: readonly WiredAddress[];
-}
-
-/** Who an attachment is: a container and an interface in it. */
-export interface Attachment {
-    readonly containerId: string;
-    readonly ifName: string;
+/** What the answer to an ADD says of the interface. */
+export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
+    readonly addresses: readonly InterfaceAddress[];
 }
 
 /** What the CNI calls do; handed in by `compose.ts`. */
 export interface CniBackend {
-    add(
-        request: Attachment & {
-            readonly netns: string;
-            readonly podNamespace: string;
-            readonly podName: string;
-            readonly podUid: string;
-            /** The name of the network: with container and interface the identity of an attachment. */
-            readonly network: string;
-            readonly receivedAt: number;
-        },
-        signal: AbortSignal,
-    ): Promise<WiredInterface>;
+    /** The Pod's UID is empty when the runtime does not send it. */
+    add(request: AddRequest, signal: AbortSignal): Promise<AddedInterface>;
     delete(attachment: Attachment): Promise<void>;
     check(
         request: Attachment & {
             readonly netns: string;
-            readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
+            readonly previous: readonly Omit<InterfaceAddress, "gateway">[] | undefined;
         },
     ): Promise<void>;
     /** Removes what of a network is not in the list and is older than the call; resolves with how many. */
@@ -264,7 +239,7 @@ function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };
 }
 
-function resultOf(wired: WiredInterface, config: NetworkConfig): CniResult {
+function resultOf(wired: AddedInterface, config: NetworkConfig): CniResult {
     return {
         interfaces: [{ name: wired.hostIfName }, { name: wired.ifName, mac: wired.mac, sandbox: wired.netns }],
         ips: wired.addresses.map(({ ip, prefixLength, gateway }) => ({

@@ -1,11 +1,9 @@
 export {
     CniCalls,
-    type Attachment,
+    type AddedInterface,
     type CniBackend,
     type CniCallsComponents,
     type CniCommand,
     type ObserveCall,
-    type WiredAddress,
-    type WiredInterface,
 } from "./calls.ts";
 export { CniServer } from "./server.ts";

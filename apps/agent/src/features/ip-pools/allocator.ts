@@ -26,7 +26,8 @@ import {
 } from "./refusals.ts";
 import { isPassing } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
-import { type Attachment, type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
+import { type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
+import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 export interface PoolAllocatorComponents {
     readonly book: PoolCache;
@@ -49,7 +50,7 @@ export interface PoolAllocatorOptions {
 }
 
 /** What is asked of the pools of one family. */
-interface FamilyWish {
+interface FamilyRequest {
     readonly family: Family;
     readonly pools: readonly KnownPool[];
     readonly fixed: IpAddress | undefined;
@@ -93,7 +94,12 @@ export class PoolAllocator {
         try {
             const claimed = await this.#podLocks.run(
                 `${pod.uid}/${ifName}`,
-                () => this.#containerLocks.run(keyOf(request), () => this.#withinDeadline(request, signal), signal),
+                () =>
+                    this.#containerLocks.run(
+                        attachmentKey(request),
+                        () => this.#withinDeadline(request, signal),
+                        signal,
+                    ),
                 signal,
             );
             metrics.claimed((clock.monotonic() - began) / 1000);
@@ -123,24 +129,28 @@ export class PoolAllocator {
      * by `settle`; the rejection only tells of it.
      */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
-        this.#owed.set(keyOf(attachment), attachment);
+        this.#owed.set(attachmentKey(attachment), attachment);
         const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
-        return this.#containerLocks.run(keyOf(attachment), release, signal);
+        return this.#containerLocks.run(attachmentKey(attachment), release, signal);
     }
 
     /** Frees what `releaseAll` could not. */
     async settle(signal: AbortSignal): Promise<void> {
         for (const attachment of [...this.#owed.values()]) {
-            await this.#containerLocks.run(keyOf(attachment), () => this.#releaseOwed(attachment, signal), signal);
+            await this.#containerLocks.run(
+                attachmentKey(attachment),
+                () => this.#releaseOwed(attachment, signal),
+                signal,
+            );
         }
     }
 
     /** Inside the lock of the container: an ADD that came meanwhile has made what was owed its own. */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
-        if (!this.#owed.has(keyOf(attachment))) return;
+        if (!this.#owed.has(attachmentKey(attachment))) return;
         const claims = this.#components.own.ofContainer(attachment);
         await Promise.all(claims.map((claim) => this.#free(claim, attachment, signal)));
-        this.#owed.delete(keyOf(attachment));
+        this.#owed.delete(attachmentKey(attachment));
     }
 
     #free(claim: IpAllocation, attachment: Attachment, signal: AbortSignal): Promise<void> {
@@ -206,16 +216,16 @@ export class PoolAllocator {
         }
         if (this.#bridged) refuseVlansApart(pools);
         const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
-        this.#owed.delete(keyOf(request));
-        const wishes = families.map(([family, candidates]): FamilyWish => {
+        this.#owed.delete(attachmentKey(request));
+        const wanted = families.map(([family, candidates]): FamilyRequest => {
             return { family, pools: candidates, fixed: request.fixed.find((ip) => ip.family === family) };
         });
         try {
-            await this.#giveBackLost(wishes, holder, limit);
+            await this.#giveBackLost(wanted, holder, limit);
             const claimed =
                 request.statefulSet === undefined
-                    ? await settleAll(wishes.map((wish) => this.#claimOne(wish, holder, limit)))
-                    : await this.#claimReserved(wishes, request.statefulSet, holder, limit);
+                    ? await settleAll(wanted.map((one) => this.#claimOne(one, holder, limit)))
+                    : await this.#claimReserved(wanted, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             this.#refuseTwoVlans(claimed);
             return { claimed, pools };
@@ -247,10 +257,10 @@ export class PoolAllocator {
         return found;
     }
 
-    async #claimOne(wish: FamilyWish, holder: Holder, limit: AbortSignal): Promise<ClaimedAddress> {
-        const own = await this.#adopted(wish, holder, limit);
+    async #claimOne(wanted: FamilyRequest, holder: Holder, limit: AbortSignal): Promise<ClaimedAddress> {
+        const own = await this.#adopted(wanted, holder, limit);
         if (own !== undefined) return own;
-        const { family, pools, fixed } = wish;
+        const { family, pools, fixed } = wanted;
         const fresh =
             fixed === undefined
                 ? await this.#claimAny(family, pools, holder, limit)
@@ -261,32 +271,32 @@ export class PoolAllocator {
 
     /** What is kept for the Pod's ordinal; of the families that the Pod has no address of, all or none. */
     async #claimReserved(
-        wishes: readonly FamilyWish[],
+        wanted: readonly FamilyRequest[],
         place: SetPlace,
         holder: Holder,
         limit: AbortSignal,
     ): Promise<readonly ClaimedAddress[]> {
-        const own = await settleAll(wishes.map((wish) => this.#adopted(wish, holder, limit)));
-        const lacking = wishes.filter((_, at) => own[at] === undefined);
-        const wanted = lacking.map(({ pools, fixed }) => {
+        const own = await settleAll(wanted.map((one) => this.#adopted(one, holder, limit)));
+        const lacking = wanted.filter((_, at) => own[at] === undefined);
+        const reservations = lacking.map(({ pools, fixed }) => {
             return { place, pools, fixed, addressOf: (claim: IpAllocation) => this.#described(claim, pools) };
         });
-        const taken = await this.#components.reservations.take(wanted, holder, limit);
+        const taken = await this.#components.reservations.take(reservations, holder, limit);
         const ofFamily = new Map(
             [...own, ...taken].flatMap((one) => (one === undefined ? [] : [[one.ip.family, one]])),
         );
-        return wishes.flatMap(({ family }) => ofFamily.get(family) ?? []);
+        return wanted.flatMap(({ family }) => ofFamily.get(family) ?? []);
     }
 
     /**
      * Gives back what the interface of the Pod has from an earlier sandbox and cannot get again: addresses that are in no
      * pool that it names now, as after a pool was made smaller or its Namespace names others.
      */
-    async #giveBackLost(wishes: readonly FamilyWish[], holder: Holder, limit: AbortSignal): Promise<void> {
+    async #giveBackLost(wanted: readonly FamilyRequest[], holder: Holder, limit: AbortSignal): Promise<void> {
         const { own, writer } = this.#components;
         const { pod, ifName } = holder;
         for (const family of [4, 6] as const) {
-            const pools = wishes.find((wish) => wish.family === family)?.pools ?? [];
+            const pools = wanted.find((one) => one.family === family)?.pools ?? [];
             for (const claim of own.ofPod(pod.uid, ifName, family)) {
                 if (this.#described(claim, pools) !== undefined) continue;
                 await writer.free(claim, (current) => isForPod(current, pod.uid, ifName), limit);
@@ -296,7 +306,7 @@ export class PoolAllocator {
 
     /** What the interface of the Pod has already, from an earlier sandbox or an earlier try. */
     async #adopted(
-        { family, pools, fixed }: FamilyWish,
+        { family, pools, fixed }: FamilyRequest,
         holder: Holder,
         limit: AbortSignal,
     ): Promise<ClaimedAddress | undefined> {
@@ -381,7 +391,7 @@ export class PoolAllocator {
     /** Inside the lock of the container. */
     async #giveBack({ containerId, ifName }: Attachment): Promise<void> {
         const attachment = { containerId, ifName };
-        this.#owed.set(keyOf(attachment), attachment);
+        this.#owed.set(attachmentKey(attachment), attachment);
         try {
             await this.#releaseOwed(attachment, AbortSignal.timeout(giveBackMs));
         } catch (error) {
@@ -391,8 +401,4 @@ export class PoolAllocator {
             });
         }
     }
-}
-
-function keyOf({ containerId, ifName }: Attachment): string {
-    return `${containerId}/${ifName}`;
 }

@@ -18,9 +18,10 @@ import { type PoolCache } from "./pool-cache.ts";
 import { PoolChanges, differenceOf } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
-import { type Attachment, type PodIdentity } from "./types.ts";
+import { type PodIdentity, podOf } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
-import { type WiredInterface, type Wiring } from "./wiring.ts";
+import { type PoolInterface, type Wiring } from "./wiring.ts";
+import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
 export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
@@ -46,11 +47,11 @@ export interface ClaimReconcilerOptions {
 /** How long a pass waits for the Pods and the IPPools that it needs to know. */
 const knownSoonMs = 3_000;
 
-type WiredAddress = WiredInterface["addresses"][number];
+type PoolAddress = PoolInterface["addresses"][number];
 
 /** What was asked about an interface before its container's lock was taken. */
 interface Asked {
-    readonly answers: readonly Answer<WiredAddress>[];
+    readonly answers: readonly Answer<PoolAddress>[];
     /** Undefined when it had all its claims. */
     readonly claimOwner: ClaimOwner | undefined;
 }
@@ -127,7 +128,7 @@ export class ClaimReconciler {
     }
 
     /** By their Pods' names, also those whose Pod was not known when the record was rebuilt. */
-    #interfaces(): readonly WiredInterface[] {
+    #interfaces(): readonly PoolInterface[] {
         const { pods, wiring } = this.#components;
         return pods.withNames(wiring.interfaces());
     }
@@ -151,7 +152,7 @@ export class ClaimReconciler {
     }
 
     /** The claims of an interface are as its record says, or the interface has no traffic. */
-    async #mend(wired: WiredInterface, signal: AbortSignal): Promise<void> {
+    async #mend(wired: PoolInterface, signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
         for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
         for (let left = askTries; left > 0; left -= 1) {
@@ -163,7 +164,7 @@ export class ClaimReconciler {
             const act = (): Promise<boolean> => this.#mendBy({ answers, claimOwner }, judged, signal);
             if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
         }
-        const pod = `${wired.podNamespace}/${wired.podName}`;
+        const pod = podText(wired);
         throw new ClaimReconcilerError(
             "CHANGED",
             "timeout",
@@ -172,9 +173,9 @@ export class ClaimReconciler {
     }
 
     /** The interface as it is now, when it lacks a claim or is isolated. */
-    #toMend({ containerId, ifName }: Attachment): WiredInterface | undefined {
+    #toMend(judged: Attachment): PoolInterface | undefined {
         const { wiring } = this.#components;
-        const current = this.#interfaces().find((one) => one.containerId === containerId && one.ifName === ifName);
+        const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
         const isRight = this.#hasClaims(current);
         // One with all its claims may be cut off still: OVS was away when it was to be connected again.
@@ -182,7 +183,7 @@ export class ClaimReconciler {
     }
 
     /** Inside the lock. False when the interface, or what is known of its claims, is not what it was when it was asked. */
-    async #mendBy({ answers, claimOwner }: Asked, judged: WiredInterface, signal: AbortSignal): Promise<boolean> {
+    async #mendBy({ answers, claimOwner }: Asked, judged: PoolInterface, signal: AbortSignal): Promise<boolean> {
         const { node, wiring } = this.#components;
         const current = this.#toMend(judged);
         if (current === undefined) return true;
@@ -211,19 +212,19 @@ export class ClaimReconciler {
         return true;
     }
 
-    #hasClaims(wired: WiredInterface): boolean {
+    #hasClaims(wired: PoolInterface): boolean {
         return wired.addresses.every(({ ip }) => this.#isClaimed(wired, ip));
     }
 
-    #isClaimed(wired: WiredInterface, ip: IpAddress): boolean {
+    #isClaimed(wired: PoolInterface, ip: IpAddress): boolean {
         const { own } = this.#components;
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
     }
 
     /** False when another has the address, or nobody knows yet whose it is; "overtaken" when another was first. */
     async #claimAgain(
-        wired: WiredInterface,
-        { address, live, askedAt }: Answer<WiredAddress>,
+        wired: PoolInterface,
+        { address, live, askedAt }: Answer<PoolAddress>,
         {
             claimOwner: { pod, owner },
             wasIsolated,
@@ -283,7 +284,7 @@ export class ClaimReconciler {
     }
 
     /** The IPPool that has the address now; while the IPPools are not known, the one that it came from. */
-    #poolOf({ ip, pool }: WiredAddress): string | undefined {
+    #poolOf({ ip, pool }: PoolAddress): string | undefined {
         const { book } = this.#components;
         if (book.hasPools) return book.poolOf(ip, pool);
         return pool === "" ? undefined : pool;
@@ -354,7 +355,7 @@ export class ClaimReconciler {
     }
 
     /** The interface of the claim's Pod that has the claimed address, in whichever of its sandboxes. */
-    #recordOf({ spec: { address, pod } }: IpAllocation): WiredInterface | undefined {
+    #recordOf({ spec: { address, pod } }: IpAllocation): PoolInterface | undefined {
         return this.#components.wiring.interfaces().find(
             (wired) =>
                 wired.addresses.some(({ ip }) => formatIp(ip) === address) &&
@@ -369,7 +370,7 @@ export class ClaimReconciler {
         return wiring.isAdding(containerId) || (podUid !== "" && wiring.isAdding(podUid));
     }
 
-    #holderOf({ containerId, ifName }: WiredInterface, pod: PodIdentity): Holder {
+    #holderOf({ containerId, ifName }: PoolInterface, pod: PodIdentity): Holder {
         return { pod, nodeName: this.#options.nodeName, containerId, ifName };
     }
 
@@ -389,10 +390,6 @@ export class ClaimReconciler {
     }
 }
 
-function podOf({ podNamespace, podName, podUid }: WiredInterface): PodIdentity {
-    return { namespace: podNamespace, name: podName, uid: podUid };
-}
-
-function isUnnamed({ podName, podUid }: WiredInterface): boolean {
+function isUnnamed({ podName, podUid }: PoolInterface): boolean {
     return podName === "" && podUid !== "";
 }

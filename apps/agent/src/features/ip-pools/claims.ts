@@ -8,7 +8,8 @@ import {
     type IpAllocationSpec,
 } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { type Attachment, type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
+import { type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
+import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** Who a claim is written for. */
 export interface Holder extends Attachment {

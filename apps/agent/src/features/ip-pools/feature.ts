@@ -5,8 +5,8 @@ import { changesPodCidrs } from "../../platform/node/slim-node.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { IgnoredAnnotations, type SubnetInterface } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools.ts";
-import { IsolatedPods, type IsolatedInterface } from "./isolated-pods.ts";
-import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { IsolatedPods } from "./isolated-pods.ts";
+import { SubnetClaims, type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 import type { Wiring } from "./wiring.ts";
 
@@ -87,7 +87,7 @@ export function addJobsWithoutPools(
     o: {
         readonly ofSubnet: SubnetWiring;
         readonly subnetInterfaces: () => readonly SubnetInterface[];
-        readonly isolatedInterfaces: () => readonly IsolatedInterface[];
+        readonly isolatedInterfaces: () => readonly SubnetWired[];
     },
 ): void {
     const { nodeName } = environment;

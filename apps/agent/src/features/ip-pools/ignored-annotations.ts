@@ -2,16 +2,10 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { namespaces, pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import { isPodOf } from "../../platform/pod-object.ts";
+import { attachmentKey, type PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
 /** An interface that is wired with addresses of the Node's subnets. */
-export interface SubnetInterface {
-    /** Tells it from all others. */
-    readonly key: string;
-    readonly podNamespace: string;
-    /** Empty when it is rebuilt from its link alone. */
-    readonly podName: string;
-    /** Of a static Pod the hash of its file. */
-    readonly podUid: string;
+export interface SubnetInterface extends PodAttachment {
     /** Found at the start of the agent, which cannot know what its Namespace said when it was wired. */
     readonly isRebuilt: boolean;
 }
@@ -50,10 +44,10 @@ export class IgnoredAnnotations {
     /** Reads the Pods of interfaces that are new; asks for nothing while there are none. */
     async look(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces();
-        const keys = new Set(present.map(({ key }) => key));
+        const keys = new Set(present.map(attachmentKey));
         for (const key of this.#seen) if (!keys.has(key)) this.#seen.delete(key);
         for (const key of this.#misses.keys()) if (!keys.has(key)) this.#misses.delete(key);
-        const pending = present.filter(({ key, podName }) => podName !== "" && !this.#seen.has(key));
+        const pending = present.filter((one) => one.podName !== "" && !this.#seen.has(attachmentKey(one)));
         if (pending.length === 0) return;
         const found = await this.#read(pending, signal);
         const annotated = new Map<string, boolean>();
@@ -62,7 +56,7 @@ export class IgnoredAnnotations {
             if (pod === undefined) this.#missed(one);
             else if (await this.#isIgnored(one, pod, annotated, signal)) this.#report(pod);
             // A look that failed is made again.
-            if (pod !== undefined) this.#seen.add(one.key);
+            if (pod !== undefined) this.#seen.add(attachmentKey(one));
         }
     }
 
@@ -79,7 +73,8 @@ export class IgnoredAnnotations {
         return found.filter((pod) => pod !== undefined);
     }
 
-    #missed({ key }: SubnetInterface): void {
+    #missed(one: SubnetInterface): void {
+        const key = attachmentKey(one);
         const misses = (this.#misses.get(key) ?? 0) + 1;
         this.#misses.set(key, misses);
         if (misses >= maxMisses) this.#seen.add(key);

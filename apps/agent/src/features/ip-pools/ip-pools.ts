@@ -28,8 +28,14 @@ import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
-import { type Attachment, type ClaimedAddress, type PodIdentity, type PoolsWanted } from "./types.ts";
+import { type ClaimedAddress, type PodIdentity, type PoolsWanted, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
+import type {
+    AddressAllocation,
+    AddressRequest,
+    Attachment,
+    PodAttachment,
+} from "../../platform/pod-interfaces/index.ts";
 
 export interface IpPoolsComponents {
     readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;
@@ -53,19 +59,6 @@ export interface IpPoolsOptions {
     readonly bridged?: boolean | undefined;
     /** Between the two looks that find a claim unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
-}
-
-/** One ADD, as far as pools are concerned. */
-export interface AddressRequest extends Attachment {
-    readonly podNamespace: string;
-    readonly podName: string;
-    readonly podUid: string;
-}
-
-/** What an ADD got: addresses of one VLAN. */
-export interface AddressGrant {
-    readonly addresses: readonly ClaimedAddress[];
-    readonly vlan: number;
 }
 
 /** How long a DEL waits for its claims to be freed, and how long that is tried. */
@@ -188,15 +181,12 @@ export class IpPools implements AsyncDisposable {
      * What a Pod asks of pools; undefined when it gets addresses of its Node's subnets. `claim` claims them, all or
      * nothing. Both reject with IpPoolError, told on the Pod too.
      */
-    async wishOf(
-        request: AddressRequest,
-        signal: AbortSignal,
-    ): Promise<{ readonly claim: (signal: AbortSignal) => Promise<AddressGrant> } | undefined> {
-        const { containerId, ifName, podNamespace, podName, podUid } = request;
-        const pod: PodIdentity = { namespace: podNamespace, name: podName, uid: podUid };
+    async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
+        const { containerId, ifName } = attachment;
+        const pod = podOf(attachment);
         const wanted = await this.#resolve(pod, signal);
         if (wanted === undefined) return undefined;
-        const claim = async (limit: AbortSignal): Promise<AddressGrant> => {
+        const claim = async (limit: AbortSignal): Promise<AddressAllocation> => {
             const addresses = await this.allocator.claim({ ...wanted, pod, containerId, ifName }, limit);
             return { addresses, vlan: Math.max(0, ...addresses.map(({ vlan }) => vlan)) };
         };
@@ -250,7 +240,7 @@ export class IpPools implements AsyncDisposable {
     }
 
     /** Whether each address is claimed for the interface, or for its Pod, by what is known of the claims of this Node. */
-    hasClaims(holder: Attachment & Pick<AddressRequest, "podUid">, ips: readonly IpAddress[]): boolean {
+    hasClaims(holder: Attachment & Pick<PodAttachment, "podUid">, ips: readonly IpAddress[]): boolean {
         return ips.every((ip) => {
             const claim = this.own.get(allocationName(ip));
             if (claim === undefined) return false;

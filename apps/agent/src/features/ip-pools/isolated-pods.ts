@@ -1,26 +1,16 @@
-import { formatIp, type IpAddress } from "@antrea/ip";
+import { formatIp } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger, MetricsFactory } from "@antrea/runtime";
 import { anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
 import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
-
-/** An interface without flows and route, as its record says. */
-export interface IsolatedInterface {
-    readonly containerId: string;
-    readonly ifName: string;
-    readonly podNamespace: string;
-    /** Empty when it is rebuilt from its link alone. */
-    readonly podName: string;
-    /** Of a static Pod the hash of its file; empty when the link had no room for it. */
-    readonly podUid: string;
-    readonly addresses: readonly IpAddress[];
-}
+import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
+import { type SubnetWired } from "./subnet-claims.ts";
 
 export interface IsolatedPodsComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly events: Pick<EventRecorder, "record">;
     readonly metrics: Pick<MetricsFactory, "gauge">;
-    readonly interfaces: () => readonly IsolatedInterface[];
+    readonly interfaces: () => readonly SubnetWired[];
     /** Of which of the addresses it is known that they are of the podCIDR of another Node. */
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly logger: Logger;
@@ -29,7 +19,7 @@ export interface IsolatedPodsComponents {
 interface Judged {
     /** Tells the interface, with the Nodes that have its addresses, from all others. */
     readonly key: string;
-    readonly wired: IsolatedInterface;
+    readonly wired: SubnetWired;
     readonly report: { readonly reason: string; readonly action: string; readonly note: string };
 }
 
@@ -103,10 +93,10 @@ export class IsolatedPods {
     }
 
     /** Asks once who has the addresses: that is a look through all Nodes. */
-    #judged(wired: IsolatedInterface): Judged {
-        const { containerId, ifName, addresses } = wired;
+    #judged(wired: SubnetWired): Judged {
+        const { addresses } = wired;
         const held = this.#components.holders.heldElsewhere(addresses);
-        const key = [containerId, ifName, ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
+        const key = [attachmentKey(wired), ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
         const [first] = held;
         if (first === undefined) {
             return { key, wired, report: { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(wired) } };
@@ -116,7 +106,7 @@ export class IsolatedPods {
     }
 }
 
-function noteOf({ addresses }: IsolatedInterface): string {
+function noteOf({ addresses }: SubnetWired): string {
     const what = addresses.length === 1 ? "address" : "addresses";
     return (
         `the Pod has no traffic: it was isolated because its ${what} ${addresses.map(formatIp).join(" and ")} may be ` +

@@ -3,7 +3,8 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Family, type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
 import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
-import { type Attachment, type SetPlace } from "./types.ts";
+import { type SetPlace } from "./types.ts";
+import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
 export interface OwnClaimsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;

@@ -6,7 +6,8 @@ import { OwnNodeCheck, type OwnNodeAnswer } from "../../platform/node/own-node-c
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { nodeGone } from "./refusals.ts";
 import { askLimitMs, lockLimitMs, within } from "./requests.ts";
-import { type WiredInterface, type Wiring } from "./wiring.ts";
+import { type PoolInterface, type Wiring } from "./wiring.ts";
+import { attachmentKey, podText } from "../../platform/pod-interfaces/index.ts";
 
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
@@ -173,10 +174,10 @@ export class OwnNode {
         });
     }
 
-    async #isolate(wired: WiredInterface, wiring: Wiring, signal: AbortSignal): Promise<void> {
+    async #isolate(wired: PoolInterface, wiring: Wiring, signal: AbortSignal): Promise<void> {
         const { logger } = this.#components;
-        const key = `${wired.containerId}/${wired.ifName}`;
-        const fields = { pod: `${wired.podNamespace}/${wired.podName}`, container: wired.containerId };
+        const key = attachmentKey(wired);
+        const fields = { pod: podText(wired), container: wired.containerId };
         try {
             const isolate = async (): Promise<void> => {
                 // The Node may have come back while the container was worked on.

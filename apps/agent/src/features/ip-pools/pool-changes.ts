@@ -10,8 +10,8 @@ import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { noPool } from "./refusals.ts";
 import { untilAnswered } from "./requests.ts";
-import { type ClaimedAddress, type PoolChange, type PoolVersion, type SetUp } from "./types.ts";
-import { type WiredInterface } from "./wiring.ts";
+import { podOf, type ClaimedAddress, type PoolChange, type PoolVersion, type SetUp } from "./types.ts";
+import { type PoolInterface } from "./wiring.ts";
 
 const liveLimitMs = 5_000;
 
@@ -103,7 +103,7 @@ export class PoolChanges {
     }
 
     /** Looks at all interfaces. Compares in memory only; whatever is not known is not told. */
-    look(interfaces: readonly WiredInterface[]): void {
+    look(interfaces: readonly PoolInterface[]): void {
         const before = this.#changed;
         this.#changed = new Map();
         const missing = new Set<string>();
@@ -111,7 +111,7 @@ export class PoolChanges {
         this.#missing = missing;
     }
 
-    #lookAt(wired: WiredInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
+    #lookAt(wired: PoolInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
         const { own, book } = this.#components;
         const claims = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
@@ -136,7 +136,7 @@ export class PoolChanges {
     }
 
     #poolIsMissing(
-        wired: WiredInterface,
+        wired: PoolInterface,
         claim: IpAllocation,
         before: Readonly<ChangedAddresses>,
         missing: Set<string>,
@@ -151,7 +151,7 @@ export class PoolChanges {
 
     /** Once for each definition. */
     #tell(
-        wired: WiredInterface,
+        wired: PoolInterface,
         claim: IpAllocation,
         { difference, version }: { readonly difference: string; readonly version: PoolVersion },
         before: Readonly<ChangedAddresses>,
@@ -161,7 +161,7 @@ export class PoolChanges {
         const text = `${version.uid} ${version.generation}`;
         const told = before.get(key);
         const isKnown = told?.version === text;
-        const pod = { namespace: wired.podNamespace, name: wired.podName, uid: wired.podUid };
+        const pod = podOf(wired);
         // One whose Pod is not known yet has its event from a later look.
         const isTold = (isKnown && told.isTold) || events.poolChanged(pod, claim.spec.address, difference);
         this.#changed.set(key, { version: text, isTold });

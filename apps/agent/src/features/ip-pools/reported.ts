@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { type Attachment } from "./types.ts";
+import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 /**
  * Of which addresses of interfaces something was reported: at once in the log, and by an event on the Pod as soon as that
@@ -32,15 +32,11 @@ export class Reported {
 
     /** Forgets all but these interfaces. */
     keep(present: readonly Attachment[]): void {
-        const known = new Set(present.map(interfaceOf));
+        const known = new Set(present.map(attachmentKey));
         for (const key of this.#told.keys()) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#told.delete(key);
     }
 }
 
-function interfaceOf({ containerId, ifName }: Attachment): string {
-    return `${containerId}/${ifName}`;
-}
-
 function keyOf(wired: Attachment, ip: IpAddress): string {
-    return `${interfaceOf(wired)} ${formatIp(ip)}`;
+    return `${attachmentKey(wired)} ${formatIp(ip)}`;
 }

@@ -8,13 +8,11 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
-import { type Attachment, type PodIdentity } from "./types.ts";
+import { podOf } from "./types.ts";
+import { attachmentKey, isSameAttachment, type PodAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
 /** An interface of this Node with addresses of its podCIDRs, as its record says. */
-export interface SubnetWired extends Attachment {
-    readonly podNamespace: string;
-    readonly podName: string;
-    readonly podUid: string;
+export interface SubnetWired extends PodAttachment {
     readonly addresses: readonly IpAddress[];
 }
 
@@ -86,7 +84,7 @@ export class SubnetClaims {
         const before = this.#reported;
         this.#reported = new Set();
         let failure: { readonly error: unknown } | undefined;
-        const present = new Set(wiring.interfaces().map(keyOf));
+        const present = new Set(wiring.interfaces().map(attachmentKey));
         for (const key of this.#isolatedHere) if (!present.has(key)) this.#isolatedHere.delete(key);
         for (const wired of wiring.interfaces()) {
             if (signal.aborted) return;
@@ -96,7 +94,7 @@ export class SubnetClaims {
                 await wiring.exclusively(wired.containerId, mend, within(signal, lockLimitMs));
             } catch (error) {
                 failure = { error };
-                for (const key of before) if (key.startsWith(`${keyOf(wired)} `)) this.#reported.add(key);
+                for (const key of before) if (key.startsWith(`${attachmentKey(wired)} `)) this.#reported.add(key);
                 this.#logger.warn("an address in use that may be another's is left to the next look", {
                     pod: podText(wired),
                     reason: messageOf(error),
@@ -106,11 +104,9 @@ export class SubnetClaims {
         if (failure !== undefined) throw failure.error;
     }
 
-    async #mend({ containerId, ifName }: SubnetWired, before: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    async #mend(attachment: SubnetWired, before: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
         const { holders, wiring, withNames } = this.#components;
-        const wired = withNames(wiring.interfaces()).find(
-            (one) => one.containerId === containerId && one.ifName === ifName,
-        );
+        const wired = withNames(wiring.interfaces()).find((one) => isSameAttachment(one, attachment));
         // The reconcile of interfaces removes one that ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
         const asked = wiring.isIsolated(wired) ? wired.addresses : this.#suspectsOf(wired);
@@ -120,11 +116,11 @@ export class SubnetClaims {
         const owned = new Set(live.filter((claim) => !isOfAnother(claim, wired)).map(({ spec }) => spec.address));
         const held = holders.heldElsewhere(wired.addresses).filter(({ ip }) => !owned.has(formatIp(ip)));
         if (held.length > 0 || others.some(({ spec }) => spec.pod !== undefined)) {
-            if (!wiring.isIsolated(wired)) this.#isolatedHere.add(keyOf(wired));
+            if (!wiring.isIsolated(wired)) this.#isolatedHere.add(attachmentKey(wired));
             await wiring.isolate(wired);
         } else if (wiring.isIsolated(wired) && this.#maySayFree(wired)) {
             await wiring.reconnect(wired);
-            this.#isolatedHere.delete(keyOf(wired));
+            this.#isolatedHere.delete(attachmentKey(wired));
             this.#logger.info("a Pod interface is connected again: its address is nobody else's any more", {
                 pod: podText(wired),
             });
@@ -145,7 +141,7 @@ export class SubnetClaims {
     /** Whether all is known for which the interface can have been isolated. */
     #maySayFree(wired: SubnetWired): boolean {
         const { claims, holders } = this.#components;
-        return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(keyOf(wired)));
+        return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(attachmentKey(wired)));
     }
 
     /** Its addresses that are claimed for others, by what the watch has delivered, or of another Node's podCIDR. */
@@ -160,7 +156,7 @@ export class SubnetClaims {
 
     #reportHeld(wired: SubnetWired, address: string, node: string, before: ReadonlySet<string>): void {
         const { events, metrics } = this.#components;
-        const key = `${keyOf(wired)} ${address} in ${node}`;
+        const key = `${attachmentKey(wired)} ${address} in ${node}`;
         const first = (): void => {
             metrics.heldElsewhere();
             this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
@@ -175,7 +171,7 @@ export class SubnetClaims {
     #report(wired: SubnetWired, claim: IpAllocation, before: ReadonlySet<string>): void {
         const { events, metrics } = this.#components;
         const { address, pool, pod: user } = claim.spec;
-        const key = `${keyOf(wired)} ${address} ${claim.metadata?.uid} ${user !== undefined}`;
+        const key = `${attachmentKey(wired)} ${address} ${claim.metadata?.uid} ${user !== undefined}`;
         const holder = holderText(claim);
         const pod = podOf(wired);
         const fields = { pod: podText(wired), address, pool, holder };
@@ -207,16 +203,4 @@ export class SubnetClaims {
 
 function isOfAnother(claim: ClaimUser, wired: SubnetWired): boolean {
     return !namesContainer(claim, wired) && !isForPod(claim, wired.podUid, wired.ifName);
-}
-
-function keyOf({ containerId, ifName }: Attachment): string {
-    return `${containerId}/${ifName}`;
-}
-
-function podOf({ podNamespace, podName, podUid }: SubnetWired): PodIdentity {
-    return { namespace: podNamespace, name: podName, uid: podUid };
-}
-
-function podText({ podNamespace, podName }: SubnetWired): string {
-    return `${podNamespace}/${podName}`;
 }

@@ -1,10 +1,17 @@
 import { type IpAddress } from "@antrea/ip";
+import { type Attachment, type InterfaceAddress } from "../../platform/pod-interfaces/index.ts";
+import { type NamedPod } from "../../platform/pod-object.ts";
 
 /** A Pod as CNI names it. Of a static Pod the UID is the hash of its file. */
 export interface PodIdentity {
     readonly namespace: string;
     readonly name: string;
     readonly uid: string;
+}
+
+/** The Pod that an interface is of. */
+export function podOf({ podNamespace, podName, podUid }: NamedPod): PodIdentity {
+    return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
 /** The place of a Pod in its StatefulSet. */
@@ -25,12 +32,6 @@ export interface PoolsWanted {
     readonly statefulSet: SetPlace | undefined;
 }
 
-/** Which interface of which container an address is claimed for. */
-export interface Attachment {
-    readonly containerId: string;
-    readonly ifName: string;
-}
-
 export interface ClaimRequest extends Attachment, Omit<PoolsWanted, "from"> {
     readonly pod: PodIdentity;
 }
@@ -42,22 +43,10 @@ export interface PoolVersion {
 }
 
 /** A claimed address with all that the Pod's interface needs. */
-export interface ClaimedAddress {
-    readonly ip: IpAddress;
-    readonly prefixLength: number;
-    readonly gateway: IpAddress;
+export interface ClaimedAddress extends InterfaceAddress {
     /** 0 is untagged. */
     readonly vlan: number;
     readonly pool: string;
-}
-
-/** How an interface was set up by its pool. */
-export interface SetUp {
-    readonly ip: IpAddress;
-    readonly prefixLength: number;
-    readonly gateway: IpAddress;
-    /** Undefined: not to be compared. */
-    readonly vlan?: number | undefined;
 }
 
 /** A claimed address that its pool describes otherwise now. */
@@ -65,4 +54,10 @@ export interface PoolChange {
     readonly address: ClaimedAddress;
     /** As a sentence without its end. */
     readonly difference: string;
+}
+
+/** How an interface was set up by its pool. */
+export interface SetUp extends InterfaceAddress {
+    /** Undefined: not to be compared. */
+    readonly vlan?: number | undefined;
 }

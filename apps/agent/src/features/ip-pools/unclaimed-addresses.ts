@@ -6,8 +6,9 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { Reported } from "./reported.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
-import { type Attachment, type PodIdentity } from "./types.ts";
-import { type WiredInterface, type Wiring } from "./wiring.ts";
+import { type PodIdentity, podOf } from "./types.ts";
+import { type PoolInterface, type Wiring } from "./wiring.ts";
+import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 export interface UnclaimedAddressesComponents {
     readonly wiring: Pick<Wiring, "cutOff" | "isConnected" | "isCutOff" | "isUndecided">;
@@ -52,7 +53,7 @@ export class UnclaimedAddresses {
      * @param wasIsolated whether the interface was isolated before this look at its addresses
      */
     async isolateIfElsewhere(
-        wired: WiredInterface,
+        wired: PoolInterface,
         ip: IpAddress,
         { pool, wasIsolated }: { readonly pool: string | undefined; readonly wasIsolated: boolean },
     ): Promise<boolean> {
@@ -77,7 +78,7 @@ export class UnclaimedAddresses {
      * @param wasIsolated as of `isolateIfElsewhere`
      */
     async mayKeep(
-        wired: WiredInterface,
+        wired: PoolInterface,
         ip: IpAddress,
         { wasIsolated }: { readonly wasIsolated: boolean },
     ): Promise<boolean> {
@@ -100,7 +101,7 @@ export class UnclaimedAddresses {
     }
 
     /** The address is claimed for another, or reserved. */
-    isolateFor(wired: WiredInterface, ip: IpAddress, claim: IpAllocation): Promise<void> {
+    isolateFor(wired: PoolInterface, ip: IpAddress, claim: IpAllocation): Promise<void> {
         const { events } = this.#components;
         const holder = holderText(claim);
         this.#mayReturn.set(keyOf(wired, ip), false);
@@ -112,7 +113,7 @@ export class UnclaimedAddresses {
     }
 
     /** The claim is freed already, whenever the deletion of the Node was heard of: the address may be another's any time. */
-    async isolateFreed(wired: WiredInterface, ip: IpAddress): Promise<void> {
+    async isolateFreed(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { wiring } = this.#components;
         const isNew = !wiring.isCutOff(wired);
         await wiring.cutOff(wired);
@@ -135,7 +136,7 @@ export class UnclaimedAddresses {
     }
 
     /** Forgets all but these interfaces. */
-    keep(present: readonly WiredInterface[]): void {
+    keep(present: readonly PoolInterface[]): void {
         this.#isolated.keep(present);
         this.#poolless.keep(present);
         const keys = new Set(present.flatMap((wired) => wired.addresses.map(({ ip }) => keyOf(wired, ip))));
@@ -143,7 +144,7 @@ export class UnclaimedAddresses {
     }
 
     /** Isolated again, in case that an earlier try failed in part. */
-    async #stayIsolated(wired: WiredInterface, ip: IpAddress): Promise<void> {
+    async #stayIsolated(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { events, wiring } = this.#components;
         await wiring.cutOff(wired);
         this.#isolated.report(wired, ip, {
@@ -157,7 +158,7 @@ export class UnclaimedAddresses {
     }
 
     async #isolate(
-        wired: WiredInterface,
+        wired: PoolInterface,
         ip: IpAddress,
         o: {
             readonly message: string;
@@ -177,14 +178,10 @@ export class UnclaimedAddresses {
     }
 }
 
-function podOf({ podNamespace, podName, podUid }: WiredInterface): PodIdentity {
-    return { namespace: podNamespace, name: podName, uid: podUid };
+function keyOf(wired: Attachment, ip: IpAddress): string {
+    return `${attachmentKey(wired)} ${formatIp(ip)}`;
 }
 
-function keyOf({ containerId, ifName }: Attachment, ip: IpAddress): string {
-    return `${containerId}/${ifName} ${formatIp(ip)}`;
-}
-
-function fieldsOf({ podNamespace, podName }: WiredInterface, ip: IpAddress): Readonly<Record<string, string>> {
+function fieldsOf({ podNamespace, podName }: PoolInterface, ip: IpAddress): Readonly<Record<string, string>> {
     return { pod: `${podNamespace}/${podName}`, address: formatIp(ip) };
 }

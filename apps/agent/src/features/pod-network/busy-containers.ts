@@ -2,7 +2,8 @@ import { type Clock } from "@antrea/async";
 import type { Logger } from "@antrea/runtime";
 import { Limit } from "./limit.ts";
 import type { PodNetwork } from "./pod-network.ts";
-import { PodNetworkError } from "./types.ts";
+import { PodNetworkError } from "./errors.ts";
+import { podText } from "../../platform/pod-interfaces/index.ts";
 
 export interface BusyContainersComponents {
     readonly network: Pick<PodNetwork, "exclusively" | "interfaces">;
@@ -88,6 +89,6 @@ export class BusyContainers {
         const found = this.#components.network.interfaces().find(({ record }) => record.containerId === containerId);
         // One that was rebuilt from its link may not know it.
         if (found === undefined || found.record.podName === "") return undefined;
-        return `${found.record.podNamespace}/${found.record.podName}`;
+        return podText(found.record);
     }
 }

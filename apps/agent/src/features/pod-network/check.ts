@@ -4,8 +4,7 @@ import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
 import { inSlices } from "../../platform/slices.ts";
 import { isPeerIn } from "./link.ts";
-import type { PodInterface } from "./types.ts";
-import type { PodRecord } from "./record.ts";
+import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 /** What CHECK found wrong; the code names the part, the message what is and what should be. */
 export class CheckError extends AntreaError<

@@ -1,26 +1,9 @@
 import type { Clock } from "@antrea/async";
-import { formatIp, formatPrefix, prefixOf, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatIp, prefixOf, sameIp, type IpAddress } from "@antrea/ip";
 import { RouteTable, type Netlink } from "@antrea/netlink";
 import { Reconciler, type Logger, type MetricsFactory } from "@antrea/runtime";
-import type { PodNetwork } from "./pod-network.ts";
-import { isPoolRecord, type PodRecord } from "./record.ts";
 import { podRouteProtocol } from "../../platform/kernel-ids.ts";
-
-/** Whether a route leads to a Pod of this Node that is wired: neither being removed nor isolated. */
-export function isRoutedToPod(
-    network: Pick<PodNetwork, "interfaces" | "isLeaving" | "isCutOff">,
-    dst: Prefix,
-): boolean {
-    const text = formatPrefix(dst);
-    return network
-        .interfaces()
-        .some(
-            (known) =>
-                known.record.addresses.some(({ ip }) => formatPrefix(prefixOf(ip)) === text) &&
-                !network.isLeaving(known) &&
-                !network.isCutOff(known),
-        );
-}
+import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 export interface HostRoutesComponents {
     readonly netlink: Netlink;

@@ -14,9 +14,17 @@ import {
     raisePodLink,
     type PodEndOptions,
 } from "./link.ts";
-import { bridgedPod, flowOwner, keyOf, podOf, portSpec, type PodDraft } from "./parts.ts";
-import { isPoolRecord, unfinishedExternalIds, type PodRecord } from "./record.ts";
-import type { PodInterface, PodNetworkComponents, PodNetworkOptions } from "./types.ts";
+import { flowOwner, portSpec, type PodDraft } from "./parts.ts";
+import type { PodNetworkComponents, PodNetworkOptions } from "./types.ts";
+import {
+    attachmentKey,
+    bridgedPod,
+    isPoolRecord,
+    type PodInterface,
+    type PodRecord,
+    podText,
+    unfinishedExternalIds,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
 const ofPortTimeoutMs = 20_000;
@@ -117,7 +125,7 @@ export class InterfaceWiring {
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
         try {
             await this.#restore(known, true, limit.signal);
-            const current = this.#known.get(keyOf(known.record)) ?? known;
+            const current = this.#known.get(attachmentKey(known.record)) ?? known;
             const { isolated: _, ...record } = current.record;
             await this.#writeRecord(record, current.ofPort, limit.signal);
             this.#known.put({ ...current, record });
@@ -132,7 +140,7 @@ export class InterfaceWiring {
         const { flowTable, bridging, hostRoutes } = this.#components;
         return [
             flowTable.remove(flowOwner(record), signal),
-            bridging?.remove(keyOf(record), signal) ?? Promise.resolve(),
+            bridging?.remove(attachmentKey(record), signal) ?? Promise.resolve(),
             hostRoutes.remove(record, (ip) => this.#known.isConnected(ip)),
         ];
     }
@@ -144,7 +152,7 @@ export class InterfaceWiring {
             this.#known.decided(record);
         } catch (error) {
             this.#components.logger.warn("the flows of an isolated Pod interface cannot be removed now", {
-                pod: podOf(record),
+                pod: podText(record),
                 reason: messageOf(error),
             });
         }
@@ -180,7 +188,7 @@ export class InterfaceWiring {
             await adjustPodLink(netlink, record, this.#options);
             if (isPoolRecord(record)) await adjustPodNeighbours(record, this.#linkOptions);
         } catch (error) {
-            logger.warn("the link of a Pod stays as it was", { pod: podOf(record), reason: messageOf(error) });
+            logger.warn("the link of a Pod stays as it was", { pod: podText(record), reason: messageOf(error) });
         }
     }
 

@@ -1,9 +1,8 @@
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { keyOf, podOf } from "./parts.ts";
-import type { PodRecord } from "./record.ts";
-import { PodNetworkError, type PodInterface } from "./types.ts";
+import { attachmentKey, type PodInterface, type PodRecord, podText } from "../../platform/pod-interfaces/index.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
 export type Claims = "release" | "keep";
@@ -33,7 +32,7 @@ export class KnownInterfaces {
     }
 
     put(known: PodInterface): void {
-        this.#interfaces.set(keyOf(known.record), known);
+        this.#interfaces.set(attachmentKey(known.record), known);
     }
 
     note(record: PodRecord, ofPort: number, addedAt: number): void {
@@ -57,9 +56,11 @@ export class KnownInterfaces {
      * being removed, or that is being connected too.
      */
     connecting(record: PodRecord): void {
-        const key = keyOf(record);
+        const key = attachmentKey(record);
         for (const { ip } of record.addresses) {
-            const user = this.list().find((known) => keyOf(known.record) !== key && this.#mayUse(known.record, ip));
+            const user = this.list().find(
+                (known) => attachmentKey(known.record) !== key && this.#mayUse(known.record, ip),
+            );
             if (user === undefined) continue;
             const text = `address ${formatIp(ip)} of ${describe(record)} is still in use by ${describe(user.record)}`;
             throw new PodNetworkError(
@@ -73,45 +74,45 @@ export class KnownInterfaces {
 
     /** It is connected, and its record says so; or it has no flows any more. */
     decided(record: PodRecord): void {
-        this.#connecting.delete(keyOf(record));
+        this.#connecting.delete(attachmentKey(record));
     }
 
     #mayUse(record: PodRecord, ip: IpAddress): boolean {
-        const isUser = record.isolated !== true || this.#connecting.has(keyOf(record));
+        const isUser = record.isolated !== true || this.#connecting.has(attachmentKey(record));
         return isUser && record.addresses.some((address) => sameIp(address.ip, ip));
     }
 
     isLeaving(record: PodRecord): boolean {
-        return this.#leaving.has(keyOf(record));
+        return this.#leaving.has(attachmentKey(record));
     }
 
     /** Marks an interface as being removed. A DEL that could not be carried out stays a DEL; returns which it is. */
     leave(record: PodRecord, claims: Claims): Claims {
-        const fate = claims === "release" ? claims : (this.#leaving.get(keyOf(record)) ?? claims);
-        this.#leaving.set(keyOf(record), fate);
+        const fate = claims === "release" ? claims : (this.#leaving.get(attachmentKey(record)) ?? claims);
+        this.#leaving.set(attachmentKey(record), fate);
         return fate;
     }
 
     /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
     useUnsettled(record: PodRecord, knownOfPort: number, ofPort: number): void {
-        const earlier = this.#unsettledOfPorts.get(keyOf(record));
+        const earlier = this.#unsettledOfPorts.get(attachmentKey(record));
         if (earlier !== undefined && earlier !== ofPort) this.ofPorts.release(earlier);
-        this.#unsettledOfPorts.delete(keyOf(record));
+        this.#unsettledOfPorts.delete(attachmentKey(record));
         if (ofPort === knownOfPort) return;
         this.ofPorts.note(ofPort);
-        this.#unsettledOfPorts.set(keyOf(record), ofPort);
+        this.#unsettledOfPorts.set(attachmentKey(record), ofPort);
     }
 
     /** The flows of an interface have the number of its port. */
     settle({ record, addedAt, ofPort: knownOfPort }: PodInterface, ofPort: number): void {
-        this.#unsettledOfPorts.delete(keyOf(record));
+        this.#unsettledOfPorts.delete(attachmentKey(record));
         this.note(record, ofPort, addedAt);
         if (ofPort !== knownOfPort) this.ofPorts.release(knownOfPort);
     }
 
     /** Nothing of the interface stands any more: gives back all that it held. */
     forget(known: PodInterface): void {
-        const key = keyOf(known.record);
+        const key = attachmentKey(known.record);
         this.freeAddresses(known.record);
         this.ofPorts.release(known.ofPort);
         const unsettled = this.#unsettledOfPorts.get(key);
@@ -123,10 +124,10 @@ export class KnownInterfaces {
     }
 
     freeAddresses(record: PodRecord): void {
-        for (const { ip } of record.addresses) this.#subnet.release(ip, keyOf(record));
+        for (const { ip } of record.addresses) this.#subnet.release(ip, attachmentKey(record));
     }
 }
 
 function describe(record: PodRecord): string {
-    return `interface ${record.ifName} of Pod ${podOf(record)} (container ${record.containerId})`;
+    return `interface ${record.ifName} of Pod ${podText(record)} (container ${record.containerId})`;
 }

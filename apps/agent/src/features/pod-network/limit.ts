@@ -1,5 +1,5 @@
 import { type Clock } from "@antrea/async";
-import { PodNetworkError } from "./types.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /** A signal that aborts when the time is over, or with one of the given signals. Disposing of it frees its timer. */
 export class Limit implements Disposable {

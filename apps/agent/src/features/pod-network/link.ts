@@ -3,8 +3,14 @@ import { formatMac } from "@antrea/ip";
 import { isNetlinkError, Netlink, NeighbourState, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
 import { isNodeNetns } from "../../platform/host/node-netns.ts";
 import { draftMacOf, hostMacOf } from "./names.ts";
-import { containerOfAlias, pendingAlias, releasedAlias, toAlias, type PodRecord } from "./record.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import {
+    containerOfAlias,
+    pendingAlias,
+    type PodRecord,
+    releasedAlias,
+    toAlias,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** How what is in a Pod's network namespace is reached. */
 export interface PodNamespaces {

@@ -10,7 +10,7 @@ import {
     type IpAddress,
     type Prefix,
 } from "@antrea/ip";
-import type { PodAddress } from "./record.ts";
+import type { PodAddress } from "../../platform/pod-interfaces/index.ts";
 
 export type NodeSubnetErrorCode = "CLAIMS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
 

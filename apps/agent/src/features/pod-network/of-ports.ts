@@ -1,5 +1,5 @@
 import { podOfPorts } from "@antrea/flows";
-import { PodNetworkError } from "./types.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /** Chooses port numbers to ask OVS for; a number is used again as late as possible, as flows of its last user may be. */
 export class OfPortNumbers {

@@ -1,8 +1,13 @@
 import type { Netlink } from "@antrea/netlink";
 import { isPeerIn, type PodNamespaces } from "./link.ts";
-import { isOfNetwork, networkText } from "./network-mark.ts";
-import { containerOfAlias } from "./record.ts";
-import { PodNetworkError, type AddRequest, type PodInterface } from "./types.ts";
+import {
+    type AddRequest,
+    containerOfAlias,
+    isOfNetwork,
+    networkText,
+    type PodInterface,
+} from "../../platform/pod-interfaces/index.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /**
  * Refuses a second interface of a container: it would take the default route of the first one, and an address for no use.

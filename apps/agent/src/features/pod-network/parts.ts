@@ -1,11 +1,18 @@
 import { macOf } from "./names.ts";
 import type { StoredPort } from "./rebuild.ts";
-import { recordKey, toExternalIds, type PodRecord } from "./record.ts";
-import { PodNetworkError, type BridgedPod, type PodPorts, type PoolGrant } from "./types.ts";
+import type { PodPorts } from "./types.ts";
+import {
+    type AddressAllocation,
+    type Attachment,
+    attachmentKey,
+    type PodRecord,
+    toExternalIds,
+} from "../../platform/pod-interfaces/index.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /** What the flow table knows an interface's flows by. */
-export function flowOwner(record: PodRecord): string {
-    return `pod/${recordKey(record.containerId, record.ifName)}`;
+export function flowOwner(record: Attachment): string {
+    return `pod/${attachmentKey(record)}`;
 }
 
 /** The port of an interface, with its record. */
@@ -13,30 +20,14 @@ export function portSpec(record: PodRecord, ofPortRequest: number): Parameters<P
     return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
 }
 
-/** An interface as its VLAN sees it. */
-export function bridgedPod(record: PodRecord, ofPort: number): BridgedPod {
-    const { vlan, mac, addresses } = record;
-    return { key: keyOf(record), vlan, ofPort, mac, ips: addresses.map(({ ip }) => ip) };
-}
-
-/** What an interface is kept by. */
-export function keyOf(record: PodRecord): string {
-    return recordKey(record.containerId, record.ifName);
-}
-
 /** A record without what follows from the addresses. */
 export type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
 
 /** The record of a draft whose addresses are known now. */
-export function recordOf(draft: PodDraft, { addresses, vlan }: PoolGrant): PodRecord {
+export function recordOf(draft: PodDraft, { addresses, vlan }: AddressAllocation): PodRecord {
     const first = addresses[0];
     if (first === undefined) throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
     return { ...draft, mac: macOf(first.ip), addresses, vlan };
-}
-
-/** The Pod, for messages. */
-export function podOf(record: PodRecord): string {
-    return `${record.podNamespace}/${record.podName}`;
 }
 
 /** The Pod that a port was made for, for the log; empty when its record does not name it. */

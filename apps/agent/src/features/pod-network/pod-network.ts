@@ -10,18 +10,19 @@ import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
 import type { OfPortNumbers } from "./of-ports.ts";
 import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
-import { keyOf, podOf, recordOf, type PodDraft } from "./parts.ts";
-import { recordKey, type PodRecord } from "./record.ts";
+import { recordOf, type PodDraft } from "./parts.ts";
 import { Tombstones } from "./tombstones.ts";
-import {
-    PodNetworkError,
-    type AddRequest,
-    type PodInterface,
-    type PodNetworkComponents,
-    type PodNetworkOptions,
-    type PoolWish,
-} from "./types.ts";
+import { type PodNetworkComponents, type PodNetworkOptions } from "./types.ts";
 import { Unwiring } from "./unwiring.ts";
+import {
+    type AddRequest,
+    type AddressRequest,
+    attachmentKey,
+    type PodInterface,
+    type PodRecord,
+    podText,
+} from "../../platform/pod-interfaces/index.ts";
+import { PodNetworkError } from "./errors.ts";
 
 /**
  * DEL answers although OVS is away: what it could not remove goes with the reconcile. It waits so long for other work on
@@ -75,7 +76,7 @@ export class PodNetwork {
     }
 
     find(containerId: string, ifName: string): PodInterface | undefined {
-        return this.#known.get(recordKey(containerId, ifName));
+        return this.#known.get(attachmentKey({ containerId, ifName }));
     }
 
     /** Interfaces that were to be removed when OVS was away: still known, to be removed again by the reconcile. */
@@ -140,7 +141,7 @@ export class PodNetwork {
         const found = this.find(containerId, ifName);
         if (found !== undefined) this.#known.leave(found.record, "release");
         this.#logger.warn("unwiring is left to the reconcile", {
-            ...(found === undefined ? {} : { pod: podOf(found.record) }),
+            ...(found === undefined ? {} : { pod: podText(found.record) }),
             container: containerId,
             reason,
         });
@@ -149,13 +150,13 @@ export class PodNetwork {
     /** Takes over an interface that is wired already, at start; see `isUndecided`. The caller has noted its addresses. */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.#known.note(record, ofPort, 0);
-        if (o.isUndecided === true) this.#undecided.add(recordKey(record.containerId, record.ifName));
+        if (o.isUndecided === true) this.#undecided.add(attachmentKey(record));
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
     /** Completes the record of a known interface by the names of its Pod; the caller is inside `exclusively`. */
     rename(record: PodRecord): void {
-        const known = this.#known.get(keyOf(record));
+        const known = this.#known.get(attachmentKey(record));
         if (known !== undefined) this.#known.put({ ...known, record });
     }
 
@@ -174,12 +175,12 @@ export class PodNetwork {
 
     /** Whether the interface is cut off, as its record says. */
     isCutOff(known: PodInterface): boolean {
-        return this.#known.get(keyOf(known.record))?.record.isolated === true;
+        return this.#known.get(attachmentKey(known.record))?.record.isolated === true;
     }
 
     /** Whether this start isolated the interface, which was connected before, until its claims are compared. */
     isUndecided(known: PodInterface): boolean {
-        return this.#undecided.has(keyOf(known.record));
+        return this.#undecided.has(attachmentKey(known.record));
     }
 
     /** Whether an interface, neither isolated nor being removed, has the address. */
@@ -213,25 +214,25 @@ export class PodNetwork {
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         this.#refuseIfDeleted(request);
-        const key = recordKey(request.containerId, request.ifName);
+        const key = attachmentKey(request);
         const existing = this.#known.get(key);
         if (existing !== undefined) {
             const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
         }
         await this.#refuseMisplaced(request);
-        const wish = await this.#components.pools?.wishOf(request, signal);
-        if (wish === undefined) await this.#components.confirmSubnet?.();
+        const wanted = await this.#components.pools?.requestOf(request, signal);
+        if (wanted === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
         const draft = this.#draft(request);
         const record =
-            wish === undefined
+            wanted === undefined
                 ? await this.#addFromSubnet(draft, request, signal)
-                : await this.#addFromPools(draft, wish, request, signal);
+                : await this.#addFromPools(draft, wanted, request, signal);
         this.#noteAnswer(record);
-        this.#components.bridging?.announce(keyOf(record));
+        this.#components.bridging?.announce(attachmentKey(record));
         this.#logger.info("Pod interface added", {
-            pod: podOf(record),
+            pod: podText(record),
             container: record.containerId,
             addresses: record.addresses.map((address) => formatIp(address.ip)),
         });
@@ -239,10 +240,10 @@ export class PodNetwork {
     }
 
     async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        const { containerId, ifName, podUid } = draft;
+        const { podUid } = draft;
         // After a reboot the API server still shows the addresses of the Pods before it, and they are held: for them.
         const heldBy = podUid === "" ? undefined : heldOwner(podUid);
-        const addresses = this.#components.subnet.allocate(recordKey(containerId, ifName), heldBy);
+        const addresses = this.#components.subnet.allocate(attachmentKey(draft), heldBy);
         const record = recordOf(draft, { addresses, vlan: 0 });
         const ofPort = this.#takeOfPort(record);
         try {
@@ -265,14 +266,19 @@ export class PodNetwork {
     }
 
     /** Claims the addresses, and makes link and port meanwhile: only their set-up waits for the API server. */
-    async #addFromPools(draft: PodDraft, wish: PoolWish, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+    async #addFromPools(
+        draft: PodDraft,
+        wanted: AddressRequest,
+        request: AddRequest,
+        signal: AbortSignal,
+    ): Promise<PodRecord> {
         await this.#removeOlder(request, signal);
         const ofPort = this.ofPorts.take();
         let record: PodRecord | undefined;
         try {
             const progress = this.#progress(request, signal);
-            const [grant] = await settleAll([wish.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
-            record = recordOf(draft, grant);
+            const [allocation] = await settleAll([wanted.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
+            record = recordOf(draft, allocation);
             this.#checkpoint(request, signal);
             await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
             await completePodLink(this.#components.netlink, record);
@@ -298,7 +304,7 @@ export class PodNetwork {
                 throw new PodNetworkError(
                     "STILL_REMOVED",
                     "timeout",
-                    `the interface ${ifName} of an earlier sandbox of Pod ${podOf(record)} is not removed yet; is ovs-vswitchd up?`,
+                    `the interface ${ifName} of an earlier sandbox of Pod ${podText(record)} is not removed yet; is ovs-vswitchd up?`,
                 );
             };
             await this.exclusively(record.containerId, remove, signal);
@@ -339,7 +345,7 @@ export class PodNetwork {
     }
 
     #noteAnswer(record: PodRecord): void {
-        const known = this.#known.get(keyOf(record));
+        const known = this.#known.get(attachmentKey(record));
         if (known !== undefined) this.#known.put({ ...known, addedAt: this.#options.now() });
     }
 

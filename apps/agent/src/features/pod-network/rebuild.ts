@@ -2,8 +2,13 @@ import { formatIp, prefixContains, sameIp, type IpAddress, type Prefix } from "@
 import type { Link } from "@antrea/netlink";
 import { gatewayOf } from "./node-subnet.ts";
 import { macOf } from "./names.ts";
-import { networkOfHash } from "./network-mark.ts";
-import { fromAlias, fromExternalIds, isPoolRecord, type PodRecord } from "./record.ts";
+import {
+    fromAlias,
+    fromExternalIds,
+    isPoolRecord,
+    networkOfHash,
+    type PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** A port of the bridge with its record, as read from OVSDB. */
 export interface StoredPort {

@@ -9,9 +9,7 @@ import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import { releasePodLink } from "./link.ts";
 import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
 import type { PodNetwork } from "./pod-network.ts";
-import type { PodInterface } from "./types.ts";
 import { podOfPort } from "./parts.ts";
-import { containerOfAlias, isPoolRecord, recordKey, type PodRecord } from "./record.ts";
 import {
     heldAddresses,
     named,
@@ -23,6 +21,14 @@ import {
     type StoredPort,
 } from "./rebuild.ts";
 import { UnwiredPods, type UnwiredPod } from "./unwired.ts";
+import {
+    attachmentKey,
+    containerOfAlias,
+    isPoolRecord,
+    type PodInterface,
+    type PodRecord,
+    podText,
+} from "../../platform/pod-interfaces/index.ts";
 
 export interface ReconcilerComponents {
     readonly network: PodNetwork;
@@ -117,10 +123,10 @@ export class PodReconciler {
         }
         for (const { record } of rebuilt.kept) {
             for (const { ip, pool } of record.addresses) {
-                subnet.take(ip, recordKey(record.containerId, record.ifName));
+                subnet.take(ip, attachmentKey(record));
                 if (pool !== undefined || subnet.contains(ip)) continue;
                 this.#logger.warn("a Pod has an address outside the podCIDRs of this Node; it keeps it until it ends", {
-                    pod: `${record.podNamespace}/${record.podName}`,
+                    pod: podText(record),
                     address: formatIp(ip),
                 });
             }

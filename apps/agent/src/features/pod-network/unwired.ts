@@ -1,6 +1,6 @@
 import { type IpAddress } from "@antrea/ip";
-import type { PodRecord } from "./record.ts";
 import type { HeldAddress, KnownPod } from "./rebuild.ts";
+import type { PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 /** A Pod that runs on an address of this Node and has no interface here. */
 export interface UnwiredPod {

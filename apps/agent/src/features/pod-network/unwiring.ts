@@ -4,9 +4,15 @@ import { isNetlinkError } from "@antrea/netlink";
 import type { Claims, KnownInterfaces } from "./known-interfaces.ts";
 import { Limit } from "./limit.ts";
 import { deletePodLink, releasePodLink } from "./link.ts";
-import { flowOwner, keyOf, podOf, type PodDraft } from "./parts.ts";
-import { isPoolRecord, type PodRecord } from "./record.ts";
-import type { PodInterface, PodNetworkComponents } from "./types.ts";
+import { flowOwner, type PodDraft } from "./parts.ts";
+import type { PodNetworkComponents } from "./types.ts";
+import {
+    attachmentKey,
+    isPoolRecord,
+    type PodInterface,
+    type PodRecord,
+    podText,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** What cannot be removed in this time goes with the reconcile. */
 const unwireLimitMs = 5_000;
@@ -40,20 +46,20 @@ export class Unwiring {
         await this.#releaseLink(record);
         try {
             await flowTable.remove(flowOwner(record), limit.signal);
-            await bridging?.remove(keyOf(record), limit.signal);
+            await bridging?.remove(attachmentKey(record), limit.signal);
             await ports.deletePort(record.hostIfName, limit.signal);
         } catch (error) {
-            logger.warn("unwiring is left to the reconcile", { pod: podOf(record), reason: messageOf(error) });
+            logger.warn("unwiring is left to the reconcile", { pod: podText(record), reason: messageOf(error) });
             return false;
         }
         try {
             await hostRoutes.remove(record, (ip) => this.#known.isConnected(ip));
         } catch (error) {
-            logger.warn("a route stays for the reconcile", { pod: podOf(record), reason: messageOf(error) });
+            logger.warn("a route stays for the reconcile", { pod: podText(record), reason: messageOf(error) });
         }
         this.#known.forget(known);
         if (fate === "release" && isPoolRecord(record)) await pools?.release(record);
-        logger.info("Pod interface removed", { pod: podOf(record), container: record.containerId });
+        logger.info("Pod interface removed", { pod: podText(record), container: record.containerId });
         return true;
     }
 
@@ -75,7 +81,7 @@ export class Unwiring {
 
     /** Takes back what an ADD made that had its addresses. */
     async rollBack(record: PodRecord, ofPort: number): Promise<void> {
-        const known = this.#known.get(keyOf(record)) ?? { record, ofPort, addedAt: 0 };
+        const known = this.#known.get(attachmentKey(record)) ?? { record, ofPort, addedAt: 0 };
         // Known from here on, so that the reconcile goes on where this cannot.
         this.#known.put(known);
         if (known.ofPort !== ofPort) this.#known.ofPorts.release(ofPort);

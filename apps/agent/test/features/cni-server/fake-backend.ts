@@ -1,13 +1,14 @@
 import { parseIp, type IpAddress } from "@antrea/ip";
 import { cniErrorCode } from "../../../src/compose/cni-error-code.ts";
-import type { Attachment, CniBackend, WiredInterface } from "../../../src/features/cni-server/index.ts";
+import type { CniBackend, AddedInterface } from "../../../src/features/cni-server/index.ts";
+import type { Attachment } from "../../../src/platform/pod-interfaces/index.ts";
 
 type AddRequest = Parameters<CniBackend["add"]>[0];
 type CheckRequest = Parameters<CniBackend["check"]>[0];
 
 /** Wires nothing, remembers everything: which attachments there are and what was asked. */
 export class FakeBackend implements CniBackend {
-    readonly wired = new Map<string, WiredInterface>();
+    readonly wired = new Map<string, AddedInterface>();
     readonly adds: AddRequest[] = [];
     readonly checks: CheckRequest[] = [];
     readonly collects: {
@@ -21,7 +22,7 @@ export class FakeBackend implements CniBackend {
     readonly #networks = new Map<string, string>();
     #next = 2;
 
-    add(request: AddRequest, signal: AbortSignal): Promise<WiredInterface> {
+    add(request: AddRequest, signal: AbortSignal): Promise<AddedInterface> {
         this.adds.push(request);
         if (this.failure?.of === "add") return this.#fail();
         if (signal.aborted) return Promise.reject(signal.reason as Error);
@@ -67,7 +68,7 @@ export class FakeBackend implements CniBackend {
 
     errorCode = cniErrorCode;
 
-    #wire({ ifName, netns }: AddRequest): WiredInterface {
+    #wire({ ifName, netns }: AddRequest): AddedInterface {
         const host = this.#next++;
         return {
             hostIfName: "web-0-abcdef",

@@ -38,8 +38,8 @@ async function addPod(
 /** An ADD as the Pod network makes it. */
 async function add(agent: TestPoolAgent, podName: string, podUid: string, containerId: string) {
     const request = { podNamespace: "default", podName, podUid, containerId, ifName: "eth0" };
-    const wish = await agent.pools.wishOf(request, AbortSignal.timeout(30_000));
-    return wish?.claim(AbortSignal.timeout(30_000));
+    const wanted = await agent.pools.requestOf(request, AbortSignal.timeout(30_000));
+    return wanted?.claim(AbortSignal.timeout(30_000));
 }
 
 async function claims(): Promise<readonly string[]> {
@@ -63,8 +63,8 @@ describe("an agent with its own token, under the policies", () => {
     it("claims for a Pod, adopts for its next sandbox, and frees", async () => {
         const annotations = { [poolsAnnotation]: "pool1", [podIpsAnnotation]: "10.2.0.77" };
         const uid = await addPod("p1", "a", { annotations });
-        const grant = await add(agents.a, "p1", uid, "c1");
-        expect(grant?.addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.2.0.77"]);
+        const allocation = await add(agents.a, "p1", uid, "c1");
+        expect(allocation?.addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.2.0.77"]);
         expect(agents.a.events).toMatchObject([{ reason: "PoolAddressNotRouted", type: "Normal" }]);
         await add(agents.a, "p1", uid, "c2");
         expect(await claims()).toEqual(["10.2.0.77 Allocated c2"]);
@@ -92,9 +92,14 @@ describe("an agent with its own token, under the policies", () => {
 
     it("mends and frees in its reconcile", async () => {
         const uid = await addPod("p2", "a", { annotations: { [poolsAnnotation]: "pool1" } });
-        const grant = await add(agents.a, "p2", uid, "c-before");
+        const allocation = await add(agents.a, "p2", uid, "c-before");
         const wiring = new FakeWiring();
-        wiring.wire("p2", grant?.addresses ?? [], "c-real", uid);
+        wiring.wire(
+            "p2",
+            allocation?.addresses.map((one) => ({ ...one, vlan: allocation.vlan, pool: one.pool ?? "" })) ?? [],
+            "c-real",
+            uid,
+        );
         await agents.a.pools.reconcile(wiring, AbortSignal.timeout(10_000));
         expect((await claims()).map((line) => line.split(" ")[2])).toEqual(["c-real"]);
         wiring.unwire("c-real");

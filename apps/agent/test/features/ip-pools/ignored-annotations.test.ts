@@ -44,7 +44,13 @@ function setUp(podsOfNode: Pod[]) {
     );
     const wire = (name: string, change: Partial<SubnetInterface> = {}): void => {
         const podNamespace = podsOfNode.find(({ metadata }) => metadata?.name === name)?.metadata?.namespace ?? "";
-        const identity = { key: `c-${name} eth0`, podNamespace, podName: name, podUid: `uid-${name}` };
+        const identity = {
+            containerId: `c-${name}`,
+            ifName: "eth0",
+            podNamespace,
+            podName: name,
+            podUid: `uid-${name}`,
+        };
         wired.push({ ...identity, isRebuilt: false, ...change });
     };
     const told = (): readonly string[] => recorded.map(({ regarding }) => regarding.name);

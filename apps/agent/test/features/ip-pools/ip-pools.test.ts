@@ -42,8 +42,8 @@ describe("an ADD", () => {
     it("gets addresses of both families and their VLAN, when its Pod asks for pools, and the DEL frees them", async () => {
         addPod("four,six");
         const agent = cluster.agent("a", { bridged: true });
-        const wish = await agent.pools.wishOf(request, signal);
-        const grant = await wish?.claim(signal);
+        const wanted = await agent.pools.requestOf(request, signal);
+        const grant = await wanted?.claim(signal);
         expect(grant?.addresses.map(({ ip, pool }) => `${ip.family} ${pool}`)).toEqual(["4 four", "6 six"]);
         expect(grant?.vlan).toBe(7);
         const [first] = grant?.addresses ?? [];
@@ -111,14 +111,14 @@ describe("an ADD", () => {
 
     it("asks for nothing of a Pod that names no pool", async () => {
         addPod();
-        expect(await cluster.agent("a").pools.wishOf(request, signal)).toBeUndefined();
+        expect(await cluster.agent("a").pools.requestOf(request, signal)).toBeUndefined();
     });
 
     it("that fails for a reason nobody thought of is counted and reported too", async () => {
         const agent = cluster.agent("a");
         cluster.api.before = (method, plural) =>
             method === "find" && plural === "pods" ? Promise.reject(new RangeError("made up")) : Promise.resolve();
-        await expect(agent.pools.wishOf(request, signal)).rejects.toThrow("made up");
+        await expect(agent.pools.requestOf(request, signal)).rejects.toThrow("made up");
         expect(await agent.metric('antrea_agent_ipam_failures_total{reason="INTERNAL"}')).toBe(1);
         expect(agent.events).toMatchObject([
             { reason: "IPAllocationFailed", note: expect.stringContaining("made up") },
@@ -128,7 +128,7 @@ describe("an ADD", () => {
     it("of an annotation that breaks the rules fails with an event and a count, before anything is claimed", async () => {
         addPod("four,four");
         const agent = cluster.agent("a");
-        await expect(agent.pools.wishOf(request, signal)).rejects.toMatchObject({ code: "BAD_ANNOTATION" });
+        await expect(agent.pools.requestOf(request, signal)).rejects.toMatchObject({ code: "BAD_ANNOTATION" });
         expect(agent.events).toMatchObject([
             { type: "Warning", reason: "IPAllocationFailed", regarding: { name: "p1" } },
         ]);
@@ -142,7 +142,7 @@ describe("a DEL", () => {
         const clock = new ManualClock();
         using _timeouts = timeoutsBy(clock);
         const agent = cluster.agent("a", { clock, logger: listLogger(log) });
-        await (await agent.pools.wishOf(request, signal))?.claim(signal);
+        await (await agent.pools.requestOf(request, signal))?.claim(signal);
         cluster.api.accident = () => ({ refuse: away() });
         const began = clock.monotonic();
         await asTimePasses(clock, agent.pools.release(request));

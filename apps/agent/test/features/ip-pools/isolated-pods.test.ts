@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, type IpAddress } from "@antrea/ip";
 import { KubeError, pods, type EventInput, type Pod } from "@antrea/kube";
 import { Metrics } from "@antrea/runtime";
-import { IsolatedPods, type IsolatedInterface } from "../../../src/features/ip-pools/isolated-pods.ts";
+import { IsolatedPods } from "../../../src/features/ip-pools/isolated-pods.ts";
 import { FakeApi } from "./support/fake-api.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
+import { type SubnetWired } from "../../../src/features/ip-pools/subnet-claims.ts";
 
 const { signal } = new AbortController();
 
@@ -12,19 +13,19 @@ describe("isolated Pods while IPPools are switched off", () => {
     let api: FakeApi;
     let events: EventInput[];
     let log: LogEntry[];
-    let interfaces: IsolatedInterface[];
+    let interfaces: SubnetWired[];
     let held: { readonly ip: IpAddress; readonly node: string }[];
     let looks: number;
     let metrics: Metrics;
     let isolated: IsolatedPods;
 
-    function wired(podName: string, o: Partial<IsolatedInterface> = {}): IsolatedInterface {
+    function wired(podName: string, o: Partial<SubnetWired> = {}): SubnetWired {
         const names = { containerId: `c-${podName}`, ifName: "eth0", podNamespace: "default", podName };
         return { ...names, podUid: `uid-${podName}`, addresses: [parseIp("10.2.0.9")], ...o };
     }
 
     /** As it is rebuilt from its link alone. */
-    function unnamed(podUid: string): IsolatedInterface {
+    function unnamed(podUid: string): SubnetWired {
         return wired("", { containerId: `c-${podUid}`, podNamespace: "", podUid });
     }
 

@@ -3,7 +3,7 @@ import { type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { UnclaimedAddresses } from "../../../src/features/ip-pools/unclaimed-addresses.ts";
-import { type WiredInterface } from "../../../src/features/ip-pools/wiring.ts";
+import { type PoolInterface } from "../../../src/features/ip-pools/wiring.ts";
 
 const text = "10.2.0.77";
 const ip = parseIp(text);
@@ -29,7 +29,7 @@ let connected: boolean;
 let counted: number;
 let unclaimed: UnclaimedAddresses;
 
-function wire(containerId: string): WiredInterface {
+function wire(containerId: string): PoolInterface {
     const identity = { podNamespace: "default", podName: "p1", podUid: "uid-p1" };
     const addresses = [ip, other].map((one) => ({ ip: one, pool: "", prefixLength: 24, gateway: parseIp("10.2.0.1") }));
     return { containerId, ifName: "eth0", ...identity, addresses, vlan: 0 };
@@ -64,7 +64,7 @@ beforeEach(() => {
 });
 
 /** As a pass looks at an interface that has neither claim nor pool: whether it may have its traffic. */
-async function look(of: WiredInterface = wired): Promise<boolean> {
+async function look(of: PoolInterface = wired): Promise<boolean> {
     const wasIsolated = isolated.has(of.containerId);
     if (await unclaimed.isolateIfElsewhere(of, ip, { pool: undefined, wasIsolated })) return false;
     const isFree = await unclaimed.mayKeep(of, ip, { wasIsolated });

@@ -3,11 +3,11 @@ import { settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
 import { bridgingTables, nodeTables, Pipeline, podFlows, podOfPorts } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
-import type { AddRequest, PodInterface } from "../../../src/features/pod-network/index.ts";
 import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
+import type { AddRequest, PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 const first = "ab12".repeat(16);
 const second = "cd34".repeat(16);

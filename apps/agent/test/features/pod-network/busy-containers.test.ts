@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { eventually } from "@antrea/kube/testing";
 import { Jobs } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { toAlias } from "../../../src/features/pod-network/record.ts";
 import { poolWiring } from "../../../src/compose/pool-wiring.ts";
 import { away } from "../ip-pools/support/fake-api.ts";
 import { OneNode } from "../ip-pools/support/one-node.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
+import { toAlias } from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
 const web = podRecord();

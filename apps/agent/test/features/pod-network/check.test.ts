@@ -4,8 +4,8 @@ import { parseIp, parseMac } from "@antrea/ip";
 import { Netlink, NetlinkError, type Address, type Link, type Route } from "@antrea/netlink";
 import type { Flow } from "@antrea/openflow";
 import { checkInterface, type CheckComponents, type CheckInput } from "../../../src/features/pod-network/index.ts";
-import type { PodRecord } from "../../../src/features/pod-network/record.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
+import type { PodRecord } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
 const flowsOf = ({ mac, addresses }: PodRecord): readonly Flow[] => {

@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
-import { flowOwner, type PodInterface } from "../../../src/features/pod-network/index.ts";
+import { flowOwner } from "../../../src/features/pod-network/index.ts";
 import { guardedPrefixes, subnetWiring } from "../../../src/compose/pool-wiring.ts";
 import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
 import { TestNodes, type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../../support/eventually.ts";
 import { TestNode, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
+import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 const podCidrs = ["10.10.1.0/24", "fd10:10:0:1::/64"];
 

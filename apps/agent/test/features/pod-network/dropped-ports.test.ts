@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { toAlias, toExternalIds } from "../../../src/features/pod-network/record.ts";
-import type { PodRecord } from "../../../src/features/pod-network/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
+import { type PodRecord, toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
 const record = podRecord();

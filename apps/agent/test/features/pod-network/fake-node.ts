@@ -8,7 +8,6 @@ import {
     NodeSubnet,
     PodNetwork,
     PodReconciler,
-    type AddRequest,
     type KnownPod,
     type PodNamespaces,
     type PodPools,
@@ -19,6 +18,7 @@ import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { testBootId } from "../../support/records.ts";
 import { Steps } from "./steps.ts";
+import type { AddRequest } from "../../../src/platform/pod-interfaces/index.ts";
 
 export interface FakeNodeOptions {
     /** Addresses come from an IPPool. */
@@ -302,7 +302,7 @@ export class FakeNode {
     #pools(): PodPools {
         const { steps, claims } = this;
         return {
-            wishOf: ({ containerId }) =>
+            requestOf: ({ containerId }) =>
                 steps.run("wish", () => ({
                     claim: () =>
                         steps.run("claim", () => {

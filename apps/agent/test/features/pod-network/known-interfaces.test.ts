@@ -3,8 +3,8 @@ import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KnownInterfaces } from "../../../src/features/pod-network/known-interfaces.ts";
 import { Limit } from "../../../src/features/pod-network/limit.ts";
-import type { PodInterface } from "../../../src/features/pod-network/types.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
+import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
 const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });

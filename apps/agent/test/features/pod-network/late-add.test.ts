@@ -3,15 +3,10 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { NetlinkError, type Netlink } from "@antrea/netlink";
 import { HostRoutes } from "../../../src/features/pod-network/host-routes.ts";
-import {
-    NodeSubnet,
-    PodNetwork,
-    type AddRequest,
-    type PodNamespaces,
-} from "../../../src/features/pod-network/index.ts";
-import { toAlias } from "../../../src/features/pod-network/record.ts";
+import { NodeSubnet, PodNetwork, type PodNamespaces } from "../../../src/features/pod-network/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { podRecord, testBootId } from "../../support/records.ts";
+import { type AddRequest, toAlias } from "../../../src/platform/pod-interfaces/index.ts";
 
 const running = podRecord();
 const { signal } = new AbortController();
@@ -65,7 +60,7 @@ beforeEach(() => {
             subnet: new NodeSubnet([parsePrefix("10.10.1.0/24")], () => 0n),
             hostRoutes: new HostRoutes({ netlink, logger: silentLogger }, { gatewayName: "antrea-gw0", bridged: true }),
             pools: {
-                wishOf: ({ containerId }) => Promise.resolve({ claim: () => claim(containerId) }),
+                requestOf: ({ containerId }) => Promise.resolve({ claim: () => claim(containerId) }),
                 release: () => Promise.resolve(),
             },
             bridging: undefined,

@@ -1,11 +1,15 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { cniErrorCode } from "../../../src/compose/cni-error-code.ts";
-import { networkHash, networkOfHash } from "../../../src/features/pod-network/network-mark.ts";
 import { refuseOtherNetwork } from "../../../src/features/pod-network/one-interface.ts";
-import { pendingAlias, releasedAlias } from "../../../src/features/pod-network/record.ts";
-import type { AddRequest } from "../../../src/features/pod-network/types.ts";
 import { podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
+import {
+    type AddRequest,
+    networkHash,
+    networkOfHash,
+    pendingAlias,
+    releasedAlias,
+} from "../../../src/platform/pod-interfaces/index.ts";
 
 const container = "ab12".repeat(16);
 const other = "cd34".repeat(16);

@@ -14,8 +14,8 @@ import {
     type PodNamespaces,
 } from "../../../src/features/pod-network/link.ts";
 import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
-import { pendingAlias, releasedAlias, toAlias } from "../../../src/features/pod-network/record.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
+import { pendingAlias, releasedAlias, toAlias } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
 const fromPool = podRecord({ addresses: record.addresses.map((one) => ({ ...one, pool: "pool1" })) });

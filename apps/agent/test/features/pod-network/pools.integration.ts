@@ -223,7 +223,7 @@ describe("claims", () => {
         pools.claims.set("x", {
             containerId: crashed.containerId,
             ifName: "eth0",
-            grant: { addresses: [], vlan: 0 },
+            allocation: { addresses: [], vlan: 0 },
         });
         await agent.del(crashed);
         expect([...pools.claims]).toEqual([]);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
-import { isOfNetwork } from "../../../src/features/pod-network/network-mark.ts";
 import { rebuild, type KnownPod, type Rebuilt, type StoredPort } from "../../../src/features/pod-network/rebuild.ts";
-import { toAlias, toExternalIds, type PodRecord } from "../../../src/features/pod-network/record.ts";
 import { addressOf, podRecord, testBootId } from "../../support/records.ts";
+import { isOfNetwork, type PodRecord, toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 
 const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
 

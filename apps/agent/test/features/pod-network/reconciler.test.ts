@@ -12,10 +12,10 @@ import {
     type KnownPod,
     type StoredPort,
 } from "../../../src/features/pod-network/index.ts";
-import { toAlias, toExternalIds } from "../../../src/features/pod-network/record.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { addressOf, podRecord, testBootId } from "../../support/records.ts";
+import { toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord();
 const podPrefixes = [parsePrefix("10.10.1.0/24")];

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import type { PodInterface } from "../../../src/features/pod-network/index.ts";
 import { FakeNode } from "./fake-node.ts";
+import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 // In a pool of one address: both Pods have it, as after two agents made up for lost claims.
 const first = { containerId: "1".repeat(64), podName: "first", podUid: "uid-1" };

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { toAlias, toExternalIds, unfinishedExternalIds } from "../../../src/features/pod-network/record.ts";
-import type { PodRecord } from "../../../src/features/pod-network/index.ts";
 import { podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
+import {
+    type PodRecord,
+    toAlias,
+    toExternalIds,
+    unfinishedExternalIds,
+} from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
 const record = podRecord();

@@ -4,12 +4,12 @@ import { podOfPorts } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { NeighbourState } from "@antrea/netlink";
-import { toAlias, toExternalIds } from "../../../src/features/pod-network/record.ts";
-import type { KnownPod, PodRecord } from "../../../src/features/pod-network/index.ts";
+import type { KnownPod } from "../../../src/features/pod-network/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+import { type PodRecord, toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
 const container = "ab12".repeat(16);

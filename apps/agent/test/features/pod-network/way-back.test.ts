@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { setImmediate as turn } from "node:timers/promises";
 import { podOfPorts } from "@antrea/flows";
 import { formatIp } from "@antrea/ip";
-import type { PodInterface } from "../../../src/features/pod-network/index.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
+import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
 const nothing = {

@@ -1,7 +1,7 @@
 import { KeyedLock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { OfPort, vlanFlows, type FlowSet, type NextTable } from "@antrea/flows";
-import type { IpAddress } from "@antrea/ip";
+import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
 import type { Announcer } from "./announcer.ts";
 
 /** The desired flows by owner. */
@@ -17,16 +17,6 @@ export interface BridgedPodsComponents {
     readonly announcer: Pick<Announcer, "announce">;
     /** Of the Node's interface; the host port has the same. */
     readonly hostMac: () => Uint8Array;
-}
-
-/** A bridged Pod, as the VLANs see it. */
-export interface BridgedPod {
-    /** One a Pod interface, the same from its first to its last call. */
-    readonly key: string;
-    readonly vlan: number;
-    readonly ofPort: number;
-    readonly mac: string;
-    readonly ips: readonly IpAddress[];
 }
 
 /**

@@ -1,6 +1,6 @@
 import { KeyedLock } from "@antrea/async";
 import { sameIp, type IpAddress } from "@antrea/ip";
-import { type ClaimedAddress, type WiredInterface, type Wiring } from "../../../../src/features/ip-pools/index.ts";
+import { type ClaimedAddress, type PoolInterface, type Wiring } from "../../../../src/features/ip-pools/index.ts";
 
 /** Keys that were added more often than they were deleted. */
 class Multiset {
@@ -27,7 +27,7 @@ class Multiset {
 
 /** The interfaces of a Node, as far as claims are concerned: records that live as long as their links. */
 export class FakeWiring implements Wiring {
-    readonly #records = new Map<string, WiredInterface>();
+    readonly #records = new Map<string, PoolInterface>();
     readonly #locks = new KeyedLock();
     readonly adding = new Multiset();
     readonly dead = new Set<string>();
@@ -37,7 +37,7 @@ export class FakeWiring implements Wiring {
     /** Runs before an interface is isolated or reconnected. */
     before: (what: "cutOff" | "reconnect") => Promise<void> = () => Promise.resolve();
 
-    interfaces(): readonly WiredInterface[] {
+    interfaces(): readonly PoolInterface[] {
         return [...this.#records.values()];
     }
 
@@ -58,7 +58,7 @@ export class FakeWiring implements Wiring {
         this.#records.delete(containerId);
     }
 
-    linkExists({ containerId }: WiredInterface): Promise<boolean> {
+    linkExists({ containerId }: PoolInterface): Promise<boolean> {
         return Promise.resolve(!this.dead.has(containerId));
     }
 
@@ -79,11 +79,11 @@ export class FakeWiring implements Wiring {
         return this.adding.has(containerIdOrPodUid);
     }
 
-    isCutOff({ containerId }: WiredInterface): boolean {
+    isCutOff({ containerId }: PoolInterface): boolean {
         return this.cut.has(containerId);
     }
 
-    isUndecided({ containerId }: WiredInterface): boolean {
+    isUndecided({ containerId }: PoolInterface): boolean {
         return this.undecided.has(containerId);
     }
 
@@ -93,12 +93,12 @@ export class FakeWiring implements Wiring {
         );
     }
 
-    async cutOff({ containerId }: WiredInterface): Promise<void> {
+    async cutOff({ containerId }: PoolInterface): Promise<void> {
         this.cut.add(containerId);
         await this.before("cutOff");
     }
 
-    async reconnect({ containerId }: WiredInterface): Promise<void> {
+    async reconnect({ containerId }: PoolInterface): Promise<void> {
         await this.before("reconnect");
         this.cut.delete(containerId);
     }

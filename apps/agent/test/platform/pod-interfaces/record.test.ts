@@ -1,18 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
+import { addressOf, podRecord } from "../../support/records.ts";
 import {
     containerOfAlias,
     fromAlias,
     fromExternalIds,
+    networkOfHash,
     pendingAlias,
+    type PodRecord,
     releasedAlias,
     toAlias,
     toExternalIds,
     unfinishedExternalIds,
-    type PodRecord,
-} from "../../../src/features/pod-network/record.ts";
-import { networkOfHash } from "../../../src/features/pod-network/network-mark.ts";
-import { addressOf, podRecord } from "../../support/records.ts";
+} from "../../../src/platform/pod-interfaces/index.ts";
 
 const pooled = podRecord({
     addresses: [

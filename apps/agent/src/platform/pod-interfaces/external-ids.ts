@@ -1,0 +1,106 @@
+import { formatIp, parseIp, parseMac } from "@antrea/ip";
+import type { PodAttachment } from "./attachment.ts";
+import { readAddress, readVlan, separator } from "./record-text.ts";
+import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
+
+const networkKey = "cni-network";
+
+/**
+ * The external_ids of a port whose addresses are not known yet: whoever finds them removes the port, for nobody was told
+ * of it.
+ */
+export function unfinishedExternalIds(
+    request: PodAttachment & Pick<PodRecord, "bootId">,
+): Readonly<Record<string, string>> {
+    return {
+        "antrea-type": "container",
+        "container-id": request.containerId,
+        "if-dev": request.ifName,
+        "pod-namespace": request.podNamespace,
+        "pod-name": request.podName,
+        "pod-uid": request.podUid,
+        "boot-id": request.bootId,
+    };
+}
+
+/** The record as external_ids of a Port. Keys that Antrea has are Antrea's; the others are new. */
+export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
+    return {
+        "antrea-type": "container",
+        "container-id": record.containerId,
+        "if-dev": record.ifName,
+        "pod-namespace": record.podNamespace,
+        "pod-name": record.podName,
+        "pod-uid": record.podUid,
+        "net-ns": record.netns,
+        "attached-mac": record.mac,
+        "ip-address": record.addresses.map((address) => formatIp(address.ip)).join(separator),
+        "ip-prefix-length": record.addresses.map((address) => String(address.prefixLength)).join(separator),
+        "ip-gateway": record.addresses.map((address) => formatIp(address.gateway)).join(separator),
+        ...(isPoolRecord(record)
+            ? { "ip-pool": record.addresses.map((address) => address.pool ?? "").join(separator) }
+            : {}),
+        ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
+        "boot-id": record.bootId,
+        ...(record.isolated === true ? { isolated: "true" } : {}),
+        ...(record.network === undefined ? {} : { [networkKey]: record.network }),
+    };
+}
+
+/**
+ * Reads a record from a Port. Undefined when the port is not a Pod interface of ours; "unfinished" when it is one
+ * without addresses or with text that cannot be read: nobody was ever told of such an interface.
+ */
+export function fromExternalIds(
+    hostIfName: string,
+    ids: ReadonlyMap<string, string>,
+): PodRecord | "unfinished" | undefined {
+    if (ids.get("antrea-type") !== "container") return undefined;
+    const containerId = ids.get("container-id") ?? "";
+    const addresses = readAddresses(ids);
+    const mac = ids.get("attached-mac") ?? "";
+    // An earlier agent wrote an empty name when it rebuilt a record from its link.
+    const network = ids.get(networkKey) || undefined;
+    if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
+    return {
+        containerId,
+        ifName: ids.get("if-dev") ?? "eth0",
+        podNamespace: ids.get("pod-namespace") ?? "",
+        podName: ids.get("pod-name") ?? "",
+        podUid: ids.get("pod-uid") ?? "",
+        netns: ids.get("net-ns") ?? "",
+        hostIfName,
+        mac,
+        addresses,
+        vlan: readVlan(ids.get("vlan") ?? "0"),
+        bootId: ids.get("boot-id") ?? "",
+        ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
+        ...(network === undefined ? {} : { network }),
+    };
+}
+
+function readAddresses(ids: ReadonlyMap<string, string>): readonly PodAddress[] | undefined {
+    const [ip, length, gateway] = ["ip-address", "ip-prefix-length", "ip-gateway"].map((key) =>
+        ids.get(key)?.split(separator),
+    );
+    if (ip === undefined || length?.length !== ip.length || gateway?.length !== ip.length) return undefined;
+    const pools = ids.get("ip-pool")?.split(separator);
+    try {
+        return ip.map((text, index) => ({
+            ...readAddress(text, length[index] ?? ""),
+            gateway: parseIp(gateway[index] ?? ""),
+            ...(pools === undefined ? {} : { pool: pools[index] ?? "" }),
+        }));
+    } catch {
+        return undefined;
+    }
+}
+
+function isMac(text: string): boolean {
+    try {
+        parseMac(text);
+        return true;
+    } catch {
+        return false;
+    }
+}
