@@ -34,7 +34,7 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
         (folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const,
     ),
     // the informer of Nodes
-    ["apps/controller/src/compose.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
+    ["apps/controller/src/platform.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
 ];
 
 /** The library's code runs where the program has something to tell or to answer. */
