@@ -19,20 +19,26 @@ export class KeyedLock<Key = string> {
      * rejects with AsyncError `ABORTED` at once and `work` never runs; a work that has begun is not interrupted.
      */
     async run<T>(key: Key, work: () => Promise<T> | T, signal?: AbortSignal): Promise<T> {
-        const error = (): unknown => signal && abortedError(`waiting for ${String(key)}`, signal);
+        return this.runAll([key], work, signal);
+    }
+
+    /** The same for a work that holds several keys, which are all taken at once: no order of keys lets two works wait for each other. */
+    async runAll<T>(keys: readonly Key[], work: () => Promise<T> | T, signal?: AbortSignal): Promise<T> {
+        const error = (): unknown => signal && abortedError(`waiting for ${keys.join(", ")}`, signal);
         if (signal?.aborted) throw error();
-        const before = this.#tails.get(key);
+        const tails = keys.flatMap((key) => this.#tails.get(key) ?? []);
+        const before = tails.length > 1 ? Promise.all(tails) : tails[0];
         const done = Promise.withResolvers<void>();
         // Who gives up waiting must not let the next one overtake the work before: its end is chained.
         const tail = before === undefined ? done.promise : before.then(() => done.promise);
-        this.#tails.set(key, tail);
+        for (const key of keys) this.#tails.set(key, tail);
         try {
-            if (before !== undefined) await orAborted(before, signal, error);
+            if (before !== undefined) await orAborted<unknown>(before, signal, error);
             return await work();
         } finally {
             done.resolve();
             void tail.then(() => {
-                if (this.#tails.get(key) === tail) this.#tails.delete(key);
+                for (const key of keys) if (this.#tails.get(key) === tail) this.#tails.delete(key);
             });
         }
     }

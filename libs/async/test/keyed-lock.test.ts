@@ -51,4 +51,31 @@ describe("KeyedLock", () => {
         expect(lock.size).toBe(0);
         await expect(lock.run("a", () => 1, ending.signal)).rejects.toMatchObject({ code: "ABORTED" });
     });
+
+    it("runs a work of several keys after the earlier ones of each, and before the later ones", async () => {
+        const lock = new KeyedLock();
+        const gates = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
+        const events: string[] = [];
+        const work = (name: string, gate?: Promise<void>) => async (): Promise<void> => {
+            events.push(name);
+            await gate;
+        };
+        const all = [
+            lock.run("a", work("a", gates.a.promise)),
+            lock.run("b", work("b", gates.b.promise)),
+            lock.runAll(["b", "a"], work("both")),
+            lock.runAll(["a", "b"], work("both again")),
+            lock.run("b", work("b later")),
+            lock.run("c", work("c")),
+        ];
+        await settle();
+        gates.b.resolve();
+        await settle();
+        expect(events).toEqual(["a", "b", "c"]);
+        gates.a.resolve();
+        await Promise.all(all);
+        expect(events).toEqual(["a", "b", "c", "both", "both again", "b later"]);
+        await settle();
+        expect(lock.size).toBe(0);
+    });
 });
