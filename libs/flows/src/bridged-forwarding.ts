@@ -36,11 +36,10 @@ function bridgedForwardingFlows(
     { families, gateway, podPrefixes }: PipelineInput,
     input: BridgingInput,
 ): Flow[] {
-    const { uplink, host, serviceCidrs } = input;
+    const { uplink, host } = input;
     const direct = next.into("switching");
     const used = ({ family }: { readonly family: Family }): boolean => families.includes(family);
     const toHost = [setDestination(host.mac), ...choosePort(host.ofPort)];
-    const toService = [setDestination(gateway.mac), ...choosePort(gateway.ofPort), load(Reg.toService, 1)];
     const hosts = [
         { ...ctStateIs({ rpl: true, trk: true }), ...partsAre([CtMark.source, Source.host]) },
         { ...ctStateIs({ trk: true }), ...partsAre([CtMark.viaHost, 1]) },
@@ -63,9 +62,6 @@ function bridgedForwardingFlows(
         ...[...host.ips, ...gateway.ips]
             .filter(used)
             .map((ip) => way(Priority.low, { ...toIp(ip), ...untagged }, toHost, direct)),
-        ...serviceCidrs
-            .filter(used)
-            .map((cidr) => way(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService, direct)),
         ...podPrefixes.filter(used).map((prefix) =>
             // The gateway's MAC asks the table L3Forwarding to route.
             way(
@@ -76,6 +72,24 @@ function bridgedForwardingFlows(
             ),
         ),
     ];
+}
+
+/** What bridged Pods send to the ranges of Services, which only the API server knows for certain. */
+export function serviceCidrPart(
+    { families, gateway }: Pick<PipelineInput, "families" | "gateway">,
+    { serviceCidrs }: Pick<BridgingInput, "serviceCidrs">,
+): PipelinePart {
+    const toService = [setDestination(gateway.mac), ...choosePort(gateway.ofPort), load(Reg.toService, 1)];
+    return {
+        tables: [],
+        category: Category.service,
+        flows: (next) =>
+            serviceCidrs
+                .filter(({ family }) => families.includes(family))
+                .map((cidr) =>
+                    way(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService, next.into("switching")),
+                ),
+    };
 }
 
 /** Straight to a Pod of the same VLAN; one hop, unless the sender knows the Pod as its neighbour. */
@@ -101,7 +115,7 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
 /** The ways of untagged bridged Pods to the Pods of another Node, one for each of its podCIDRs. */
 export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): FlowSet {
     checkMac("mac", input.mac);
-    return { category: Category.podConnectivity, flows: toPeerFlows(next, input) };
+    return { category: Category.nodeConnectivity, flows: toPeerFlows(next, input) };
 }
 
 /** To the podCIDRs of a Node of the same subnet without the underlay's router, which need not know them. */

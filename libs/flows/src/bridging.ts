@@ -1,4 +1,4 @@
-import { bridgedForwardingPart, bridgedForwardingTables } from "./bridged-forwarding.ts";
+import { bridgedForwardingPart, bridgedForwardingTables, serviceCidrPart } from "./bridged-forwarding.ts";
 import { type PipelineInput } from "./inputs.ts";
 import { type PipelinePart, type TableUse } from "./part.ts";
 import { serviceSnatPart, serviceSnatTables } from "./service-snat.ts";
@@ -20,6 +20,7 @@ export function bridgingParts(input: PipelineInput): readonly PipelinePart[] {
     return [
         underlayPart(input, bridging),
         bridgedForwardingPart(input, bridging),
+        serviceCidrPart(input, bridging),
         serviceSnatPart(input),
         vlanPart(bridging),
     ];

@@ -3,7 +3,7 @@ import { invalidInput } from "./error.ts";
 
 /**
  * What a flow is there for: bits 40 to 47 of its cookie. The cookie of a flow is, from the highest bit: round (16),
- * category (8), reserved (8), object id (32).
+ * category (8), reserved (8), object id (32). Categories below 16 have the numbers of Antrea in Go.
  */
 export const Category = {
     default: 0,
@@ -15,10 +15,12 @@ export const Category = {
     multicluster: 6,
     traceflow: 7,
     externalNode: 8,
+    /** The Pods of other Nodes. */
+    nodeConnectivity: 16,
 } as const;
 export type Category = (typeof Category)[keyof typeof Category];
 
-/** Flows of one feature, without their cookies. */
+/** Flows of one category, without their cookies. */
 export interface FlowSet {
     readonly category: Category;
     readonly flows: readonly Flow[];
@@ -33,6 +35,8 @@ export interface CookieParts {
 
 /** The bits of a cookie that hold the round: for finding the flows of one life of the agent. */
 export const roundMask = 0xffffn << 48n;
+/** The bits of a cookie that are zero in all of ours. */
+export const reservedMask = 0xffn << 32n;
 /** The bits of a cookie that hold category and object id: for finding the flows of one object in any round. */
 export const objectMask = 0xff00ffffffffn;
 

@@ -6,6 +6,7 @@ export {
     cookieOf,
     nextRound,
     objectMask,
+    reservedMask,
     roundMask,
     withCookies,
     type CookieParts,
@@ -23,7 +24,6 @@ export {
     type TunnelPeerInput,
     type VlanInput,
 } from "./inputs.ts";
-export { isLearnedFlow } from "./learned.ts";
 export { nodeParts, nodeTables } from "./node.ts";
 export { type NextTable, type PipelinePart, type Stage, type TableUse } from "./part.ts";
 export { Pipeline } from "./pipeline.ts";

@@ -1,5 +1,6 @@
 import { type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
+import { type Category } from "./cookies.ts";
 import { type TableId, type TableName } from "./tables.ts";
 
 /** The stages that an IP packet passes, in this order. One that no table is in is passed over. */
@@ -57,6 +58,8 @@ export interface NextTable {
 export interface PipelinePart {
     /** Its own tables; its flows may be in tables of others too. */
     readonly tables: readonly TableUse[];
+    /** Of its flows. Default: `default`. */
+    readonly category?: Category;
     /** @param next to all tables in use, also those of other parts */
     flows(next: NextTable): readonly Flow[];
 }

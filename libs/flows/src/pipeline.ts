@@ -41,13 +41,21 @@ export class Pipeline implements NextTable {
         return this.#first(rest, stage, family, `no table is in the stage ${stage} or after it`);
     }
 
-    /** What each table does with packets that no flow matches, and the flows of the parts. */
-    flows(parts: readonly PipelinePart[]): FlowSet {
+    /**
+     * The flows of the parts, a set for each category; in that of category `default`, which comes first, also what each
+     * table does with packets that no flow matches.
+     */
+    flows(parts: readonly PipelinePart[]): readonly FlowSet[] {
         for (const { table } of parts.flatMap(({ tables }) => tables)) {
             if (!this.#tables.has(table)) throw new FlowsError("PIPELINE", "internal", `${table} is not in use`);
         }
         const misses = [...this.#tables.values()].map((use) => this.#missFlow(use));
-        return { category: Category.default, flows: [...misses, ...parts.flatMap((part) => part.flows(this))] };
+        const sets = new Map<Category, Flow[]>([[Category.default, misses]]);
+        for (const part of parts) {
+            const category = part.category ?? Category.default;
+            sets.set(category, [...(sets.get(category) ?? []), ...part.flows(this)]);
+        }
+        return [...sets].map(([category, flows]) => ({ category, flows }));
     }
 
     /** The first of these tables that packets of the family pass, in this stage or in any main one. */

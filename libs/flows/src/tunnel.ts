@@ -34,7 +34,7 @@ export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelIn
 /** The flows by tunnel to the Pods of another Node, one for each of its podCIDRs. */
 export function tunnelPeerFlows(next: NextTable, input: TunnelPeerInput): FlowSet {
     checkPeer(input);
-    return { category: Category.podConnectivity, flows: peerFlows(next, input) };
+    return { category: Category.nodeConnectivity, flows: peerFlows(next, input) };
 }
 
 function peerFlows(next: NextTable, { podPrefixes, remote, gatewayMac }: TunnelPeerInput): Flow[] {

@@ -28,7 +28,10 @@ describe("the next table", () => {
         expect(tables.into("routing")).toBe(Table.BridgedForwarding);
         expect(tables.after("L2Forwarding")).toBe(Table.IngressSecurityClassifier);
         expect(tables.after("IngressMetric")).toBe(Table.ConntrackCommit);
-        const misses = tables.flows([]).flows.map(({ table, gotoTable }) => [table, gotoTable]);
+        const misses = tables
+            .flows([])
+            .flatMap(({ flows }) => flows)
+            .map(({ table, gotoTable }) => [table, gotoTable]);
         expect(misses).toContainEqual([Table.ConntrackState, Table.EgressRule]);
         expect(misses).toContainEqual([Table.EgressRule, Table.BridgedForwarding]);
     });

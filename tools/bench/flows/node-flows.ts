@@ -34,10 +34,9 @@ export function flowsOfNode(count: number): readonly OwnedFlows[] {
         forgetsConnections: true,
     };
     const owned: OwnedFlows[] = [
-        {
-            owner: "pipeline",
-            set: next.flows([...nodeParts(node), tunnelPart({ ...node, ofPort: OfPort.tunnel })]),
-        },
+        ...next
+            .flows([...nodeParts(node), tunnelPart({ ...node, ofPort: OfPort.tunnel })])
+            .map((set) => ({ owner: `pipeline/${set.category}`, set })),
     ];
     for (let pod = 2; pod < podCount + 2; pod++) {
         const set = podFlows(next, {

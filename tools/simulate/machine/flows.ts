@@ -3,6 +3,8 @@ import { type Platform } from "@antrea/agent/platform/platform";
 import { type LocalIo } from "./io.ts";
 import { type Machine } from "./machine.ts";
 
+type Changes = Parameters<Platform["flowTable"]["apply"]>[0];
+
 /** The flows that a process wants in a machine's OVS, by owner. */
 export class MachineFlows implements Required<Platform["flowTable"]> {
     readonly #machine: Machine;
@@ -34,11 +36,24 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
     }
 
     async set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void> {
-        this.#wanted.set(owner, flows);
+        await this.apply([{ owner, flows }], signal);
+    }
+
+    /** Several owners in one moment. */
+    async apply(changes: Changes, signal?: AbortSignal): Promise<void> {
+        const sets = changes.flatMap((change) => ("flows" in change ? [change] : []));
+        for (const { owner, flows } of sets) {
+            if (flows === undefined) this.#wanted.delete(owner);
+            else this.#wanted.set(owner, flows);
+        }
         if (!this.#isReplayed) return;
         await this.#machine.ovs(signal);
         await this.#io.call(() => {
-            if (this.#wanted.get(owner) === flows) this.#put(owner, flows);
+            for (const { owner, flows } of sets) {
+                if (this.#wanted.get(owner) !== flows) continue;
+                if (flows === undefined) this.#machine.removeFlows(owner);
+                else this.#put(owner, flows);
+            }
         });
     }
 

@@ -18,7 +18,7 @@ export async function startFlows(
     signal: AbortSignal,
     replayed: () => void,
 ): Promise<(limit: AbortSignal) => Promise<void>> {
-    flowTable.stage("pipeline", await pipeline(signal));
+    for (const { owner, flows } of await pipeline(signal)) flowTable.stage(owner, flows);
     if (nodes.hasSynced) peers.stage();
     const rounds = await bridge.beginRound(signal);
     flowTable.useRound(rounds.current);
@@ -28,7 +28,7 @@ export async function startFlows(
             learned: async (limit) => {
                 if (serviceCidrsKnown === undefined) return true;
                 if (!serviceCidrsKnown()) return false;
-                await flowTable.set("pipeline", await pipeline(limit), limit);
+                await flowTable.apply(await pipeline(limit), limit);
                 return true;
             },
             forgotten: (limit) =>

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CniCallError } from "@antrea/cni";
-import { nodeParts, nodeTables, Pipeline, type FlowSet } from "@antrea/flows";
+import { nodeParts, nodeTables, Pipeline } from "@antrea/flows";
 import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -39,6 +39,7 @@ import { Readiness } from "../../src/platform/readiness.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
+import type { PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
 
 const pipeline = new Pipeline(nodeTables);
 
@@ -261,7 +262,7 @@ export class TestAgent {
         await this.gateway.ensurePort(signal);
         await this.gateway.ensureDevice(signal);
         await this.reconciler.rebuild(signal);
-        this.flowTable.stage("pipeline", await this.#pipeline(signal));
+        for (const { owner, flows } of await this.#pipeline(signal)) this.flowTable.stage(owner, flows);
         const rounds = await this.bridge.beginRound(signal);
         this.round = rounds.current;
         this.flowTable.useRound(rounds.current);
@@ -397,18 +398,18 @@ export class TestAgent {
     #heldFlows(): PodFlowTable {
         return {
             stage: (owner, set) => this.flowTable.stage(owner, set),
-            set: async (owner, set, signal) => {
+            set: async (owner, set, signal, options) => {
                 await this.#pass("flows");
-                await this.flowTable.set(owner, set, signal);
+                await this.flowTable.set(owner, set, signal, options);
                 await this.#pass("flows done");
             },
             remove: (owner, signal) => this.flowTable.remove(owner, signal),
         };
     }
 
-    async #pipeline(limit: AbortSignal): Promise<FlowSet> {
+    async #pipeline(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
-        return pipeline.flows(
+        const sets = pipeline.flows(
             nodeParts({
                 families: podPrefixes.map((prefix) => prefix.family),
                 gateway: {
@@ -420,6 +421,7 @@ export class TestAgent {
                 forgetsConnections: true,
             }),
         );
+        return sets.map((flows) => ({ owner: "pipeline", flows }));
     }
 }
 

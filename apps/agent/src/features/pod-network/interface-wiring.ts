@@ -206,7 +206,8 @@ export class InterfaceWiring {
 
     async #setFlows(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
         await settleAll([
-            this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal),
+            // A repeated ADD puts right what another program has done to the Pod's flows.
+            this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal, { whole: true }),
             this.#bridge(record, ofPort, signal),
         ]);
     }

@@ -1,5 +1,6 @@
 import { AntreaError, messageOf } from "@antrea/errors";
 import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
+import type { PipelineFlows } from "../../platform/ovs/pipeline.ts";
 import type { Gateway } from "../../platform/host/gateway/index.ts";
 import { reporting } from "../../platform/reporting.ts";
 import type { BridgeDevice, OvsBridge } from "../../platform/ovs/bridge/index.ts";
@@ -15,10 +16,10 @@ class NetworkError extends AntreaError<"NOT_KEPT", { readonly errors: readonly u
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;
     readonly bridgeDevice: Pick<BridgeDevice, "ensure">;
-    readonly flowTable: Pick<FlowTable, "set" | "repair">;
+    readonly flowTable: Pick<FlowTable, "apply" | "repair">;
     readonly gateway: Pick<Gateway, "ensurePort" | "ensureDevice">;
     /** The flows that no Pod owns, for the ports as they are now. */
-    readonly pipeline: (limit: AbortSignal) => Promise<Parameters<FlowTable["set"]>[1]>;
+    readonly pipeline: (limit: AbortSignal) => Promise<readonly PipelineFlows[]>;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     readonly reconciler: Pick<PodReconciler, "reconcile">;
 }
@@ -51,7 +52,7 @@ export async function keepNetwork(
             await gateway.ensureDevice(limit);
         }),
     );
-    await attempt(async () => flowTable.set("pipeline", await pipeline(limit), limit));
+    await attempt(async () => flowTable.apply(await pipeline(limit), limit));
     await attempt(async () => {
         await flowTable.repair();
         // Also where a replay failed, or the database was away after it.

@@ -25,7 +25,8 @@ export interface PodPorts {
 /** The desired flows by owner. */
 export interface PodFlowTable {
     stage(owner: string, flows: FlowSet): void;
-    set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
+    /** @param options `whole`: sends all of them, not only those that changed */
+    set(owner: string, flows: FlowSet, signal?: AbortSignal, options?: { readonly whole?: boolean }): Promise<void>;
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { Pipeline, type FlowSet, type NextTable, type PipelinePart, type TableUse } from "@antrea/flows";
+import { Category, Pipeline, type FlowSet, type NextTable, type PipelinePart, type TableUse } from "@antrea/flows";
 import { AntreaError } from "@antrea/errors";
 
 /** What one feature of the agent has in the pipeline. */
@@ -7,6 +7,16 @@ export interface FeaturePipeline {
     readonly tables: readonly TableUse[];
     /** Its flows for ports and addresses as they are now; puts the ports that they name in place first. */
     parts(limit: AbortSignal): Promise<readonly PipelinePart[]>;
+}
+
+/** The flows of one owner in the flow table. */
+export interface PipelineFlows {
+    readonly owner: string;
+    readonly flows: FlowSet;
+}
+
+function ownerOf(category: Category): string {
+    return category === Category.default ? "pipeline" : `pipeline/${category}`;
 }
 
 /** - `NOT_READY`: flows are asked for before the features have said which tables they use */
@@ -31,11 +41,11 @@ export class AgentPipeline implements NextTable {
         return this.#current.into(stage, family);
     }
 
-    /** The flows that no Pod and no other Node owns, for the ports as they are now. */
-    async flows(limit: AbortSignal): Promise<FlowSet> {
+    /** The flows that no Pod and no other Node owns, for the ports as they are now; those of each category have an owner. */
+    async flows(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
         const parts: PipelinePart[] = [];
         for (const feature of this.#features) parts.push(...(await feature.parts(limit)));
-        return this.#current.flows(parts);
+        return this.#current.flows(parts).map((flows) => ({ owner: ownerOf(flows.category), flows }));
     }
 
     get #current(): Pipeline {

@@ -94,10 +94,11 @@ export class FakeNode {
         );
         const link: FlowLink = {
             bundle: (mods, { signal } = {}) => {
-                const isRemoval = mods.every(({ command }) => command !== "add");
+                const isRemoval = mods.length > 0 && mods.every(({ command }) => command !== "add");
                 return steps.run(isRemoval ? "remove flows" : "set flows", () => this.ovs.direct.bundle(mods), signal);
             },
             dumpFlows: (filter) => steps.run("dump flows", () => this.ovs.direct.dumpFlows(filter)),
+            countFlows: (filter) => steps.run("count flows", () => this.ovs.direct.countFlows(filter)),
         };
         this.flowTable = new FlowTable({ link, logger });
         this.flowTable.useRound(1);

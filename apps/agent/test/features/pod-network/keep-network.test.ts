@@ -20,7 +20,7 @@ function parts(): NetworkParts {
         bridge: { endFlowRestore: () => step("endFlowRestore") },
         bridgeDevice: { ensure: () => step("bridge device") },
         flowTable: {
-            set: (owner) => step(`set ${owner}`),
+            apply: ([change]) => step(`set ${change?.owner}`),
             repair: async () => {
                 await step("repair");
                 return { missing: 0, superfluous: 0 };
@@ -35,7 +35,7 @@ function parts(): NetworkParts {
         },
         pipeline: async () => {
             await step("pipeline");
-            return { category: Category.default, flows: [] };
+            return [{ owner: "pipeline", flows: { category: Category.default, flows: [] } }];
         },
         readiness,
         reconciler: { reconcile: () => step("reconcile") },

@@ -1,4 +1,5 @@
-import { isLearnedFlow } from "@antrea/flows";
+import { Category, cookieOf, Table } from "@antrea/flows";
+import type { FlowStats } from "@antrea/openflow";
 import type { FlowTable } from "./flow-table.ts";
 
 export interface EarlierFlowsComponents {
@@ -7,6 +8,20 @@ export interface EarlierFlowsComponents {
     readonly learned: (limit: AbortSignal) => Promise<boolean>;
     /** Notes that no flow of an earlier round is left. */
     readonly forgotten: (limit: AbortSignal) => Promise<void>;
+}
+
+/** Made of what only the API server knows: the Nodes, and the ranges of Services. */
+const learnedCategories: ReadonlySet<number> = new Set([Category.nodeConnectivity, Category.service]);
+
+/**
+ * Where an agent of the release before has such flows. It put them into the categories of others, and no object id into
+ * any cookie; its other flows in these tables lead to Pods and to the gateway, and harm nobody until they go too.
+ */
+const formerTables: ReadonlySet<number> = new Set([Table.L3Forwarding, Table.BridgedForwarding]);
+
+function isLearned({ cookie, table }: FlowStats): boolean {
+    const { category, objectId } = cookieOf(cookie);
+    return objectId === 0 ? formerTables.has(table) : learnedCategories.has(category);
 }
 
 /**
@@ -25,7 +40,7 @@ export class EarlierFlows {
 
     /** Deletes those that this agent could make again without the API server. To be called after the first replay. */
     async deleteOwn(): Promise<void> {
-        await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearnedFlow });
+        await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned });
     }
 
     /** Deletes the others, once there is something in their place. To be called when the Nodes are known; again and again. */

@@ -1,68 +1,80 @@
-import { KeyedLock, sleep } from "@antrea/async";
-import { AntreaError, isAborted, isErrorOf, messageOf } from "@antrea/errors";
-import { Category, cookieOf, roundMask, withCookies, type FlowSet } from "@antrea/flows";
-import { flowBodyKey, flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
+import { AntreaError, isAborted, messageOf } from "@antrea/errors";
+import { Category, cookieOf, reservedMask, type FlowSet } from "@antrea/flows";
+import { OpenFlowError, type Flow, type FlowStats } from "@antrea/openflow";
 import { type Logger } from "@antrea/runtime";
-import { inSlices } from "../../slices.ts";
-import { byKey, FlowKeys } from "./flow-keys.ts";
-
-/** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
-export interface FlowLink {
-    bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
-    dumpFlows(filter: { readonly cookie: bigint; readonly cookieMask: bigint }): Promise<readonly FlowStats[]>;
-}
+import { difference, modsOf, whole, type Difference } from "./difference.ts";
+import { deleteFlows, ofRound, type FlowLink } from "./flow-link.ts";
+import {
+    byIdentity,
+    OwnedFlows,
+    stamped,
+    wantedFlows,
+    type FlowIdentity,
+    type FlowSource,
+    type Owned,
+} from "./owned-flows.ts";
+import { byKey, Repair, undesired, type Repaired } from "./repair.ts";
+import { replayBundles } from "./replay-order.ts";
+import { Sender } from "./sender.ts";
 
 export interface FlowTableComponents {
     readonly link: FlowLink;
     readonly logger: Logger;
 }
 
-/** The cookie of a round with all other parts zero. */
-function roundCookie(round: number): bigint {
-    return BigInt(round) << 48n;
-}
+/** What a transaction does to one owner. */
+export type OwnerChange =
+    /** All its flows; undefined takes it out. `whole`: all of them are sent, not only those that changed. */
+    | { readonly owner: string; readonly flows: FlowSet | undefined; readonly whole?: boolean }
+    /** Of a source that was staged: what its model, which has changed already, makes new or other, and what no more. */
+    | { readonly owner: string; readonly added: readonly Flow[]; readonly removed: readonly FlowIdentity[] };
 
 const categories: ReadonlySet<number> = new Set(Object.values(Category));
 
 /** Whether a cookie has the form of ours: those of other programs usually have no upper bits, or all of them. */
-function isOurCookie(cookie: bigint): boolean {
-    const { round, category } = cookieOf(cookie);
-    return round !== 0 && categories.has(category) && (cookie & 0xff_ffff_ffffn) === 0n;
+function isOurCookie(value: bigint): boolean {
+    const { round, category } = cookieOf(value);
+    return round !== 0 && categories.has(category) && (value & reservedMask) === 0n;
 }
 
-/** OVS reads slower than it is told: nothing was sent, so it is told again a little later. */
-const bufferFullPauseMs = 100;
+/** - `NO_ROUND`: flows are sent before `useRound` */
+class FlowTableError extends AntreaError<"NO_ROUND"> {}
 
-/** What is sent in one bundle at most when everything is replayed: OVS applies a bundle in one turn of its main loop. */
-const replayBundleSize = 2000;
-
-class FlowTableError extends AntreaError<"ABORTED" | "NO_ROUND"> {}
+/** What one call does to one owner: what was, what is, and what OVS may have of it until the call has ended. */
+interface Step extends Difference {
+    readonly owner: string;
+    readonly before: Owned | undefined;
+    readonly after: Owned | undefined;
+    readonly doubtBefore: Iterable<FlowIdentity> | undefined;
+    readonly doubt: readonly FlowIdentity[];
+}
 
 /**
  * The desired flows of the bridge, by owner, and the way they get into OVS.
  *
- * The table is the truth: `set` and `remove` change it first and then OVS, so that a reconnect, which replays all of
- * it, can never bring back less or more than what is wanted. Flows carry the round of this process in their cookie;
- * an ADD with the match and priority of an older flow replaces it in place, and what the round lacks is deleted after.
- * Flows that carry none of our rounds are never touched.
+ * The table is the truth: a change is made in it first and then in OVS, so that a reconnect, which replays all of it, can
+ * never bring back less or more than what is wanted. Only what changed of an owner is sent, as long as it is certain what
+ * OVS has of it: what OVS acknowledged. Flows carry the round of this process, their category and the id of their owner
+ * in their cookie; an ADD with the match and priority of an older flow replaces it in place, and what the round lacks is
+ * deleted after. Flows that carry none of our rounds are never touched.
  */
 export class FlowTable {
     readonly #link: FlowLink;
     readonly #logger: Logger;
-    readonly #owners = new Map<string, FlowSet>();
+    readonly #owners = new OwnedFlows();
+    readonly #sender: Sender;
+    readonly #repair: Repair;
     /** By owner: flows that OVS may have, desired or not, because a change of them is under way or failed. */
-    readonly #inDoubt = new Map<string, readonly Flow[]>();
-    /** By owner: a change that is sent again must not come after a later one. */
-    readonly #sending = new KeyedLock();
+    readonly #doubts = new Map<string, readonly FlowIdentity[]>();
+    /** By owner: how many calls wait for OVS. */
+    readonly #underWay = new Map<string, number>();
     #round: number | undefined;
-    /** Replays are numbered as they begin; `#lastReplay` is the last one that was all done. */
-    #replaysBegun = 0;
-    #lastReplay = 0;
-    #replayWaiters: { readonly begunAfter: number; readonly wake: () => void }[] = [];
 
     constructor(components: FlowTableComponents) {
         this.#link = components.link;
         this.#logger = components.logger;
+        this.#sender = new Sender(components.link, components.logger);
+        this.#repair = new Repair({ link: components.link, owners: this.#owners });
     }
 
     /** Sets the round (1..65535) that all cookies carry; called once, before the first replay. */
@@ -72,40 +84,48 @@ export class FlowTable {
 
     /** How many flows are desired. */
     get size(): number {
-        let count = 0;
-        for (const set of this.#owners.values()) count += set.flows.length;
-        return count;
+        return this.#owners.size;
     }
 
     /** The desired flows of one owner; empty when it has none. */
     flowsOf(owner: string): readonly Flow[] {
-        const set = this.#owners.get(owner);
-        return set === undefined ? [] : withCookies(set, this.#currentRound());
+        return this.#flowsOf(this.#owners.get(owner));
     }
 
     /** Makes these the flows of the owner without sending them: before the first replay, which brings them into OVS. */
-    stage(owner: string, set: FlowSet): void {
-        this.#owners.set(owner, set);
+    stage(owner: string, wanted: FlowSet | FlowSource): void {
+        this.#owners.put(owner, wanted);
     }
 
     /**
      * Makes these the flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in their
      * order. When OVS is away it waits for the reconnect's replay, which carries them, until the signal ends.
+     *
+     * @param options `whole`: sends them all, so that those are there too that another program has taken out of OVS
      */
-    async set(owner: string, set: FlowSet, signal?: AbortSignal): Promise<void> {
-        const before = this.#owners.get(owner);
-        const flowsBefore = this.#maybeInSwitch(owner);
-        this.#owners.set(owner, set);
+    async set(
+        owner: string,
+        flows: FlowSet,
+        signal?: AbortSignal,
+        { whole: isWhole = false }: { readonly whole?: boolean } = {},
+    ): Promise<void> {
+        await this.apply([{ owner, flows, whole: isWhole }], signal);
+    }
+
+    /**
+     * Makes several changes at once: OVS has all of them or none, and so has this table when OVS refuses them. Of a
+     * source, whose model has changed before, the caller takes the change back then. Otherwise like `set`.
+     */
+    async apply(changes: readonly OwnerChange[], signal?: AbortSignal): Promise<void> {
+        this.#currentRound();
+        const steps = changes.map((change) => this.#step(change));
+        if (steps.every(({ doubt }) => doubt.length === 0)) return;
         try {
-            await this.#change(owner, flowsBefore, signal);
+            await this.#take(steps, signal);
         } catch (error) {
             // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
-            // A later call for the owner has said what is desired since.
-            if (!isAborted(error) && this.#owners.get(owner) === set) {
-                if (before === undefined) this.#owners.delete(owner);
-                else this.#owners.set(owner, before);
-            }
-            if (isPartial(error)) await this.#takeBack(owner, signal);
+            if (!isAborted(error)) this.#restore(steps, error);
+            if (isPartial(error)) await this.#takeBack(steps, signal);
             throw error;
         }
     }
@@ -115,26 +135,8 @@ export class FlowTable {
      * OVS has none of them, also those that an earlier call could not remove.
      */
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
-        const before = this.#maybeInSwitch(owner);
-        this.#owners.delete(owner);
-        await this.#change(owner, before, signal);
-    }
-
-    #maybeInSwitch(owner: string): readonly Flow[] {
-        const inDoubt = this.#inDoubt.get(owner);
-        if (inDoubt === undefined) return this.flowsOf(owner);
-        const all = [...inDoubt, ...this.flowsOf(owner)];
-        return [...new Map(all.map((flow) => [flowKey(flow), flow])).values()];
-    }
-
-    /** Makes what OVS has of the owner what is desired. */
-    async #change(owner: string, before: readonly Flow[], signal: AbortSignal | undefined): Promise<void> {
-        const after = this.flowsOf(owner);
-        const inDoubt = [...before, ...after];
-        if (inDoubt.length === 0) return;
-        this.#inDoubt.set(owner, inDoubt);
-        await this.#sendFor(owner, difference(before, after), signal);
-        if (this.#inDoubt.get(owner) === inDoubt) this.#inDoubt.delete(owner);
+        const step = this.#step({ owner, flows: undefined });
+        if (step.doubt.length > 0) await this.#take([step], signal);
     }
 
     /**
@@ -142,18 +144,17 @@ export class FlowTable {
      * each connect, before anything else is sent.
      */
     async replay(link: FlowLink): Promise<void> {
-        this.#replaysBegun += 1;
-        const begun = this.#replaysBegun;
-        const settled = [...this.#inDoubt];
-        const bundles = this.#bundles();
-        for (const flows of bundles) await link.bundle(flows.map((flow) => ({ command: "add", flow })));
-        const deleted = await this.#deleteUndesired(link, this.#currentRound());
-        this.#logger.info("flows replayed", { flows: bundles.flat().length, deleted });
-        this.#noLongerInDoubt(settled);
-        this.#lastReplay = begun;
-        const carried = this.#replayWaiters.filter(({ begunAfter }) => begunAfter < begun);
-        this.#replayWaiters = this.#replayWaiters.filter(({ begunAfter }) => begunAfter >= begun);
-        for (const { wake } of carried) wake();
+        await this.#sender.replay(async () => {
+            const settled = this.#quietDoubts();
+            let flows = 0;
+            for (const bundle of replayBundles(this.#owners.all(), this.#currentRound())) {
+                await link.bundle(bundle.map((flow) => ({ command: "add", flow })));
+                flows += bundle.length;
+            }
+            const deleted = await this.#deleteUndesired(link, this.#currentRound());
+            this.#logger.info("flows replayed", { flows, deleted });
+            this.#settle(settled);
+        });
     }
 
     /**
@@ -175,35 +176,109 @@ export class FlowTable {
      * Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many
      * superfluous. What changes while it compares is left to those who change it.
      */
-    async repair(): Promise<{ readonly missing: number; readonly superfluous: number }> {
-        const settled = [...this.#inDoubt];
-        const owners = new Map(this.#owners);
-        const round = this.#currentRound();
-        const present = await byKey(await this.#dumpRound(this.#link, round));
-        const keys = new FlowKeys();
-        const wrong: { readonly owner: string; readonly set: FlowSet; readonly flow: Flow }[] = [];
-        await inSlices(owners, ([owner, set]) => {
-            if (this.#owners.get(owner) !== set) return;
-            const texts = keys.of(set);
-            set.flows.forEach((flow, index) => {
-                const found = present.get(texts[index] ?? "");
-                const isRight = found !== undefined && flowBodyKey(found) === flowBodyKey(flow);
-                if (!isRight) wrong.push({ owner, set, flow });
+    async repair(): Promise<Repaired> {
+        const settled = this.#quietDoubts();
+        const repaired = await this.#repair.run(this.#currentRound(), this.#doubts.size === 0);
+        this.#settle(settled);
+        return repaired;
+    }
+
+    /** Makes the change in this table; OVS follows. */
+    #step(change: OwnerChange): Step {
+        const { owner } = change;
+        const before = this.#owners.get(owner);
+        const doubtBefore = this.#doubts.get(owner);
+        const flowsBefore = "flows" in change ? this.#flowsOf(before) : [];
+        const after = this.#owners.put(owner, "flows" in change ? change.flows : before?.wanted);
+        const made = this.#difference(change, { before: flowsBefore, after, doubtBefore });
+        const touched = [...flowsBefore, ...made.added, ...made.removed];
+        const doubt = doubtBefore === undefined ? touched : [...byIdentity([...doubtBefore, ...touched]).values()];
+        if (doubt.length > 0) this.#doubts.set(owner, doubt);
+        return { owner, before, after, doubtBefore, doubt, ...made };
+    }
+
+    #difference(
+        change: OwnerChange,
+        {
+            before,
+            after,
+            doubtBefore,
+        }: {
+            readonly before: readonly Flow[];
+            readonly after: Owned | undefined;
+            readonly doubtBefore: readonly FlowIdentity[] | undefined;
+        },
+    ): Difference {
+        if ("flows" in change) {
+            const flows = this.#flowsOf(after);
+            return doubtBefore === undefined && change.whole !== true
+                ? difference(before, flows)
+                : whole([...(doubtBefore ?? []), ...before], flows);
+        }
+        const { added, removed } = change;
+        if (after === undefined) return { added: [], removed };
+        if (doubtBefore !== undefined) return whole([...doubtBefore, ...removed], this.#flowsOf(after));
+        return { added: stamped(after, added, this.#currentRound()), removed };
+    }
+
+    async #take(steps: readonly Step[], signal: AbortSignal | undefined): Promise<void> {
+        const owners = steps.map(({ owner }) => owner);
+        for (const owner of owners) this.#underWay.set(owner, (this.#underWay.get(owner) ?? 0) + 1);
+        try {
+            await this.#sender.send(owners, modsOf(steps), signal);
+            this.#settle(steps.map(({ owner, doubt }) => [owner, doubt]));
+        } finally {
+            for (const owner of owners) {
+                const left = (this.#underWay.get(owner) ?? 1) - 1;
+                if (left === 0) this.#underWay.delete(owner);
+                else this.#underWay.set(owner, left);
+            }
+        }
+    }
+
+    /** The table is again what it was before; of owners that have changed since, only the rest is. */
+    #restore(steps: readonly Step[], error: unknown): void {
+        for (const { owner, before, after, doubt, doubtBefore } of steps) {
+            if (this.#owners.get(owner) === after) this.#owners.put(owner, before?.wanted);
+            if (isPartial(error) || this.#doubts.get(owner) !== doubt) continue;
+            if (doubtBefore === undefined) this.#doubts.delete(owner);
+            else this.#doubts.set(owner, [...doubtBefore]);
+        }
+    }
+
+    /** What OVS took of a change that it refused in part goes again, and what the owners had before comes back. */
+    async #takeBack(steps: readonly Step[], signal: AbortSignal | undefined): Promise<void> {
+        const owners = steps.map(({ owner }) => owner);
+        try {
+            const back = owners.map((owner): Step => {
+                const owned = this.#owners.get(owner);
+                const flows = this.#flowsOf(owned);
+                const doubtBefore = this.#doubts.get(owner);
+                const doubt = [...(doubtBefore ?? []), ...flows];
+                this.#doubts.set(owner, doubt);
+                return { owner, before: owned, after: owned, doubtBefore, doubt, ...whole(doubt, flows) };
             });
-        });
-        const missing = wrong
-            .filter(({ owner, set }) => this.#owners.get(owner) === set)
-            .flatMap(({ set, flow }) => withCookies({ category: set.category, flows: [flow] }, round));
-        if (missing.length > 0) await this.#link.bundle(missing.map((flow) => ({ command: "add", flow })));
-        const stale = [...(await this.#undesired(present, keys)).values()];
-        await this.#deleteFlows(this.#link, round, stale);
-        this.#noLongerInDoubt(settled);
-        return { missing: missing.length, superfluous: stale.length };
+            await this.#take(back, signal);
+        } catch (error) {
+            this.#logger.warn("flows of a change that OVS refused in part stay until the next repair", {
+                owners: owners.join(" "),
+                reason: messageOf(error),
+            });
+        }
+    }
+
+    /** Doubts that no call will settle: what was sent before is through. */
+    #quietDoubts(): readonly (readonly [string, readonly FlowIdentity[]])[] {
+        return [...this.#doubts].filter(([owner]) => !this.#underWay.has(owner));
     }
 
     /** OVS has just what is desired of them: a later change must not delete what another owner got since. */
-    #noLongerInDoubt(settled: readonly (readonly [string, readonly Flow[]])[]): void {
-        for (const [owner, flows] of settled) if (this.#inDoubt.get(owner) === flows) this.#inDoubt.delete(owner);
+    #settle(settled: readonly (readonly [string, readonly FlowIdentity[]])[]): void {
+        for (const [owner, doubt] of settled) if (this.#doubts.get(owner) === doubt) this.#doubts.delete(owner);
+    }
+
+    #flowsOf(owned: Owned | undefined): readonly Flow[] {
+        return owned === undefined ? [] : stamped(owned, wantedFlows(owned.wanted), this.#currentRound());
     }
 
     async #deleteUndesired(
@@ -211,42 +286,12 @@ export class FlowTable {
         round: number,
         except: (flow: FlowStats) => boolean = () => false,
     ): Promise<number> {
-        const stats = await this.#dumpRound(link, round);
+        const stats = await link.dumpFlows(ofRound(round));
         const isCurrent = round === this.#currentRound();
-        const undesired = isCurrent ? [...(await this.#undesired(await byKey(stats))).values()] : stats;
-        const stale = undesired.filter((flow) => !except(flow));
-        await this.#deleteFlows(link, round, stale);
+        const all = isCurrent ? await undesired(await byKey(stats), this.#owners) : stats;
+        const stale = all.filter((flow) => !except(flow));
+        await deleteFlows(link, round, stale);
         return stale.length;
-    }
-
-    /** Those of the flows that nobody wants now; to be deleted in the same turn. */
-    async #undesired(
-        present: ReadonlyMap<string, FlowStats>,
-        keys: FlowKeys = new FlowKeys(),
-    ): Promise<ReadonlyMap<string, FlowStats>> {
-        await inSlices(this.#owners.values(), (set) => void keys.of(set));
-        // Read after the dump, and all at once: what became desired meanwhile must not be deleted.
-        const undesired = new Map(present);
-        for (const set of this.#owners.values()) for (const key of keys.of(set)) undesired.delete(key);
-        return undesired;
-    }
-
-    async #deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
-        if (stale.length === 0) return;
-        // Strict and bound to the cookie: a flow that was replaced in place meanwhile carries another round and stays.
-        await link.bundle(
-            stale.map((flow) => ({
-                command: "delete_strict",
-                flow: {
-                    table: flow.table,
-                    priority: flow.priority,
-                    match: flow.match,
-                    actions: [],
-                    cookie: roundCookie(round),
-                },
-                cookieMask: roundMask,
-            })),
-        );
     }
 
     async #roundsInSwitch(): Promise<readonly number[]> {
@@ -255,114 +300,14 @@ export class FlowTable {
         return [...new Set(ours.map((cookie) => cookieOf(cookie).round))];
     }
 
-    #dumpRound(link: FlowLink, round: number): Promise<readonly FlowStats[]> {
-        return link.dumpFlows({ cookie: roundCookie(round), cookieMask: roundMask });
-    }
-
-    async #sendFor(owner: string, mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
-        if (mods.length > 0) await this.#sending.run(owner, () => this.#send(mods, signal), signal);
-    }
-
-    /** What OVS took of a change that it refused in part goes again, and what the owner had before comes back. */
-    async #takeBack(owner: string, signal: AbortSignal | undefined): Promise<void> {
-        try {
-            await this.#change(owner, this.#maybeInSwitch(owner), signal);
-        } catch (error) {
-            this.#logger.warn("flows of a change that OVS refused in part stay until the next repair", {
-                owner,
-                reason: messageOf(error),
-            });
-        }
-    }
-
-    async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
-        for (;;) {
-            // A replay that has begun already read the table before it had these flows.
-            const begunAfter = this.#replaysBegun;
-            try {
-                return await this.#link.bundle(mods, signal === undefined ? {} : { signal });
-            } catch (error) {
-                if (!(error instanceof AntreaError)) throw error;
-                if (error.fault === "timeout") {
-                    // The connection stands and OVS is only slow: no replay will come, so it is told again.
-                    this.#logger.warn("OVS did not answer in time, sending the flows again", {
-                        reason: messageOf(error),
-                    });
-                    continue;
-                }
-                if (error.fault !== "environment") throw error;
-                if (isErrorOf(OpenFlowError, error, "BUFFER_FULL")) {
-                    await sleep(bufferFullPauseMs, signal);
-                    continue;
-                }
-                this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
-                return await this.#replayAfter(begunAfter, signal);
-            }
-        }
-    }
-
-    #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<void> {
-        if (this.#lastReplay > begunAfter) return Promise.resolve();
-        return new Promise((resolve, reject) => {
-            const aborted = (): void => {
-                this.#replayWaiters = this.#replayWaiters.filter((waiter) => waiter.wake !== wake);
-                reject(
-                    new FlowTableError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
-                        cause: signal?.reason,
-                    }),
-                );
-            };
-            const wake = (): void => {
-                signal?.removeEventListener("abort", aborted);
-                resolve();
-            };
-            if (signal?.aborted === true) return aborted();
-            signal?.addEventListener("abort", aborted, { once: true });
-            this.#replayWaiters.push({ begunAfter, wake });
-        });
-    }
-
     #currentRound(): number {
         if (this.#round === undefined)
             throw new FlowTableError("NO_ROUND", "internal", "flows are sent before the round is known");
         return this.#round;
-    }
-
-    /**
-     * All desired flows in bundles, each of which OVS applies at once. The pipeline comes first and whole, for it has the
-     * flows that drop; and what an owner lets through comes together with what guards it, unless it is too much for one.
-     */
-    #bundles(): readonly (readonly Flow[])[] {
-        const isBase = ([, { category }]: readonly [string, FlowSet]): boolean => category === Category.default;
-        const owners = [...this.#owners];
-        const ordered = [...owners.filter(isBase), ...owners.filter((one) => !isBase(one))];
-        const bundles: Flow[][] = [];
-        for (const [owner] of ordered) {
-            const flows = this.flowsOf(owner);
-            for (let start = 0; start < flows.length; start += replayBundleSize) {
-                const part = flows.slice(start, start + replayBundleSize);
-                const last = bundles.at(-1);
-                if (last === undefined || last.length + part.length > replayBundleSize) bundles.push(part);
-                else last.push(...part);
-            }
-        }
-        return bundles;
     }
 }
 
 /** OVS could not read one message of a bundle and committed the others. */
 function isPartial(error: unknown): boolean {
     return error instanceof OpenFlowError && error.details.partial === true;
-}
-
-/** The messages that turn one list of flows into another; additions first, so that nothing is missing in between. */
-function difference(before: readonly Flow[], after: readonly Flow[]): FlowMod[] {
-    if (before.length === 0) return after.map((flow) => ({ command: "add", flow }));
-    const kept = new Set(after.map((flow) => flowKey(flow)));
-    return [
-        ...after.map((flow): FlowMod => ({ command: "add", flow })),
-        ...before
-            .filter((flow) => !kept.has(flowKey(flow)))
-            .map((flow): FlowMod => ({ command: "delete_strict", flow: { ...flow, actions: [] } })),
-    ];
 }

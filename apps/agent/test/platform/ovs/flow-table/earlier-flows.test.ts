@@ -3,17 +3,19 @@ import {
     bridgedPeerFlows,
     bridgingParts,
     bridgingTables,
+    Category,
     cookieOf,
     nodeParts,
     nodeTables,
     OfPort,
     Pipeline,
+    Table,
     tunnelPeerFlows,
     withCookies,
     type FlowSet,
 } from "@antrea/flows";
 import { parseIp, parseMac, parsePrefix } from "@antrea/ip";
-import type { Flow } from "@antrea/openflow";
+import { flowKey, type Flow } from "@antrea/openflow";
 import { EarlierFlows, FlowTable } from "../../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { FakeSwitch } from "./fake-switch.ts";
@@ -23,7 +25,7 @@ const hostMac = parseMac("52:54:00:00:00:01");
 const [before, now] = [2, 3];
 const next = new Pipeline([...nodeTables, ...bridgingTables]);
 
-function pipeline(...serviceCidrs: readonly string[]): FlowSet {
+function pipeline(...serviceCidrs: readonly string[]): readonly FlowSet[] {
     const input = {
         families: [4] as const,
         gateway: { ofPort: OfPort.gateway, mac: gatewayMac, ips: [parseIp("10.10.0.1")] },
@@ -51,20 +53,18 @@ let earlier: EarlierFlows;
 beforeEach(async () => {
     ovs = new FakeSwitch();
     // The agent before knew the cluster; this one begins with what its configuration says.
-    for (const set of [pipeline("10.96.0.0/16", "10.97.0.0/16"), peer, tunnel]) {
-        for (const flow of withCookies(set, before)) ovs.put(flow);
-    }
+    putEarlier(1);
     ovs.put({ table: 0, priority: 1, match: { in_port: 7 }, actions: [], cookie: BigInt(before) << 48n });
     flowTable = new FlowTable({ link: ovs, logger: silentLogger });
     flowTable.useRound(now);
-    flowTable.stage("pipeline", pipeline("10.96.0.0/12"));
+    for (const { owner, flows } of owned("10.96.0.0/12")) flowTable.stage(owner, flows);
     await flowTable.replay(ovs.direct);
     [known, forgotten] = [false, 0];
     earlier = new EarlierFlows(
         {
             flowTable,
             learned: async () => {
-                if (known) await flowTable.set("pipeline", pipeline("10.96.0.0/16", "10.98.0.0/16"));
+                if (known) await flowTable.apply(owned("10.96.0.0/16", "10.98.0.0/16"));
                 return known;
             },
             forgotten: async () => void (forgotten += 1),
@@ -72,6 +72,17 @@ beforeEach(async () => {
         { rounds: [before] },
     );
 });
+
+/** What the agent before has put into OVS. */
+function putEarlier(objectId: number): void {
+    for (const set of [...pipeline("10.96.0.0/16", "10.97.0.0/16"), peer, tunnel]) {
+        for (const flow of withCookies(set, before, objectId)) ovs.put(flow);
+    }
+}
+
+function owned(...serviceCidrs: readonly string[]): readonly { readonly owner: string; readonly flows: FlowSet }[] {
+    return pipeline(...serviceCidrs).map((flows) => ({ owner: `pipeline/${flows.category}`, flows }));
+}
 
 /** The flows in OVS of the agent before. */
 function left(): readonly Flow[] {
@@ -100,6 +111,35 @@ describe("flows of an earlier agent", () => {
         await earlier.deleteLearned(limit);
         expect(left()).toEqual([]);
         expect(forgotten).toBe(1);
+        expect(ovs.flows).toHaveLength(flowTable.size);
+    });
+
+    it("of the release before, whose cookies tell less, leave OVS no moment without what only the API server knows", async () => {
+        // As it wrote them: no object id, the ranges of Services in the pipeline, other Nodes among the Pods.
+        const former = [...pipeline("10.96.0.0/16", "10.97.0.0/16"), peer, tunnel].flatMap((set) =>
+            withCookies(
+                {
+                    category: set.category === Category.nodeConnectivity ? Category.podConnectivity : Category.default,
+                    flows: set.flows,
+                },
+                before,
+            ),
+        );
+        const gone = { table: Table.L2Forwarding, priority: 200, match: { eth_dst: 9n }, actions: [] };
+        ovs.clear();
+        for (const flow of [...former, { ...gone, cookie: BigInt(before) << 48n }]) ovs.put(flow);
+        await flowTable.replay(ovs.direct);
+        await earlier.deleteOwn();
+        const learned = [...pipeline("10.96.0.0/16", "10.97.0.0/16").slice(1), peer, tunnel].flatMap(
+            (set) => set.flows,
+        );
+        const kept = new Set(left().map((flow) => flowKey(flow)));
+        expect(learned.map((flow) => kept.has(flowKey(flow)))).toEqual(learned.map(() => true));
+        expect(kept.size).toBe(4);
+        await flowTable.set("peer/a", peer);
+        known = true;
+        await earlier.deleteLearned(limit);
+        expect(left()).toEqual([]);
         expect(ovs.flows).toHaveLength(flowTable.size);
     });
 });

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
-import type { FlowLink } from "../../../../src/platform/ovs/flow-table/index.ts";
+import type { CookieFilter, FlowLink } from "../../../../src/platform/ovs/flow-table/index.ts";
 
 const allBits = (1n << 64n) - 1n;
 
@@ -16,6 +16,8 @@ export class FakeSwitch implements FlowLink {
     readonly bundles: number[] = [];
     /** Thrown by the coming bundles, one each. `applied`: the answer is lost, not the request. */
     readonly failures: { readonly error: Error; readonly applied: boolean }[] = [];
+    /** What each dump asked for and how many flows it gave. */
+    readonly dumps: { readonly table: number | undefined; readonly flows: number }[] = [];
     /** Runs when a dump is asked for, before the flows are read. */
     onDump: (() => void) | undefined;
     /** Runs when the flows of a dump were read, before it is answered. */
@@ -60,12 +62,17 @@ export class FakeSwitch implements FlowLink {
 
     async bundle(mods: readonly FlowMod[], options: { readonly signal?: AbortSignal } = {}): Promise<void> {
         await this.#pass(options.signal);
-        await this.direct.bundle(mods);
+        if (mods.length > 0) await this.direct.bundle(mods);
     }
 
     async dumpFlows(filter: Parameters<FlowLink["dumpFlows"]>[0]): Promise<readonly FlowStats[]> {
         await this.#pass(undefined);
         return this.direct.dumpFlows(filter);
+    }
+
+    async countFlows(filter: CookieFilter): Promise<{ readonly flows: number }> {
+        await this.#pass(undefined);
+        return this.direct.countFlows(filter);
     }
 
     /** Past the gate, as the replay goes. */
@@ -85,20 +92,31 @@ export class FakeSwitch implements FlowLink {
         dumpFlows: async (filter) => {
             this.onDump?.();
             await turn();
-            const stats = this.flows
-                .filter((flow) => cookieFits(flow, filter.cookie, filter.cookieMask))
-                .map((flow) => ({
-                    ...flow,
-                    cookie: flow.cookie ?? 0n,
-                    packets: 0n,
-                    bytes: 0n,
-                    durationSeconds: 1,
-                }));
+            const stats = this.#found(filter).map((flow) => ({
+                ...flow,
+                cookie: flow.cookie ?? 0n,
+                packets: 0n,
+                bytes: 0n,
+                durationSeconds: 1,
+            }));
+            this.dumps.push({ table: filter.table, flows: stats.length });
             this.onDumped?.();
             await turn();
             return stats;
         },
+        countFlows: async (filter) => {
+            await turn();
+            const flows = this.#found(filter).length;
+            await turn();
+            return { flows };
+        },
     };
+
+    #found({ table, cookie, cookieMask }: CookieFilter): readonly Flow[] {
+        return this.flows.filter(
+            (flow) => (table === undefined || flow.table === table) && cookieFits(flow, cookie, cookieMask),
+        );
+    }
 
     #apply({ command, flow, cookieMask }: FlowMod): void {
         const { table, priority } = flow;

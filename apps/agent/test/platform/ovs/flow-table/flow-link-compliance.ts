@@ -32,6 +32,26 @@ export function flowLinkCompliance(setUp: () => FlowLink | Promise<FlowLink>): v
             expect(await dump(roundTwo)).toEqual([flowKey(flow(2, 0n))]);
         });
 
+        it("gives and counts the flows of one table, of those of one round", async () => {
+            await link.bundle([
+                { command: "add", flow: flow(1, roundOne | 5n) },
+                { command: "add", flow: flow(2, roundOne | 6n, { table: 1 }) },
+                { command: "add", flow: flow(3, roundTwo, { table: 1 }) },
+            ]);
+            const filter = { cookie: roundOne, cookieMask: roundMask };
+            expect((await link.countFlows(filter)).flows).toBe(2);
+            expect((await link.countFlows({ ...filter, table: 1 })).flows).toBe(1);
+            expect((await link.countFlows({ ...filter, table: 2 })).flows).toBe(0);
+            expect((await link.countFlows({ cookie: roundOne | 6n, cookieMask: roundMask | 0xfn })).flows).toBe(1);
+            const found = await link.dumpFlows({ ...filter, table: 1 });
+            expect(found.map((one) => flowKey(one))).toEqual([flowKey(flow(2, 0n, { table: 1 }))]);
+        });
+
+        it("has nothing to do with a bundle of nothing", async () => {
+            await link.bundle([]);
+            expect((await link.countFlows({ cookie: 0n, cookieMask: 0n })).flows).toBe(0);
+        });
+
         it("replaces the flow of the same table, priority and match in place, with its cookie", async () => {
             const output: Flow["actions"] = [{ type: "output", port: Port.LOCAL }];
             await link.bundle([{ command: "add", flow: flow(1, roundOne) }]);

@@ -1,0 +1,50 @@
+import { flowBodyKey, flowKey, type Flow, type FlowMod } from "@antrea/openflow";
+import { byIdentity, type FlowIdentity } from "./owned-flows.ts";
+
+/** What is sent for one owner. */
+export interface Difference {
+    readonly added: readonly Flow[];
+    readonly removed: readonly FlowIdentity[];
+}
+
+/** What turns one list of flows into another: those that are new or do something else, and those that are gone. */
+export function difference(before: readonly Flow[], after: readonly Flow[]): Difference {
+    if (before.length === 0) return { added: after, removed: [] };
+    const [present, kept] = [byIdentity(before), byIdentity(after)];
+    const added = after.filter((flow) => {
+        const known = present.get(flowKey(flow));
+        return known === undefined || flowBodyKey(known) !== flowBodyKey(flow);
+    });
+    return { added, removed: goneFrom(present, kept) };
+}
+
+/** The same where it is not known which flows of `before` OVS has: all that is wanted is sent. */
+export function whole(before: Iterable<FlowIdentity>, after: readonly Flow[]): Difference {
+    return { added: after, removed: goneFrom(byIdentity(before), byIdentity(after)) };
+}
+
+function goneFrom(
+    present: ReadonlyMap<string, FlowIdentity>,
+    kept: ReadonlyMap<string, unknown>,
+): readonly FlowIdentity[] {
+    return [...present].flatMap(([key, flow]) => (kept.has(key) ? [] : [flow]));
+}
+
+/**
+ * The messages for changes of several owners, in one bundle: additions first, so that nothing is missing in between. A
+ * flow that passes from one owner to another is not removed.
+ */
+export function modsOf(changes: readonly Difference[]): FlowMod[] {
+    const added = changes.flatMap((change) => change.added);
+    const removed = changes.flatMap((change) => change.removed);
+    const passed = changes.length > 1 && removed.length > 0 ? byIdentity(added) : undefined;
+    return [
+        ...added.map((flow): FlowMod => ({ command: "add", flow })),
+        ...removed
+            .filter((flow) => passed?.has(flowKey(flow)) !== true)
+            .map(({ table, priority, match }): FlowMod => ({
+                command: "delete_strict",
+                flow: { table, priority, match, actions: [] },
+            })),
+    ];
+}

@@ -1,0 +1,154 @@
+import type { FlowSet } from "@antrea/flows";
+import { flowBodyKey, flowKey, type Flow, type FlowStats } from "@antrea/openflow";
+import { inSlices } from "../../slices.ts";
+import { deleteFlows, ofRound, roundCookie, type CookieFilter, type FlowLink } from "./flow-link.ts";
+import { countsOf, stamped, wantedFlows, type Owned, type OwnedFlows } from "./owned-flows.ts";
+
+/** Up to so many desired flows all of OVS is read each time. */
+const readWholeUpTo = 4_000;
+/** Beyond that, with counts that are right, the owners of one of so many parts, by the lowest bits of their object id. */
+const parts = 16;
+
+export interface RepairComponents {
+    readonly link: FlowLink;
+    readonly owners: OwnedFlows;
+}
+
+/** What one comparison is about: flows of one table or of all, of the owners of one part or of all. */
+interface Scope {
+    readonly table?: number;
+    readonly part?: number;
+}
+
+export interface Repaired {
+    /** Flows that were missing or wrong. */
+    readonly missing: number;
+    readonly superfluous: number;
+}
+
+/**
+ * Compares OVS with the desired flows and puts right what differs. A table with another count of flows is read, and a
+ * sixteenth of all others, so that every flow is compared within sixteen calls; a small table always is.
+ */
+export class Repair {
+    readonly #components: RepairComponents;
+    #nextPart = 0;
+
+    constructor(components: RepairComponents) {
+        this.#components = components;
+    }
+
+    /** @param isCertain nothing is under way or failed: then counts that are right mean something */
+    async run(round: number, isCertain: boolean): Promise<Repaired> {
+        const { owners } = this.#components;
+        const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
+        let [missing, superfluous] = [0, 0];
+        for (const scope of scopes) {
+            const repaired = await this.#compare(scope, round);
+            missing += repaired.missing;
+            superfluous += repaired.superfluous;
+        }
+        return { missing, superfluous };
+    }
+
+    async #scopes(round: number): Promise<readonly Scope[]> {
+        const { link, owners } = this.#components;
+        const wanted = countsOf(owners.all());
+        const tables = [...wanted.keys()];
+        const filter = ofRound(round);
+        const [total, ...counts] = await Promise.all([
+            link.countFlows(filter),
+            ...tables.map((table) => link.countFlows({ ...filter, table })),
+        ]);
+        const found = counts.reduce((sum, { flows }) => sum + flows, 0);
+        // Flows in tables that should have none.
+        if (total.flows !== found) return [{}];
+        const wrong = tables.filter((table, at) => counts[at]?.flows !== wanted.get(table));
+        this.#nextPart = (this.#nextPart + 1) % parts;
+        return [...wrong.map((table) => ({ table })), { part: this.#nextPart }];
+    }
+
+    async #compare(scope: Scope, round: number): Promise<Repaired> {
+        const { link } = this.#components;
+        const present = await byKey(await link.dumpFlows(filterOf(scope, round)));
+        const { wrong, unexplained } = await this.#differences(scope, present);
+        // What its owner changed meanwhile is left to the change.
+        const missing = wrong
+            .filter(({ owned }) => this.#isCurrent(owned))
+            .flatMap(({ owned, flow }) => stamped(owned, [flow], round));
+        if (missing.length > 0) await link.bundle(missing.map((flow) => ({ command: "add", flow })));
+        const stale = await undesired(unexplained, this.#components.owners);
+        await deleteFlows(link, round, stale);
+        return { missing: missing.length, superfluous: stale.length };
+    }
+
+    async #differences(
+        { table, part }: Scope,
+        present: ReadonlyMap<string, FlowStats>,
+    ): Promise<{
+        readonly wrong: readonly { readonly owned: Owned; readonly flow: Flow }[];
+        readonly unexplained: ReadonlyMap<string, FlowStats>;
+    }> {
+        const unexplained = new Map(present);
+        const wrong: { readonly owned: Owned; readonly flow: Flow }[] = [];
+        const owners = this.#components.owners
+            .all()
+            .filter(({ objectId }) => part === undefined || objectId % parts === part);
+        await inSlices(flowsOf(owners), ({ owned, flow }) => {
+            if (!this.#isCurrent(owned) || (table !== undefined && flow.table !== table)) return;
+            const key = flowKey(flow);
+            const found = present.get(key);
+            unexplained.delete(key);
+            if (found === undefined || flowBodyKey(found) !== flowBodyKey(flow)) wrong.push({ owned, flow });
+        });
+        return { wrong, unexplained };
+    }
+
+    #isCurrent(owned: Owned): boolean {
+        return this.#components.owners.get(owned.owner) === owned;
+    }
+}
+
+/** Flow by flow: a source may change between two of them, and is not current any more then. */
+function* flowsOf(owners: readonly Owned[]): Generator<{ readonly owned: Owned; readonly flow: Flow }> {
+    for (const owned of owners) for (const flow of wantedFlows(owned.wanted)) yield { owned, flow };
+}
+
+/** Flows of OVS by their identity. */
+export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, FlowStats>> {
+    const found = new Map<string, FlowStats>();
+    await inSlices(stats, (flow) => void found.set(flowKey(flow), flow));
+    return found;
+}
+
+/** Those of the flows that no owner wants now; to be deleted in the same turn. */
+export async function undesired(
+    present: ReadonlyMap<string, FlowStats>,
+    owners: OwnedFlows,
+): Promise<readonly FlowStats[]> {
+    if (present.size === 0) return [];
+    const keys = new WeakMap<object, readonly string[]>();
+    const keysOf = ({ wanted }: Owned): readonly string[] => {
+        // Only a list of flows is the same when it is asked again.
+        const list: FlowSet | undefined = "counts" in wanted ? undefined : wanted;
+        const known = list && keys.get(list);
+        if (known !== undefined) return known;
+        const made = Array.from(wantedFlows(wanted), (flow) => flowKey(flow));
+        if (list !== undefined) keys.set(list, made);
+        return made;
+    };
+    await inSlices(owners.all(), (owned) => void keysOf(owned));
+    // Read after the dump, and all at once: what became desired meanwhile must not be deleted.
+    const left = new Map(present);
+    for (const owned of owners.all()) for (const key of keysOf(owned)) left.delete(key);
+    return [...left.values()];
+}
+
+function filterOf({ table, part }: Scope, round: number): CookieFilter {
+    const all = ofRound(round);
+    const ofPart =
+        part === undefined
+            ? all
+            : { cookie: roundCookie(round) | BigInt(part), cookieMask: all.cookieMask | BigInt(parts - 1) };
+    return table === undefined ? ofPart : { ...ofPart, table };
+}

@@ -1,0 +1,47 @@
+import { expect, it } from "@jest/globals";
+import { Category, Table, type PipelinePart, type TableUse } from "@antrea/flows";
+import { AgentPipeline, type FeaturePipeline } from "../../../src/platform/ovs/pipeline.ts";
+
+const signal = new AbortController().signal;
+const output: TableUse = { table: "Output", stage: "output", miss: "drop" };
+const vlan: TableUse = { table: "Vlan", stage: "tagging", miss: "next" };
+
+function feature(tables: readonly TableUse[], ...parts: readonly Omit<PipelinePart, "tables">[]): FeaturePipeline {
+    return { tables, parts: () => Promise.resolve(parts.map((part) => ({ tables, ...part }))) };
+}
+
+it("is put together from what the features hand over, with an owner for each category", async () => {
+    const pipeline = new AgentPipeline();
+    pipeline.use([
+        feature([output], { flows: () => [] }),
+        feature([vlan], {
+            category: Category.service,
+            flows: (next) => [
+                { table: Table.Vlan, priority: 9, match: {}, actions: [], gotoTable: next.after("Vlan") },
+            ],
+        }),
+    ]);
+    expect(pipeline.into("tagging")).toBe(Table.Vlan);
+    const flows = await pipeline.flows(signal);
+    expect(flows.map(({ owner, flows: set }) => [owner, set.category, set.flows.length])).toEqual([
+        ["pipeline", Category.default, 2],
+        ["pipeline/3", Category.service, 1],
+    ]);
+    expect(flows.flatMap(({ flows: set }) => set.flows).map(({ gotoTable }) => gotoTable)).toEqual([
+        undefined,
+        Table.Output,
+        Table.Output,
+    ]);
+});
+
+it("knows no next table before the features have said which tables they use", () => {
+    const pipeline = new AgentPipeline();
+    expect(() => pipeline.after("Vlan")).toThrow(expect.objectContaining({ code: "NOT_READY" }));
+});
+
+it("fails with the feature whose ports cannot be put in place", async () => {
+    const pipeline = new AgentPipeline();
+    const broken = new TypeError("no port");
+    pipeline.use([feature([output], { flows: () => [] }), { tables: [], parts: () => Promise.reject(broken) }]);
+    await expect(pipeline.flows(signal)).rejects.toBe(broken);
+});
