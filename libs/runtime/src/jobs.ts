@@ -55,6 +55,8 @@ export interface JobsComponents {
     readonly clock?: Clock;
     /** Gets `antrea_job_runs_total` and `antrea_job_duration_seconds`. */
     readonly metrics?: MetricsFactory;
+    /** Names of jobs in an earlier release, by the name now: the metrics have a series for the earlier name too. */
+    readonly formerNames?: Readonly<Record<string, string>>;
 }
 
 interface JobMetrics {
@@ -122,7 +124,11 @@ export class Jobs {
 
     #add(name: string, work: JobWork, plan: JobPlan): Job {
         if (this.#jobs.has(name)) throw new RuntimeError("DUPLICATE_NAME", "internal", `two jobs are called ${name}`);
-        const job = new JobLoop(name, work, plan, { ...this.#components, runs: this.#metrics });
+        const job = new JobLoop(name, work, plan, {
+            ...this.#components,
+            runs: this.#metrics,
+            formerName: this.#components.formerNames?.[name],
+        });
         this.#jobs.set(name, job);
         if (this.#started) job.start(this.#lifetime.signal);
         return job;
@@ -138,6 +144,7 @@ interface JobPlan {
 
 class JobLoop implements Job {
     readonly #name: string;
+    readonly #measuredAs: readonly string[];
     readonly #work: JobWork;
     readonly #plan: JobPlan;
     readonly #logger: Logger;
@@ -160,9 +167,15 @@ class JobLoop implements Job {
         name: string,
         work: JobWork,
         plan: JobPlan,
-        components: { logger: Logger; clock: Clock; runs: JobMetrics | undefined },
+        components: {
+            logger: Logger;
+            clock: Clock;
+            runs: JobMetrics | undefined;
+            formerName: string | undefined;
+        },
     ) {
         this.#name = name;
+        this.#measuredAs = components.formerName === undefined ? [name] : [name, components.formerName];
         this.#work = work;
         this.#plan = plan;
         this.#logger = components.logger;
@@ -249,8 +262,11 @@ class JobLoop implements Job {
     }
 
     #measure(result: "success" | "failure", began: number): void {
-        this.#metrics?.runs.inc({ job: this.#name, result });
-        this.#metrics?.seconds.observe((this.#clock.monotonic() - began) / 1000, { job: this.#name });
+        const seconds = (this.#clock.monotonic() - began) / 1000;
+        for (const job of this.#measuredAs) {
+            this.#metrics?.runs.inc({ job, result });
+            this.#metrics?.seconds.observe(seconds, { job });
+        }
     }
 
     #set(change: Partial<Omit<JobHealth, "name">>): void {

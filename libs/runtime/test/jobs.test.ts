@@ -76,6 +76,26 @@ describe("Jobs", () => {
         await jobs.stop();
     });
 
+    it("measures a job that was renamed under its earlier name too", async () => {
+        const log = new MemoryLog();
+        const metrics = new Metrics({ processMetrics: false });
+        const formerNames = { "routes/peers": "peers" };
+        const jobs = new Jobs({ logger: log.logger, clock: new ManualClock(), metrics, formerNames });
+        jobs.once("routes/peers", () => undefined);
+        jobs.once("routes/other", () => undefined);
+        jobs.start();
+        await settle();
+        const text = await metrics.text();
+        expect(text.match(/^antrea_job_runs_total\{.*$/gm)).toEqual([
+            'antrea_job_runs_total{job="routes/peers",result="success"} 1',
+            'antrea_job_runs_total{job="peers",result="success"} 1',
+            'antrea_job_runs_total{job="routes/other",result="success"} 1',
+        ]);
+        expect(text).toMatch(/^antrea_job_duration_seconds_count\{job="peers"\} 1$/m);
+        expect(jobs.health().map(({ name }) => name)).toEqual(["routes/peers", "routes/other"]);
+        await jobs.stop();
+    });
+
     it("a good run may ask for the next one sooner than the interval, not later", async () => {
         const { jobs, clock } = setUp();
         const runs: number[] = [];

@@ -52,7 +52,7 @@ export function buildCni(
     });
     const calls = new CniCalls({
         backend,
-        logger: logger.child("cni"),
+        logger: logger.child("cni-server"),
         observe: observeCalls(metrics),
         now: () => clock.monotonic(),
     });

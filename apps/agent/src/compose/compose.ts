@@ -136,7 +136,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         onServiceCidrs?.(() => ovs.trigger());
         addPodReports(built);
         addBandwidthJob(platform, built.podNetwork);
-        jobs.every("conflist", resyncMs, () => conflist.write());
+        jobs.every("cni-server/conflist", resyncMs, () => conflist.write());
         declarePodMetrics(platform.metrics, built.podNetwork, built.subnet, platform.flowTable);
     };
 

@@ -140,7 +140,7 @@ export async function buildPodNetwork(
             hostRoutes,
             ports: bridge,
             clock,
-            logger: logger.child("reconcile"),
+            logger: logger.child("pod-network"),
             poolOf: (ip) => ipPools?.poolOf(ip),
             claims: ipPools && recordClaims(ipPools),
             pods: (limit) => podsOf(kube.api, nodeName, limit),

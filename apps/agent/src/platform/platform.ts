@@ -19,6 +19,7 @@ import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
+import { formerJobNames } from "./former-job-names.ts";
 import { nodeHost, type Host } from "./host/host.ts";
 import { slimNode } from "./node/slim-node.ts";
 import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
@@ -125,7 +126,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
             ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion }),
         },
     );
-    const jobs = new Jobs({ logger: logger.child("jobs"), clock, metrics });
+    const jobs = new Jobs({ logger: logger.child("jobs"), clock, metrics, formerNames: formerJobNames });
     health.showJobs(jobs);
     const readiness = buildReadiness(
         { api: kube.api, health, jobs, metrics, openflow, clock, logger: logger.child("kube") },

@@ -24,7 +24,7 @@ export function buildUplink(
         {
             netlink,
             ports: bridge,
-            logger: logger.child("uplink"),
+            logger: logger.child("bridging"),
             apiReachable: (signal) => apiAnswers(kube, signal),
             apiIsLocal: async () => isOwnHost(socketAddress((await kube.connection()).server).host, netlink),
             ovsProblem: () => {
@@ -81,9 +81,9 @@ export function addServiceRouteJob(
 ): void {
     const way = new ServiceWay({ netlink }, { gatewayName: config.hostGateway });
     if (!isBridging) {
-        jobs.once("service-way", () => way.remove());
+        jobs.once("bridging/service-routes", () => way.remove());
         return;
     }
-    const ensuring = jobs.every("service-way", resyncMs, () => way.ensure(families));
+    const ensuring = jobs.every("bridging/service-routes", resyncMs, () => way.ensure(families));
     openflow.onReady(() => ensuring.trigger());
 }

@@ -46,9 +46,9 @@ export class UplinkKeeper {
 
     addJobs(transport: Transport): void {
         const { jobs, openflow } = this.#base;
-        this.#reporting = jobs.every("uplink-report", 60_000, (signal) => this.#report(signal));
+        this.#reporting = jobs.every("bridging/uplink-report", 60_000, (signal) => this.#report(signal));
         const backoff = { initialMs: lookMs, maxMs: maxPauseMs };
-        const keeping = jobs.every("uplink", lookMs, (signal) => this.#keep(transport, signal), { backoff });
+        const keeping = jobs.every("bridging/uplink", lookMs, (signal) => this.#keep(transport, signal), { backoff });
         openflow.onReady(() => keeping.trigger());
     }
 
@@ -56,7 +56,7 @@ export class UplinkKeeper {
     async leave(): Promise<void> {
         const { jobs, uplink } = this.#base;
         await uplink.restore();
-        jobs.once("uplink-report", (signal) => this.#condition.remove(uplinkCondition, signal));
+        jobs.once("bridging/uplink-report", (signal) => this.#condition.remove(uplinkCondition, signal));
     }
 
     /** Gives the Node its interface back, unless that is another agent's care. May be repeated. */

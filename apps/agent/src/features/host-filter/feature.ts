@@ -26,7 +26,7 @@ export async function guardHost({
     readonly host: Pick<Platform["host"], "nft">;
 }): Promise<void> {
     if (!datapath.copiesFrames) return;
-    const guard = new HostGuard({ logger: logger.child("host-guard"), nft: host.nft }, { linkGroup: podLinkGroup });
+    const guard = new HostGuard({ logger: logger.child("host-filter"), nft: host.nft }, { linkGroup: podLinkGroup });
     const report = (problem: string | undefined): void => {
         if (problem === undefined) readiness.met(guardCondition);
         else readiness.unmet(guardCondition, problem);
@@ -35,7 +35,7 @@ export async function guardHost({
     const ensure = (): Promise<void> => reporting({ what, report }, () => guard.ensure());
     // The Pods that run have their traffic meanwhile; the job tries again.
     await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));
-    jobs.every("host-guard", resyncMs, ensure);
+    jobs.every("host-filter/pod-frames", resyncMs, ensure);
 }
 
 /** Keeps what the Node's firewall must let through: the traffic of Pods, and tunnels. */
@@ -44,10 +44,10 @@ export function addFirewallJob(
     { podPrefixes }: NodeConfig,
     underlay: () => Family,
 ): void {
-    const firewall = new HostFirewall({ run: host.run, logger: logger.child("host-firewall") });
+    const firewall = new HostFirewall({ run: host.run, logger: logger.child("host-filter") });
     const { hostGateway: gatewayName, tunnelType: type, tunnelPort: port } = config;
     const tunnel = mode === "noEncap" ? undefined : { type, port };
-    jobs.every("host-firewall", resyncMs, () => {
+    jobs.every("host-filter/firewall", resyncMs, () => {
         const families = podPrefixes.map(({ family }) => family);
         if (tunnel !== undefined) families.push(underlay());
         return firewall.ensure({ gatewayName, families, tunnel });

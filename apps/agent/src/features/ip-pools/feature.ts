@@ -68,11 +68,13 @@ export function addPoolJobs(
     ipPools: IpPools,
     { wiring, ofSubnet }: PoolWirings,
 ): void {
-    const claims = jobs.every("claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
+    const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
     ipPools.onReconcileDue(() => claims.trigger());
-    const subnetClaims = jobs.every("subnet-claims", resyncMs, (limit) => ipPools.lookAtSubnets(ofSubnet, limit));
+    const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
+        ipPools.lookAtSubnets(ofSubnet, limit),
+    );
     ipPools.onSubnetClaim(() => subnetClaims.trigger());
-    jobs.every("own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
+    jobs.every("ip-pools/own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
         // An address that is in no IPPool any more may be another Node's now.
@@ -94,11 +96,11 @@ export function addJobsWithoutPools(
     const common = { api: kube.api, events, logger: logger.child("ip-pools") };
     const ignored = new IgnoredAnnotations({ ...common, interfaces: o.subnetInterfaces }, { nodeName });
     const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
-    jobs.every("ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+    jobs.every("ip-pools/ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
     const holders = new SubnetHolders({ nodes }, { nodeName });
     const isolated = new IsolatedPods({ ...common, holders, metrics, interfaces: o.isolatedInterfaces }, { nodeName });
     const lostSubnets = subnetClaimsWithoutPools({ holders, wiring: o.ofSubnet, logger: common.logger });
-    const looking = jobs.every("isolated-pods", resyncMs, async (limit) => {
+    const looking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
         await lostSubnets.look(limit);
         await isolated.look(limit);
     });

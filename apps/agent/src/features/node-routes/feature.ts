@@ -49,7 +49,7 @@ export function buildPeers(
             flowTable,
             next,
             gatewayMac,
-            logger: logger.child("peers"),
+            logger: logger.child("node-routes"),
             metrics,
             clock,
             nodes: () => nodes.list(),
@@ -85,7 +85,7 @@ export function addRouteJobs(
     const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
     const { transport, peers, routes, ovs, forgetEarlier } = parts;
     // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
-    const routing = jobs.every("peers", resyncMs, async (limit) => {
+    const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const { hasAllFlows, againInMs } = await peers.pass(limit);
         if (hasAllFlows) await forgetEarlier(limit);
@@ -99,19 +99,19 @@ export function addRouteJobs(
         {
             api: kube.api,
             node: () => nodes.get(environment.nodeName),
-            logger: logger.child("transport"),
+            logger: logger.child("node-routes"),
         },
         { nodeName: environment.nodeName },
     );
     const isChosen = config.transportInterface !== undefined || config.transportInterfaceCIDRs.length > 0;
-    const announcing = jobs.every("transport-addresses", resyncMs, async (limit) => {
+    const announcing = jobs.every("node-routes/transport-addresses", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const { addresses } = transport.state;
         const texts = isChosen && addresses.length > 0 ? addresses.map(formatIp).join(",") : undefined;
         const mac = parts.bridgedMac?.();
         await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: mac }, limit);
     });
-    jobs.every("transport", transportLookMs, async () => {
+    jobs.every("node-routes/transport", transportLookMs, async () => {
         const gone = routes.take();
         if (gone.has(antreaRouteProtocol)) compareRoutes();
         if (gone.has(podRouteProtocol)) ovs.trigger();

@@ -26,13 +26,13 @@ export function addOvsJobs(
 ): Job {
     const { bridge, config, database, flowTable, jobs, logger, netlink, openflow, probe, readiness } = platform;
     const bridgeDevice = new BridgeDevice(
-        { bridge, netlink, logger: logger.child("ovs-bridge") },
+        { bridge, netlink, logger: logger.child("pod-network") },
         { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
     );
     // It keeps no Pod from being wired.
     platform.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
     platform.health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
-    const ovs = jobs.every("ovs", resyncMs, async (limit) => {
+    const ovs = jobs.every("pod-network/ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
         // A bridge that comes back after its database was lost has none.
         if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac(), limit);
@@ -48,7 +48,7 @@ export function addOvsJobs(
     });
     openflow.onReady(() => ovs.trigger());
     const guard = new LockGuard({ lockState: () => database.lockState, fail: platform.fail });
-    jobs.every("ovsdb-lock", lockLookMs, () => guard.look());
+    jobs.every("pod-network/ovsdb-lock", lockLookMs, () => guard.look());
     return ovs;
 }
 
@@ -61,13 +61,13 @@ export function addBandwidthJob(
         {
             api: kube.api,
             events,
-            logger: logger.child("cni"),
+            logger: logger.child("pod-network"),
             interfaces: () => podNetwork.interfaces().map(({ record }) => record),
             qdiscs: () => host.run("tc", ["-j", "qdisc", "show"]),
         },
         { nodeName: environment.nodeName },
     );
     lost.ovsConnected();
-    jobs.every("lost-bandwidth", resyncMs, (limit) => lost.look(limit));
+    jobs.every("pod-network/lost-bandwidth", resyncMs, (limit) => lost.look(limit));
     openflow.onReady(() => lost.ovsConnected());
 }

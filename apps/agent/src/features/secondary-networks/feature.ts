@@ -16,10 +16,10 @@ export function addIgnoredNetworksJob(
         {
             api: kube.api,
             events,
-            logger: logger.child("cni"),
+            logger: logger.child("secondary-networks"),
             lastAdd: () => Math.max(0, ...addTimes().filter(Number.isFinite)),
         },
         { nodeName: environment.nodeName },
     );
-    jobs.every("ignored-networks", resyncMs, (limit) => ignored.look(limit));
+    jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit));
 }

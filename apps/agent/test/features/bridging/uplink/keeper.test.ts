@@ -52,7 +52,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
     };
     const keeper = new UplinkKeeper(base as unknown as KeeperPlatform);
     keeper.addJobs({ state: { name: "eth0" }, look: async () => undefined } as never);
-    return { keeper, calls, written, run: async () => jobs.get("uplink")?.(signal) };
+    return { keeper, calls, written, run: async () => jobs.get("bridging/uplink")?.(signal) };
 }
 
 describe("the keeper of the uplink", () => {

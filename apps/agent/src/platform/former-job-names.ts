@@ -1,0 +1,21 @@
+/** The names that jobs had in the release before, by the name now: their metrics keep them for one release (docs/upgrading.md). */
+export const formerJobNames: Readonly<Record<string, string>> = {
+    "bridging/service-routes": "service-way",
+    "bridging/uplink": "uplink",
+    "bridging/uplink-report": "uplink-report",
+    "cni-server/conflist": "conflist",
+    "host-filter/firewall": "host-firewall",
+    "host-filter/pod-frames": "host-guard",
+    "ip-pools/claims": "claims",
+    "ip-pools/ignored-annotations": "ignored-annotations",
+    "ip-pools/isolated-pods": "isolated-pods",
+    "ip-pools/own-node": "own-node",
+    "ip-pools/subnet-claims": "subnet-claims",
+    "node-routes/peers": "peers",
+    "node-routes/transport": "transport",
+    "node-routes/transport-addresses": "transport-addresses",
+    "pod-network/lost-bandwidth": "lost-bandwidth",
+    "pod-network/ovs": "ovs",
+    "pod-network/ovsdb-lock": "ovsdb-lock",
+    "secondary-networks/ignored-networks": "ignored-networks",
+};
