@@ -32,7 +32,8 @@ export class HostRoutes {
         this.#isRouted = (record) => !options.bridged && isPoolRecord(record);
         this.#routes = new Reconciler<string, IpAddress>(
             components,
-            { name: "host-routes", isEqual: sameIp },
+            // Whoever reconciles the Pod interfaces retries with a delay of its own, and each time all of them.
+            { name: "host-routes", isEqual: sameIp, backoff: { initialMs: 0, maxMs: 0 } },
             {
                 update: ({ value }) => this.#set(value),
                 delete: ({ last }) => this.#unset(last),
