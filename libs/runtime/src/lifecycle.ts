@@ -13,6 +13,12 @@ export interface LifecyclePart {
      * before `stop`. So hand it to what runs in the background, but not to work that `stop` shall let end.
      */
     start?(signal: AbortSignal): Promise<void> | void;
+    /**
+     * Runs before any part is stopped, while all that started still works: for work that must end first, such as calls under
+     * way. Of several, that of the part that started last runs first. Has the limit of `stop`, which follows also when it
+     * fails. Called at most once, and only after a start that succeeded.
+     */
+    preStop?(): Promise<void> | void;
     /** Resolves when nothing of the part runs any more. Called at most once, and only after a start that succeeded. */
     stop?(): Promise<void> | void;
     /** The limit of `start` in milliseconds. Default: that of the Lifecycle. */
@@ -35,6 +41,11 @@ export interface LifecycleOptions {
 }
 
 export type LifecycleState = "new" | "starting" | "started" | "stopping" | "stopped";
+
+interface StopFailure {
+    readonly part: string;
+    readonly error: unknown;
+}
 
 interface Running {
     readonly part: LifecyclePart;
@@ -147,25 +158,14 @@ export class Lifecycle {
 
     async #stopAll(): Promise<void> {
         this.#state = "stopping";
-        const failures: { part: string; error: unknown }[] = [];
-        for (const { part, lifetime } of this.#running.splice(0).reverse()) {
-            const began = this.#clock.monotonic();
+        const failures: StopFailure[] = [];
+        const running = this.#running.splice(0).reverse();
+        for (const { part } of running) {
+            if (part.preStop !== undefined) await this.#end(part, "preStop", failures);
+        }
+        for (const { part, lifetime } of running) {
             lifetime.abort(new AsyncError("ABORTED", "aborted", `${part.name} is being stopped`));
-            try {
-                await withTimeout(
-                    async () => part.stop?.(),
-                    part.stopTimeoutMs ?? this.#options.stopTimeoutMs,
-                    undefined,
-                    {
-                        what: `the stop of ${part.name}`,
-                        clock: this.#clock,
-                    },
-                );
-                this.#logger.info("stopped", { part: part.name, seconds: this.#secondsSince(began) });
-            } catch (error) {
-                failures.push({ part: part.name, error });
-                this.#logger.error("did not stop", { part: part.name, seconds: this.#secondsSince(began), error });
-            }
+            await this.#end(part, "stop", failures);
         }
         this.#state = "stopped";
         if (failures.length === 0) return;
@@ -174,6 +174,25 @@ export class Lifecycle {
             cause: failures[0]?.error,
             details: { failures },
         });
+    }
+
+    async #end(part: LifecyclePart, hook: "preStop" | "stop", failures: StopFailure[]): Promise<void> {
+        const began = this.#clock.monotonic();
+        const limitMs = part.stopTimeoutMs ?? this.#options.stopTimeoutMs;
+        const fields = (): { part: string; seconds: number } => ({
+            part: part.name,
+            seconds: this.#secondsSince(began),
+        });
+        try {
+            await withTimeout(async () => part[hook]?.(), limitMs, undefined, {
+                what: `the ${hook} of ${part.name}`,
+                clock: this.#clock,
+            });
+            this.#logger.info(hook === "stop" ? "stopped" : "ready to stop", fields());
+        } catch (error) {
+            failures.push({ part: part.name, error });
+            this.#logger.error(hook === "stop" ? "did not stop" : "is not ready to stop", { ...fields(), error });
+        }
     }
 
     #secondsSince(began: number): number {

@@ -51,6 +51,44 @@ describe("Lifecycle", () => {
         expect(events).toEqual(["start a", "start b", "abort b", "stop b", "abort a", "stop a"]);
     });
 
+    it("runs what must end first before it stops any part, in reverse, and stops all even if that fails or hangs", async () => {
+        const { lifecycle, events, clock, log } = setUp({ stopTimeoutMs: 100 });
+        const preStop = (name: string, then: () => Promise<void>) => (): Promise<void> => {
+            events.push(`preStop ${name}`);
+            return then();
+        };
+        lifecycle.append({ ...part(events, "a"), preStop: preStop("a", async () => undefined) });
+        lifecycle.append({ ...part(events, "b"), preStop: preStop("b", fail("busy")) });
+        lifecycle.append({ name: "hangs", preStop: preStop("hangs", never) });
+        lifecycle.append(part(events, "c"));
+        await lifecycle.start();
+        events.splice(0);
+        const stopped = lifecycle.stop();
+        const rejected = expect(stopped).rejects.toThrow(/^did not stop: hangs \(.*preStop of hangs.*\), b \(busy\)$/);
+        await clock.advance(100);
+        await rejected;
+        expect(events).toEqual([
+            "preStop hangs",
+            "preStop b",
+            "preStop a",
+            "abort c",
+            "stop c",
+            "abort b",
+            "stop b",
+            "abort a",
+            "stop a",
+        ]);
+        expect(log.records.filter(({ msg }) => msg === "ready to stop")).toMatchObject([{ part: "a" }]);
+    });
+
+    it("does not prepare the stop of a part that did not start", async () => {
+        const { lifecycle, events } = setUp();
+        lifecycle.append({ ...part(events, "a"), preStop: () => void events.push("preStop a") });
+        lifecycle.append({ ...part(events, "b", { start: fail("no") }), preStop: () => void events.push("preStop b") });
+        await expect(lifecycle.start()).rejects.toMatchObject({ code: "START_FAILED" });
+        expect(events.filter((event) => event.startsWith("preStop"))).toEqual(["preStop a"]);
+    });
+
     it("logs how long each took", async () => {
         const { lifecycle, events, clock, log } = setUp();
         let release: () => void = () => undefined;

@@ -192,7 +192,8 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
             },
         },
         // After the lock: a second agent on the Node must not take the socket of the first.
-        { name: "cni-server", start: () => cni.server.start(), stop: () => cni.server.stop() },
+        // Calls under way end while all that they need still works.
+        { name: "cni-server", start: () => cni.server.start(), preStop: () => cni.server.stop() },
         {
             name: "pod-network",
             startTimeoutMs: patientMs,
@@ -223,8 +224,6 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
                 readiness.met("records");
             },
         },
-        // Stopped first, so that the calls under way end while all that they need still stands.
-        { name: "cni-calls", stop: () => cni.server.stop() },
     ];
     const lifecycle = new Lifecycle({ logger, clock });
     for (const part of lifecycleParts) lifecycle.append(part);

@@ -42,6 +42,5 @@ it("--print-start-order prints the parts of the agent, and starts none", async (
         "uplink",
         "jobs",
         "known-addresses",
-        "cni-calls",
     ]);
 }, 60_000);
