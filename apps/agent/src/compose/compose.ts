@@ -1,7 +1,7 @@
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
 import { serviceSources } from "../features/bridging/bridged-pods/index.ts";
 import { Bridging } from "../features/bridging/bridging.ts";
-import { addServiceRouteJob, uplinkEnd, uplinkPart } from "../features/bridging/feature.ts";
+import { addBridgedPodsJob, addServiceRouteJob, uplinkEnd, uplinkPart } from "../features/bridging/feature.ts";
 import { UplinkKeeper } from "../features/bridging/uplink-keeper.ts";
 import { conflistText } from "../features/cni-server/conflist/index.ts";
 import { leavesForGood } from "../features/cni-server/leaves-for-good.ts";
@@ -67,6 +67,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
               openflow,
               clock,
               logger: logger.child("bridging"),
+              metrics: platform.metrics,
           })
         : undefined;
     const uplink = parts.uplink(platform);
@@ -133,6 +134,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         addRememberJob(platform, { lookAtNode, goneAt: () => ipPools?.nodeGoneAt ?? clock.now() });
         addFirewallJob(platform, node, () => built.transport.underlay);
         addServiceRouteJob(platform, bridging !== undefined, families);
+        if (bridging !== undefined) addBridgedPodsJob(platform, bridging.pods);
         onServiceCidrs?.(() => ovs.trigger());
         addPodReports(built);
         addBandwidthJob(platform, built.podNetwork);

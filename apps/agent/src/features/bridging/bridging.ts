@@ -11,7 +11,7 @@ import {
 import { parseMac, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 import type { OpenFlowConnection } from "@antrea/openflow/connection";
-import type { Logger } from "@antrea/runtime";
+import type { Logger, MetricsFactory } from "@antrea/runtime";
 import type { FeaturePipeline } from "../../platform/ovs/pipeline.ts";
 import { Announcer, BridgedPods, type VlanFlowTable } from "./bridged-pods/index.ts";
 
@@ -21,6 +21,7 @@ export interface BridgingComponents {
     readonly openflow: Pick<OpenFlowConnection, "packetOut">;
     readonly logger: Logger;
     readonly clock?: Clock;
+    readonly metrics?: MetricsFactory | undefined;
 }
 
 class BridgingError extends AntreaError<"NO_MAC" | "NOT_READY"> {}
@@ -31,9 +32,14 @@ export class Bridging implements Disposable {
     readonly #announcer: Announcer;
     #mac: string | undefined;
 
-    constructor({ flowTable, next, openflow, logger, clock }: BridgingComponents) {
+    constructor({ openflow, ...components }: BridgingComponents) {
+        const { logger, clock } = components;
         this.#announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger, clock });
-        this.pods = new BridgedPods({ flowTable, next, announcer: this.#announcer, hostMac: () => parseMac(this.mac) });
+        this.pods = new BridgedPods({
+            ...components,
+            announcer: this.#announcer,
+            hostMac: () => parseMac(this.mac),
+        });
     }
 
     /** The Node's interface is known: it, or the port that has taken its place, which has the same MAC address. */

@@ -6,7 +6,7 @@ import type { Transport } from "../../platform/host/transport/index.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { apiAnswers, isOwnHost } from "./api-reachable.ts";
-import { ServiceWay } from "./bridged-pods/index.ts";
+import { ServiceRoute, type BridgedPods } from "./bridged-pods/index.ts";
 import type { UplinkKeeper } from "./uplink-keeper.ts";
 import { Uplink } from "./uplink/index.ts";
 
@@ -73,17 +73,26 @@ export function uplinkPart(
     };
 }
 
-/** The way of Services' answers to bridged Pods, or its removal after bridging mode was switched off. */
+/** The routes of Services' answers to bridged Pods, or their removal after bridging mode was switched off. */
 export function addServiceRouteJob(
     { config, jobs, netlink, openflow }: Platform,
     isBridging: boolean,
     families: readonly Family[],
 ): void {
-    const way = new ServiceWay({ netlink }, { gatewayName: config.hostGateway });
+    const route = new ServiceRoute({ netlink }, { gatewayName: config.hostGateway });
     if (!isBridging) {
-        jobs.once("bridging/service-routes", () => way.remove());
+        jobs.once("bridging/service-routes", () => route.remove());
         return;
     }
-    const ensuring = jobs.every("bridging/service-routes", resyncMs, () => way.ensure(families));
+    const ensuring = jobs.every("bridging/service-routes", resyncMs, () => route.ensure(families));
     openflow.onReady(() => ensuring.trigger());
+}
+
+/** Retries flows of VLANs that could not be set or removed when a Pod came or went. */
+export function addBridgedPodsJob({ jobs, openflow }: Pick<Platform, "jobs" | "openflow">, pods: BridgedPods): void {
+    const retrying = jobs.every("bridging/vlans", resyncMs, async (limit) => {
+        const { againInMs } = await pods.pass(limit);
+        return { againInMs };
+    });
+    openflow.onReady(() => retrying.trigger());
 }

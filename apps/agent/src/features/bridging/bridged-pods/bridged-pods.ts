@@ -1,6 +1,7 @@
-import { KeyedLock } from "@antrea/async";
+import type { Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
 import { OfPort, vlanFlows, type FlowSet, type NextTable } from "@antrea/flows";
+import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@antrea/runtime";
 import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
 import type { Announcer } from "./announcer.ts";
 
@@ -17,6 +18,9 @@ export interface BridgedPodsComponents {
     readonly announcer: Pick<Announcer, "announce">;
     /** Of the Node's interface; the host port has the same. */
     readonly hostMac: () => Uint8Array;
+    readonly logger: Logger;
+    readonly clock?: Clock | undefined;
+    readonly metrics?: MetricsFactory | undefined;
 }
 
 /**
@@ -27,11 +31,20 @@ export class BridgedPods {
     readonly #components: BridgedPodsComponents;
     readonly #pods = new Map<string, BridgedPod>();
     readonly #listeners = new Set<() => void>();
-    /** By VLAN: what its first and its last Pod want of its flows must reach OVS in the order in which they said it. */
-    readonly #locks = new KeyedLock<number>();
+    /** The OpenFlow ports of its Pods, in order, by VLAN. */
+    readonly #vlans: Reconciler<number, readonly number[]>;
 
     constructor(components: BridgedPodsComponents) {
         this.#components = components;
+        const { flowTable } = components;
+        this.#vlans = new Reconciler<number, readonly number[]>(
+            components,
+            { name: "bridged-vlans", isEqual: (one, other) => one.join() === other.join() },
+            {
+                update: ({ key, value }, signal) => flowTable.set(ownerOf(key), this.#flowsOf(key, value), signal),
+                delete: ({ key }, signal) => flowTable.remove(ownerOf(key), signal),
+            },
+        );
     }
 
     get hostMac(): Uint8Array {
@@ -55,24 +68,44 @@ export class BridgedPods {
     /** Takes over a Pod at the start, before the first replay brings its VLAN's flows into OVS. */
     stage(pod: BridgedPod): void {
         this.#pods.set(pod.key, pod);
-        this.#components.flowTable.stage(ownerOf(pod.vlan), this.#flowsOf(pod.vlan));
+        const ports = this.#portsOf(pod.vlan);
+        this.#components.flowTable.stage(ownerOf(pod.vlan), this.#flowsOf(pod.vlan, ports));
+        this.#vlans.adopt(pod.vlan, ports);
     }
 
     /** Makes a Pod one of its VLAN, or changes its port. What OVS refuses is not in it afterwards. */
     async add(pod: BridgedPod, signal?: AbortSignal): Promise<void> {
+        if (this.#pods.get(pod.key)?.vlan !== pod.vlan) await this.remove(pod.key, signal);
         const known = this.#pods.get(pod.key);
-        if (known !== undefined && known.vlan !== pod.vlan) await this.remove(pod.key, signal);
-        await this.#locks.run(pod.vlan, () => this.#add(pod, signal), signal);
+        this.#pods.set(pod.key, pod);
+        try {
+            await this.#apply(pod.vlan, signal);
+        } catch (error) {
+            // An abort leaves the flows desired, as the table does: the caller removes or repeats.
+            if (!isAborted(error) && this.#pods.get(pod.key) === pod) this.#takeBack(pod, known);
+            throw error;
+        }
+        if (known?.ofPort !== pod.ofPort) this.#notify(pod);
     }
 
-    /** Takes a Pod out of its VLAN; one that is in none is a success. */
+    /** Takes a Pod out of its VLAN; one that is in none is a success. Flows that stay at a failure are removed by `pass`. */
     async remove(key: string, signal?: AbortSignal): Promise<void> {
-        const known = this.#pods.get(key);
-        if (known === undefined) return;
-        await this.#locks.run(known.vlan, () => this.#remove(key, known.vlan, signal), signal);
+        const pod = this.#pods.get(key);
+        if (pod === undefined) return;
+        this.#pods.delete(key);
+        try {
+            await this.#apply(pod.vlan, signal);
+        } finally {
+            this.#notify(pod);
+        }
     }
 
-    /** Tells the switches and neighbours of its VLAN where a Pod is now. */
+    /** Retries what failed. */
+    pass(signal?: AbortSignal): Promise<PassResult> {
+        return this.#vlans.pass(signal);
+    }
+
+    /** Announces to the switches and neighbours of its VLAN where a Pod is. */
     announce(key: string): void {
         const pod = this.#pods.get(key);
         if (pod !== undefined) this.#components.announcer.announce(pod);
@@ -83,47 +116,26 @@ export class BridgedPods {
         for (const pod of this.#pods.values()) this.#components.announcer.announce(pod);
     }
 
-    async #add(pod: BridgedPod, signal: AbortSignal | undefined): Promise<void> {
-        const known = this.#pods.get(pod.key);
-        this.#pods.set(pod.key, pod);
-        if (known?.ofPort === pod.ofPort) return;
-        try {
-            await this.#setFlows(pod.vlan, signal);
-        } catch (error) {
-            // An abort leaves the flows desired, as the table does: the caller removes or repeats.
-            if (!isAborted(error)) this.#put(pod.key, known);
-            throw error;
-        }
-        this.#tell(pod);
+    #takeBack({ key, vlan }: BridgedPod, known: BridgedPod | undefined): void {
+        if (known === undefined) this.#pods.delete(key);
+        else this.#pods.set(key, known);
+        this.#desire(vlan);
     }
 
-    async #remove(key: string, vlan: number, signal: AbortSignal | undefined): Promise<void> {
-        const pod = this.#pods.get(key);
-        // Somebody else was first.
-        if (pod?.vlan !== vlan) return;
-        this.#pods.delete(key);
-        try {
-            await this.#setFlows(vlan, signal);
-        } finally {
-            this.#tell(pod);
-        }
+    #apply(vlan: number, signal: AbortSignal | undefined): Promise<void> {
+        this.#desire(vlan);
+        return this.#vlans.apply(vlan, signal);
     }
 
-    #put(key: string, pod: BridgedPod | undefined): void {
-        if (pod === undefined) this.#pods.delete(key);
-        else this.#pods.set(key, pod);
+    #desire(vlan: number): void {
+        const ports = this.#portsOf(vlan);
+        if (ports.length === 0) this.#vlans.delete(vlan);
+        else this.#vlans.set(vlan, ports);
     }
 
-    /** Inside the lock of the VLAN. */
-    async #setFlows(vlan: number, signal: AbortSignal | undefined): Promise<void> {
-        const { flowTable } = this.#components;
-        if (this.#portsOf(vlan).length === 0) await flowTable.remove(ownerOf(vlan), signal);
-        else await flowTable.set(ownerOf(vlan), this.#flowsOf(vlan), signal);
-    }
-
-    #flowsOf(vlan: number): FlowSet {
+    #flowsOf(vlan: number, podPorts: readonly number[]): FlowSet {
         const [uplink, host] = [{ ofPort: OfPort.uplink }, { ofPort: OfPort.host }];
-        return vlanFlows(this.#components.next, { vlan, podPorts: this.#portsOf(vlan), uplink, host });
+        return vlanFlows(this.#components.next, { vlan, podPorts, uplink, host });
     }
 
     #portsOf(vlan: number): readonly number[] {
@@ -133,7 +145,7 @@ export class BridgedPods {
             .sort((one, other) => one - other);
     }
 
-    #tell({ vlan }: BridgedPod): void {
+    #notify({ vlan }: BridgedPod): void {
         if (vlan === 0) return;
         for (const listener of this.#listeners) listener();
     }

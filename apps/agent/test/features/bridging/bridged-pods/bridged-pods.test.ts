@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
+import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { flowKey, OpenFlowError, Port, type PacketOut } from "@antrea/openflow";
@@ -23,6 +24,7 @@ function make() {
         next,
         announcer: { announce: ({ ofPort }) => void announced.push(ofPort) },
         hostMac: () => hostMac,
+        logger: silentLogger,
     });
     return { pods, owners, announced };
 }
@@ -68,6 +70,7 @@ describe("the flows of a VLAN in OVS", () => {
 
     function onSwitch() {
         const ovs = new FakeSwitch();
+        const clock = new ManualClock();
         const flowTable = new FlowTable({ link: ovs, logger: silentLogger });
         flowTable.useRound(1);
         const pods = new BridgedPods({
@@ -75,6 +78,8 @@ describe("the flows of a VLAN in OVS", () => {
             next,
             announcer: { announce: () => undefined },
             hostMac: () => hostMac,
+            logger: silentLogger,
+            clock,
         });
         /** The Pods' ports that broadcasts of the VLAN go to; undefined without flows. */
         const ports = (vlan: number): readonly number[] | undefined => {
@@ -86,7 +91,7 @@ describe("the flows of a VLAN in OVS", () => {
             );
             return [...new Set(outputs)].filter((port) => port >= 32784).sort();
         };
-        return { ovs, pods, ports };
+        return { ovs, pods, ports, clock };
     }
 
     it.each([
@@ -128,6 +133,20 @@ describe("the flows of a VLAN in OVS", () => {
         expect(ports(3)).toEqual([32784, 32785]);
         expect(pods.pods()).toHaveLength(2);
         await Promise.all([pods.remove("a"), pods.remove("b")]);
+        expect(ovs.flows).toEqual([]);
+    });
+
+    it("that OVS did not remove with the last Pod are removed by the next pass", async () => {
+        const { ovs, pods, clock } = onSwitch();
+        await pods.add(pod("a", 2, 32784));
+        ovs.failures.push({ error: new OpenFlowError("REFUSED", "caller", "no"), applied: false });
+        await expect(pods.remove("a")).rejects.toMatchObject({ code: "REFUSED" });
+        expect(pods.pods()).toEqual([]);
+        expect(ovs.flows).not.toEqual([]);
+        const { againInMs = 0 } = await pods.pass();
+        expect(againInMs).toBeGreaterThan(0);
+        await clock.advance(againInMs);
+        expect(await pods.pass()).toMatchObject({ failed: 0, againInMs: undefined });
         expect(ovs.flows).toEqual([]);
     });
 

@@ -3,7 +3,7 @@ import { prefixOf, type Family, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
 import { serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 
-/** What the host takes for the MAC address of the virtual sources; the flows look at nothing but the IP address. */
+/** What the host takes for the MAC address of the virtual sources; the flows match only the IP address. */
 const mac = "0a:59:ff:ff:ff:fd";
 
 /** The addresses from which the Services' traffic of bridged Pods comes to the host. */
@@ -12,10 +12,10 @@ export function serviceSources(families: readonly Family[]): readonly IpAddress[
 }
 
 /**
- * The way of answers from Services to bridged Pods. What a bridged Pod sends to a Service comes to the host by the gateway
+ * The routes of answers from Services to bridged Pods. What a bridged Pod sends to a Service reaches the host by the gateway
  * and from a virtual address, so kube-proxy's answers must leave by the gateway too, wherever the Pod's own address is.
  */
-export class ServiceWay {
+export class ServiceRoute {
     readonly #netlink: Netlink;
     readonly #gatewayName: string;
 
