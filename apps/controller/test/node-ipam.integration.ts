@@ -181,7 +181,7 @@ describe("NodeIPAM on a real API server", () => {
         await add(380, 400);
         const all = await allServed(api, 400, 2, 30_000);
         expect(new Set([...all.values()].flat()).size).toBe(800);
-        await eventually(() => /leadership lost|another controller has the ledger/.test(second.output));
+        await eventually(() => /leadership lost|another controller has taken over the ledger/.test(second.output));
         const ledger = await api.get(configMaps, { namespace: "default", name: "antrea-node-ipam" });
         expect(ledger.data?.holder).toMatch(/^third_/);
     });

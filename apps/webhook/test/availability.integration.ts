@@ -70,7 +70,7 @@ describe("the webhook under load", () => {
         expect(failed).toEqual([]);
         expect(calls).toBeGreaterThan(leastCalls);
         for (const { log } of cluster.replicas) {
-            expect(log.messages().filter((text) => text === "shows a new certificate")).toHaveLength(2);
+            expect(log.messages().filter((text) => text === "serving certificate rotated")).toHaveLength(2);
         }
     });
 

@@ -228,7 +228,7 @@ export class LeaderElection {
             this.#observe(await this.#components.api.update(leases, { ...lease, spec }, { timeoutMs: 3_000 }));
             this.#components.logger.info("leadership released", { lease: this.#options.name });
         } catch (error) {
-            this.#components.logger.warn("cannot release the lease; it runs out by itself", {
+            this.#components.logger.warn("cannot release the lease; it will expire", {
                 lease: this.#options.name,
                 error,
             });

@@ -292,7 +292,7 @@ describe("LeaderElection", () => {
         await a?.run;
         expect(a?.log.records.at(-1)).toMatchObject({
             level: "warn",
-            msg: "cannot release the lease; it runs out by itself",
+            msg: "cannot release the lease; it will expire",
             lease: "test",
         });
     });

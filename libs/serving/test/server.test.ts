@@ -324,7 +324,7 @@ describe("the server", () => {
         await next.start();
         await new Promise((resolve) => setTimeout(resolve, 300));
         expect(() => next.port).toThrow("does not listen");
-        expect(log.records.filter(({ msg }) => msg.includes("the port is in use"))).toHaveLength(2);
+        expect(log.records.filter(({ msg }) => msg.includes("port is in use"))).toHaveLength(2);
         await server.stop();
         const listens = (): number => log.messages("info").filter((text) => text === "health server listens").length;
         for (let tries = 0; tries < 40 && listens() < 2; tries += 1) {

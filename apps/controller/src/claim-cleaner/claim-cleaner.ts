@@ -175,7 +175,7 @@ export class ClaimCleaner {
             };
             if (!(await writer.change(metadata.name, metadata.uid, judge, signal))) continue;
             reclaims.done(reason);
-            logger.info("freed an address that its Node could not free", {
+            logger.info("released an allocation of a lost Node", {
                 address: metadata.name,
                 node: pod?.nodeName,
                 pod: pod && `${pod.namespace}/${pod.name}`,

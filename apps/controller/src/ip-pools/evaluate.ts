@@ -91,7 +91,7 @@ function overlapping({ overlaps }: Findings): Verdict {
             type,
             status: "False",
             reason: "NoSharedAddress",
-            message: "No other IPPool has addresses of this one.",
+            message: "No overlap with other IPPools.",
         };
     }
     const shown = overlaps

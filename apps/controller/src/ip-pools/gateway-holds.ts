@@ -91,7 +91,7 @@ export class GatewayHolds {
         const pool = [...(this.#pools.get(name) ?? [])].sort()[0] ?? "";
         const made = await writer.reserve({ ip, pool, owner: { kind: "Gateway", name: formatIp(ip) } }, signal);
         if (made === undefined) return { requeueAfterMs: unseenMs };
-        logger.info("holding the gateway of a pool", { address: name, pool });
+        logger.info("gateway of a pool reserved", { address: name, pool });
     }
 
     #isWanted(name: string): boolean {
@@ -107,7 +107,7 @@ export class GatewayHolds {
             live.owner.kind === "Gateway" && !this.#isWanted(name) ? "delete" : undefined;
         if (!(await writer.change(name, uid, judge, signal))) return;
         reclaims.done("gateway-unwanted");
-        logger.info("released an address that was held as a gateway", { address: name });
+        logger.info("reservation of a gateway released", { address: name });
     }
 
     /** A Node may be a gateway; whoever else has the address is told of on the pools whose traffic it gets. */

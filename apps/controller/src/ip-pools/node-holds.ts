@@ -180,7 +180,7 @@ export class NodeHolds {
         };
         if (!(await writer.change(name, uid, judge, signal))) return;
         reclaims.done("node-address-unwanted");
-        logger.info("released an address that was held for a Node", { address: name, node: holder });
+        logger.info("reservation of a Node's address released", { address: name, node: holder });
     }
 
     async #adopt(claim: Claim, node: Node | undefined, signal: AbortSignal): Promise<void> {
@@ -203,7 +203,7 @@ export class NodeHolds {
             return true;
         }
         const made = await writer.reserve({ ip, pool, owner: { kind: "Node", name: holder, uid } }, signal);
-        if (made !== undefined) logger.info("holding an address of a Node", { address: name, node: holder, pool });
+        if (made !== undefined) logger.info("address of a Node reserved", { address: name, node: holder, pool });
         return made !== undefined;
     }
 

@@ -213,7 +213,7 @@ export class Allocator {
 
     #logWaiting(node: string, freeAtMs: number | undefined): void {
         const nextFree = freeAtMs === undefined ? "when a Node is removed" : new Date(freeAtMs).toISOString();
-        this.#components.logger.warn("no subnet is free, the Node waits", { node, nextFree });
+        this.#components.logger.warn("no free subnet; the Node waits", { node, nextFree });
     }
 
     async #write(name: string, node: Node, cidrs: readonly Prefix[], signal: AbortSignal): Promise<void> {
@@ -285,7 +285,7 @@ export class Allocator {
         } catch (error) {
             this.#book.markDirty();
             if (isErrorOf(NodeIpamError, error, "LEDGER_LOST") && !this.#lost.signal.aborted) {
-                this.#components.logger.warn("another controller has the ledger, stopping", { error });
+                this.#components.logger.warn("another controller has taken over the ledger; stopping", { error });
                 this.#lost.abort(error);
             }
             throw error;

@@ -94,13 +94,13 @@ export class PoolAddresses {
                 for (const each of released) {
                     const { node, ghosts, excess } = each;
                     const counts = { ghosts: ghosts.length, excess: excess.length };
-                    logger.warn("claims of addresses outside all pools hold no subnets any more", { node, ...counts });
+                    logger.warn("allocations outside all pools no longer block subnets", { node, ...counts });
                     reports.released(each);
                 }
                 const [first] = failed;
                 if (first !== undefined) {
                     const fields = { nodes: failed.length, ...first };
-                    logger.warn("cannot look at the Pods of claims outside all pools", fields);
+                    logger.warn("cannot read the Pods of allocations outside all pools", fields);
                 }
                 return released.length > 0;
             } finally {

@@ -284,7 +284,10 @@ export class Reservations {
             setKeyOf(live) === key && live.owner.uid !== demand.uid ? { adoptBy: demand.uid } : undefined;
         for (const { name = "", uid = "" } of claims.map(({ metadata = {} }) => metadata)) {
             if (!(await writer.change(name, uid, judge, signal))) continue;
-            logger.info("a StatefulSet took over the address of one that is gone", { statefulSet: key, address: name });
+            logger.info("StatefulSet adopted an address of a deleted one with its name", {
+                statefulSet: key,
+                address: name,
+            });
         }
         return true;
     }
@@ -306,7 +309,7 @@ export class Reservations {
             if (!(await writer.change(name, uid, judge, signal))) continue;
             this.#own.forget({ name, uid });
             reclaims.done("reservation-unwanted");
-            logger.info("freed an address that no StatefulSet asks for", { statefulSet: key, address: name });
+            logger.info("released a reservation that no StatefulSet needs", { statefulSet: key, address: name });
             if (isGivenUp && live !== undefined) reportGivenUp(this.#components, live, claim);
         }
         this.#unwanted.delete(key);

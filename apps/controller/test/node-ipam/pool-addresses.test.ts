@@ -186,7 +186,7 @@ describe("claims of addresses that no IPPool has", () => {
         expect(await place.release()).toBe(true);
         expect(place.free).toBe(2);
         expect(place.events).toMatchObject([{ reason: "ClaimsOutsidePools", regarding: { name: "n2" } }]);
-        expect(place.log.records.filter(({ msg }) => msg.startsWith("cannot look"))).toMatchObject([
+        expect(place.log.records.filter(({ msg }) => msg.startsWith("cannot read the Pods"))).toMatchObject([
             { level: "warn", nodes: 2, node: "n1" },
         ]);
         place.failing = [];

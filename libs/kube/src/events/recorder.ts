@@ -183,7 +183,7 @@ export class EventRecorder implements AsyncDisposable {
             this.#queue.delete(series);
             this.#series.delete(seriesKey(series.input));
             this.#dropped += 1;
-            this.#components.logger.warn("an event was refused", {
+            this.#components.logger.warn("event rejected by the API server", {
                 reason: series.input.reason,
                 error,
             });

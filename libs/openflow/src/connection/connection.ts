@@ -187,7 +187,7 @@ export class OpenFlowConnection {
             for (const listener of [...this.#replays]) await Promise.race([Promise.resolve(listener(link)), over]);
         } catch (error) {
             if (!isErrorOf(OpenFlowError, link.reason, "ABORTED")) {
-                this.#logger.warn("replay failed, connecting anew", { error: messageOf(error) });
+                this.#logger.warn("replay failed; reconnecting", { error: messageOf(error) });
             }
             link.destroy(new OpenFlowError("DISCONNECTED", "environment", "the replay failed", { cause: error }));
             return false;

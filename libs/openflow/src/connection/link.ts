@@ -226,7 +226,7 @@ export class Link implements ReplayLink {
         if (this.#calls.dispatch(answer, frame.length)) return;
         if (message.type === "error") {
             const { name } = message.error;
-            this.#logger.warn("the switch refused a message", { error: name, xid: message.xid });
+            this.#logger.warn("message rejected by the switch", { error: name, xid: message.xid });
         }
     }
 
@@ -239,7 +239,7 @@ export class Link implements ReplayLink {
             );
         }
         if (ours !== undefined && this.#calls.fail(xid, ours)) return;
-        this.#logger.warn("a message of the switch cannot be read", { type: frame[1], xid, error: String(error) });
+        this.#logger.warn("message of the switch cannot be decoded", { type: frame[1], xid, error: String(error) });
     }
 
     #sendOrEnd(bytes: Uint8Array): void {

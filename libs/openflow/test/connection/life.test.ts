@@ -272,7 +272,7 @@ describe("the log of a connection", () => {
         });
         await test.connection.barrier();
         expect(test.lines.map(([level, message]) => [level, message])).toEqual([
-            ["warn", "replay failed, connecting anew"],
+            ["warn", "replay failed; reconnecting"],
             ["info", "OpenFlow connection ready"],
         ]);
         expect(test.lines[0]?.[2]).toEqual({ error: expect.stringContaining("made up") });
@@ -300,8 +300,8 @@ describe("the log of a connection", () => {
         await until(() => test.lines.length === 4);
         expect(test.lines.slice(1)).toEqual([
             ["warn", "a packet-in listener failed", { error: expect.stringContaining("made up") }],
-            ["warn", "a message of the switch cannot be read", { type: 11, xid: 255, error: expect.any(String) }],
-            ["warn", "the switch refused a message", { error: "OFPBRC_EPERM", xid: 999 }],
+            ["warn", "message of the switch cannot be decoded", { type: 11, xid: 255, error: expect.any(String) }],
+            ["warn", "message rejected by the switch", { error: "OFPBRC_EPERM", xid: 999 }],
         ]);
         await test.connection.barrier();
     });

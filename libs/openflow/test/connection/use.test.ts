@@ -59,7 +59,7 @@ describe("OpenFlowConnection", () => {
         expect(peer.received.at(-1)).toMatchObject({ type: "packet_out", packet });
         expect(lines[1]).toEqual([
             "warn",
-            "the switch refused a message",
+            "message rejected by the switch",
             { error: "OFPBRC_BAD_PORT", xid: peer.received.at(-1)?.xid },
         ]);
         await connection.close();

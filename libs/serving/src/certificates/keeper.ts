@@ -302,7 +302,7 @@ export class CertificateKeeper {
         show(certificate);
         this.#serving = { certificate, authority: current.cert };
         const { serialNumber, issuer, validTo } = new X509Certificate(certificate.cert);
-        logger.info("shows a new certificate", { serialNumber, issuer, validTo });
+        logger.info("serving certificate rotated", { serialNumber, issuer, validTo });
     }
 
     #issue(authority: Certificate, nowMs: number): Certificate {

@@ -180,7 +180,7 @@ export class HttpsServer {
         const { port } = this.#options;
         for (let tries = 0; ; tries += 1) {
             if (tries % logEachTry === 0) {
-                logger.warn("the port is in use; it is taken when it is free, until then nothing is served on it", {
+                logger.warn("port is in use; listening once it is free", {
                     port,
                 });
             }
@@ -190,7 +190,7 @@ export class HttpsServer {
             } catch (error) {
                 if (this.#giveUp.signal.aborted) return;
                 if (!isSystemError(error, "EADDRINUSE")) {
-                    logger.error("cannot listen; trying again", { port, error });
+                    logger.error("cannot listen; retrying", { port, error });
                 }
             }
         }
@@ -230,7 +230,7 @@ export class HttpsServer {
                 return;
             }
             this.#server?.setSecureContext(this.#secure());
-            this.#components.logger.info("renewed the certificate");
+            this.#components.logger.info("certificate renewed");
             this.#renewLater();
         };
         this.#renewal = this.#clock.after(dayMs, look);

@@ -24,7 +24,7 @@ export async function leavesForGood(
         await sleep(secondLookMs, undefined, clock);
         return (await lookAtOwnDaemonSet(api, namespace)) !== "there";
     } catch (error) {
-        logger.warn("cannot tell whether the DaemonSet is being deleted; the CNI configuration stays", {
+        logger.warn("cannot determine whether the DaemonSet is being deleted; the CNI configuration is kept", {
             reason: messageOf(error),
         });
         return false;

@@ -31,7 +31,7 @@ export async function guardHost({
         if (problem === undefined) readiness.met(guardCondition);
         else readiness.unmet(guardCondition, problem);
     };
-    const what = "what Pods send cannot be kept from the Node's stack";
+    const what = "the host filter for Pod frames cannot be installed";
     const ensure = (): Promise<void> => reporting({ what, report }, () => guard.ensure());
     // The Pods that run have their traffic meanwhile; the job tries again.
     await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));

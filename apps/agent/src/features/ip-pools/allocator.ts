@@ -190,7 +190,7 @@ export class PoolAllocator {
             }
             if (changed === undefined) return claimed;
             const { address, difference } = changed;
-            this.#components.logger.info("an IPPool was changed before the watch told of it; claiming again", {
+            this.#components.logger.info("IPPool changed during the claim; claiming again", {
                 pod: `${pod.namespace}/${pod.name}`,
                 pool: address.pool,
                 address: formatIp(address.ip),
@@ -395,7 +395,7 @@ export class PoolAllocator {
         try {
             await this.#releaseOwed(attachment, AbortSignal.timeout(giveBackMs));
         } catch (error) {
-            this.#components.logger.warn("claims of a failed ADD are left to the reconcile", {
+            this.#components.logger.warn("allocations of a failed ADD not released; left to the next reconcile", {
                 container: containerId,
                 reason: messageOf(error),
             });

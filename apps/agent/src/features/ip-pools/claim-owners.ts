@@ -39,7 +39,7 @@ export class ClaimOwners {
         try {
             return ownerOf(pod, await pods.live(pod, within(signal, askLimitMs)));
         } catch (error) {
-            logger.warn("the owner of a claim that is made again cannot be read: it is made for the Pod alone", {
+            logger.warn("owner of a recreated allocation cannot be read; it is recreated for the Pod only", {
                 ...(pod.name === "" ? { podUid: pod.uid } : { pod: `${pod.namespace}/${pod.name}` }),
                 reason: messageOf(error),
             });

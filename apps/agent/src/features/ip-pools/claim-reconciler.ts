@@ -275,7 +275,7 @@ export class ClaimReconciler {
         if (claim === undefined) return "overtaken";
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
-        this.#logger.warn("a claim was brought in step with the record of its interface", {
+        this.#logger.warn("allocation updated from the record of its interface", {
             pod: `${pod.namespace}/${pod.name}`,
             address: formatIp(ip),
             pool: known,
@@ -331,7 +331,7 @@ export class ClaimReconciler {
             await writer.free(claim, isSame, within(signal, lockLimitMs), lockLimitMs);
             if (own.get(claimName(claim)) !== undefined) return;
             metrics.reclaimed();
-            this.#logger.info("a claim that nobody uses was freed", {
+            this.#logger.info("unused allocation released", {
                 address: claimName(claim),
                 pod: `${pod.namespace}/${pod.name}`,
                 container: pod.containerID,

@@ -199,7 +199,7 @@ export class IpPools implements AsyncDisposable {
         try {
             await orAborted(released, AbortSignal.timeout(releaseWaitMs));
         } catch (error) {
-            this.#components.logger.warn("the claims of an interface are left to the reconcile", {
+            this.#components.logger.warn("allocations of an interface not released; left to the next reconcile", {
                 container: attachment.containerId,
                 error,
             });

@@ -62,7 +62,7 @@ export class IsolatedPods {
         if (this.#logged.has(key)) return;
         this.#logged.add(key);
         const { podNamespace, podName, podUid } = wired;
-        this.#components.logger.warn("a Pod interface stays isolated", {
+        this.#components.logger.warn("Pod interface stays isolated", {
             ...(podName === "" ? { podUid } : { pod: `${podNamespace}/${podName}` }),
             container: wired.containerId,
             interface: wired.ifName,

@@ -164,7 +164,7 @@ export class OwnNode {
             if (answer.kind === "unanswered") {
                 const heard = Number.isFinite(since);
                 const fields = { reason: messageOf(answer.error) };
-                if (!heard) this.#components.logger.warn("cannot ask whether this Node is gone", fields);
+                if (!heard) this.#components.logger.warn("cannot verify that this Node exists", fields);
                 return heard && this.isGone;
             }
             // The next look goes by what was delivered meanwhile.
@@ -192,7 +192,7 @@ export class OwnNode {
             // One whose container is busy is left to the next look, and keeps no others waiting.
             await wiring.exclusively(wired.containerId, isolate, within(signal, lockLimitMs));
         } catch (error) {
-            logger.warn("a Pod interface could not be isolated yet", { ...fields, reason: messageOf(error) });
+            logger.warn("Pod interface cannot be isolated yet; retrying", { ...fields, reason: messageOf(error) });
         }
     }
 

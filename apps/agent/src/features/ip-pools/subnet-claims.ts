@@ -95,10 +95,13 @@ export class SubnetClaims {
             } catch (error) {
                 failure = { error };
                 for (const key of before) if (key.startsWith(`${attachmentKey(wired)} `)) this.#reported.add(key);
-                this.#logger.warn("an address in use that may be another's is left to the next look", {
-                    pod: podText(wired),
-                    reason: messageOf(error),
-                });
+                this.#logger.warn(
+                    "address in use without an allocation may be in another Node's podCIDR; checking again at the next reconcile",
+                    {
+                        pod: podText(wired),
+                        reason: messageOf(error),
+                    },
+                );
             }
         }
         if (failure !== undefined) throw failure.error;
@@ -121,7 +124,7 @@ export class SubnetClaims {
         } else if (wiring.isIsolated(wired) && this.#maySayFree(wired)) {
             await wiring.reconnect(wired);
             this.#isolatedHere.delete(attachmentKey(wired));
-            this.#logger.info("a Pod interface is connected again: its address is nobody else's any more", {
+            this.#logger.info("isolation of a Pod interface ended: its address has no other user", {
                 pod: podText(wired),
             });
         }
@@ -159,7 +162,7 @@ export class SubnetClaims {
         const key = `${attachmentKey(wired)} ${address} in ${node}`;
         const first = (): void => {
             metrics.heldElsewhere();
-            this.#logger.error("a Pod interface is isolated: its address is of the podCIDR of another Node", {
+            this.#logger.error("Pod interface isolated: its address is in the podCIDR of another Node", {
                 pod: podText(wired),
                 address,
                 node,
@@ -183,7 +186,10 @@ export class SubnetClaims {
         }
         const first = (): void => {
             metrics.heldElsewhere();
-            this.#logger.error("a Pod interface is isolated: its address of this Node's subnet is claimed", fields);
+            this.#logger.error(
+                "Pod interface isolated: its address of this Node's subnet is allocated from an IPPool",
+                fields,
+            );
         };
         this.#once(key, before, { first, event: () => events.claimedFromSubnet(pod, address, pool, holder) });
     }

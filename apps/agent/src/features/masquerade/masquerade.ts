@@ -20,6 +20,6 @@ export class Masquerade {
     /** Replaces the table when it should be another, or when somebody changed or removed it. */
     async reconcile(input: MasqueradeInput): Promise<void> {
         if (!(await this.#table.ensure(ruleset(input)))) return;
-        this.#logger.info("masquerading set", { table: `inet ${tableName}`, noSNAT: input.noSnat });
+        this.#logger.info("masquerading rules installed", { table: `inet ${tableName}`, noSNAT: input.noSnat });
     }
 }

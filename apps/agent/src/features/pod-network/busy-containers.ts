@@ -47,7 +47,7 @@ export class BusyContainers {
             if (this.#busy.has(containerId)) return;
             this.#busy.set(containerId, this.#before.get(containerId) ?? clock.monotonic());
             const pod = this.#podOf(containerId);
-            logger.warn("a container is left to the next round: other work on it has not ended", {
+            logger.warn("container skipped until the next reconcile: another operation on it is in progress", {
                 container: containerId,
                 waitedSeconds: lockLimitMs / 1000,
                 ...(pod !== undefined && { pod }),

@@ -188,7 +188,7 @@ export class InterfaceWiring {
             await adjustPodLink(netlink, record, this.#options);
             if (isPoolRecord(record)) await adjustPodNeighbours(record, this.#linkOptions);
         } catch (error) {
-            logger.warn("the link of a Pod stays as it was", { pod: podText(record), reason: messageOf(error) });
+            logger.warn("link of a Pod cannot be updated", { pod: podText(record), reason: messageOf(error) });
         }
     }
 

@@ -74,7 +74,7 @@ export class LostBandwidth {
             `to limit it`;
         this.#told = new Set([...this.#told, uidOf(pod)]);
         const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
-        this.#components.logger.warn("a limit of bandwidth is lost", { pod: name, annotations });
+        this.#components.logger.warn("bandwidth limit lost", { pod: name, annotations });
         const event = { type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth", note } as const;
         this.#components.events.record({ regarding: referenceTo(pods, pod), ...event });
     }

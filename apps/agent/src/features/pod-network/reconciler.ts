@@ -228,7 +228,7 @@ export class PodReconciler {
                 return await this.#components.pods(signal);
             } catch (error) {
                 signal.throwIfAborted();
-                this.#logger.warn("no Pod is wired until the Pods of this Node can be read", {
+                this.#logger.warn("Pods are not connected until the Pods of this Node can be read", {
                     reason: messageOf(error),
                 });
                 await sleep(backoff.next(), signal, this.#components.clock);
@@ -368,7 +368,10 @@ export class PodReconciler {
             await releasePodLink(this.#components.netlink, { hostIfName, containerId });
         } catch (error) {
             // It may end with its namespace just now.
-            this.#logger.warn("the link of a dropped Pod port stays", { link: hostIfName, reason: messageOf(error) });
+            this.#logger.warn("link of a removed Pod port cannot be deleted", {
+                link: hostIfName,
+                reason: messageOf(error),
+            });
         }
     }
 
@@ -392,10 +395,13 @@ export class PodReconciler {
         for (const unwired of this.#unwired.look(this.#held, pods, records)) {
             const { namespace, name } = unwired.pod;
             const addresses = unwired.ips.map(formatIp);
-            this.#logger.warn("a Pod runs without an interface here; delete it, so that it is made again", {
-                pod: `${namespace}/${name}`,
-                addresses,
-            });
+            this.#logger.warn(
+                "Pod is running without an interface of this plugin; delete it, so that it is recreated",
+                {
+                    pod: `${namespace}/${name}`,
+                    addresses,
+                },
+            );
             reportUnwired?.(unwired);
         }
     }

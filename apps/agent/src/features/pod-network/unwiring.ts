@@ -55,7 +55,10 @@ export class Unwiring {
         try {
             await hostRoutes.remove(record, (ip) => this.#known.isConnected(ip));
         } catch (error) {
-            logger.warn("a route stays for the reconcile", { pod: podText(record), reason: messageOf(error) });
+            logger.warn("route not removed; left to the next reconcile", {
+                pod: podText(record),
+                reason: messageOf(error),
+            });
         }
         this.#known.forget(known);
         if (fate === "release" && isPoolRecord(record)) await pools?.release(record);
@@ -72,7 +75,7 @@ export class Unwiring {
             await deletePodLink(netlink, draft);
         } catch (error) {
             const reason = messageOf(error);
-            logger.warn("an unfinished port is left to the reconcile", { port: draft.hostIfName, reason });
+            logger.warn("incomplete port not removed; left to the next reconcile", { port: draft.hostIfName, reason });
         }
         // Also while the port still has it: nobody is given it again for long, and OVS would give another one then.
         this.#known.ofPorts.release(ofPort);
@@ -90,7 +93,10 @@ export class Unwiring {
         try {
             await deletePodLink(netlink, record);
         } catch (error) {
-            logger.warn("a veth pair stays for the sweep", { link: record.hostIfName, reason: messageOf(error) });
+            logger.warn("veth pair not removed; left to the next reconcile", {
+                link: record.hostIfName,
+                reason: messageOf(error),
+            });
         }
     }
 
@@ -101,7 +107,7 @@ export class Unwiring {
         } catch (error) {
             // ENODEV: the namespace ended between look and change, and the link with it.
             if (isNetlinkError(error, "ENODEV")) return;
-            logger.warn("the link of a Pod stays on", { link: record.hostIfName, reason: messageOf(error) });
+            logger.warn("link of a Pod cannot be set down", { link: record.hostIfName, reason: messageOf(error) });
         }
     }
 }

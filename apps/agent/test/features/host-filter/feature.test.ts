@@ -10,7 +10,7 @@ import { declareReadiness, Readiness } from "../../../src/platform/readiness.ts"
 import { eventually } from "../../support/eventually.ts";
 import { silentLogger } from "../../support/logger.ts";
 
-it("no Pod is wired, and the agent is not ready, while what Pods send cannot be kept from the Node's stack", async () => {
+it("no Pod is wired, and the agent is not ready, while the host filter for Pod frames cannot be installed", async () => {
     let isBroken = true;
     const nft: RunNft = async () => {
         if (isBroken) throw new NftError("NFT_FAILED", "environment", "nft: Operation not supported");
@@ -29,7 +29,9 @@ it("no Pod is wired, and the agent is not ready, while what Pods send cannot be 
     const readyz = async (): Promise<number> => (await fetch(`http://127.0.0.1:${health.probePort}/readyz`)).status;
     try {
         await guardHost({ datapath: datapathOf("netdev"), jobs, logger: silentLogger, readiness, host: { nft } });
-        expect(readiness.missing()).toContain("cannot be kept from the Node's stack: nft: Operation not supported");
+        expect(readiness.missing()).toContain(
+            "host filter for Pod frames cannot be installed: nft: Operation not supported",
+        );
         expect(await readyz()).toBe(503);
         expect(await metrics.text()).toContain(`antrea_agent_unmet_conditions{condition="${guardCondition}"} 1`);
         const add = readiness.ready(AbortSignal.timeout(50));

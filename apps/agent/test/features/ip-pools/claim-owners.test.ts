@@ -91,7 +91,7 @@ describe("a claim that is made again while Pods cannot be listed", () => {
         await node.reconcile();
         expect(node.cluster.claims()[0]?.spec.owner).toMatchObject({ kind: "Pod", uid: "uid-web-0" });
         expect(log.messages("warn")).toContain(
-            "the owner of a claim that is made again cannot be read: it is made for the Pod alone",
+            "owner of a recreated allocation cannot be read; it is recreated for the Pod only",
         );
     });
 });

@@ -241,7 +241,7 @@ describe("a claim without a record", () => {
         node.agent = node.cluster.agent("b", { confirmMs: 0, logger: log.logger });
         const [address] = await node.agent.claim("p9", { pools: ["pool1"] });
         await node.reconcile(2);
-        expect(log.records.filter(({ msg }) => msg.includes("nobody uses"))).toEqual([
+        expect(log.records.filter(({ msg }) => msg.includes("unused allocation"))).toEqual([
             expect.objectContaining({ level: "info", address, pod: "default/p9", container: "c-p9" }),
         ]);
     });

@@ -148,7 +148,7 @@ describe("a DEL", () => {
         await asTimePasses(clock, agent.pools.release(request));
         expect(clock.monotonic() - began).toBe(1_000);
         expect(cluster.claims()).toHaveLength(1);
-        expect(log.find(({ message }) => message.includes("left to the reconcile"))).toMatchObject({
+        expect(log.find(({ message }) => message.includes("left to the next reconcile"))).toMatchObject({
             level: "warn",
             fields: { container: "c-p1" },
         });

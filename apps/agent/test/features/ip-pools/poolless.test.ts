@@ -71,7 +71,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         await node.reconcile(2);
         // Its pool does not exist: that is the one change.
         expect([await changed(), node.wiring.cut.size, warned()]).toEqual([1, 0, 1]);
-        expect(log.messages("warn")).not.toContain("a claim was brought in step with the record of its interface");
+        expect(log.messages("warn")).not.toContain("allocation updated from the record of its interface");
     });
 
     it("takes a claim that is reserved for its own ordinal, of a pool that is gone", async () => {

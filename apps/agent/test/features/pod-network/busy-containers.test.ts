@@ -91,7 +91,7 @@ describe("an interface whose container is worked on by others", () => {
     it("is logged with its container, and is a problem of the agent once it has waited for a minute", async () => {
         node.stored.clear();
         await round();
-        expect(log.records.filter(({ msg }) => msg.includes("other work"))).toEqual([
+        expect(log.records.filter(({ msg }) => msg.includes("another operation"))).toEqual([
             expect.objectContaining({ level: "warn", container: "c-other" }),
         ]);
         expect(node.reconciler.problem).toBeUndefined();
@@ -120,7 +120,7 @@ describe("an interface whose container is worked on by others", () => {
         const stop = new AbortController();
         node.clock.after(1_000, () => stop.abort(new Error("the agent stops")));
         expect(await round(stop.signal)).toBeUndefined();
-        expect(log.records.filter(({ msg }) => msg.includes("left to the next round"))).toEqual([]);
+        expect(log.records.filter(({ msg }) => msg.includes("skipped until the next reconcile"))).toEqual([]);
         await node.clock.advance(60_000);
         expect(node.reconciler.problem).toBeUndefined();
     });

@@ -126,7 +126,7 @@ describe("a round of the reconcile", () => {
         await node.reconciler.reconcile(signal);
         expect(node.stored.size).toBe(1);
         expect(log.find(({ level }) => level === "warn")).toMatchObject({
-            message: "the link of a Pod stays as it was",
+            message: "link of a Pod cannot be updated",
             fields: { pod: "default/web-0", reason: expect.stringContaining("is gone") },
         });
     });

@@ -52,7 +52,7 @@ describe("a DEL", () => {
         await node.network.delete(container, "eth0");
         expect(warnings()).toMatchObject([
             {
-                message: "a route stays for the reconcile",
+                message: "route not removed; left to the next reconcile",
                 fields: { pod: "default/web-0", reason: "remove route failed" },
             },
         ]);
@@ -64,7 +64,7 @@ describe("a DEL", () => {
         failing("close link");
         await node.network.delete(container, "eth0");
         expect(warnings()).toMatchObject([
-            { message: "the link of a Pod stays on", fields: { link: name, reason: "close link failed" } },
+            { message: "link of a Pod cannot be set down", fields: { link: name, reason: "close link failed" } },
         ]);
         expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
     });
@@ -121,7 +121,7 @@ describe("an ADD that failed", () => {
         failing("set flows", "deleteLink");
         await expect(node.add()).rejects.toMatchObject({ message: "set flows failed" });
         expect(warnings().at(-1)).toMatchObject({
-            message: "a veth pair stays for the sweep",
+            message: "veth pair not removed; left to the next reconcile",
             fields: { link: veths()[0], reason: "deleteLink failed" },
         });
     });
@@ -132,7 +132,7 @@ describe("an ADD that failed", () => {
         const [port] = node.stored.keys();
         expect(warnings()).toMatchObject([
             {
-                message: "an unfinished port is left to the reconcile",
+                message: "incomplete port not removed; left to the next reconcile",
                 fields: { port, reason: "deletePort failed" },
             },
         ]);

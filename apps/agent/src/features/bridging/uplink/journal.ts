@@ -40,12 +40,12 @@ export class Journal {
             text = await readFile(this.path, "utf8");
         } catch (cause) {
             if (!isSystemError(cause, "ENOENT"))
-                this.#warn("the journal of the uplink cannot be read: the links alone tell", cause);
+                this.#warn("uplink journal cannot be read; recovering from link state", cause);
             return (this.#entry = undefined);
         }
         this.#entry = parseEntry(text);
         if (this.#entry === undefined) {
-            this.#logger.warn("the journal of the uplink cannot be understood: the links alone tell", {
+            this.#logger.warn("uplink journal is corrupt; recovering from link state", {
                 file: this.path,
             });
         }

@@ -107,7 +107,7 @@ export class OwnPorts {
                     await sleep(removalPauseMs);
                     continue;
                 }
-                logger.warn("the OVS database does not take the ports out", { names, error: messageOf(error) });
+                logger.warn("cannot remove the ports from the OVS database", { names, error: messageOf(error) });
                 return false;
             }
         }
@@ -122,7 +122,9 @@ export async function carriedOut(wait: (limits: CarryOutLimits) => Promise<void>
     try {
         await wait({ timeoutMs: letGoTimeoutMs });
     } catch (error) {
-        logger.warn("OVS does not let go of the uplink's devices: they are taken from it", { error: messageOf(error) });
+        logger.warn("ovs-vswitchd did not release the uplink devices; removing them from the datapath", {
+            error: messageOf(error),
+        });
     }
 }
 

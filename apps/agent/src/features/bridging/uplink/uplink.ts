@@ -143,7 +143,7 @@ export class Uplink {
         }
         // The journal may be lost, or tell of links that are gone.
         await bringBackByLinks({ netlink: this.#netlink, wayBack: this.#wayBack, uptimeSeconds: uptime }, here, (one) =>
-            this.#logger.warn("the journal of the uplink is lost: going by the links", { nic: one.name }),
+            this.#logger.warn("uplink journal is lost; recovering from link state", { nic: one.name }),
         );
         return (this.#state = { kind: "idle" });
     }
@@ -197,7 +197,7 @@ export class Uplink {
             }
         } else if (host !== undefined && host.index !== (this.#seen?.index ?? entry.hostIndex)) {
             this.#missingSince = undefined;
-            this.#logger.info("OVS made the host port anew: it gets back what it had", { device: entry.name });
+            this.#logger.info("host port recreated by OVS; restoring its configuration", { device: entry.name });
             await this.#unlessGone(host, () => this.#furnish(entry, host));
             return this.#state;
         } else if (works) {
@@ -226,7 +226,7 @@ export class Uplink {
         if (now - this.#missingSince < this.#timing.lossMs) return this.#state;
         this.#missingSince = undefined;
         const reason = `${problem} for ${this.#timing.lossMs / 1000} s`;
-        this.#logger.warn("the Node gets its NIC back", { nic: entry.name, reason });
+        this.#logger.warn("restoring the uplink", { nic: entry.name, reason });
         signal.throwIfAborted();
         await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
         return (this.#state = { kind: "lost", name: entry.name, reason });
@@ -294,7 +294,7 @@ export class Uplink {
         }
         await this.#journal.make("bridged", moved, () => Promise.resolve());
         const addresses = latest.addresses.map(({ ip }) => formatIp(ip));
-        this.#logger.info("the NIC is the uplink of the bridge", { nic: name, renamedTo: physicalName, addresses });
+        this.#logger.info("NIC connected as uplink of the bridge", { nic: name, renamedTo: physicalName, addresses });
         return (this.#state = bridged(moved));
     }
 
@@ -342,7 +342,7 @@ export class Uplink {
         await this.#ownPorts.makeUplink(physicalName, signal);
         if (host.index !== (this.#seen?.index ?? entry.hostIndex)) await this.#furnish(entry, host);
         else await this.#follow(entry, host);
-        this.#logger.info("the NIC is the uplink of the bridge already", { nic: name, renamedTo: physicalName });
+        this.#logger.info("NIC is already the uplink of the bridge", { nic: name, renamedTo: physicalName });
         return (this.#state = bridged(entry));
     }
 
@@ -384,7 +384,7 @@ export class Uplink {
     }
 
     #rolledBack(name: string, reason: string): UplinkRolledBack {
-        this.#logger.error("the move of the uplink was undone", { nic: name, reason });
+        this.#logger.error("move of the uplink rolled back", { nic: name, reason });
         return (this.#state = { kind: "rolledBack", name, reason });
     }
 

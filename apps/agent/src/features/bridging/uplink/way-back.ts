@@ -55,7 +55,7 @@ export class WayBack {
         const places = await findPlaces(netlink, entry);
         if (places.nic === undefined || (isOfThePast(entry, here) && places.nic.name === entry.name)) {
             // The links are not those of the journal: only the ports in the database may be left of that time.
-            logger.info("the journal of the uplink tells of links that are gone", { nic: entry.name });
+            logger.info("uplink journal refers to links that no longer exist", { nic: entry.name });
             await this.#removePorts(entry);
             if (places.host !== undefined) await this.#removeHost(places.host);
             await journal.removeAnyway();
@@ -71,14 +71,14 @@ export class WayBack {
         await journal.makeAnyway("switch-back", base, () => this.#switchBack(base, places.host, nic));
         await journal.makeAnyway("remove-ports", base, async () => {
             if (!(await this.#removePorts(entry))) {
-                logger.warn("the ports of the uplink stay in the OVS database until it answers", { nic: entry.name });
+                logger.warn("ports of the uplink are not removed until the OVS database answers", { nic: entry.name });
             }
             if (places.host !== undefined) await this.#removeHost(places.host);
             await this.#free(nic);
         });
         await journal.makeAnyway("rename-back", base, () => this.#renameBack(base, nic));
         await journal.removeAnyway();
-        logger.info("the NIC is as the Node had it", { nic: entry.name });
+        logger.info("uplink restored", { nic: entry.name });
     }
 
     /** What the NIC is to have: what the host port has, once all was put there, else what was saved. */
@@ -153,13 +153,16 @@ export class WayBack {
             await work();
         } catch (error) {
             if (!isNetlinkError(error)) throw error;
-            this.#parts.logger.warn("the NIC did not get back all it had", { what, error: messageOf(error) });
+            this.#parts.logger.warn("configuration of the NIC was not restored completely", {
+                what,
+                error: messageOf(error),
+            });
         }
     }
 
     async #placeRoutes(nic: Link, saved: Snapshot): Promise<void> {
         const refused = await placeRoutes(this.#parts.netlink, nic.index, saved.routes);
-        for (const one of refused) this.#parts.logger.warn("a route could not be put back", { nic: nic.name, ...one });
+        for (const one of refused) this.#parts.logger.warn("route cannot be restored", { nic: nic.name, ...one });
     }
 
     async #removePorts({ name, physicalName }: JournalEntry): Promise<boolean> {

@@ -35,8 +35,7 @@ export class HostGuard {
     async ensure(): Promise<void> {
         const made: boolean[] = [];
         for (const { table, script } of this.#tables) made.push(await table.ensure(script));
-        if (made.includes(true))
-            this.#logger.info("what Pods send is kept from the Node's stack", { table: tableName });
+        if (made.includes(true)) this.#logger.info("host filter for Pod frames installed", { table: tableName });
     }
 }
 

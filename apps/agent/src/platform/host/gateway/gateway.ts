@@ -139,7 +139,7 @@ export class Gateway {
         // Flows and neighbours know the MAC of the database; udev and NetworkManager may give a new device another one.
         if (this.#mac !== undefined && link.mac !== formatMac(this.#mac)) {
             await this.#netlink.setLink(link.index, { mac: formatMac(this.#mac) });
-            this.#logger.warn("somebody has changed the MAC address of the gateway; it is set back", {
+            this.#logger.warn("MAC address of the gateway was changed; restoring it", {
                 device: name,
                 found: link.mac,
             });

@@ -39,12 +39,12 @@ export class TransportAnnouncement {
         } catch (error) {
             const text = `${JSON.stringify(annotations)} ${messageOf(error)}`;
             if (text !== this.#told)
-                logger.warn("how this Node is reached cannot be announced", { reason: messageOf(error) });
+                logger.warn("transport addresses of this Node cannot be published", { reason: messageOf(error) });
             this.#told = text;
             throw error;
         }
         this.#told = undefined;
         for (const [annotation, value] of wrong)
-            logger.info("announced to the other Nodes", { annotation, value: value ?? "(none)" });
+            logger.info("transport addresses published", { annotation, value: value ?? "(none)" });
     }
 }

@@ -66,7 +66,7 @@ async function nodesOrMemory(
         await nodes.synced(AbortSignal.any([signal, AbortSignal.timeout(syncLimitMs)]));
     } catch {
         signal.throwIfAborted();
-        logger.warn("the API server is away; starting with what is remembered of this Node");
+        logger.warn("API server is unavailable; starting with the cached state of this Node");
     }
 }
 
@@ -138,7 +138,8 @@ export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeC
             const problem = ownNodeProblem({ nodes, goneAt }, node);
             if (problem === undefined) readiness.met("node");
             else readiness.unmet("node", problem);
-            if (problem !== undefined && problem !== said) logger.warn("no new Pod is wired", { reason: problem });
+            if (problem !== undefined && problem !== said)
+                logger.warn("new Pods are not connected", { reason: problem });
             said = problem;
         } catch (error) {
             fail(error);
@@ -192,5 +193,5 @@ export function podCidrsProblem(
 }
 
 function lossOf({ podPrefixes }: Pick<NodeConfig, "podPrefixes">): string {
-    return `it had ${podPrefixes.map(formatPrefix).join()}, which may be another's by now`;
+    return `it had ${podPrefixes.map(formatPrefix).join()}, which may since be assigned to another Node`;
 }

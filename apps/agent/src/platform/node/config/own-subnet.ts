@@ -62,7 +62,7 @@ export class OwnSubnet {
         const { overtakenBy } = answer;
         if (overtakenBy !== undefined) refuse(podCidrsProblem(overtakenBy.node, this.#node));
         if (answer.kind === "unanswered") {
-            logger.info("cannot ask whether the podCIDRs are still this Node's; its Pods get addresses of them", {
+            logger.info("cannot verify the podCIDRs of this Node; assigning addresses from them", {
                 podCIDRs: this.#node.podPrefixes.map(formatPrefix).join(),
                 reason: messageOf(answer.error),
             });

@@ -28,7 +28,7 @@ export async function removeIfDeviceIsLost(
     // An OVS that has just started makes the device in its own time.
     await ports.carriedOut({ signal });
     if (await isThere()) return false;
-    logger.warn("the device of a port is gone, while OVS has the port; the port is made again", { device: name });
+    logger.warn("device of an OVS port is missing; recreating the port", { device: name });
     await ports.deletePort(name, signal);
     // OVS makes no new device for a port that it finds again under the same name.
     await ports.carriedOut({ signal });

@@ -40,7 +40,7 @@ export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
         try {
             await this.#components.release(signal);
         } catch (error) {
-            this.#components.logger.warn("OVS still waits for flows that it has: the database cannot be written", {
+            this.#components.logger.warn("cannot end the flow restore of OVS: the database cannot be written", {
                 reason: messageOf(error),
             });
         }

@@ -55,7 +55,7 @@ export class Sender {
                 if (!(error instanceof AntreaError)) throw error;
                 if (error.fault === "timeout") {
                     // The connection stands and OVS is only slow: no replay will come.
-                    this.#logger.warn("OVS did not answer in time, sending the flows again", {
+                    this.#logger.warn("OVS did not answer in time; sending the flows again", {
                         reason: messageOf(error),
                     });
                     continue;

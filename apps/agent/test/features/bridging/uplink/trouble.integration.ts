@@ -255,7 +255,7 @@ describe("without OVS", () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
         await says(child, "bridged");
         await node.ovs.vsctl("del-port", "eth0", "--", "del-port", "eth0~");
-        await says(child, "the NIC is the uplink of the bridge already");
+        await says(child, "NIC is already the uplink of the bridge");
         expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
         expect(node.reaches()).toBe(true);
         child.kill("SIGKILL");
@@ -268,7 +268,7 @@ describe("without OVS", () => {
         await says(child, "bridged");
         const uplink = node.ip("-o", "link", "show", "eth0~");
         for (const loss of ["once", "again"]) {
-            const isBack = says(child, "the NIC is the uplink of the bridge already");
+            const isBack = says(child, "NIC is already the uplink of the bridge");
             node.ip("link", "del", "eth0");
             await Promise.race([isBack, ended]);
             expect([loss, node.reaches()]).toEqual([loss, true]);
@@ -279,7 +279,7 @@ describe("without OVS", () => {
         child.kill("SIGTERM");
         const { said, log } = await ended;
         expect(said.at(-1)).toMatchObject({ kind: "bridged" });
-        expect(log).not.toContain("gets its NIC back");
+        expect(log).not.toContain("restoring the uplink");
         await node.run({ actions: ["recover", "restore"] });
     });
 
@@ -289,12 +289,12 @@ describe("without OVS", () => {
             const actions = ["recover", "connect", "look-long", "restore"] as const;
             const { child, ended } = node.begin({ actions, vanishesBefore: what });
             await says(child, "vanished");
-            await Promise.race([says(child, "the NIC is the uplink of the bridge already"), ended]);
+            await Promise.race([says(child, "NIC is already the uplink of the bridge"), ended]);
             const { routes4, routes6 } = node.truth();
             child.kill("SIGTERM");
             const { said, log } = await ended;
             expect(said).toMatchObject(["idle", "bridged", "vanished", "bridged", "idle"].map((kind) => ({ kind })));
-            expect(log).not.toContain("gets its NIC back");
+            expect(log).not.toContain("restoring the uplink");
             expect({ routes4, routes6 }).toEqual({ routes4: before["routes4"], routes6: before["routes6"] });
         },
     );

@@ -44,14 +44,14 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
             "is gone",
             () => api.remove(nodeResource, "worker"),
             "SUBNET_LOST",
-            "the API server has no Node worker (NODE_NAME); it had 10.10.1.0/24, which may be another's by now; kubelet makes the Node again when it is restarted",
+            "the API server has no Node worker (NODE_NAME); it had 10.10.1.0/24, which may since be assigned to another Node; kubelet makes the Node again when it is restarted",
         ],
         [
             "has no podCIDRs any more",
             () => setPodCidrs(),
             "SUBNET_LOST",
             expect.stringMatching(
-                /^Node worker has no spec\.podCIDRs.*it had 10\.10\.1\.0\/24, which may be another's/,
+                /^Node worker has no spec\.podCIDRs.*it had 10\.10\.1\.0\/24, which may since be assigned/,
             ),
         ],
         [
@@ -95,7 +95,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         api.remove(nodeResource, "worker");
         await clock.advance(30_000);
         await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
-        expect(subnet.problem).toMatch(/^the API server has no Node worker .*may be another's by now/);
+        expect(subnet.problem).toMatch(/^the API server has no Node worker .*may since be assigned to another Node/);
         setPodCidrs("10.10.1.0/24");
         await subnet.confirm();
         expect(subnet.problem).toBeUndefined();
@@ -147,7 +147,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         };
     }
 
-    const lost = { code: "SUBNET_LOST", message: expect.stringContaining("may be another's by now") };
+    const lost = { code: "SUBNET_LOST", message: expect.stringContaining("may since be assigned to another Node") };
 
     it("is refused when the watch tells of the loss while an older answer is under way, and that confirms nothing", async () => {
         nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
