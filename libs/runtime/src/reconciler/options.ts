@@ -11,7 +11,7 @@ export interface ReconcilerComponents {
 }
 
 export interface ReconcilerOptions<K, V> {
-    /** The label in metrics, e.g. `host-routes`; one a process. */
+    /** The label in metrics, folder and name, e.g. `pod-network/host-routes`; one a process. */
     readonly name: string;
     /** How long after the last full pass the next one is due, in milliseconds. Default 60,000. */
     readonly fullEveryMs?: number;

@@ -66,13 +66,13 @@ export class Peers {
         this.#peerFlows = new PeerFlows(components);
         this.#flows = new Reconciler<string, FlowRoutes>(
             components,
-            { name: "peer-flows", isEqual: sameFlows, concurrency: Infinity },
+            { name: "node-routes/peer-flows", isEqual: sameFlows, concurrency: Infinity },
             this.#peerFlows,
         );
         const kernel = new KernelRoutes({ ...components, gateway: () => this.#links?.gateway });
         this.#routes = new Reconciler<string, KernelRoute>(
             components,
-            { name: "peer-routes", isEqual: sameRoute, keyText: (podCidr) => this.#textOf(podCidr) },
+            { name: "node-routes/peer-routes", isEqual: sameRoute, keyText: (podCidr) => this.#textOf(podCidr) },
             kernel,
         );
     }

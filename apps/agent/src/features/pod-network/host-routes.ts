@@ -33,7 +33,7 @@ export class HostRoutes {
         this.#routes = new Reconciler<string, IpAddress>(
             components,
             // Whoever reconciles the Pod interfaces retries with a delay of its own, and each time all of them.
-            { name: "host-routes", isEqual: sameIp, backoff: { initialMs: 0, maxMs: 0 } },
+            { name: "pod-network/host-routes", isEqual: sameIp, backoff: { initialMs: 0, maxMs: 0 } },
             {
                 update: ({ value }) => this.#set(value),
                 delete: ({ last }) => this.#unset(last),

@@ -39,7 +39,7 @@ export class BridgedPods {
         const { flowTable } = components;
         this.#vlans = new Reconciler<number, readonly number[]>(
             components,
-            { name: "bridged-vlans", isEqual: (one, other) => one.join() === other.join() },
+            { name: "bridging/vlans", isEqual: (one, other) => one.join() === other.join() },
             {
                 update: ({ key, value }, signal) => flowTable.set(ownerOf(key), this.#flowsOf(key, value), signal),
                 delete: ({ key }, signal) => flowTable.remove(ownerOf(key), signal),
