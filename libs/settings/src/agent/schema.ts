@@ -65,33 +65,33 @@ export const agentSchema = member({
     ovsRunDir: absolutePath.default("/var/run/openvswitch"),
     /** The Node's interface to its Pods. */
     hostGateway: ownInterfaceName.default("antrea-gw0"),
-    /** What stands before the Node's /proc in the container; "/" for an agent that runs on the Node itself. */
+    /** Path of the Node's root file system in the container, for /proc; "/" for an agent outside a container. */
     hostProcPathPrefix: absolutePath.default("/host"),
 
     trafficEncapMode: oneOfAnyCase("encap", "noEncap", "hybrid", "networkPolicyOnly").default("encap"),
     podCIDRs: cidrsInText.default([]),
-    /** Pods keep their address towards the outside. */
+    /** Disables masquerading: Pods keep their address when they leave the cluster. */
     noSNAT: flag.default(false),
     snatFullyRandomPorts: flag.default(false),
     tunnelType: oneOf("geneve", "vxlan", "gre", "stt").default("geneve"),
     /** 0: the port that IANA assigned to the tunnel type. */
     tunnelPort: wholeNumber(0, 65_535).default(0),
     tunnelCsum: flag.default(false),
-    /** Bytes; 0: found out from the Node's interface. */
+    /** Bytes, 576 to 65,535; 0: derived from the transport interface. */
     defaultMTU: mtu.default(0),
     serviceCIDR: cidrOrEmpty(4).prefault("10.96.0.0/12"),
     serviceCIDRv6: cidrOrEmpty(6).prefault(""),
     trafficEncryptionMode: oneOfAnyCase("none", "ipsec", "wireGuard").default("none"),
     wireGuard: group({ port: port.default(51_820) }),
-    /** Pods of IPPools live in the network behind the Node's interface, which becomes a port of the OVS bridge. */
+    /** Connects the Node's interface to the OVS bridge, so that Pods of IPPools are in the network of the Nodes. */
     enableBridgingMode: flag.default(false),
     uplink: group({
-        /** How long gateway and API server may both be away after the interface was moved, before it is moved back. */
+        /** Milliseconds (in the file: a duration, 1s to 10m): the move is rolled back if gateway and API server are unreachable for so long. */
         checkTimeout: durationFrom("1s", "10m").default(15_000),
     }),
     /** Addresses from IPPools (gate AntreaIPAM). */
     ipam: group({
-        /** How long an address that was freed stays unused, unless nothing else is left. */
+        /** Milliseconds (in the file: a duration): a released address is not reused for so long, unless no other is free. */
         cooldown: duration().default(30_000),
     }),
     disableTXChecksumOffload: flag.default(false),

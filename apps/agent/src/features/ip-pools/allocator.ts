@@ -24,7 +24,7 @@ import {
     vlanConflict,
     type PoolsInVlans,
 } from "./refusals.ts";
-import { isPassing } from "./requests.ts";
+import { isRetryable } from "./requests.ts";
 import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
@@ -164,7 +164,7 @@ export class PoolAllocator {
         } catch (error) {
             if (error instanceof IpPoolError) throw error;
             signal.throwIfAborted();
-            if (!limit.aborted && !isPassing(error) && !isKubeError(error, "ABORTED")) throw error;
+            if (!limit.aborted && !isRetryable(error) && !isKubeError(error, "ABORTED")) throw error;
             const { book, own } = this.#components;
             const known = book.lastError ?? own.lastError;
             const cause = known ?? (limit.aborted && isAborted(error) ? limit.reason : error);

@@ -19,7 +19,7 @@ import { type Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnClaims } from "./own-claims.ts";
-import { isPassing, untilAnswered } from "./requests.ts";
+import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 
 export interface ClaimWriterComponents {
@@ -87,7 +87,7 @@ export class ClaimWriter {
             own.note(created, askedAt);
             return created;
         } catch (error) {
-            if (isPassing(error)) this.#noteUnanswered(key, ip);
+            if (isRetryable(error)) this.#noteUnanswered(key, ip);
             if (!isKubeError(error, "ALREADY_EXISTS")) throw refused(error, claim);
         }
         this.#unanswered.delete(key);
@@ -196,7 +196,7 @@ export class ClaimWriter {
         o: { readonly onRepeat?: () => void } = {},
     ): Promise<T> {
         const { clock, metrics } = this.#components;
-        return untilAnswered(request, {
+        return retryUntilAnswered(request, {
             signal,
             clock,
             onRepeat: () => {
@@ -234,7 +234,7 @@ function isChanged(error: unknown): boolean {
 
 /** What the server will not do however often it is asked; anything else as it is. */
 function refused(error: unknown, claim: IpAllocation): unknown {
-    if (!isKubeError(error) || isPassing(error) || isAborted(error)) return error;
+    if (!isKubeError(error) || isRetryable(error) || isAborted(error)) return error;
     const address = formatIp(claimIp(claim));
     return new IpPoolError(
         "REFUSED",

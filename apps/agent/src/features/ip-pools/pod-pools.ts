@@ -6,7 +6,7 @@ import { apiAway, IpPoolError } from "./errors.ts";
 import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type PoolCache } from "./pool-cache.ts";
-import { isPassing } from "./requests.ts";
+import { isRetryable } from "./requests.ts";
 import { type PodIdentity, type PoolsWanted } from "./types.ts";
 
 export interface PodPoolsComponents {
@@ -44,8 +44,8 @@ export class PodPools {
         } catch (error) {
             if (error instanceof IpPoolError) throw error;
             signal.throwIfAborted();
-            if (isPassing(error) && this.#without.has(pod.uid)) return undefined;
-            if (!isPassing(error) && !isKubeError(error, "ABORTED")) throw error;
+            if (isRetryable(error) && this.#without.has(pod.uid)) return undefined;
+            if (!isRetryable(error) && !isKubeError(error, "ABORTED")) throw error;
             throw apiAway(`finding the IPPools of Pod ${pod.namespace}/${pod.name}`, error);
         }
     }

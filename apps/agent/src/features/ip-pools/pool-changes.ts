@@ -9,7 +9,7 @@ import { type OwnClaims } from "./own-claims.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { noPool } from "./refusals.ts";
-import { untilAnswered } from "./requests.ts";
+import { retryUntilAnswered } from "./requests.ts";
 import { podOf, type ClaimedAddress, type PoolChange, type PoolVersion, type SetUp } from "./types.ts";
 import { type PoolInterface } from "./wiring.ts";
 
@@ -61,7 +61,7 @@ export async function changedSince(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
             const live = (): Promise<KnownPool | undefined> =>
                 book.live(address.pool, { signal, timeoutMs: liveLimitMs });
-            const now = await untilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
+            const now = await retryUntilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
             const before = pools.find(({ pool }) => pool.name === address.pool);
             if (now === undefined || before === undefined) throw noPool(address.pool);
             if (isSameVersion(now.version, before.version)) return undefined;

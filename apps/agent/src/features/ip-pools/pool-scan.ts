@@ -7,7 +7,7 @@ import { claimIp } from "./claims.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-cache.ts";
-import { untilAnswered } from "./requests.ts";
+import { retryUntilAnswered } from "./requests.ts";
 
 export interface PoolScanComponents {
     readonly api: Pick<ApiClient, "pages">;
@@ -105,7 +105,7 @@ export class PoolScanner {
         const startedAt = clock.monotonic();
         // Of all who wait for it nobody may stop it for the others.
         const signal = AbortSignal.timeout(scanLimitMs);
-        const claimed = await untilAnswered(
+        const claimed = await retryUntilAnswered(
             async () => {
                 const ips: IpAddress[] = [];
                 for (const name of [pool.name, ...overlapping(pool)]) {

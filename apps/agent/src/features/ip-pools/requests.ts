@@ -6,7 +6,7 @@ import { isKubeError } from "@antrea/kube";
  * Whether the same request may be made again: nobody said what became of it, or the server said that it cannot serve it
  * now.
  */
-export function isPassing(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
     if (!isKubeError(error)) return false;
     if (error.outcomeUnknown) return true;
     return isKubeError(
@@ -24,7 +24,7 @@ export function isPassing(error: unknown): boolean {
 
 /** Whether the work may succeed as soon as the API server, OVS, or other work on a container lets it. */
 export function isToBeRepeated(error: unknown): boolean {
-    return isPassing(error) || (error instanceof AntreaError && ["timeout", "aborted"].includes(error.fault));
+    return isRetryable(error) || (error instanceof AntreaError && ["timeout", "aborted"].includes(error.fault));
 }
 
 export interface Repetition {
@@ -35,13 +35,13 @@ export interface Repetition {
 }
 
 /** Makes a request until it is answered. Rejects with its last error when the signal ends first. */
-export async function untilAnswered<T>(request: () => Promise<T>, o: Repetition): Promise<T> {
+export async function retryUntilAnswered<T>(request: () => Promise<T>, o: Repetition): Promise<T> {
     const backoff = new Backoff({ initialMs: 50, maxMs: 1_000 });
     for (;;) {
         try {
             return await request();
         } catch (error) {
-            if (!isPassing(error) || o.signal.aborted) throw error;
+            if (!isRetryable(error) || o.signal.aborted) throw error;
             o.onRepeat(error);
             try {
                 await sleep(backoff.next(), o.signal, o.clock);

@@ -7,7 +7,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError } from "@antrea/kube";
 import { ClaimWriter, type ClaimWriterComponents } from "../../../src/features/ip-pools/claim-writer.ts";
 import { claimName, namesContainer, newClaim, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
-import { isPassing, untilAnswered } from "../../../src/features/ip-pools/requests.ts";
+import { isRetryable, retryUntilAnswered } from "../../../src/features/ip-pools/requests.ts";
 import { away, FakeApi, lost } from "./support/fake-api.ts";
 
 const holder: Holder = {
@@ -312,14 +312,14 @@ describe("a request that is repeated", () => {
         ["NOT_FOUND", false],
         ["ABORTED", false],
     ] as const)("is one that was answered with %s: %s", (code, expected) => {
-        expect(isPassing(new KubeError(code, "x"))).toBe(expected);
-        expect(isPassing(new KubeError(code, "x", { outcomeUnknown: true }))).toBe(true);
-        expect(isPassing(new TypeError(code))).toBe(false);
+        expect(isRetryable(new KubeError(code, "x"))).toBe(expected);
+        expect(isRetryable(new KubeError(code, "x", { outcomeUnknown: true }))).toBe(true);
+        expect(isRetryable(new TypeError(code))).toBe(false);
     });
 
     it("is made after 50 ms, then later and later, and never more than a second later", async () => {
         const times: number[] = [];
-        const work = untilAnswered(
+        const work = retryUntilAnswered(
             () => {
                 times.push(clock.monotonic());
                 return times.length > 8 ? Promise.resolve("answer") : Promise.reject(away());
@@ -339,7 +339,7 @@ describe("a request that is repeated", () => {
         const error = away();
         let tries = 0;
         const request = (): Promise<never> => ((tries += 1), Promise.reject(error));
-        const work = untilAnswered(request, { clock, signal: stop.signal, onRepeat: () => stop.abort() });
+        const work = retryUntilAnswered(request, { clock, signal: stop.signal, onRepeat: () => stop.abort() });
         await expect(done(work)).rejects.toBe(error);
         expect(tries).toBe(1);
     });

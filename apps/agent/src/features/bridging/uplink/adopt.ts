@@ -6,7 +6,7 @@ import { readNicSettings, type NicSettings } from "./nic-settings.ts";
 import { hasGlobalAddress, takeSnapshot } from "./snapshot.ts";
 import { readSysctl, writeSysctl } from "./sysctls.ts";
 import type { WayBack } from "./way-back.ts";
-import type { Whereabouts } from "./whereabouts.ts";
+import type { BootContext } from "./boot-context.ts";
 
 /** ARPHRD_ETHER. */
 const ethernet = 1;
@@ -17,7 +17,7 @@ const ethernet = 1;
  */
 async function entriesOfLinks(
     netlink: Netlink,
-    here: Whereabouts,
+    here: BootContext,
     uptimeSeconds: number,
 ): Promise<readonly JournalEntry[]> {
     const links = await netlink.links();
@@ -49,7 +49,7 @@ async function entriesOfLinks(
 /** Undoes the moves that only the links tell of; gives the names of the NICs. */
 export async function bringBackByLinks(
     parts: { readonly netlink: Netlink; readonly wayBack: WayBack; readonly uptimeSeconds: () => number },
-    here: Whereabouts,
+    here: BootContext,
     begin: (entry: JournalEntry) => void,
 ): Promise<readonly string[]> {
     const entries = await entriesOfLinks(parts.netlink, here, parts.uptimeSeconds());

@@ -11,7 +11,7 @@ import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
 import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
 import { freeFromDatapath, WayBack } from "./way-back.ts";
-import { whereaboutsOf } from "./whereabouts.ts";
+import { bootContextOf } from "./boot-context.ts";
 
 export interface RestoreUplinkOptions {
     /** The folder of the journal. */
@@ -42,7 +42,7 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     const { print, logger, folder } = options;
     await using database = await Database.open(options);
     using netlink = Netlink.open();
-    const here = await whereaboutsOf(options.bootId);
+    const here = await bootContextOf(options.bootId);
     const journal = new Journal({ logger }, { folder });
     const wayBack = new WayBack({
         netlink,

@@ -36,7 +36,7 @@ import {
     type UplinkTiming,
 } from "./types.ts";
 import { freeFromDatapath, WayBack } from "./way-back.ts";
-import { whereaboutsOf, type Whereabouts } from "./whereabouts.ts";
+import { bootContextOf, type BootContext } from "./boot-context.ts";
 import { Witnesses, witnessText } from "./witnesses.ts";
 
 /**
@@ -59,7 +59,7 @@ export class Uplink {
     readonly #switchOver: SwitchOver;
     readonly #wayBack: WayBack;
     readonly #turns = new KeyedLock<"uplink">();
-    #here: Whereabouts | undefined;
+    #here: BootContext | undefined;
     #state: UplinkState = { kind: "idle" };
     /** What the host port had when it was last seen well; one that OVS made anew once all of that is on it. */
     #seen: { readonly snapshot: Snapshot; readonly index: number } | undefined;
@@ -114,7 +114,7 @@ export class Uplink {
     restore(): Promise<void> {
         return this.#inTurn(async () => {
             const entry = this.#journal.entry ?? (await this.#journal.read());
-            if (entry !== undefined) await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
+            if (entry !== undefined) await this.#wayBack.run(this.#current(entry), await this.#bootContext());
             this.#state = { kind: "idle" };
         });
     }
@@ -134,7 +134,7 @@ export class Uplink {
     }
 
     async #recover(signal: AbortSignal | undefined): Promise<UplinkState> {
-        const here = await this.#whereabouts();
+        const here = await this.#bootContext();
         const entry = await this.#journal.read();
         if (entry?.step === "bridged" && (await this.#stands(entry, signal))) return (this.#state = found(entry));
         if (entry !== undefined) {
@@ -154,7 +154,7 @@ export class Uplink {
             if (this.#state.kind !== "bridged") this.#state = found(entry);
             return this.#look(signal);
         }
-        if (entry !== undefined) await this.#wayBack.run(entry, await this.#whereabouts());
+        if (entry !== undefined) await this.#wayBack.run(entry, await this.#bootContext());
         await suitableNic(this.#netlink, this.#parts.ports, name);
         if (!(await this.#mayBegin(name, signal))) return this.#state;
         await this.#ownPorts.removeLeftovers([name, await this.#freePhysicalName(name)], signal);
@@ -166,7 +166,7 @@ export class Uplink {
         } catch (error) {
             const begun = this.#journal.entry;
             const wasCut = begun !== undefined && steps.indexOf(begun.step) >= steps.indexOf("switch");
-            if (begun !== undefined) await this.#wayBack.run(begun, await this.#whereabouts());
+            if (begun !== undefined) await this.#wayBack.run(begun, await this.#bootContext());
             this.#state = { kind: "idle" };
             if (!wasCut || isAborted(error)) throw error;
             return this.#rolledBack(name, messageOf(error));
@@ -228,7 +228,7 @@ export class Uplink {
         const reason = `${problem} for ${this.#timing.lossMs / 1000} s`;
         this.#logger.warn("restoring the uplink", { nic: entry.name, reason });
         signal.throwIfAborted();
-        await this.#wayBack.run(this.#current(entry), await this.#whereabouts());
+        await this.#wayBack.run(this.#current(entry), await this.#bootContext());
         return (this.#state = { kind: "lost", name: entry.name, reason });
     }
 
@@ -242,7 +242,7 @@ export class Uplink {
             signal,
         );
         const withApi = gateways.length === 0 || (await this.#parts.apiIsLocal?.()) !== true;
-        const here = await this.#whereabouts();
+        const here = await this.#bootContext();
         signal.throwIfAborted();
         const nic = readNicSettings(link);
         const first = await takeSnapshot(netlink, link, uptime());
@@ -388,8 +388,8 @@ export class Uplink {
         return (this.#state = { kind: "rolledBack", name, reason });
     }
 
-    async #whereabouts(): Promise<Whereabouts> {
-        return (this.#here ??= await whereaboutsOf(this.#options.bootId));
+    async #bootContext(): Promise<BootContext> {
+        return (this.#here ??= await bootContextOf(this.#options.bootId));
     }
 }
 

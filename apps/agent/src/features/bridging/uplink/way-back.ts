@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { messageOf } from "@antrea/errors";
 import { isNetlinkError, type Link, type Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { Whereabouts } from "./whereabouts.ts";
+import type { BootContext } from "./boot-context.ts";
 import { UplinkError } from "./errors.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import type { Journal } from "./journal.ts";
@@ -50,7 +50,7 @@ export class WayBack {
     }
 
     /** Resolves when the NIC is as the Node had it and the journal is empty. Again from the start when interrupted. */
-    async run(entry: JournalEntry, here: Whereabouts): Promise<void> {
+    async run(entry: JournalEntry, here: BootContext): Promise<void> {
         const { netlink, journal, logger } = this.#parts;
         const places = await findPlaces(netlink, entry);
         if (places.nic === undefined || (isOfThePast(entry, here) && places.nic.name === entry.name)) {
@@ -64,7 +64,7 @@ export class WayBack {
         await this.#back(entry, here, places, places.nic);
     }
 
-    async #back(entry: JournalEntry, here: Whereabouts, places: Places, nic: Link): Promise<void> {
+    async #back(entry: JournalEntry, here: BootContext, places: Places, nic: Link): Promise<void> {
         const { journal, logger } = this.#parts;
         const saved = await this.#wanted(entry, here, places, nic);
         const base: JournalEntry = { ...entry, ...here, saved };
@@ -82,7 +82,7 @@ export class WayBack {
     }
 
     /** What the NIC is to have: what the host port has, once all was put there, else what was saved. */
-    async #wanted(entry: JournalEntry, here: Whereabouts, { host }: Places, nic: Link): Promise<Snapshot> {
+    async #wanted(entry: JournalEntry, here: BootContext, { host }: Places, nic: Link): Promise<Snapshot> {
         const { netlink, uptimeSeconds } = this.#parts;
         const now = uptimeSeconds();
         const present = host === undefined ? undefined : await takeSnapshot(netlink, host, now);
@@ -195,7 +195,7 @@ export class WayBack {
 }
 
 /** True for a journal of an earlier boot, or of the Node as another container. */
-function isOfThePast(entry: JournalEntry, { bootId, netns }: Whereabouts): boolean {
+function isOfThePast(entry: JournalEntry, { bootId, netns }: BootContext): boolean {
     return entry.bootId !== bootId || entry.netns !== netns;
 }
 

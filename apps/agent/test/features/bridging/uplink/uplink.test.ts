@@ -7,7 +7,7 @@ import type { Link } from "@antrea/netlink";
 import { Journal } from "../../../../src/features/bridging/uplink/journal.ts";
 import type { UplinkPorts } from "../../../../src/features/bridging/uplink/types.ts";
 import { Uplink } from "../../../../src/features/bridging/uplink/uplink.ts";
-import { whereaboutsOf } from "../../../../src/features/bridging/uplink/whereabouts.ts";
+import { bootContextOf } from "../../../../src/features/bridging/uplink/boot-context.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { entry } from "./support/entries.ts";
 import { addressOf, fakeNetlink, linkOf } from "./support/fake-links.ts";
@@ -55,7 +55,7 @@ beforeEach(async () => {
     [rows, made, problem, next] = [new Set(["eth0", "eth0~"]), [], undefined, undefined];
     links = [linkOf(2, "eth0~"), linkOf(7, "eth0", { kind: "openvswitch" })];
     const saved = { takenAt: uptime(), addresses: [], routes: [], neighbours: [], altNames: [] };
-    const here = await whereaboutsOf("boot");
+    const here = await bootContextOf("boot");
     const { ipv6Disabled: _, addrGenMode: _mode, ...nic } = { ...entry.nic, txChecksumOffload: false };
     await new Journal({ logger: silentLogger }, { folder }).write({ ...entry, ...here, step: "bridged", nic, saved });
 });
