@@ -1,5 +1,5 @@
 import { runMain } from "@antrea/runtime";
 import { compose } from "./compose.ts";
-import { version } from "./version.ts";
+import { version } from "./platform/version.ts";
 
 await runMain({ name: "antrea-controller", version, compose });

@@ -3,7 +3,7 @@ import { allocationName, blockText, type AllocationOwner, type IpAllocation } fr
 import { formatIp, parseIp } from "@antrea/ip";
 import { type ApiClient, type KubeObject } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimCache } from "../src/claims/index.ts";
+import { AllocationCache } from "../src/platform/allocations/index.ts";
 
 /** An IPAllocation as the API server has it. With a Node it is Allocated to a Pod there. */
 export function allocation(
@@ -81,13 +81,13 @@ export class FakeApi {
     }
 }
 
-/** A ClaimCache that has listed these claims and follows what is told. */
+/** A AllocationCache that has listed these claims and follows what is told. */
 export async function bookOf(claims: readonly IpAllocation[]): Promise<{
-    readonly book: ClaimCache;
+    readonly book: AllocationCache;
     readonly tell: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
 }> {
     const fake = new FakeApi({ ipallocations: claims });
-    const book = new ClaimCache({ api: fake.api, logger: new MemoryLog().logger });
+    const book = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
     const { signal } = new AbortController();
     await book.part.start?.(signal);
     await book.synced(signal);

@@ -1,3 +1,4 @@
+import { systemClock } from "@antrea/async";
 import {
     allocationName,
     blockText,
@@ -14,7 +15,6 @@ import {
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { formatIp, parseIp, prefixOf } from "@antrea/ip";
 import {
-    Informer,
     createKubeClients,
     isKubeError,
     nodes,
@@ -24,20 +24,21 @@ import {
     type ApiClient,
     type EventInput,
     type KubeObject,
-    type Node,
     type Pod,
     type StatefulSet,
 } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimCache, ClaimWriter, reclaimMetrics } from "../src/claims/index.ts";
-import { ClaimCleaner } from "../src/claim-cleaner/index.ts";
-import { IpPools } from "../src/ip-pools/index.ts";
-import { type PacerOptions } from "../src/ip-pools/pacer.ts";
-import { slimNode } from "../src/nodes.ts";
-import { PoolCache } from "../src/pools/index.ts";
-import { Reservations, SetCache } from "../src/reservations/index.ts";
+import { claimCleaner } from "../src/features/claim-cleaner/index.ts";
+import { nodeAddresses } from "../src/features/node-addresses/index.ts";
+import { poolStatus } from "../src/features/pool-status/index.ts";
+import { type PacerOptions } from "../src/features/pool-status/pacer.ts";
+import { reservations } from "../src/features/reservations/index.ts";
+import { type AllocationCache } from "../src/platform/allocations/index.ts";
+import { nodesOf } from "../src/platform/nodes.ts";
+import { type PoolCache } from "../src/platform/pool-cache/index.ts";
+import { poolParts, withPools } from "../src/platform/pool-platform.ts";
 
 export interface TermOptions {
     /** Default 60000. */
@@ -52,7 +53,7 @@ export interface TermOptions {
 
 /** The parts behind the gate AntreaIPAM of one controller that leads from its start until it is stopped. */
 export class Term implements AsyncDisposable {
-    readonly claims: ClaimCache;
+    readonly claims: AllocationCache;
     readonly pools: PoolCache;
     readonly metrics: Metrics = new Metrics({ processMetrics: false });
     readonly log: MemoryLog = new MemoryLog("debug");
@@ -66,43 +67,34 @@ export class Term implements AsyncDisposable {
         const api = options.wrap?.(clients.api) ?? clients.api;
         const { logger } = this.log;
         const { signal } = this.#stop;
-        const informer = new Informer<Node>({ api, logger }, { resource: nodes, transform: slimNode });
-        this.claims = new ClaimCache({ api, logger });
-        this.pools = new PoolCache({ api, nodes: informer, logger });
-        const sets = new SetCache({ api, logger });
+        const informer = nodesOf({ api, clock: systemClock, logger });
+        const platform = withPools({
+            kube: { api },
+            clock: systemClock,
+            config: { ipam: { cleanInterval: options.intervalMs ?? 60_000 } },
+            metrics: this.metrics,
+            events: { record: (event: EventInput) => void this.events.push(event) },
+            nodes: informer,
+            logger,
+        });
+        this.claims = platform.claims;
+        this.pools = platform.pools;
+        const { goneMs } = options;
+        const features = [
+            poolStatus(platform, options.pace),
+            nodeAddresses(platform),
+            reservations(platform),
+            claimCleaner(platform, { ...(goneMs !== undefined && { goneMs }) }),
+        ];
+        const parts = [...poolParts(platform), ...features.flatMap((feature) => feature.parts ?? [])];
         informer.start(signal);
-        for (const { part } of [this.claims, this.pools, sets]) void part.start?.(signal);
+        for (const part of parts) void part.start?.(signal);
         this.#closers.push(
             () => informer.close(),
-            ...[this.claims, this.pools, sets].map(
-                ({ part }) =>
-                    () =>
-                        part.stop?.(),
-            ),
+            ...parts.map((part) => () => part.stop?.()),
             () => clients.close(),
         );
-        const intervalMs = options.intervalMs ?? 60_000;
-        const shared = {
-            api,
-            nodes: informer,
-            claims: this.claims,
-            pools: this.pools,
-            sets,
-            writer: new ClaimWriter({ api }),
-            reclaims: reclaimMetrics(this.metrics),
-            recorder: { record: (event: EventInput) => void this.events.push(event) },
-            metrics: this.metrics,
-            logger,
-        };
-        const ipPoolsPart = new IpPools(shared, { intervalMs, ...options.pace });
-        const { goneMs } = options;
-        const cleaner = new ClaimCleaner(shared, { intervalMs, ...(goneMs !== undefined && { goneMs }) });
-        this.#works = [
-            ipPoolsPart.tell(signal),
-            ipPoolsPart.hold(signal),
-            new Reservations(shared, { intervalMs }).run(signal),
-            cleaner.run(signal),
-        ];
+        this.#works = features.map((feature) => feature.lead(signal));
     }
 
     /** Value of a metric's sample, by its text up to the value. */

@@ -3,7 +3,7 @@ import { ipAllocationSpec, ipPoolSpec, ipPoolStatus } from "@antrea/crd/schema";
 import { AntreaError } from "@antrea/errors";
 import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
 import { readClaim } from "@antrea/antctl/cluster";
-import { ClaimReader } from "@antrea/controller/claims/claim";
+import { ClaimReader } from "@antrea/controller/platform/allocations/claim";
 import { claimIp, holderText, isForOrdinal, mayTake } from "@antrea/agent/features/ip-pools/claims";
 import { claimOf, poolOf } from "@antrea/webhook/testing/objects";
 import { isRecord, json, parsed } from "../fixture.ts";

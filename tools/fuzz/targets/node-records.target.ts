@@ -8,7 +8,7 @@ import {
     toExternalIds,
 } from "@antrea/agent/platform/pod-interfaces";
 import { formatEntry, parseEntry } from "@antrea/agent/features/bridging/uplink/journal-codec";
-import { decodeLedger } from "@antrea/controller/node-ipam/ledger";
+import { decodeLedger } from "@antrea/controller/features/node-ipam/ledger";
 import { AntreaError } from "@antrea/errors";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";

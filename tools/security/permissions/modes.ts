@@ -29,12 +29,17 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/", ({ ipam }) => ipam],
-    ["apps/controller/src/node-ipam/", ({ nodeIpam }) => nodeIpam],
-    ...["claim-cleaner", "claims", "ip-pools", "pools", "reservations"].map(
-        (folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const,
-    ),
+    ["apps/controller/src/features/node-ipam/", ({ nodeIpam }) => nodeIpam],
+    ...[
+        "features/claim-cleaner",
+        "features/node-addresses",
+        "features/pool-status",
+        "features/reservations",
+        "platform/allocations",
+        "platform/pool-cache",
+    ].map((folder) => [`apps/controller/src/${folder}/`, ({ ipam }: Mode) => ipam] as const),
     // the informer of Nodes
-    ["apps/controller/src/platform.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
+    ["apps/controller/src/platform/nodes.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
 ];
 
 /** The library's code runs where the program has something to tell or to answer. */

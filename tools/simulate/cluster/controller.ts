@@ -4,7 +4,8 @@ import { type EventInput } from "@antrea/kube";
 import { type Lifecycle, type Logger } from "@antrea/runtime";
 import { loadControllerConfig } from "@antrea/settings";
 import { composeController } from "@antrea/controller/compose";
-import { electionOf, nodesOf, type Platform } from "@antrea/controller/platform";
+import { electionOf, type Platform } from "@antrea/controller/platform";
+import { nodesOf } from "@antrea/controller/platform/nodes";
 import { type Line } from "../api/line.ts";
 import { noMetrics, quietEvents, quietHealth } from "./quiet.ts";
 

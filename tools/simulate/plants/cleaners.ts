@@ -4,7 +4,7 @@ import { type Node, type Pod, pods } from "@antrea/kube";
 import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type World } from "../world.ts";
-import { ClaimCleaner } from "@antrea/controller/claim-cleaner";
+import { ClaimCleaner } from "@antrea/controller/features/claim-cleaner";
 import { type PlantedBug } from "./index.ts";
 import { replaced } from "./replaced.ts";
 

@@ -14,7 +14,7 @@ import {
 import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type Machine } from "../machine/machine.ts";
-import { PoolAddresses } from "@antrea/controller/node-ipam";
+import { PoolAddresses } from "@antrea/controller/features/node-ipam";
 import { type PlantedBug } from "./index.ts";
 import { replaced } from "./replaced.ts";
 

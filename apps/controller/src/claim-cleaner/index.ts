@@ -1,2 +1,0 @@
-/** Frees claims of Nodes that cannot do it themselves. */
-export { ClaimCleaner, type ClaimCleanerComponents, type ClaimCleanerOptions } from "./claim-cleaner.ts";

@@ -1,7 +1,0 @@
-/** What all features of the controller know of claims, and how they write them. */
-export { describeHolder, setKeyOf, uidsOf, type Claim, type ClaimPod } from "./claim.ts";
-export { ClaimCache, type BlockClaims, type ClaimCacheComponents, type ClaimListener } from "./claim-cache.ts";
-export { ClaimWriter, type Fate, type Judge, type Reservation } from "./claim-writer.ts";
-export { ClaimWriterError } from "./errors.ts";
-export { reclaimMetrics, type ReclaimReason, type Reclaims } from "./reclaims.ts";
-export { claimedBlocks, type ClaimedInBlock } from "./claimed-blocks.ts";

@@ -1,0 +1,199 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
+import { isOutOfService } from "@antrea/ipam";
+import {
+    WorkQueue,
+    nodes as nodeResource,
+    pods,
+    type ApiClient,
+    type Informer,
+    type KubeLogger,
+    type Node,
+    type ReconcileResult,
+} from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
+import {
+    uidsOf,
+    type Claim,
+    type AllocationCache,
+    type ClaimWriter,
+    type Fate,
+    type Reclaims,
+} from "../../platform/allocations/index.ts";
+
+export interface ClaimCleanerComponents {
+    readonly api: Pick<ApiClient, "find" | "list">;
+    /** All Nodes; started and stopped by someone else. */
+    readonly nodes: Pick<Informer<Node>, "get" | "onChange" | "synced">;
+    readonly claims: AllocationCache;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Reclaims;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+export interface ClaimCleanerOptions {
+    /** How often all Nodes that may have left claims behind are looked at. */
+    readonly intervalMs: number;
+    /** How long a Node must be gone before its claims are freed. Default 5 min. */
+    readonly goneMs?: number;
+}
+
+type Reason = "node-gone" | "out-of-service";
+
+const concurrency = 4;
+const firstLookMs = 1_000;
+const longestLookMs = 10_000;
+
+/**
+ * Frees what Nodes left behind that cannot do it themselves, during one term of leadership: claims of Nodes that are
+ * gone, and claims of Pods that are gone from Nodes that are out of service. A claim kept for a StatefulSet becomes
+ * Reserved, others are deleted. Each is decided on the live claim, Node and Pod.
+ */
+export class ClaimCleaner {
+    readonly #components: ClaimCleanerComponents;
+    readonly #clock: Clock;
+    readonly #options: ClaimCleanerOptions;
+    readonly #queue: WorkQueue;
+    /** Since when Nodes are gone, by the monotonic clock. */
+    readonly #goneSince = new Map<string, number>();
+    /** How often Nodes that are out of service were looked at without finding anything to free. */
+    readonly #looks = new Map<string, number>();
+    /** Claims that would be free if their Node did not have to be waited for. */
+    readonly #suspects = new Map<string, { readonly reason: Reason; readonly count: number }>();
+
+    constructor(components: ClaimCleanerComponents, options: ClaimCleanerOptions) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#queue = new WorkQueue(
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { name: "claim-cleaner", concurrency },
+            (name, signal) => this.#reconcile(name, signal),
+        );
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { nodes, claims, reclaims } = this.#components;
+        await Promise.all([nodes.synced(signal), claims.synced(signal)]);
+        using _gone = reclaims.watch("node-gone", () => this.#count("node-gone"));
+        using _out = reclaims.watch("out-of-service", () => this.#count("out-of-service"));
+        using _nodes = nodes.onChange((type, name, node, old) => {
+            if (type !== "deleted") this.#goneSince.delete(name);
+            else this.#goneSince.set(name, this.#clock.monotonic());
+            if (type === "deleted" || (isOutOfService(node) && (old === undefined || !isOutOfService(old)))) {
+                this.#looks.delete(name);
+                this.#queue.add(name);
+            }
+        });
+        this.#queue.start(signal);
+        try {
+            while (!signal.aborted) {
+                for (const name of claims.nodesInUse) if (this.#mayHaveLeft(name)) this.#queue.add(name);
+                await sleep(this.#options.intervalMs, signal, this.#clock).catch(() => undefined);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #count(reason: Reason): number {
+        return [...this.#suspects.values()].reduce((sum, each) => sum + (each.reason === reason ? each.count : 0), 0);
+    }
+
+    #mayHaveLeft(name: string): boolean {
+        const node = this.#components.nodes.get(name);
+        return node === undefined || isOutOfService(node);
+    }
+
+    async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const node = this.#components.nodes.get(name);
+        if (this.#components.claims.usedOn(name).size === 0 || (node !== undefined && !isOutOfService(node))) {
+            this.#goneSince.delete(name);
+            this.#looks.delete(name);
+            this.#suspects.delete(name);
+            this.#queue.forget(name);
+            return;
+        }
+        return node === undefined ? this.#freeOfGone(name, signal) : this.#freeOfOutOfService(name, signal);
+    }
+
+    async #freeOfGone(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const { api, claims } = this.#components;
+        const since = this.#goneSince.get(name) ?? this.#clock.monotonic();
+        this.#goneSince.set(name, since);
+        this.#suspect(name, "node-gone", claims.usedOn(name).size);
+        const left = since + (this.#options.goneMs ?? 300_000) - this.#clock.monotonic();
+        if (left > 0) return { requeueAfterMs: left };
+        const stillGone = async (): Promise<boolean> => {
+            if ((await api.find(nodeResource, { name }, { signal })) === undefined) return true;
+            // It is back, or was never gone: the watch will tell.
+            this.#goneSince.set(name, this.#clock.monotonic());
+            return false;
+        };
+        await this.#free([...claims.usedOn(name)], "node-gone", stillGone, signal);
+        // Who claims them again is an agent that runs: it has the same time to hear that its Node is gone.
+        this.#goneSince.set(name, this.#clock.monotonic());
+        return { requeueAfterMs: firstLookMs };
+    }
+
+    async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
+        const { api, claims } = this.#components;
+        const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
+        const present = new Set(items.flatMap(uidsOf));
+        const left = [...claims.usedOn(name)].filter(({ pod }) => pod !== undefined && !present.has(pod.uid));
+        this.#suspect(name, "out-of-service", left.length);
+        const podIsGone = async ({ pod }: Claim): Promise<boolean> => {
+            if (pod === undefined) return false;
+            const [livePod, node] = await Promise.all([
+                api.find(pods, { namespace: pod.namespace, name: pod.name }, { signal }),
+                api.find(nodeResource, { name }, { signal }),
+            ]);
+            return (
+                (livePod === undefined || !uidsOf(livePod).includes(pod.uid)) &&
+                node !== undefined &&
+                isOutOfService(node)
+            );
+        };
+        await this.#free(left, "out-of-service", podIsGone, signal);
+        this.#suspect(name, "out-of-service", 0);
+        const looks = left.length > 0 ? 0 : (this.#looks.get(name) ?? 0);
+        this.#looks.set(name, looks + 1);
+        // The Pods are deleted after the taint was set, by hand or by the Pod garbage collector.
+        return { requeueAfterMs: Math.min(firstLookMs * 2 ** looks, longestLookMs) };
+    }
+
+    async #free(
+        claims: readonly Claim[],
+        reason: Reason,
+        lastLook: (live: Claim) => Promise<boolean>,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { writer, reclaims, logger } = this.#components;
+        for (const { metadata, pod } of claims) {
+            const judge = async (live: Claim): Promise<Fate> => {
+                // Another Pod, or the same one elsewhere, has it now.
+                if (live.pod === undefined || live.pod.uid !== pod?.uid || live.pod.nodeName !== pod.nodeName)
+                    return undefined;
+                if (!(await lastLook(live))) return undefined;
+                return live.owner.kind === "StatefulSet" ? "reserve" : "delete";
+            };
+            if (!(await writer.change(metadata.name, metadata.uid, judge, signal))) continue;
+            reclaims.done(reason);
+            logger.info("released an allocation of a lost Node", {
+                address: metadata.name,
+                node: pod?.nodeName,
+                pod: pod && `${pod.namespace}/${pod.name}`,
+                podUid: pod?.uid,
+                reason,
+            });
+        }
+    }
+
+    #suspect(name: string, reason: Reason, count: number): void {
+        if (count === 0) this.#suspects.delete(name);
+        else this.#suspects.set(name, { reason, count });
+    }
+}

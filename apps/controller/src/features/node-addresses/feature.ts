@@ -1,0 +1,19 @@
+import { type Feature } from "../../platform/feature.ts";
+import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.ts";
+import { GatewayHolds } from "./gateway-holds.ts";
+import { NodeHolds } from "./node-holds.ts";
+
+/** Claims the Nodes' own addresses in IPPools, and the gateways of IPPools, so that no Pod gets one. */
+export function nodeAddresses(platform: PoolPlatform): Feature {
+    const components = poolComponents(platform, "ip-pools");
+    const options = { intervalMs: platform.config.ipam.cleanInterval };
+    return {
+        name: "node-addresses",
+        lead: async (term) => {
+            await Promise.all([
+                new NodeHolds(components, options).run(term),
+                new GatewayHolds(components, options).run(term),
+            ]);
+        },
+    };
+}

@@ -1,0 +1,294 @@
+import { sleep, systemClock, type Clock } from "@antrea/async";
+import { isErrorOf } from "@antrea/errors";
+import { formatPrefix, type Prefix } from "@antrea/ip";
+import { podCidrTexts } from "@antrea/ipam";
+import {
+    WorkQueue,
+    isKubeError,
+    nodes,
+    type ApiClient,
+    type ChangeType,
+    type EventRecorder,
+    type Informer,
+    type KubeLogger,
+    type Node,
+    type ReconcileResult,
+} from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
+import { CidrAllocator } from "./cidr-allocator.ts";
+import { NodeIpamError } from "./errors.ts";
+import { LedgerStore } from "./ledger-store.ts";
+import { type NodeIpamMetrics, type NodeIpamState } from "./metrics.ts";
+import { type PoolAddresses, type PoolHolds } from "./pool-addresses.ts";
+import { Reports } from "./reports.ts";
+import { type Ledger, type NodeIpamSettings } from "./types.ts";
+
+export interface CidrReconcilerComponents {
+    readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch">;
+    /** All Nodes; started and stopped by someone else. */
+    readonly nodes: Pick<Informer<Node>, "get" | "list" | "onChange" | "synced">;
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly metrics: NodeIpamMetrics;
+    /** Gets the metrics of the work queue. */
+    readonly queueMetrics?: MetricsFactory;
+    /** Of IPPools; absent while they are off. */
+    readonly poolAddresses?: PoolAddresses | undefined;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+export interface CidrReconcilerOptions {
+    readonly settings: NodeIpamSettings;
+    /** Of the ledger's ConfigMap. */
+    readonly namespace: string;
+    readonly ledgerName: string;
+    /** Unique for this term of leadership. */
+    readonly holder: string;
+    /** Nodes worked on at the same time. Default 64. */
+    readonly concurrency?: number;
+}
+
+const tidyMs = 1_000;
+const exhaustedMs = 30_000;
+const patchTimeoutMs = 10_000;
+
+/** NodeIPAM during one term of leadership. */
+export class CidrReconciler {
+    readonly #components: CidrReconcilerComponents;
+    readonly #clock: Clock;
+    readonly #options: CidrReconcilerOptions;
+    readonly #book: CidrAllocator;
+    readonly #reports: Reports;
+    readonly #queue: WorkQueue;
+    readonly #waiting = new Set<string>();
+    readonly #duplicates = new Set<string>();
+    readonly #lost = new AbortController();
+    #ledger: LedgerStore | undefined;
+    #pools: PoolHolds | undefined;
+
+    constructor(components: CidrReconcilerComponents, options: CidrReconcilerOptions) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#book = new CidrAllocator(options.settings, () => this.#clock.monotonic());
+        this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
+        this.#queue = new WorkQueue(
+            { logger: components.logger, metrics: components.queueMetrics, clock: this.#clock },
+            { name: "node-ipam", concurrency: options.concurrency ?? 64 },
+            (key, signal) => this.#reconcile(key, signal),
+        );
+    }
+
+    /** It has the ledger, and gives Nodes their podCIDRs. */
+    get working(): boolean {
+        return this.#ledger !== undefined;
+    }
+
+    get state(): NodeIpamState {
+        return { book: this.#book, waiting: this.#waiting, duplicates: this.#duplicates };
+    }
+
+    /** Works until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
+    async run(leading: AbortSignal): Promise<void> {
+        const signal = AbortSignal.any([leading, this.#lost.signal]);
+        const { poolAddresses } = this.#components;
+        await Promise.all([this.#components.nodes.synced(signal), poolAddresses?.synced(signal)]);
+        const { namespace, ledgerName: name, holder } = this.#options;
+        const ledger = new LedgerStore(this.#components, {
+            namespace,
+            name,
+            holder,
+            signal,
+            snapshot: () => this.#book.snapshot(),
+            written: (written, seconds) => {
+                this.#book.recorded(written);
+                this.#components.metrics.ledgerWritten(seconds);
+            },
+        });
+        this.#begin(await ledger.takeOver());
+        this.#ledger = ledger;
+        using pools = poolAddresses?.follow(this.#book, this.#reports);
+        this.#pools = pools;
+        using _changes = this.#components.nodes.onChange((type, key, node) => this.#changed(type, key, node));
+        this.#queue.start(signal);
+        try {
+            while (!signal.aborted) {
+                await sleep(tidyMs, signal, this.#clock).catch(() => undefined);
+                if (!signal.aborted) await this.#tidy();
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #begin(ledger: Ledger): void {
+        const now = this.#clock.now();
+        this.#book.load(ledger, now);
+        // Nodes that went while no controller looked: when is not known, so their rest begins now.
+        for (const node of [...this.#book.nodes()]) {
+            if (this.#components.nodes.get(node) === undefined) this.#book.gone(node, now);
+        }
+        // All that Nodes have is known before the first subnet is given.
+        for (const node of this.#components.nodes.list()) this.#seen(node);
+    }
+
+    #changed(type: ChangeType, key: string, node: Node): void {
+        if (type === "deleted") {
+            for (const other of this.#book.problems(key).duplicates) this.#queue.add(other);
+            this.#book.gone(key, this.#clock.now());
+        } else {
+            this.#seen(node);
+        }
+        this.#queue.add(key);
+    }
+
+    #seen(node: Node): void {
+        this.#book.seen(node.metadata?.name ?? "", podCidrTexts(node), this.#clock.now());
+    }
+
+    // An answer may come after the watch has told that the Node is gone, or that another has its name.
+    #seenLive(node: Node): void {
+        const known = this.#components.nodes.get(node.metadata?.name ?? "");
+        if (known?.metadata?.uid === node.metadata?.uid) this.#seen(node);
+    }
+
+    async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const node = this.#components.nodes.get(name);
+        if (node === undefined) {
+            this.#waiting.delete(name);
+            this.#duplicates.delete(name);
+            this.#reports.forget(name);
+            this.#queue.forget(name);
+            return;
+        }
+        if (podCidrTexts(node).length > 0) return this.#settled(node);
+        // It goes away; a subnet would only have to rest afterwards.
+        if (node.metadata?.deletionTimestamp !== undefined) {
+            this.#waiting.delete(name);
+            return;
+        }
+        return this.#assign(name, node, signal);
+    }
+
+    #settled(node: Node): void {
+        const name = node.metadata?.name ?? "";
+        this.#waiting.delete(name);
+        const problems = this.#book.problems(name);
+        if (problems.duplicates.length === 0) {
+            this.#duplicates.delete(name);
+        } else {
+            this.#duplicates.add(name);
+            for (const other of problems.duplicates) if (!this.#duplicates.has(other)) this.#queue.add(other);
+        }
+        this.#reports.problems(node, problems);
+    }
+
+    async #assign(name: string, node: Node, signal: AbortSignal): Promise<ReconcileResult | void> {
+        for (;;) {
+            // It may have gone while the ledger was written, and its subnets rest: a promise to nobody would keep them for good.
+            if (!this.#isUnserved(node)) return;
+            const assignment = this.#book.assign(name, this.#clock.now());
+            if (assignment.kind === "exhausted") {
+                if ((await this.#pools?.release(signal)) === true) continue;
+                signal.throwIfAborted();
+                if (!this.#waiting.has(name)) this.#logWaiting(name, assignment.freeAtMs);
+                this.#waiting.add(name);
+                this.#components.metrics.exhausted(assignment.clusters);
+                this.#reports.exhausted(node, assignment.clusters, this.#pools?.inTheWay);
+                // As soon as there is room it is looked at by `#serveWaiting`; this is what says again that there is none.
+                return { requeueAfterMs: exhaustedMs };
+            }
+            this.#waiting.delete(name);
+            if (assignment.recorded) return this.#write(name, node, assignment.cidrs, signal);
+            await this.#commit();
+            signal.throwIfAborted();
+        }
+    }
+
+    /** Whether the Node is still there, without podCIDRs; of any other change the informer has told the queue. */
+    #isUnserved({ metadata }: Node): boolean {
+        const known = this.#components.nodes.get(metadata?.name ?? "");
+        return known !== undefined && known.metadata?.uid === metadata?.uid && podCidrTexts(known).length === 0;
+    }
+
+    #logWaiting(node: string, freeAtMs: number | undefined): void {
+        const nextFree = freeAtMs === undefined ? "when a Node is removed" : new Date(freeAtMs).toISOString();
+        this.#components.logger.warn("no free subnet; the Node waits", { node, nextFree });
+    }
+
+    async #write(name: string, node: Node, cidrs: readonly Prefix[], signal: AbortSignal): Promise<void> {
+        const podCIDRs = cidrs.map(formatPrefix);
+        // With its UID the patch fits this very Node only; podCIDRs, once set, are refused a change by the API server.
+        const body = { metadata: { uid: node.metadata?.uid }, spec: { podCIDR: podCIDRs[0], podCIDRs } };
+        const { api, metrics, logger } = this.#components;
+        try {
+            this.#seenLive(
+                await api.patch(nodes, { name }, { type: "merge", body }, { signal, timeoutMs: patchTimeoutMs }),
+            );
+            metrics.allocated(cidrs);
+            logger.info("assigned podCIDRs", { node: name, podCIDRs });
+        } catch (error) {
+            if (signal.aborted) throw error;
+            const look = isKubeError(error, "NOT_FOUND", "CONFLICT", "INVALID", "FORBIDDEN");
+            if (!look && !(isKubeError(error) && error.outcomeUnknown)) throw error;
+            await this.#lookAgain(name, node, cidrs, error, signal);
+        }
+    }
+
+    /** The patch was refused or its outcome is not known: the Node itself says what is. */
+    async #lookAgain(
+        name: string,
+        expected: Node,
+        cidrs: readonly Prefix[],
+        cause: unknown,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const node = await this.#components.api.find(nodes, { name }, { signal });
+        // Gone or made anew: the informer tells, and the queue comes back.
+        if (node === undefined || node.metadata?.uid !== expected.metadata?.uid) return;
+        const has = podCidrTexts(node);
+        if (has.length === 0) {
+            throw new NodeIpamError("NODE_CHANGED", "environment", `Node ${name} did not take its podCIDRs`, { cause });
+        }
+        this.#seenLive(node);
+        const ours = has.join(",") === cidrs.map(formatPrefix).join(",");
+        if (ours) this.#components.metrics.allocated(cidrs);
+        this.#components.logger.info("the Node has podCIDRs already", { node: name, podCIDRs: has, ours });
+    }
+
+    async #tidy(): Promise<void> {
+        this.#book.prune(this.#clock.now());
+        this.#serveWaiting();
+        if (!this.#book.dirty) return;
+        try {
+            await this.#commit();
+        } catch (error) {
+            // `#commit` marked the book, so the next turn tries again.
+            if (!this.#lost.signal.aborted) this.#components.logger.warn("cannot write the ledger", { error });
+        }
+    }
+
+    /** Nodes that wait are looked at as soon as there is room for them, only as many as there is room for. */
+    #serveWaiting(): void {
+        if (this.#waiting.size === 0) return;
+        let room = this.#book.room(this.#clock.now());
+        for (const name of this.#waiting) {
+            if (room <= 0) return;
+            this.#queue.add(name);
+            room -= 1;
+        }
+    }
+
+    async #commit(): Promise<void> {
+        try {
+            await this.#ledger?.commit();
+        } catch (error) {
+            this.#book.markDirty();
+            if (isErrorOf(NodeIpamError, error, "LEDGER_LOST") && !this.#lost.signal.aborted) {
+                this.#components.logger.warn("another controller has taken over the ledger; stopping", { error });
+                this.#lost.abort(error);
+            }
+            throw error;
+        }
+    }
+}

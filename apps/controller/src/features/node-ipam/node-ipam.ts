@@ -1,0 +1,115 @@
+import { aborted, Backoff, sleep, systemClock, type Clock } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
+import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
+import { type Logger, type MetricsFactory } from "@antrea/runtime";
+import { CidrReconciler } from "./cidr-reconciler.ts";
+import { CidrAllocator } from "./cidr-allocator.ts";
+import { NodeIpamError } from "./errors.ts";
+import { nodeIpamMetrics, type NodeIpamMetrics } from "./metrics.ts";
+import { type PoolAddresses } from "./pool-addresses.ts";
+import { type NodeIpamSettings } from "./types.ts";
+
+export interface NodeIpamComponents {
+    readonly api: ApiClient;
+    /** All Nodes, with their podCIDRs; started and stopped by someone else. */
+    readonly nodes: Informer<Node>;
+    readonly recorder: Pick<EventRecorder, "record">;
+    readonly metrics: MetricsFactory;
+    /** Of IPPools; absent while they are off. */
+    readonly poolAddresses?: PoolAddresses | undefined;
+    readonly logger: Logger;
+    readonly clock?: Clock;
+}
+
+export interface NodeIpamOptions {
+    readonly settings: NodeIpamSettings;
+    /** Where the ledger lies. */
+    readonly namespace: string;
+    /** Of this process; each term of leadership adds its own mark. */
+    readonly identity: string;
+}
+
+/** Name of the ledger's ConfigMap. */
+const ledgerName = "antrea-node-ipam";
+
+const retryMs = { initialMs: 1_000, maxMs: 30_000 };
+
+/** Gives each Node its podCIDRs: what the leader does. */
+export class NodeIpam {
+    readonly #components: NodeIpamComponents;
+    readonly #options: NodeIpamOptions;
+    readonly #metrics: NodeIpamMetrics;
+    /** What no leader can work with. */
+    readonly #refused: NodeIpamError | undefined;
+    #term: CidrReconciler | undefined;
+    #failure: unknown;
+
+    constructor(components: NodeIpamComponents, options: NodeIpamOptions) {
+        this.#components = components;
+        this.#options = options;
+        this.#metrics = nodeIpamMetrics(components.metrics, () => this.#term?.state);
+        this.#refused = refusalOf(options.settings);
+    }
+
+    /** Why Nodes get no podCIDRs; undefined while all is well, or another process leads. */
+    get problem(): string | undefined {
+        if (this.#refused !== undefined) return messageOf(this.#refused);
+        return this.#failure === undefined || this.#term?.working === true ? undefined : messageOf(this.#failure);
+    }
+
+    /**
+     * The leader's work: one term, until the signal aborts or another controller takes the ledger. What keeps it from its
+     * work ends no other work of the leader: it is tried again.
+     */
+    async lead(signal: AbortSignal): Promise<void> {
+        const { logger, clock = systemClock } = this.#components;
+        const failed = (error: unknown): void => logger.error("NodeIPAM cannot work, Nodes get no podCIDRs", { error });
+        if (this.#refused !== undefined) {
+            failed(this.#refused);
+            return aborted(signal);
+        }
+        const backoff = new Backoff(retryMs);
+        try {
+            while (!signal.aborted) {
+                try {
+                    return await this.#work(signal);
+                } catch (error) {
+                    if (signal.aborted) throw error;
+                    failed(error);
+                    this.#failure = error;
+                    await sleep(backoff.next(), signal, clock).catch(() => undefined);
+                }
+            }
+        } finally {
+            this.#failure = undefined;
+        }
+    }
+
+    async #work(signal: AbortSignal): Promise<void> {
+        const term = new CidrReconciler(
+            { ...this.#components, metrics: this.#metrics, queueMetrics: this.#components.metrics },
+            {
+                settings: this.#options.settings,
+                namespace: this.#options.namespace,
+                ledgerName,
+                holder: `${this.#options.identity}/${crypto.randomUUID()}`,
+            },
+        );
+        this.#term = term;
+        try {
+            await term.run(signal);
+        } finally {
+            this.#term = undefined;
+        }
+    }
+}
+
+function refusalOf(settings: NodeIpamSettings): NodeIpamError | undefined {
+    try {
+        new CidrAllocator(settings);
+        return undefined;
+    } catch (error) {
+        if (error instanceof NodeIpamError) return error;
+        throw error;
+    }
+}

@@ -1,0 +1,166 @@
+import { ipPools, type IpPool } from "@antrea/crd";
+import {
+    formatIp,
+    formatPrefix,
+    formatRangeSet,
+    prefixRange,
+    RangeSet,
+    type IpAddress,
+    type IpRange,
+    type Prefix,
+} from "@antrea/ip";
+import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
+import { clusterAddresses, podCidrTexts } from "@antrea/ipam";
+import { describeHolder, type Claim } from "../../platform/allocations/index.ts";
+import { maxSubnetsOfNode, type ReleasedClaims } from "./claim-holds.ts";
+import { type PodCidrProblems } from "./types.ts";
+
+/** What keeps Nodes from subnets, beside other Nodes. */
+export interface InTheWay {
+    /** IPPools with addresses or gateways among the subnets, by name. */
+    readonly pools: readonly string[];
+    /** Claims of such addresses that no pool has. */
+    readonly claims: readonly Claim[];
+}
+
+const shownClaims = 3;
+
+const action = "AllocatePodCIDR";
+
+/** Tells operators, by events on the Node, what NodeIPAM cannot put right by itself. Says each thing once per change. */
+export class Reports {
+    readonly #recorder: Pick<EventRecorder, "record">;
+    readonly #nodes: Pick<Informer<Node>, "list">;
+    readonly #clusters: RangeSet;
+    readonly #said = new Map<string, string>();
+
+    constructor(
+        components: {
+            readonly recorder: Pick<EventRecorder, "record">;
+            readonly nodes: Pick<Informer<Node>, "list">;
+        },
+        options: { readonly clusters: readonly Prefix[] },
+    ) {
+        this.#recorder = components.recorder;
+        this.#nodes = components.nodes;
+        this.#clusters = RangeSet.of(options.clusters.map(prefixRange));
+    }
+
+    /** On the pool, where ranges or gateways of it lie among the subnets for Nodes. */
+    poolInside(pool: IpPool, ranges: readonly IpRange[], gateways: readonly IpAddress[]): void {
+        const { name, uid } = pool.metadata ?? {};
+        const written = RangeSet.of(ranges).intersect(this.#clusters);
+        const routers = RangeSet.ofAddresses(gateways).intersect(this.#clusters).subtract(written);
+        const inside = written.union(routers);
+        const what = [
+            ...(written.isEmpty ? [] : [formatRangeSet(written)]),
+            ...(routers.isEmpty ? [] : [`gateway ${formatRangeSet(routers)}`]),
+        ].join(" and ");
+        const key = `pool ${name}`;
+        const signature = `${uid} ${what}`;
+        if (inside.isEmpty || this.#said.get(key) === signature) return;
+        this.#said.set(key, signature);
+        const owners = this.#nodes.list().flatMap((node) =>
+            clusterAddresses([node])
+                .podCidrs.filter((cidr) => !inside.intersect(RangeSet.of([prefixRange(cidr)])).isEmpty)
+                .map((cidr) => `Node ${node.metadata?.name} has ${formatPrefix(cidr)}`),
+        );
+        const shown = owners.slice(0, 3).join(", ") + (owners.length > 3 ? ` and ${owners.length - 3} more` : "");
+        const already = owners.length === 0 ? "" : ` ${shown} already: the pool does not hand out addresses of it.`;
+        this.#recorder.record({
+            regarding: referenceTo(ipPools, pool),
+            type: "Warning",
+            reason: "InClusterCIDR",
+            action,
+            note: `${what} of IPPool ${name} is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it.${already} Use addresses and gateways outside nodeIPAM.clusterCIDRs.`,
+        });
+    }
+
+    exhausted(node: Node, clusters: readonly Prefix[], inTheWay?: InTheWay): void {
+        const list = clusters.map(formatPrefix).join(" and ");
+        this.#warn(
+            node,
+            "CIDRNotAvailable",
+            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given.${wayText(inTheWay)} Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+        );
+    }
+
+    /** On the Node whose claims hold no subnets any more. */
+    released({ node: name, ghosts, excess }: ReleasedClaims): void {
+        const node = this.#nodes.list().find(({ metadata }) => metadata?.name === name);
+        if (node === undefined) return;
+        const which = [
+            ...(ghosts.length > 0 ? [`of Pods that are not on this Node: ${addressesText(ghosts)}`] : []),
+            ...(excess.length > 0
+                ? [`of Pods on it, in more than ${maxSubnetsOfNode} subnets: ${addressesText(excess)}`]
+                : []),
+        ];
+        this.#warn(
+            node,
+            "ClaimsOutsidePools",
+            `IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool has, and keep no subnet from other Nodes any more: ${which.join("; ")}. Only antrea-agent of this Node creates them, or who has its token: look at the Node, and delete those that no Pod uses.`,
+        );
+    }
+
+    problems(node: Node, { duplicates, foreign, missing }: PodCidrProblems): void {
+        const name = node.metadata?.name ?? "";
+        const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);
+        if (this.#said.get(name) === signature) return;
+        this.#said.set(name, signature);
+        const cidrs = podCidrTexts(node).join(", ");
+        if (duplicates.length > 0) {
+            const shown = duplicates.slice(0, 5).join(", ") + (duplicates.length > 5 ? " and others" : "");
+            this.#warn(
+                node,
+                "PodCIDRDuplicate",
+                `The Pod CIDRs ${cidrs} overlap those of Node ${shown}. Pods of these Nodes may get the same address: remove one of the Nodes and register it anew.`,
+            );
+        }
+        if (foreign.length > 0) {
+            this.#warn(
+                node,
+                "PodCIDROutsideClusterCIDR",
+                `The Pod CIDRs ${foreign.join(", ")} are no subnets of nodeIPAM.clusterCIDRs of the configured size. They are kept and not given to other Nodes.`,
+            );
+        }
+        if (missing.length > 0) {
+            const families = missing.map((family) => `IPv${family}`).join(" and ");
+            this.#warn(
+                node,
+                "PodCIDRFamilyMissing",
+                `The Node has Pod CIDRs ${cidrs} but none of ${families}, which nodeIPAM.clusterCIDRs has. Pod CIDRs cannot be changed: remove the Node and register it anew.`,
+            );
+        }
+    }
+
+    forget(name: string): void {
+        this.#said.delete(name);
+    }
+
+    #warn(node: Node, reason: string, note: string): void {
+        this.#recorder.record({ regarding: referenceTo(nodes, node), type: "Warning", reason, action, note });
+    }
+}
+
+function wayText({ pools = [], claims = [] }: Partial<InTheWay> = {}): string {
+    const poolsText =
+        pools.length === 0
+            ? ""
+            : ` In the way: ${listText(pools, (name) => `IPPool ${name}`)}; move its addresses outside nodeIPAM.clusterCIDRs.`;
+    if (claims.length === 0) return poolsText;
+    const held = listText(
+        claims,
+        (claim) => `IPAllocation ${claim.metadata.name} (${describeHolder(claim)}, IPPool ${claim.pool})`,
+    );
+    return `${poolsText} In the way, of addresses that no IPPool has: ${held}; delete that Pod or owner, which frees the address.`;
+}
+
+function addressesText(claims: readonly Claim[]): string {
+    return listText(claims, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
+}
+
+/** Describes only what is shown: there may be 65,000, and every Node that waits asks. */
+function listText<T>(all: readonly T[], text: (one: T) => string): string {
+    const more = all.length - shownClaims;
+    return all.slice(0, shownClaims).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

@@ -1,0 +1,2 @@
+/** Keeps the status of IPPools. */
+export { poolStatus } from "./feature.ts";

@@ -1,0 +1,156 @@
+import { systemClock, type Clock } from "@antrea/async";
+import { ipPools, type IpPool, type IpPoolStatus, type IpPoolUsage } from "@antrea/crd";
+import {
+    WorkQueue,
+    isKubeError,
+    onlyIf,
+    referenceTo,
+    type ApiClient,
+    type EventRecorder,
+    type KubeLogger,
+} from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
+import { claimedBlocks, type Claim, type AllocationCache } from "../../platform/allocations/index.ts";
+import { type PoolCache } from "../../platform/pool-cache/index.ts";
+import { evaluate, turnedBad } from "./evaluate.ts";
+import { Pacer, type PacerOptions } from "./pacer.ts";
+import { measure } from "./measure.ts";
+
+export interface PoolStatusComponents {
+    readonly api: Pick<ApiClient, "patch">;
+    readonly pools: PoolCache;
+    readonly claims: AllocationCache;
+    readonly recorder: Pick<EventRecorder, "record">;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+const writeTimeoutMs = 10_000;
+const concurrency = 8;
+const maxBackoffMs = 5_000;
+
+/** Keeps the status of all IPPools true during one term of leadership. */
+export class PoolStatusWriter {
+    readonly #components: PoolStatusComponents;
+    readonly #clock: Clock;
+    readonly #pacer: Pacer;
+    readonly #queue: WorkQueue;
+    readonly #usages = new Map<string, IpPoolUsage>();
+
+    constructor(components: PoolStatusComponents, options: PacerOptions = {}) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#pacer = new Pacer({ clock: this.#clock }, options);
+        this.#queue = new WorkQueue(
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { name: "ip-pools", concurrency, maxBackoffMs },
+            (name, signal) => this.#reconcile(name, signal),
+        );
+    }
+
+    /** As last looked at, by name of the pool. */
+    get usages(): ReadonlyMap<string, IpPoolUsage> {
+        return this.#usages;
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { pools, claims } = this.#components;
+        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        // All pools are looked at anyway; claims that are known already need not say so one by one.
+        let replaying = true;
+        using _claims = claims.onChange((before, after) => {
+            if (!replaying) this.#claimChanged(before, after);
+        });
+        replaying = false;
+        using _pools = pools.onChange((name) => this.#poolChanged(name));
+        this.#queue.start(signal);
+        try {
+            while (!signal.aborted) {
+                for (const name of await this.#pacer.next(signal)) this.#queue.add(name);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    /** Whoever makes a pool, or changes its ranges, looks at its counts at once. That is rare, unlike changes of claims. */
+    #poolChanged(name: string): void {
+        const { metadata, status } = this.#components.pools.object(name) ?? {};
+        const isCounted = metadata === undefined || status?.observedGeneration === metadata.generation;
+        if (isCounted) this.#pacer.changed(name);
+        else this.#pacer.urgent(name);
+    }
+
+    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
+        const claim = after ?? before;
+        if (claim === undefined) return;
+        // A claim takes its address from every pool that has it, whichever it names.
+        this.#pacer.changed(claim.pool);
+        for (const pool of this.#components.pools.covering(claim.ip)) this.#pacer.changed(pool);
+    }
+
+    async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+        const { pools, claims } = this.#components;
+        const object = pools.object(name);
+        const pool = pools.get(name);
+        if (object === undefined || pool === undefined) {
+            this.#usages.delete(name);
+            this.#queue.forget(name);
+            return;
+        }
+        const overlaps = pools.overlaps(name);
+        const usable = pools.usable(name);
+        const claimed = claimedBlocks(usable, claims);
+        const { usage, freeBlocks } = measure(usable, claimed);
+        this.#usages.set(name, usage);
+        const generation = object.metadata?.generation ?? 0;
+        const now = new Date(this.#clock.now());
+        const further = pools.further(name);
+        const { finalizers = [] } = object.metadata ?? {};
+        const findings = { generation, pool, usage, freeBlocks, overlaps, further, finalizers };
+        const status = evaluate(findings, object.status, now);
+        if (!sameStatus(status, object.status)) await this.#write(object, status, signal);
+    }
+
+    async #write(object: IpPool, status: IpPoolStatus, signal: AbortSignal): Promise<void> {
+        const { api, recorder } = this.#components;
+        const { name = "", uid = "", resourceVersion = "" } = object.metadata ?? {};
+        const patch = onlyIf({ type: "merge", body: { status } }, { uid, resourceVersion });
+        try {
+            await api.patch(ipPools, { name }, patch, { subresource: "status", signal, timeoutMs: writeTimeoutMs });
+        } catch (error) {
+            if (isKubeError(error, "NOT_FOUND")) return;
+            // Changed meanwhile, by someone or by a write of ours whose answer was lost: the watch will tell.
+            if (isKubeError(error, "CONFLICT")) return this.#pacer.changed(name);
+            throw error;
+        }
+        for (const { type, message } of turnedBad(status, object.status)) {
+            const regarding = referenceTo(ipPools, object);
+            recorder.record({ regarding, type: "Warning", reason: type, action: "UpdateStatus", note: message });
+        }
+    }
+}
+
+function sameStatus(a: IpPoolStatus, b: IpPoolStatus | undefined): boolean {
+    return b !== undefined && canonical(a) === canonical(b);
+}
+
+// The server keeps fields in an order of its own.
+function canonical({ usage, conditions, freeBlocks, observedGeneration }: IpPoolStatus): string {
+    return JSON.stringify([
+        [usage?.total, usage?.used, usage?.reserved, usage?.free],
+        conditions?.map((each) => [
+            each.type,
+            each.status,
+            each.reason,
+            each.message,
+            each.lastTransitionTime,
+            each.observedGeneration,
+        ]),
+        freeBlocks,
+        observedGeneration,
+    ]);
+}

@@ -1,0 +1,340 @@
+import { Notify, sleep, systemClock, type Clock } from "@antrea/async";
+import { allocationName, ipPools, type IpAllocation } from "@antrea/crd";
+import { formatIp, parseIp } from "@antrea/ip";
+import { readPool, type NewReservation, type ReservationPlan } from "@antrea/ipam";
+import {
+    WorkQueue,
+    namespaces,
+    statefulSets,
+    type ApiClient,
+    type EventRecorder,
+    type KubeLogger,
+    type ReconcileResult,
+} from "@antrea/kube";
+import { type MetricsFactory } from "@antrea/runtime";
+import {
+    setKeyOf,
+    type Claim,
+    type AllocationCache,
+    type ClaimWriter,
+    type Fate,
+    type Reclaims,
+} from "../../platform/allocations/index.ts";
+import { type PoolCache } from "../../platform/pool-cache/index.ts";
+import { asksNamespace, demandOf, type Demand } from "./demand.ts";
+import { OwnWrites } from "./own-writes.ts";
+import { freeCount, planFor } from "./planning.ts";
+import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems } from "./reports.ts";
+import { type SetCache } from "./set-cache.ts";
+import { Waiting } from "./waiting.ts";
+
+export interface ReservationsComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly sets: SetCache;
+    readonly pools: PoolCache;
+    readonly claims: AllocationCache;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Reclaims;
+    readonly recorder: Pick<EventRecorder, "record">;
+    /** Gets the metrics of the work queue. */
+    readonly metrics?: MetricsFactory;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+export interface ReservationsOptions {
+    /** How often all StatefulSets with reservations are looked at, beside when something changes. */
+    readonly intervalMs: number;
+}
+
+const concurrency = 8;
+/** Agents wait 20 s for a reservation. */
+const maxBackoffMs = 5_000;
+/** Ordinals of one StatefulSet that are reserved at the same time. */
+const ordinalsAtOnce = 8;
+/** How long addresses that come free are gathered. */
+const gatherMs = 250;
+/** How soon a StatefulSet that waits is looked at although nothing came free; says again that it waits. */
+const waitingMs = 30_000;
+/** How soon a StatefulSet is looked at of which addresses were freed or taken, if no watch tells of it before. */
+const givenUpMs = 1_000;
+/** Most StatefulSets that are woken at once for one pool. */
+const wokenAtOnce = 64;
+
+/**
+ * Reserves addresses for the ordinals of StatefulSets and frees reservations that none asks for, during one term of
+ * leadership.
+ */
+export class Reservations {
+    readonly #components: ReservationsComponents;
+    readonly #clock: Clock;
+    readonly #options: ReservationsOptions;
+    readonly #queue: WorkQueue;
+    readonly #own: OwnWrites;
+    readonly #waiting = new Waiting();
+    /** Pools of which addresses came free, and nobody was woken for them yet. */
+    readonly #freed = new Set<string>();
+    readonly #cameFree: Notify;
+    /** The list of claims that began in this term. */
+    #look: Promise<void> | undefined;
+    #hasLooked = false;
+    /** Names of addresses that others had when a StatefulSet that is not settled yet was to get them. */
+    readonly #taken = new Map<string, Set<string>>();
+    /** By key of the StatefulSets, what was reported once: that addresses are reserved for some ordinals only, or kept. */
+    readonly #said = new Map<string, string>();
+    /** How many claims of a StatefulSet are to be freed. */
+    readonly #unwanted = new Map<string, number>();
+
+    constructor(components: ReservationsComponents, options: ReservationsOptions) {
+        this.#components = components;
+        this.#clock = components.clock ?? systemClock;
+        this.#options = options;
+        this.#own = new OwnWrites(this.#clock);
+        this.#cameFree = new Notify({ clock: this.#clock });
+        this.#queue = new WorkQueue(
+            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { name: "reservations", concurrency, maxBackoffMs },
+            (key, signal) => this.#reconcile(key, signal),
+        );
+    }
+
+    /** Works until the signal aborts; writes nothing after it resolved. */
+    async run(signal: AbortSignal): Promise<void> {
+        const { sets, pools, claims, reclaims } = this.#components;
+        await Promise.all([sets.synced(signal), pools.synced(signal), claims.synced(signal)]);
+        using _leaks = reclaims.watch("reservation-unwanted", () =>
+            [...this.#unwanted.values()].reduce((sum, count) => sum + count, 0),
+        );
+        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        using _sets = sets.onChange((key) => this.#queue.add(key));
+        using _pools = pools.onChange((name, change) => {
+            if (change === "meaning") for (const key of sets.asking(name)) this.#queue.add(key);
+        });
+        this.#queue.start(signal);
+        try {
+            let lookAt = this.#clock.monotonic() + this.#options.intervalMs;
+            while (!signal.aborted) {
+                await this.#cameFree.wait({ ms: lookAt - this.#clock.monotonic(), signal });
+                if (this.#freed.size > 0) {
+                    // Others come free in the same moment.
+                    await sleep(gatherMs, signal, this.#clock).catch(() => undefined);
+                    this.#wake();
+                }
+                if (this.#clock.monotonic() < lookAt) continue;
+                lookAt = this.#clock.monotonic() + this.#options.intervalMs;
+                for (const key of [...this.#own.prune(), ...claims.sets]) this.#queue.add(key);
+            }
+        } finally {
+            await this.#queue.close();
+        }
+    }
+
+    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
+        const claim = after ?? before;
+        if (claim === undefined) return;
+        this.#own.forget(claim.metadata);
+        const key = setKeyOf(claim);
+        if (key !== undefined) this.#queue.add(key);
+        if (after !== undefined) return;
+        for (const pool of [claim.pool, ...this.#components.pools.covering(claim.ip)]) {
+            if (this.#waiting.has(pool)) this.#freed.add(pool);
+        }
+        if (this.#freed.size > 0) this.#cameFree.ring();
+    }
+
+    /** Of those that wait as many are looked at as there are addresses for. */
+    #wake(): void {
+        for (const pool of this.#freed) {
+            const free = freeCount(pool, this.#components);
+            const count = free < wokenAtOnce ? Number(free) : wokenAtOnce;
+            for (const key of this.#waiting.next(pool, count)) this.#queue.add(key);
+        }
+        this.#freed.clear();
+    }
+
+    async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+        const { sets, writer } = this.#components;
+        // An ordinal whose reservation had no answer would seem to have none, and get a second address.
+        await this.#own.settle(key, (name) => writer.read(name, signal));
+        const taken = this.#taken.get(key) ?? new Set<string>();
+        this.#taken.set(key, taken);
+        for (;;) {
+            signal.throwIfAborted();
+            const demand = sets.get(key);
+            // Its Namespace is not known yet; it is looked at when it is.
+            if (demand === undefined && sets.has(key)) return void this.#taken.delete(key);
+            const plan = this.#plan(key, demand, taken);
+            // Another set of the name than the watch told of: it will tell.
+            if (demand !== undefined && plan.adopt.length > 0 && !(await this.#adopt(plan.adopt, demand, signal)))
+                return;
+            const changes = plan.release.length > 0 || plan.create.length > 0;
+            if (demand !== undefined && changes && (await this.#looksAnew(signal))) continue;
+            if (plan.release.length > 0) await this.#release(key, demand, signal);
+            else this.#unwanted.delete(key);
+            // Another address is reserved when the watch has told that the first is gone: an ordinal never has two.
+            if (plan.givenUp.length > 0) return { requeueAfterMs: givenUpMs };
+            if (demand !== undefined && plan.create.length > 0) {
+                await this.#create(key, demand, plan.create, taken, signal);
+                // What others took, and what the plan left out, is planned anew, behind all who wait for their turn.
+                return void this.#queue.add(key);
+            }
+            // What was freed just now, or seemed taken to earlier turns, may be what is missing: the watch will tell.
+            if (plan.missing !== undefined && (plan.release.length > 0 || taken.size > 0)) {
+                this.#taken.delete(key);
+                this.#waiting.set(key, plan.missing.pools);
+                return { requeueAfterMs: givenUpMs };
+            }
+            return this.#settle(key, demand, plan);
+        }
+    }
+
+    /**
+     * Before the first change of a term: the watch may not have told yet what the leader before this one has reserved,
+     * and an ordinal that was given a second address would lose its first; one that seems to have half of its addresses
+     * would lose that. True if there is news to plan by.
+     */
+    async #looksAnew(signal: AbortSignal): Promise<boolean> {
+        if (this.#hasLooked) return false;
+        this.#look ??= this.#components.claims.refresh(signal);
+        try {
+            await this.#look;
+        } catch (error) {
+            this.#look = undefined;
+            throw error;
+        }
+        this.#hasLooked = true;
+        return true;
+    }
+
+    #plan(key: string, demand: Demand | undefined, taken: ReadonlySet<string>): ReturnType<typeof planFor> {
+        const own = this.#own;
+        return planFor(this.#components, {
+            key,
+            demand,
+            unseen: own.of(key),
+            taken: { has: (name) => taken.has(name) || own.has(name) },
+        });
+    }
+
+    #settle(
+        key: string,
+        demand: Demand | undefined,
+        { missing, beyond }: Pick<ReservationPlan, "missing" | "beyond">,
+    ): ReconcileResult | undefined {
+        this.#taken.delete(key);
+        this.#waiting.set(key, missing?.pools ?? []);
+        if (missing === undefined) this.#reportOnce(key, demand, beyond);
+        if (demand === undefined || missing === undefined) {
+            if (demand === undefined) this.#queue.forget(key);
+            if (demand === undefined || demand.hostNetwork || demand.problems.length === 0) return undefined;
+            reportProblems(this.#components, demand);
+            return { requeueAfterMs: waitingMs };
+        }
+        reportMissing(this.#components, demand, missing);
+        return { requeueAfterMs: waitingMs };
+    }
+
+    #reportOnce(key: string, demand: Demand | undefined, beyond: number): void {
+        const claims = demand?.hostNetwork === true ? [...this.#components.claims.ofSet(key)] : [];
+        const kept = claims.filter(({ pod }) => pod === undefined).length;
+        if (demand === undefined || beyond + kept === 0) return void this.#said.delete(key);
+        const text = JSON.stringify([demand.uid, beyond > 0, kept]);
+        if (this.#said.get(key) === text) return;
+        this.#said.set(key, text);
+        if (kept > 0) reportKept(this.#components, demand, kept);
+        else reportBeyond(this.#components, demand, beyond);
+    }
+
+    async #create(
+        key: string,
+        demand: Demand,
+        plan: readonly NewReservation[],
+        taken: Set<string>,
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { writer, logger } = this.#components;
+        const ordinals = [...Map.groupBy(plan, ({ ordinal }) => ordinal).values()];
+        let reserved = 0;
+        const reserve = async ({ ip, pool, ordinal }: NewReservation): Promise<void> => {
+            const name = allocationName(ip);
+            const { namespace, name: set, uid } = demand;
+            const owner = { kind: "StatefulSet", namespace, name: set, uid, index: ordinal } as const;
+            const made = await this.#own.writing(key, name, () => writer.reserve({ ip, pool, owner }, signal));
+            if (made === undefined) taken.add(name);
+            else reserved += 1;
+        };
+        for (let from = 0; from < ordinals.length; from += ordinalsAtOnce) {
+            signal.throwIfAborted();
+            const results = await Promise.allSettled(
+                ordinals
+                    .slice(from, from + ordinalsAtOnce)
+                    .flat()
+                    .map(reserve),
+            );
+            const failed = results.find((result) => result.status === "rejected");
+            if (failed !== undefined) throw failed.reason;
+        }
+        logger.info("reserved addresses", {
+            statefulSet: key,
+            reserved,
+            first: plan[0] && formatIp(plan[0].ip),
+            taken: plan.length - reserved,
+        });
+    }
+
+    /** Claims of an earlier set of the name become the living one's. False if that is not the one that was seen. */
+    async #adopt(claims: readonly IpAllocation[], demand: Demand, signal: AbortSignal): Promise<boolean> {
+        const { writer, logger } = this.#components;
+        const key = `${demand.namespace}/${demand.name}`;
+        if ((await this.#readDemand(key, signal))?.uid !== demand.uid) return false;
+        const judge = (live: Claim): Fate =>
+            setKeyOf(live) === key && live.owner.uid !== demand.uid ? { adoptBy: demand.uid } : undefined;
+        for (const { name = "", uid = "" } of claims.map(({ metadata = {} }) => metadata)) {
+            if (!(await writer.change(name, uid, judge, signal))) continue;
+            logger.info("StatefulSet adopted an address of a deleted one with its name", {
+                statefulSet: key,
+                address: name,
+            });
+        }
+        return true;
+    }
+
+    /** Frees what the StatefulSet does not ask for as it is now, read from the API server. */
+    async #release(key: string, seen: Demand | undefined, signal: AbortSignal): Promise<void> {
+        const { writer, reclaims, logger } = this.#components;
+        const live = await this.#readDemand(key, signal);
+        // Another one than the watch told of: it will tell.
+        if (live?.uid !== seen?.uid) return;
+        const { release, givenUp } = this.#plan(key, live, new Set());
+        this.#unwanted.set(key, release.length);
+        const judge = (claim: Claim): Fate =>
+            claim.pod === undefined && setKeyOf(claim) === key ? "delete" : undefined;
+        for (const claim of release) {
+            const { name = "", uid = "" } = claim.metadata ?? {};
+            const isGivenUp = givenUp.includes(claim);
+            if (isGivenUp && (await this.#canBeHad(claim, live, signal))) continue;
+            if (!(await writer.change(name, uid, judge, signal))) continue;
+            this.#own.forget({ name, uid });
+            reclaims.done("reservation-unwanted");
+            logger.info("released a reservation that no StatefulSet needs", { statefulSet: key, address: name });
+            if (isGivenUp && live !== undefined) reportGivenUp(this.#components, live, claim);
+        }
+        this.#unwanted.delete(key);
+    }
+
+    /** Whether the address is one of a listed pool after all, read from the API server. */
+    async #canBeHad({ spec }: IpAllocation, demand: Demand | undefined, signal: AbortSignal): Promise<boolean> {
+        if (demand?.pools?.names.includes(spec.pool) !== true) return false;
+        const pool = await this.#components.api.find(ipPools, { name: spec.pool }, { signal });
+        return pool === undefined || readPool(pool).subnetOf(parseIp(spec.address)) !== undefined;
+    }
+
+    async #readDemand(key: string, signal: AbortSignal): Promise<Demand | undefined> {
+        const { api } = this.#components;
+        const [namespace = "", name = ""] = key.split("/");
+        const set = await api.find(statefulSets, { namespace, name }, { signal });
+        if (set === undefined) return undefined;
+        const asked = asksNamespace(set) ? await api.find(namespaces, { name: namespace }, { signal }) : undefined;
+        return demandOf(set, asked);
+    }
+}

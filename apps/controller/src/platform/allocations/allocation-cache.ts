@@ -1,0 +1,205 @@
+import { type Clock } from "@antrea/async";
+import { blockOf, ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
+import { prefixRange, RangeIndex, type IpRange, type Prefix } from "@antrea/ip";
+import {
+    Informer,
+    type ApiClient,
+    type KubeLogger,
+    type KubeObject,
+    type ListOptions,
+    type Resource,
+} from "@antrea/kube";
+import { type LifecyclePart } from "@antrea/runtime";
+import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
+
+export interface AllocationCacheComponents {
+    readonly api: Pick<ApiClient, "pages" | "watch">;
+    readonly logger: KubeLogger;
+    readonly clock?: Clock;
+}
+
+/** The claims in one aligned block of addresses. */
+export interface BlockClaims {
+    readonly prefix: Prefix;
+    readonly allocated: number;
+    readonly reserved: number;
+    readonly claims: ReadonlySet<Claim>;
+}
+
+/** Called after each change with the claim as it was and as it is; the book is up to date by then. */
+export type ClaimListener = (before: Claim | undefined, after: Claim | undefined) => void;
+
+interface Block {
+    readonly prefix: Prefix;
+    allocated: number;
+    reserved: number;
+    readonly claims: Set<Claim>;
+}
+
+const none: ReadonlySet<Claim> = new Set();
+
+/**
+ * All claims of the cluster, kept true by list and watch, found by address, block, StatefulSet and Node. What it says
+ * may be late: a decision that cannot be undone is made on the live object.
+ */
+export class AllocationCache {
+    readonly part: LifecyclePart;
+    readonly #informer: Informer<Claim>;
+    readonly #blocks = new Map<string, Block>();
+    readonly #places = new RangeIndex<Block>();
+    readonly #sets = new Map<string, Set<Claim>>();
+    readonly #nodes = new Map<string, Set<Claim>>();
+    readonly #held = new Map<string, Set<Claim>>();
+    readonly #gateways = new Map<string, Set<Claim>>();
+
+    constructor(components: AllocationCacheComponents) {
+        const reader = new ClaimReader();
+        const { object: _, ...where } = ipAllocations;
+        this.#informer = new Informer<Claim>(
+            { ...components, api: slimSource(components.api, reader) },
+            { resource: where, transform: (object) => slim(object, reader) },
+        );
+        this.#informer.onChange((type, _key, claim, old) => {
+            if (old !== undefined) this.#remove(old);
+            if (type !== "deleted") this.#add(claim);
+        });
+        this.part = {
+            name: "claims",
+            start: (signal) => this.#informer.start(signal),
+            stop: () => this.#informer.close(),
+        };
+    }
+
+    get hasSynced(): boolean {
+        return this.#informer.hasSynced;
+    }
+
+    /** Resolves when all claims are known; rejects with ABORTED. */
+    async synced(signal: AbortSignal): Promise<void> {
+        return this.#informer.synced(signal);
+    }
+
+    /** Lists all claims anew, whatever the watch has told; rejects with ABORTED. */
+    async refresh(signal: AbortSignal): Promise<void> {
+        return this.#informer.refresh(signal);
+    }
+
+    /** By the name of the object. */
+    get(name: string): Claim | undefined {
+        return this.#informer.get(name);
+    }
+
+    /** The blocks with claims that have an address of this range, by `spec.block`. */
+    *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockClaims]> {
+        for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
+    }
+
+    /** Claims kept for a StatefulSet, by `namespace/name`. */
+    ofSet(key: string): ReadonlySet<Claim> {
+        return this.#sets.get(key) ?? none;
+    }
+
+    /** Keys of the StatefulSets that claims are kept for. */
+    get sets(): Iterable<string> {
+        return this.#sets.keys();
+    }
+
+    /** Claims that Pods of a Node use; those of kinds of owners that are not known here are nobody's to free. */
+    usedOn(node: string): ReadonlySet<Claim> {
+        return this.#nodes.get(node) ?? none;
+    }
+
+    /** Names of the Nodes on which claims are used. */
+    get nodesInUse(): Iterable<string> {
+        return this.#nodes.keys();
+    }
+
+    /** Claims that keep a Node's own addresses out of its pools. */
+    heldBy(node: string): ReadonlySet<Claim> {
+        return this.#held.get(node) ?? none;
+    }
+
+    /** Names of the Nodes whose own addresses are held. */
+    get holders(): Iterable<string> {
+        return this.#held.keys();
+    }
+
+    /** Names of the claims that hold gateways of pools. */
+    get gateways(): Iterable<string> {
+        return this.#gateways.keys();
+    }
+
+    /** Tells all claims as new at once, then each change. */
+    onChange(listener: ClaimListener): Disposable {
+        return this.#informer.onChange((type, _key, claim, old) =>
+            type === "deleted" ? listener(old ?? claim, undefined) : listener(old, claim),
+        );
+    }
+
+    #add(claim: Claim): void {
+        const block = this.#blocks.get(claim.block) ?? this.#newBlock(claim);
+        block.claims.add(claim);
+        block[claim.pod === undefined ? "reserved" : "allocated"] += 1;
+        for (const [index, key] of this.#indexes(claim)) {
+            const claims = index.get(key);
+            if (claims === undefined) index.set(key, new Set([claim]));
+            else claims.add(claim);
+        }
+    }
+
+    #newBlock({ block: text, ip }: Claim): Block {
+        const block: Block = { prefix: blockOf(ip), allocated: 0, reserved: 0, claims: new Set() };
+        this.#blocks.set(text, block);
+        this.#places.set(text, [prefixRange(block.prefix)], block);
+        return block;
+    }
+
+    #remove(claim: Claim): void {
+        const block = this.#blocks.get(claim.block);
+        if (block?.claims.delete(claim) !== true) return;
+        block[claim.pod === undefined ? "reserved" : "allocated"] -= 1;
+        if (block.claims.size === 0) {
+            this.#blocks.delete(claim.block);
+            this.#places.delete(claim.block);
+        }
+        for (const [index, key] of this.#indexes(claim)) {
+            const claims = index.get(key);
+            claims?.delete(claim);
+            if (claims?.size === 0) index.delete(key);
+        }
+    }
+
+    *#indexes(claim: Claim): Iterable<readonly [Map<string, Set<Claim>>, string]> {
+        const set = setKeyOf(claim);
+        if (set !== undefined) yield [this.#sets, set];
+        if (claim.pod !== undefined && isOfPods(claim.owner)) yield [this.#nodes, claim.pod.nodeName];
+        if (claim.owner.kind === "Gateway") yield [this.#gateways, claim.metadata.name];
+        if (claim.owner.kind === "Node") yield [this.#held, claim.owner.name ?? ""];
+    }
+}
+
+/** Lists a page at a time and keeps the small records only: all objects at once would be several times as large. */
+function slimSource(
+    api: AllocationCacheComponents["api"],
+    reader: ClaimReader,
+): { readonly list: ApiClient["list"]; readonly watch: ApiClient["watch"] } {
+    const list = async <T extends KubeObject>(
+        resource: Resource<T>,
+        o?: ListOptions,
+    ): Promise<{ items: T[]; resourceVersion: string }> => {
+        const items: T[] = [];
+        let resourceVersion = "";
+        for await (const page of api.pages(resource, o)) {
+            // The informer asks for its own resource only, so T is Claim.
+            for (const item of page.items) items.push(slim(item as unknown as Claim, reader) as unknown as T);
+            resourceVersion = page.resourceVersion;
+        }
+        return { items, resourceVersion };
+    };
+    return { list, watch: (resource, o) => api.watch(resource, o) };
+}
+
+// What comes from the server is an IPAllocation, what was listed is slim already.
+function slim(object: Claim, reader: ClaimReader): Claim {
+    return "spec" in object ? reader.read(object as unknown as IpAllocation) : object;
+}

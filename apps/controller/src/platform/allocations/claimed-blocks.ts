@@ -1,0 +1,38 @@
+import { prefixSize, type Prefix, type RangeSet } from "@antrea/ip";
+import { type AllocationCache } from "./allocation-cache.ts";
+
+/** The claimed addresses of a set of addresses in one block. */
+export interface ClaimedInBlock {
+    readonly block: Prefix;
+    readonly allocated: number;
+    readonly reserved: number;
+    /** How many addresses of the set lie in the block. */
+    readonly size: bigint;
+}
+
+/**
+ * Where addresses of `usable` are claimed, by block as text, whichever pool the claims name: that may be gone, or have other
+ * ranges by now, and its claims still take their addresses from all. Takes time by the number of ranges of `usable` and of
+ * blocks in use among them, not of addresses.
+ */
+export function claimedBlocks(
+    usable: RangeSet,
+    claims: Pick<AllocationCache, "blocksIn">,
+): ReadonlyMap<string, ClaimedInBlock> {
+    const found = new Map<string, ClaimedInBlock>();
+    for (const range of usable.ranges) {
+        for (const [text, known] of claims.blocksIn(range)) {
+            if (found.has(text)) continue;
+            const block = known.prefix;
+            const inside = usable.within(block);
+            let { allocated, reserved } = known;
+            if (inside.size < prefixSize(block)) {
+                const counted = [...known.claims].filter(({ ip }) => inside.has(ip));
+                allocated = counted.filter(({ pod }) => pod !== undefined).length;
+                reserved = counted.length - allocated;
+            }
+            found.set(text, { block, allocated, reserved, size: inside.size });
+        }
+    }
+    return found;
+}

@@ -1,0 +1,157 @@
+import { readFileSync } from "node:fs";
+import { systemClock, type Clock } from "@antrea/async";
+import { AntreaError } from "@antrea/errors";
+import {
+    createKubeClients,
+    EventRecorder,
+    type Informer,
+    LeaderElection,
+    TokenReviewAuthorizer,
+    type KubeClients,
+    type LeaderElectionComponents,
+    type Node,
+} from "@antrea/kube";
+import { Metrics, tellBuild, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
+import { DaemonServer, type Certificate } from "@antrea/serving";
+import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
+import { identityFrom, type Identity } from "./identity.ts";
+import { nodesOf } from "./nodes.ts";
+import { version } from "./version.ts";
+
+/** The ground that the features of the controller stand on: what none of them owns. */
+export interface Platform {
+    readonly logger: Logger;
+    readonly clock: Clock;
+    readonly config: ControllerConfig;
+    readonly gates: Pick<ReturnType<typeof loadControllerConfig>["gates"], "enabled">;
+    readonly identity: Identity;
+    readonly metrics: MetricsFactory;
+    /** What /livez, /readyz and /metrics answer. */
+    readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
+    readonly kube: Pick<KubeClients, "api" | "close">;
+    readonly events: Pick<EventRecorder, "record" | "start" | "close">;
+    /** Decides which replica writes. */
+    readonly election: Pick<LeaderElection, "leading" | "run">;
+    /** All Nodes of the cluster, slimmed. */
+    readonly nodes: Informer<Node>;
+    /** How long the subnet of a Node that is gone rests, in milliseconds. Default: that of NodeIPAM. */
+    readonly subnetCoolingMs?: number;
+}
+
+/** The configuration file or the certificate cannot be read. */
+class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNREADABLE"> {}
+
+const certificateFolder = "/var/run/antrea/antrea-controller-tls";
+
+/** Builds the ground floor from the configuration; starts nothing. */
+export function buildPlatform({ flags, logger }: MainContext): Platform {
+    const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
+    for (const warning of warnings) logger.warn("configuration", { warning });
+    logger.info("feature gates", { gates: gates.list("controller").map(({ name, status }) => `${name}=${status}`) });
+    const kube = createKubeClients({
+        kubeconfig: config.clientConnection.kubeconfig,
+        apiServerOverride: config.kubeAPIServerOverride,
+        userAgent: `antrea-controller/${version}`,
+    });
+    const { api } = kube;
+    const clock = systemClock;
+    const identity = identityFrom(process.env, kube.namespace);
+    const metrics = new Metrics();
+    tellBuild(metrics, "antrea-controller", version);
+    return {
+        logger,
+        clock,
+        config,
+        gates,
+        identity,
+        metrics,
+        health: healthOf(config, { logger, metrics, kube }),
+        kube,
+        events: new EventRecorder(
+            { api, clock, logger: logger.child("events") },
+            { reportingController: "antrea-controller", reportingInstance: identity.instance },
+        ),
+        election: electionOf({ api, clock, logger }, config, identity),
+        nodes: nodesOf({ api, clock, logger }),
+    };
+}
+
+/** The election among the replicas, by the configuration. */
+export function electionOf(
+    {
+        api,
+        clock,
+        logger,
+    }: { readonly api: LeaderElectionComponents["api"]; readonly clock: Clock; readonly logger: Logger },
+    { leaderElection }: ControllerConfig,
+    identity: Identity,
+): LeaderElection {
+    return new LeaderElection(
+        { api, clock, logger: logger.child("leader-election") },
+        {
+            namespace: identity.namespace,
+            name: leaderElection.resourceName,
+            identity: identity.leader,
+            leaseDurationMs: leaderElection.leaseDuration,
+            renewDeadlineMs: leaderElection.renewDeadline,
+            retryPeriodMs: leaderElection.retryPeriod,
+        },
+    );
+}
+
+function healthOf(
+    config: ControllerConfig,
+    { logger, metrics, kube }: { readonly logger: Logger; readonly metrics: Metrics; readonly kube: KubeClients },
+): DaemonServer {
+    return new DaemonServer(
+        {
+            logger: logger.child("health"),
+            metrics: config.enablePrometheusMetrics ? metrics : undefined,
+            authorize: new TokenReviewAuthorizer({ api: kube.api }, { path: "/metrics" }).authorize,
+        },
+        {
+            name: "antrea-controller",
+            port: config.apiPort,
+            // During an update the earlier process on this Node has the port, and answers there: it must not answer the
+            // probes of this one, and ends when this one is ready.
+            waitsForPort: true,
+            probeSocket: process.env["PROBE_SOCKET"],
+            ...tls(config),
+        },
+    );
+}
+
+function readConfig(path: string | undefined): string {
+    if (path === undefined) return "";
+    try {
+        return readFileSync(path, "utf8");
+    } catch (cause) {
+        throw new ControllerError("CONFIG_UNREADABLE", "environment", `cannot read --config ${path}`, { cause });
+    }
+}
+
+function tls(config: ControllerConfig): {
+    readonly certificate?: Certificate;
+    readonly ciphers?: string;
+    readonly minVersion?: TlsVersion;
+} {
+    return {
+        ...(config.tlsCipherSuites !== undefined && { ciphers: config.tlsCipherSuites }),
+        ...(config.tlsMinVersion !== undefined && { minVersion: config.tlsMinVersion }),
+        ...(!config.selfSignedCert && { certificate: mountedCertificate() }),
+    };
+}
+
+function mountedCertificate(): Certificate {
+    try {
+        const read = (name: string): string => readFileSync(`${certificateFolder}/${name}`, "utf8");
+        return { cert: read("tls.crt"), key: read("tls.key") };
+    } catch (cause) {
+        throw new ControllerError(
+            "CERTIFICATE_UNREADABLE",
+            "environment",
+            `selfSignedCert is false, but ${certificateFolder} has no readable tls.crt and tls.key: create Secret antrea-controller-tls with both, beside antrea-controller, or set selfSignedCert to true`,
+            { cause },
+        );
+    }
+}

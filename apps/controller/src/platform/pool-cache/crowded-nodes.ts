@@ -1,0 +1,42 @@
+import { formatIp, formatRangeSet, RangeSet, type IpAddress } from "@antrea/ip";
+import { maxNodeAddresses, nodeAddressesIn, nodeAddressesOf, type NodeWithAddresses, type Pool } from "@antrea/ipam";
+
+/** Addresses of a pool that a Node reports beyond those that are kept out of pools. */
+export interface FurtherAddresses {
+    readonly node: string;
+    readonly common: RangeSet;
+}
+
+/** The Nodes that report so many addresses that a pool may not lose all of them. */
+export class CrowdedNodes {
+    readonly #nodes = new Map<string, readonly IpAddress[]>();
+
+    /**
+     * Takes a Node as it is now; undefined: it is gone. True if the Node reported so many addresses before and reports
+     * others now, or the same in another order: of so many, their order says which are kept.
+     */
+    changed(name: string, node: NodeWithAddresses | undefined): boolean {
+        const addresses = node === undefined ? [] : nodeAddressesOf(node);
+        const before = this.#nodes.get(name);
+        if (addresses.length > maxNodeAddresses) this.#nodes.set(name, addresses);
+        else this.#nodes.delete(name);
+        return before !== undefined && before.map(formatIp).join() !== addresses.map(formatIp).join();
+    }
+
+    /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
+    further(pool: Pool): readonly FurtherAddresses[] {
+        return [...this.#nodes]
+            .map(([node, all]) => ({ node, common: RangeSet.ofAddresses(nodeAddressesIn(pool, all).further) }))
+            .filter(({ common }) => !common.isEmpty)
+            .sort((a, b) => (a.node < b.node ? -1 : 1));
+    }
+}
+
+const shownNodes = 5;
+
+/** Tells which addresses of a pool Pods can get although a Node reports them as its own. */
+export function furtherText(further: readonly FurtherAddresses[]): string {
+    const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
+    const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";
+    return `Of the addresses that a Node reports, a pool keeps ${maxNodeAddresses} from Pods. Pods can get further ones for which the Node has no claim already: ${shown.join("; ")}${more}. Look at what reports them.`;
+}

@@ -1,0 +1,64 @@
+import { type Clock } from "@antrea/async";
+import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
+import { type LifecyclePart, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { type ControllerConfig } from "@antrea/settings";
+import { AllocationCache, ClaimWriter, reclaimMetrics, type Reclaims } from "./allocations/index.ts";
+import { type Part } from "./feature.ts";
+import { PoolCache } from "./pool-cache/index.ts";
+
+/** What the features of IPPools stand on, behind the gate AntreaIPAM. */
+export interface PoolPlatform {
+    readonly kube: { readonly api: ApiClient };
+    readonly clock: Clock;
+    readonly config: { readonly ipam: Pick<ControllerConfig["ipam"], "cleanInterval"> };
+    readonly metrics: MetricsFactory;
+    readonly events: Pick<EventRecorder, "record">;
+    readonly nodes: Informer<Node>;
+    readonly logger: Logger;
+    readonly claims: AllocationCache;
+    readonly pools: PoolCache;
+    readonly writer: ClaimWriter;
+    readonly reclaims: Reclaims;
+}
+
+/** What PoolPlatform is built of. */
+export type PoolGround = Omit<PoolPlatform, "claims" | "pools" | "writer" | "reclaims">;
+
+/** Adds the caches of IPPools and IPAllocations to the platform; starts nothing. */
+export function withPools({ kube, clock, config, metrics, events, nodes, logger }: PoolGround): PoolPlatform {
+    const { api } = kube;
+    return {
+        kube,
+        clock,
+        config,
+        metrics,
+        events,
+        nodes,
+        logger,
+        claims: new AllocationCache({ api, clock, logger: logger.child("claims") }),
+        pools: new PoolCache({ api, nodes, clock, logger: logger.child("ip-pools") }),
+        writer: new ClaimWriter({ api }),
+        reclaims: reclaimMetrics(metrics),
+    };
+}
+
+/** The caches of the platform, in the order in which they start. */
+export function poolParts({ claims, pools }: PoolPlatform): readonly Part[] {
+    return [watching(claims), watching(pools)];
+}
+
+/** A cache as a part that is ready once it has been listed. */
+export function watching(cache: { readonly part: LifecyclePart; readonly hasSynced: boolean }): Part {
+    return { ...cache.part, problem: () => (cache.hasSynced ? undefined : "they are not listed yet") };
+}
+
+/** What the leader's work of a feature of IPPools takes. */
+export type PoolComponents = Omit<PoolPlatform, "kube" | "events" | "config"> & {
+    readonly api: ApiClient;
+    readonly recorder: PoolPlatform["events"];
+};
+
+/** @param logger the name under which the feature logs */
+export function poolComponents({ kube, events, config: _, ...rest }: PoolPlatform, logger: string): PoolComponents {
+    return { ...rest, api: kube.api, recorder: events, logger: rest.logger.child(logger) };
+}

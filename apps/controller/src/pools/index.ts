@@ -1,3 +1,0 @@
-/** What IPPools mean in this cluster, for all features of the controller. */
-export { PoolCache, type PoolCacheComponents, type PoolChange, type PoolListener } from "./pool-cache.ts";
-export { type FurtherAddresses } from "./crowded-nodes.ts";

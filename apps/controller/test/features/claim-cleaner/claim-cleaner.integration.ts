@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { ipAllocations } from "@antrea/crd";
+import { nodes, pods } from "@antrea/kube";
+import { eventually } from "@antrea/kube/testing";
+import { PoolWorld, podOn, type Term } from "../../pool-world.ts";
+import { replacing } from "../../replacing.ts";
+
+const goneMs = 1_500;
+
+describe("claims that their Node cannot free", () => {
+    let world: PoolWorld;
+    let term: Term | undefined;
+    beforeAll(async () => {
+        world = await PoolWorld.start();
+    });
+    afterAll(async () => world[Symbol.asyncDispose]());
+    afterEach(async () => {
+        await term?.stop();
+        await world.clear();
+    });
+
+    async function taint(node: string, on: boolean): Promise<void> {
+        const taints = on
+            ? [{ key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" }]
+            : null;
+        await world.api.patch(nodes, { name: node }, { type: "merge", body: { spec: { taints } } });
+    }
+
+    /** A StatefulSet of one replica whose Pod uses its address on a Node. */
+    async function running(name: string, pool: string, node: string, uid?: string): Promise<string> {
+        await world.set(name, { pools: pool });
+        await eventually(async () => (await world.ofSet(name)).length === 1);
+        const claim = (await world.all()).find(({ spec: { owner } }) => owner.name === name);
+        await world.use(claim!, podOn(node, `${name}-0`, uid));
+        return claim!.spec.address;
+    }
+
+    it("are freed when the Node is gone for a while, those of StatefulSets become Reserved; others stay", async () => {
+        await world.pool("a", "10.3.0.10-10.3.0.29");
+        await world.server.addNode("dead");
+        await world.server.addNode("alive");
+        term = world.term({ goneMs, intervalMs: 300 });
+        const sticky = await running("web", "a", "dead");
+        await world.claim("10.3.0.20", "a", podOn("dead", "plain"));
+        // Its Pod does not exist, but its Node does: its own agent's business.
+        await world.claim("10.3.0.21", "a", podOn("alive", "plain"));
+        await world.server.deleteNode("dead");
+        const began = performance.now();
+        await term.eventuallyMetric('antrea_controller_ippool_leaks{reason="node-gone"}', "2");
+        await eventually(async () => (await world.find("10.3.0.20")) === undefined);
+        expect(performance.now() - began).toBeGreaterThan(goneMs - 100);
+        await world.eventuallyOfSet("web", [`0 ${sticky} Reserved`]);
+        expect((await world.find("10.3.0.21"))?.spec.state).toBe("Allocated");
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="node-gone"}', "2");
+        await term.eventuallyMetric('antrea_controller_ippool_leaks{reason="node-gone"}', "0");
+    });
+
+    it("stay when the Node comes back in time, and the time counts anew when it goes again", async () => {
+        await world.server.addNode("flaky");
+        await world.claim("10.3.1.20", "a", podOn("flaky", "plain"));
+        term = world.term({ goneMs, intervalMs: 300 });
+        await term.claims.synced(AbortSignal.timeout(5_000));
+        await world.server.deleteNode("flaky");
+        await new Promise((resolve) => setTimeout(resolve, goneMs * 0.7));
+        await world.server.addNode("flaky");
+        await new Promise((resolve) => setTimeout(resolve, goneMs * 0.7));
+        await world.server.deleteNode("flaky");
+        await new Promise((resolve) => setTimeout(resolve, goneMs * 0.7));
+        expect(await world.find("10.3.1.20")).toBeDefined();
+        await eventually(async () => (await world.find("10.3.1.20")) === undefined);
+    });
+
+    it("of Nodes that were gone before the controller began are freed after the same time", async () => {
+        await world.claim("10.3.2.20", "a", podOn("never", "plain"));
+        term = world.term({ goneMs, intervalMs: 300 });
+        const began = performance.now();
+        await eventually(async () => (await world.find("10.3.2.20")) === undefined);
+        expect(performance.now() - began).toBeGreaterThan(goneMs - 100);
+    });
+
+    it("of a Pod that is gone are handed over at once when the Node is tainted out of service", async () => {
+        await world.pool("a", "10.3.3.10-10.3.3.29");
+        await world.server.addNode("down");
+        const { metadata: here } = await world.pod("here", "down");
+        term = world.term();
+        const sticky = await running("web", "a", "down");
+        await world.claim("10.3.3.20", "a", podOn("down", "gone"));
+        await world.claim("10.3.3.21", "a", podOn("down", "here", here?.uid));
+        // The same name, another UID: that Pod is gone.
+        const { metadata: again } = await world.pod("again", "down");
+        await world.claim("10.3.3.22", "a", podOn("down", "again"));
+        // A static Pod is known by the hash of its manifest.
+        await world.api.create(pods, {
+            metadata: { namespace: "default", name: "static", annotations: { "kubernetes.io/config.hash": "abcd" } },
+            spec: { nodeName: "down", containers: [{ name: "main", image: "none" }] },
+        });
+        await world.claim("10.3.3.23", "a", podOn("down", "static", "abcd"));
+        await new Promise((resolve) => setTimeout(resolve, 1_200));
+        expect(await world.all()).toHaveLength(5);
+        await taint("down", true);
+        // Long before the next round of the clean-up, which comes once a minute.
+        await world.eventuallyOfSet("web", [`0 ${sticky} Reserved`]);
+        await eventually(async () => (await world.find("10.3.3.20")) === undefined);
+        await eventually(async () => (await world.find("10.3.3.22")) === undefined);
+        expect(again?.uid).toBeDefined();
+        expect((await world.find("10.3.3.21"))?.spec.state).toBe("Allocated");
+        expect((await world.find("10.3.3.23"))?.spec.state).toBe("Allocated");
+        // The Pod is deleted by force after the taint.
+        await world.deletePod("here");
+        await eventually(async () => (await world.find("10.3.3.21")) === undefined, { timeoutMs: 40_000 });
+        await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}', "4");
+    });
+
+    it("stay when the taint is taken off before the Pod is gone", async () => {
+        await world.server.addNode("down");
+        const { metadata } = await world.pod("here", "down");
+        await world.claim("10.3.4.21", "a", podOn("down", "here", metadata?.uid));
+        term = world.term({ intervalMs: 300 });
+        await taint("down", true);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        await taint("down", false);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        await world.deletePod("here");
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
+        expect((await world.find("10.3.4.21"))?.spec.state).toBe("Allocated");
+    });
+
+    it("stay with an agent that takes the claim up again just before it is deleted", async () => {
+        await world.server.addNode("down");
+        await taint("down", true);
+        const claim = await world.claim("10.3.5.21", "a", podOn("down", "again"));
+        const mine = podOn("down", "again");
+        let raced = false;
+        const wrap = replacing("delete", (target) => async (...args) => {
+            if (args[0].plural === "ipallocations" && !raced) {
+                raced = true;
+                const { metadata } = await world.pod("again", "down");
+                const pod = { ...mine, uid: metadata?.uid ?? "" };
+                const owner = { ...claim.spec.owner, uid: pod.uid };
+                await world.api.update(ipAllocations, { ...claim, spec: { ...claim.spec, owner, pod } });
+            }
+            return target.delete(...args);
+        });
+        term = world.term({ wrap });
+        await eventually(() => raced);
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        expect((await world.find("10.3.5.21"))?.metadata?.uid).toBe(claim.metadata?.uid);
+        expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}')).toBeUndefined();
+    });
+
+    it("stay when only the watch says that the Node is gone", async () => {
+        await world.server.addNode("there");
+        await world.claim("10.3.6.21", "a", podOn("there", "plain"));
+        const wrap = replacing("list", (target) => async (...args) => {
+            const result = await target.list(...args);
+            return args[0].plural === "nodes" ? { ...result, items: [] } : result;
+        });
+        term = world.term({ wrap, goneMs: 300, intervalMs: 200 });
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
+        expect((await world.find("10.3.6.21"))?.spec.state).toBe("Allocated");
+    });
+});

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { type ChangeListener, type Node } from "@antrea/kube";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { ClaimCleaner, type ClaimCleanerComponents } from "../../../src/features/claim-cleaner/index.ts";
+import { type Claim } from "../../../src/platform/allocations/index.ts";
+
+const minute = 60_000;
+const atOnce = { by: "watch", after: Infinity } as const;
+
+/** What the cleaner sees of a cluster: one Node, and the claims of its Pods. */
+class FakeWorld {
+    readonly clock = new ManualClock();
+    readonly claims = new Map<string, Claim>();
+    readonly #listeners = new Set<ChangeListener<Node>>();
+    #node: Node | undefined = { metadata: { name: "n" } };
+
+    claim(address: string): void {
+        const pod = { namespace: "ns", name: "p", uid: "u", nodeName: "n" };
+        const claim = { metadata: { name: address, uid: `uid-${address}` }, pod, owner: { kind: "Pod" } };
+        this.claims.set(address, claim as unknown as Claim);
+    }
+
+    deleteNode(): void {
+        const node = this.#node;
+        this.#node = undefined;
+        for (const listener of this.#listeners) if (node !== undefined) listener("deleted", "n", node, node, atOnce);
+    }
+
+    addNode(): void {
+        this.#node = { metadata: { name: "n" } };
+        for (const listener of this.#listeners) listener("added", "n", this.#node, undefined, atOnce);
+    }
+
+    get components(): ClaimCleanerComponents {
+        const { claims } = this;
+        const fake = {
+            clock: this.clock,
+            logger: new MemoryLog().logger,
+            api: { find: () => Promise.resolve(this.#node), list: () => Promise.resolve({ items: [] }) },
+            nodes: {
+                get: () => this.#node,
+                synced: () => Promise.resolve(),
+                onChange: (listener: ChangeListener<Node>) => {
+                    this.#listeners.add(listener);
+                    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+                },
+            },
+            claims: {
+                synced: () => Promise.resolve(),
+                get nodesInUse() {
+                    return claims.size === 0 ? [] : ["n"];
+                },
+                usedOn: () => new Set(claims.values()),
+            },
+            writer: {
+                change: async (name: string, _uid: string, judge: (claim: Claim) => Promise<unknown>) => {
+                    const live = claims.get(name);
+                    if (live === undefined || (await judge(live)) === undefined) return false;
+                    return claims.delete(name);
+                },
+            },
+            reclaims: { done: () => undefined, watch: () => ({ [Symbol.dispose]: () => undefined }) },
+        };
+        return fake as unknown as ClaimCleanerComponents;
+    }
+}
+
+describe("the claims of a Node that is gone", () => {
+    let world: FakeWorld;
+    let stop: AbortController;
+    let run: Promise<void>;
+
+    beforeEach(async () => {
+        world = new FakeWorld();
+        stop = new AbortController();
+        world.claim("10.2.0.9");
+        run = new ClaimCleaner(world.components, { intervalMs: minute }).run(stop.signal);
+        await settle();
+    });
+    afterEach(async () => {
+        stop.abort();
+        await world.clock.advance(minute);
+        await run;
+    });
+
+    it("are freed after five minutes, not before", async () => {
+        world.deleteNode();
+        await world.clock.advance(5 * minute - 1_000);
+        expect([...world.claims.keys()]).toEqual(["10.2.0.9"]);
+        await world.clock.advance(1_001);
+        expect([...world.claims.keys()]).toEqual([]);
+    });
+
+    it("stay when it is back in time, and the five minutes begin anew", async () => {
+        world.deleteNode();
+        await world.clock.advance(4 * minute);
+        world.addNode();
+        await world.clock.advance(2 * minute);
+        world.deleteNode();
+        await world.clock.advance(4 * minute);
+        expect(world.claims.size).toBe(1);
+        await world.clock.advance(minute + 1);
+        expect(world.claims.size).toBe(0);
+    });
+
+    it("that are made again after they were freed have five minutes of their own: an agent runs there", async () => {
+        world.deleteNode();
+        await world.clock.advance(5 * minute + 1);
+        expect(world.claims.size).toBe(0);
+        world.claim("10.2.0.9");
+        await world.clock.advance(4 * minute);
+        expect(world.claims.size).toBe(1);
+        await world.clock.advance(2 * minute);
+        expect(world.claims.size).toBe(0);
+    });
+});

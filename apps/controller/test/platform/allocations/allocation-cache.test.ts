@@ -1,0 +1,155 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { type IpAllocation } from "@antrea/crd";
+import { RangeSet, rangeOf, parseIp, parsePrefix, prefixRange } from "@antrea/ip";
+import { claimedBlocks } from "../../../src/platform/allocations/claimed-blocks.ts";
+import { type BlockClaims, type Claim, type AllocationCache } from "../../../src/platform/allocations/index.ts";
+import { allocation, bookOf, ownedBySet } from "../../fakes.ts";
+
+function blockOf(book: AllocationCache, text: string): BlockClaims | undefined {
+    return [...book.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
+}
+
+/** Everything that the book says, as text. */
+function contents(book: AllocationCache): unknown {
+    const names = (claims: Iterable<Claim>): readonly string[] =>
+        [...claims].map(({ metadata }) => metadata.name).sort();
+    return {
+        blocks: ["10.0.0.0/24", "10.0.1.0/24"].map((text) => {
+            const block = blockOf(book, text);
+            return block && [block.allocated, block.reserved, names(block.claims)];
+        }),
+        sets: [...book.sets].sort().map((key) => [key, names(book.ofSet(key))]),
+        nodes: [...book.nodesInUse].sort().map((node) => [node, names(book.usedOn(node))]),
+        held: [...book.holders].sort().map((node) => [node, names(book.heldBy(node))]),
+    };
+}
+
+describe("AllocationCache", () => {
+    it("finds claims by block, StatefulSet and Node", async () => {
+        const { book } = await bookOf([
+            allocation("10.0.0.1", "p", { node: "n1" }),
+            allocation("10.0.0.2", "p", { owner: ownedBySet("web", 0) }),
+            allocation("10.0.1.1", "q", { node: "n2", owner: ownedBySet("web", 1) }),
+            allocation("10.0.1.2", "q", { owner: { kind: "Node", name: "n3" } }),
+        ]);
+        expect(contents(book)).toEqual({
+            blocks: [
+                [1, 1, ["10.0.0.1", "10.0.0.2"]],
+                [1, 1, ["10.0.1.1", "10.0.1.2"]],
+            ],
+            sets: [["ns/web", ["10.0.0.2", "10.0.1.1"]]],
+            nodes: [
+                ["n1", ["10.0.0.1"]],
+                ["n2", ["10.0.1.1"]],
+            ],
+            held: [["n3", ["10.0.1.2"]]],
+        });
+        expect(book.get("10.0.0.2")?.owner.index).toBe(0);
+        await book.part.stop?.();
+    });
+
+    it("counts claims of unknown kinds of owners as taken, and gives them to nobody who frees", async () => {
+        const owner = { kind: "Lease", namespace: "ns", name: "web", index: 0 } as never;
+        const { book } = await bookOf([
+            allocation("10.0.0.1", "p", { node: "n1", owner }),
+            allocation("10.0.0.2", "p", { owner }),
+        ]);
+        expect(contents(book)).toEqual({
+            blocks: [[1, 1, ["10.0.0.1", "10.0.0.2"]], undefined],
+            sets: [],
+            nodes: [],
+            held: [],
+        });
+        await book.part.stop?.();
+    });
+
+    it("is the same whether claims were listed or told one by one", async () => {
+        const last = fc.integer({ min: 0, max: 3 });
+        const shapes = fc.constantFrom<Parameters<typeof allocation>[2]>(
+            { node: "n1" },
+            { node: "n2", owner: ownedBySet("web", 0) },
+            { owner: ownedBySet("web", 0) },
+            { owner: { kind: "Node", name: "n1" } },
+        );
+        const step = fc.record({
+            third: fc.integer({ min: 0, max: 1 }),
+            last,
+            pool: fc.constantFrom("p", "q"),
+            shape: shapes,
+            gone: fc.boolean(),
+        });
+        await fc.assert(
+            fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+                const { book, tell } = await bookOf([]);
+                const actual = new Map<string, IpAllocation>();
+                let version = 10;
+                for (const { third, last: end, pool, shape, gone } of steps) {
+                    version += 1;
+                    const claim = allocation(`10.0.${third}.${end}`, pool, { ...shape, version: `${version}` });
+                    const name = claim.metadata?.name ?? "";
+                    if (gone && !actual.has(name)) continue;
+                    await tell(gone ? "DELETED" : actual.has(name) ? "MODIFIED" : "ADDED", claim);
+                    if (gone) actual.delete(name);
+                    else actual.set(name, claim);
+                }
+                const { book: listed } = await bookOf([...actual.values()]);
+                expect(contents(book)).toEqual(contents(listed));
+                await Promise.all([book.part.stop?.(), listed.part.stop?.()]);
+            }),
+            { numRuns: 30 },
+        );
+    });
+
+    it("tells what was and what is, after it knows itself", async () => {
+        const { book, tell } = await bookOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
+        const told: string[] = [];
+        const state = (claim: Claim | undefined): string =>
+            claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
+        book.onChange((before, after) => {
+            told.push(`${state(before)}>${state(after)} ${blockOf(book, "10.0.0.0/24")?.allocated ?? 0}`);
+        });
+        await tell("MODIFIED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "2" }));
+        await tell("DELETED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "3" }));
+        expect(told).toEqual(["->R 0", "R>A 1", "A>- 0"]);
+        await book.part.stop?.();
+    });
+});
+
+describe("claimedBlocks", () => {
+    it("counts claims of usable addresses, whichever pool they name, as counting one by one does", async () => {
+        const address = fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 255 }));
+        await fc.assert(
+            fc.asyncProperty(
+                fc.uniqueArray(address, { maxLength: 40, selector: ([third, last]) => third * 256 + last }),
+                fc.integer({ min: 0, max: 700 }),
+                fc.integer({ min: 0, max: 300 }),
+                async (addresses, first, size) => {
+                    const claims = addresses.map(([third, last]) =>
+                        allocation(
+                            `10.0.${third}.${last}`,
+                            // one of them is gone, or has other ranges now: nobody can say which
+                            last % 2 === 0 ? "p" : "gone",
+                            last % 3 === 0 ? {} : { node: "n" },
+                        ),
+                    );
+                    const { book } = await bookOf(claims);
+                    const base = parseIp("10.0.0.0").value + BigInt(first);
+                    const usable = RangeSet.of([
+                        rangeOf({ family: 4, value: base }, { family: 4, value: base + BigInt(size) }),
+                    ]);
+                    let [allocated, reserved] = [0, 0];
+                    for (const block of claimedBlocks(usable, book).values()) {
+                        allocated += block.allocated;
+                        reserved += block.reserved;
+                    }
+                    const inside = claims.filter(({ spec }) => usable.has(parseIp(spec.address)));
+                    expect(allocated).toBe(inside.filter(({ spec }) => spec.state === "Allocated").length);
+                    expect(reserved).toBe(inside.length - allocated);
+                    await book.part.stop?.();
+                },
+            ),
+            { numRuns: 40 },
+        );
+    });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "@jest/globals";
+import { type IpAllocation } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import { KubeError, type KubeErrorCode } from "@antrea/kube";
+import { ClaimWriter, type Fate } from "../../../src/platform/allocations/index.ts";
+import { allocation, ownedBySet } from "../../fakes.ts";
+
+/** One claim on a server that answers writes as the script says; "lost" writes take effect, "dropped" ones do not. */
+class Server {
+    claim: IpAllocation | undefined;
+    readonly calls: string[] = [];
+    readonly #script: (KubeErrorCode | "lost" | "dropped" | "ok")[];
+
+    constructor(claim: IpAllocation | undefined, script: (KubeErrorCode | "lost" | "dropped" | "ok")[] = []) {
+        this.claim = claim;
+        this.#script = script;
+    }
+
+    get writer(): ClaimWriter {
+        return new ClaimWriter({
+            api: {
+                find: () => Promise.resolve(this.claim as never),
+                create: ((_: unknown, object: IpAllocation) =>
+                    this.#write("create", () => {
+                        if (this.claim !== undefined) throw new KubeError("ALREADY_EXISTS", "taken");
+                        const made = { ...object.metadata, uid: "made", resourceVersion: "1", generation: 1 };
+                        return (this.claim = { ...object, metadata: made });
+                    })) as never,
+                update: ((_: unknown, object: IpAllocation) =>
+                    this.#write("update", () => (this.claim = object))) as never,
+                delete: ((_: unknown, __: unknown, o: { readonly uid: string; readonly resourceVersion: string }) =>
+                    this.#write(`delete ${o.uid} ${o.resourceVersion}`, () => (this.claim = undefined))) as never,
+            },
+        });
+    }
+
+    async #write<T>(call: string, effect: () => T): Promise<T> {
+        this.calls.push(call);
+        await Promise.resolve();
+        const answer = this.#script.shift() ?? "ok";
+        if (answer === "ok") return effect();
+        if (answer === "lost") effect();
+        if (answer === "lost" || answer === "dropped") throw new KubeError("TIMEOUT", "late", { outcomeUnknown: true });
+        throw new KubeError(answer, "no");
+    }
+}
+
+const { signal } = new AbortController();
+const mine = ownedBySet("web", 0);
+const held = allocation("10.0.0.1", "p", { node: "n1", owner: mine });
+
+describe("ClaimWriter.reserve", () => {
+    const wanted = { ip: parseIp("10.0.0.1"), pool: "p", owner: mine };
+
+    it.each([
+        ["is made", undefined, [], "made", 1],
+        ["is someone's", allocation("10.0.0.1", "p", { node: "n1" }), [], undefined, 1],
+        ["was made, the answer was lost", undefined, ["lost"], "made", 2],
+        ["was not made, nor was there an answer", undefined, ["dropped"], "made", 2],
+    ] as const)("%s", async (_name, claim, script, uid, creates) => {
+        const server = new Server(claim, [...script]);
+        expect((await server.writer.reserve(wanted, signal))?.metadata.uid).toBe(uid);
+        expect(server.calls).toEqual(Array.from({ length: creates }, () => "create"));
+    });
+
+    it("is someone else's although a create before had no answer", async () => {
+        const server = new Server(undefined, ["dropped"]);
+        const reserving = server.writer.reserve(wanted, signal);
+        server.claim = allocation("10.0.0.1", "p", { node: "n1" });
+        expect(await reserving).toBeUndefined();
+    });
+
+    it("fails on what is neither", async () => {
+        await expect(new Server(undefined, ["FORBIDDEN"]).writer.reserve(wanted, signal)).rejects.toMatchObject({
+            code: "FORBIDDEN",
+        });
+    });
+
+    it("writes the claim in full", async () => {
+        const server = new Server(undefined);
+        await server.writer.reserve({ ...wanted, ip: parseIp("fd00::1:2") }, signal);
+        expect(server.claim).toMatchObject({
+            metadata: { name: "fd00-0-0-0-0-0-1-2" },
+            spec: { address: "fd00::1:2", block: "fd00::1:0/120", pool: "p", state: "Reserved", owner: mine },
+        });
+        expect(server.claim?.spec.pod).toBeUndefined();
+    });
+});
+
+describe("ClaimWriter.change", () => {
+    const change = async (server: Server, fate: Fate, uid = "uid-10.0.0.1"): Promise<boolean> =>
+        server.writer.change("10.0.0.1", uid, () => (server.claim === undefined ? undefined : fate), signal);
+
+    it("deletes the very version that was judged", async () => {
+        const server = new Server(held);
+        expect(await change(server, "delete")).toBe(true);
+        expect(server.calls).toEqual(["delete uid-10.0.0.1 1"]);
+    });
+
+    it("gives a claim back to its StatefulSet without its Pod", async () => {
+        const server = new Server(held);
+        expect(await change(server, "reserve")).toBe(true);
+        const { pod: _, ...kept } = held.spec;
+        expect(server.claim).toEqual({ ...held, spec: { ...kept, state: "Reserved" } });
+    });
+
+    it("hands a claim to another owner, its Pod stays", async () => {
+        const server = new Server(held);
+        expect(await change(server, { adoptBy: "other" })).toBe(true);
+        expect(server.claim).toEqual({ ...held, spec: { ...held.spec, owner: { ...mine, uid: "other" } } });
+    });
+
+    it.each([
+        ["it is gone", undefined, "delete", "uid-10.0.0.1"],
+        ["another has its name", held, "delete", "uid-before"],
+        ["it is to stay", held, undefined, "uid-10.0.0.1"],
+    ] as const)("writes nothing when %s", async (_name, claim, fate, uid) => {
+        const server = new Server(claim);
+        expect(await change(server, fate, uid)).toBe(false);
+        expect(server.calls).toEqual([]);
+    });
+
+    it("judges anew after a conflict, and lets go of what changed", async () => {
+        const server = new Server(held, ["CONFLICT", "CONFLICT"]);
+        let judged = 0;
+        const judge = (): Fate => ((judged += 1) < 3 ? "delete" : undefined);
+        expect(await server.writer.change("10.0.0.1", "uid-10.0.0.1", judge, signal)).toBe(false);
+        expect(judged).toBe(3);
+        expect(server.claim).toBeDefined();
+    });
+
+    it.each([
+        ["took effect", "lost", 1],
+        ["took no effect", "dropped", 2],
+    ] as const)("finds out whether a write without answer %s", async (_name, answer, writes) => {
+        const server = new Server(held, [answer]);
+        expect(await change(server, "delete")).toBe(true);
+        expect(server.calls).toHaveLength(writes);
+        expect(server.claim).toBeUndefined();
+    });
+
+    it("gives up on a claim that others change all the time", async () => {
+        const server = new Server(
+            held,
+            Array.from({ length: 20 }, () => "CONFLICT" as const),
+        );
+        await expect(change(server, "delete")).rejects.toMatchObject({ code: "BUSY" });
+    });
+
+    it("writes nothing after its signal", async () => {
+        const server = new Server(held);
+        const stop = new AbortController();
+        const judge = (): Fate => {
+            stop.abort();
+            return "delete";
+        };
+        await expect(server.writer.change("10.0.0.1", "uid-10.0.0.1", judge, stop.signal)).rejects.toThrow();
+        expect(server.calls).toEqual([]);
+    });
+});
