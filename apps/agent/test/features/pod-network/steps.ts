@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { AntreaError, type Fault } from "@antrea/errors";
+import { OpenFlowError } from "@antrea/openflow";
 
 /** What goes wrong at one step: it is not done, or it is done and its answer is lost. */
 export type Failure = "before" | "after";
@@ -31,7 +32,8 @@ export class Steps {
         const result = await work();
         this.done.push(name);
         await turn();
-        if (failure === "after") throw this.#error(name, { partial: true });
+        if (failure === "after")
+            throw new OpenFlowError("REFUSED", this.fault, `${name} failed`, { details: { partial: true } });
         return result;
     }
 
@@ -59,8 +61,8 @@ export class Steps {
         return this.failure(this.asked.length - 1, name);
     }
 
-    #error(name: string, details: Readonly<Record<string, unknown>> = {}): AntreaError<string, object> {
-        return new AntreaError("STEP_FAILED", this.fault, `${name} failed`, { details });
+    #error(name: string): AntreaError<string, object> {
+        return new AntreaError("STEP_FAILED", this.fault, `${name} failed`);
     }
 }
 
