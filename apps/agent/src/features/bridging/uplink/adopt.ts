@@ -5,7 +5,7 @@ import { isPhysicalNameOf, nicNameOf } from "./names.ts";
 import { readNicSettings, type NicSettings } from "./nic-settings.ts";
 import { hasGlobalAddress, takeSnapshot } from "./snapshot.ts";
 import { readSysctl, writeSysctl } from "./sysctls.ts";
-import type { WayBack } from "./way-back.ts";
+import type { Rollback } from "./rollback.ts";
 import type { BootContext } from "./boot-context.ts";
 
 /** ARPHRD_ETHER. */
@@ -48,14 +48,14 @@ async function entriesOfLinks(
 
 /** Undoes the moves that only the links tell of; gives the names of the NICs. */
 export async function bringBackByLinks(
-    parts: { readonly netlink: Netlink; readonly wayBack: WayBack; readonly uptimeSeconds: () => number },
+    parts: { readonly netlink: Netlink; readonly rollback: Rollback; readonly uptimeSeconds: () => number },
     here: BootContext,
     begin: (entry: JournalEntry) => void,
 ): Promise<readonly string[]> {
     const entries = await entriesOfLinks(parts.netlink, here, parts.uptimeSeconds());
     for (const entry of entries) {
         begin(entry);
-        await parts.wayBack.run(entry, here);
+        await parts.rollback.run(entry, here);
         // Its addresses went with the host port: it is ready for whoever gives it new ones, the kernel among them.
         if (entry.hostIndex === undefined) {
             writeSysctl("ipv6", entry.name, "disable_ipv6", readSysctl("ipv6", "default", "disable_ipv6") ?? "0");

@@ -10,7 +10,7 @@ import { UplinkError } from "./errors.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
 import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
-import { freeFromDatapath, WayBack } from "./way-back.ts";
+import { freeFromDatapath, Rollback } from "./rollback.ts";
 import { bootContextOf } from "./boot-context.ts";
 
 export interface RestoreUplinkOptions {
@@ -44,7 +44,7 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     using netlink = Netlink.open();
     const here = await bootContextOf(options.bootId);
     const journal = new Journal({ logger }, { folder });
-    const wayBack = new WayBack({
+    const rollback = new Rollback({
         netlink,
         logger,
         journal,
@@ -66,11 +66,11 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     const entry = await journal.read();
     if (entry !== undefined) {
         begin(entry);
-        await wayBack.run(entry, here);
+        await rollback.run(entry, here);
         end(entry.name);
     }
     // Without a journal, or with one that tells of links that are gone.
-    const names = await bringBackByLinks({ netlink, wayBack, uptimeSeconds: uptime }, here, begin);
+    const names = await bringBackByLinks({ netlink, rollback, uptimeSeconds: uptime }, here, begin);
     for (const name of names) end(name);
     if (entry !== undefined || names.length > 0) return true;
     print(`Nothing to restore: ${journal.path} is not there, and no link looks like a NIC that was moved.`);

@@ -35,9 +35,9 @@ import {
     type UplinkState,
     type UplinkTiming,
 } from "./types.ts";
-import { freeFromDatapath, WayBack } from "./way-back.ts";
+import { freeFromDatapath, Rollback } from "./rollback.ts";
 import { bootContextOf, type BootContext } from "./boot-context.ts";
-import { Witnesses, witnessText } from "./witnesses.ts";
+import { ConnectivityProbes, probeTargetsText } from "./connectivity-probes.ts";
 
 /**
  * The uplink of bridging mode: the NIC becomes a port of the bridge, and an internal port takes its name, MAC, MTU,
@@ -54,10 +54,10 @@ export class Uplink {
     readonly #netlink: Netlink;
     readonly #logger: Logger;
     readonly #journal: Journal;
-    readonly #witnesses: Witnesses;
+    readonly #connectivityProbes: ConnectivityProbes;
     readonly #ownPorts: OwnPorts;
     readonly #switchOver: SwitchOver;
-    readonly #wayBack: WayBack;
+    readonly #rollback: Rollback;
     readonly #turns = new KeyedLock<"uplink">();
     #here: BootContext | undefined;
     #state: UplinkState = { kind: "idle" };
@@ -73,10 +73,10 @@ export class Uplink {
         this.#netlink = components.netlink;
         this.#logger = components.logger;
         this.#journal = new Journal(components, options);
-        this.#witnesses = new Witnesses(components);
+        this.#connectivityProbes = new ConnectivityProbes(components);
         this.#ownPorts = new OwnPorts(components, options, this.#timing.ovsMs);
         this.#switchOver = new SwitchOver(components, options);
-        this.#wayBack = new WayBack({
+        this.#rollback = new Rollback({
             netlink: this.#netlink,
             logger: this.#logger,
             journal: this.#journal,
@@ -114,7 +114,7 @@ export class Uplink {
     restore(): Promise<void> {
         return this.#inTurn(async () => {
             const entry = this.#journal.entry ?? (await this.#journal.read());
-            if (entry !== undefined) await this.#wayBack.run(this.#current(entry), await this.#bootContext());
+            if (entry !== undefined) await this.#rollback.run(this.#current(entry), await this.#bootContext());
             this.#state = { kind: "idle" };
         });
     }
@@ -139,11 +139,13 @@ export class Uplink {
         if (entry?.step === "bridged" && (await this.#stands(entry, signal))) return (this.#state = found(entry));
         if (entry !== undefined) {
             this.#logger.info("undoing an unfinished move of the uplink", { nic: entry.name, step: entry.step });
-            await this.#wayBack.run(entry, here);
+            await this.#rollback.run(entry, here);
         }
         // The journal may be lost, or tell of links that are gone.
-        await bringBackByLinks({ netlink: this.#netlink, wayBack: this.#wayBack, uptimeSeconds: uptime }, here, (one) =>
-            this.#logger.warn("uplink journal is lost; recovering from link state", { nic: one.name }),
+        await bringBackByLinks(
+            { netlink: this.#netlink, rollback: this.#rollback, uptimeSeconds: uptime },
+            here,
+            (one) => this.#logger.warn("uplink journal is lost; recovering from link state", { nic: one.name }),
         );
         return (this.#state = { kind: "idle" });
     }
@@ -154,7 +156,7 @@ export class Uplink {
             if (this.#state.kind !== "bridged") this.#state = found(entry);
             return this.#look(signal);
         }
-        if (entry !== undefined) await this.#wayBack.run(entry, await this.#bootContext());
+        if (entry !== undefined) await this.#rollback.run(entry, await this.#bootContext());
         await suitableNic(this.#netlink, this.#parts.ports, name);
         if (!(await this.#mayBegin(name, signal))) return this.#state;
         await this.#ownPorts.removeLeftovers([name, await this.#freePhysicalName(name)], signal);
@@ -166,7 +168,7 @@ export class Uplink {
         } catch (error) {
             const begun = this.#journal.entry;
             const wasCut = begun !== undefined && steps.indexOf(begun.step) >= steps.indexOf("switch");
-            if (begun !== undefined) await this.#wayBack.run(begun, await this.#bootContext());
+            if (begun !== undefined) await this.#rollback.run(begun, await this.#bootContext());
             this.#state = { kind: "idle" };
             if (!wasCut || isAborted(error)) throw error;
             return this.#rolledBack(name, messageOf(error));
@@ -228,7 +230,7 @@ export class Uplink {
         const reason = `${problem} for ${this.#timing.lossMs / 1000} s`;
         this.#logger.warn("restoring the uplink", { nic: entry.name, reason });
         signal.throwIfAborted();
-        await this.#wayBack.run(this.#current(entry), await this.#bootContext());
+        await this.#rollback.run(this.#current(entry), await this.#bootContext());
         return (this.#state = { kind: "lost", name: entry.name, reason });
     }
 
@@ -236,7 +238,7 @@ export class Uplink {
         const netlink = this.#netlink;
         const name = link.name;
         const physicalName = await this.#freePhysicalName(name);
-        const gateways = await this.#witnesses.answering(
+        const gateways = await this.#connectivityProbes.answering(
             link.index,
             gatewaysOf({ routes: await routesOf(netlink, link.index) }),
             signal,
@@ -282,14 +284,14 @@ export class Uplink {
 
         const { checkTimeoutMs } = this.#options;
         const isConfirmed = await this.#journal.make("confirm", moved, () =>
-            this.#witnesses.anyAnswers(host.index, { gateways, withApi }, checkTimeoutMs, signal),
+            this.#connectivityProbes.anyAnswers(host.index, { gateways, withApi }, checkTimeoutMs, signal),
         );
         if (!isConfirmed) {
             const seconds = checkTimeoutMs / 1000;
-            await this.#wayBack.run(moved, here);
+            await this.#rollback.run(moved, here);
             return this.#rolledBack(
                 name,
-                `within ${seconds} s after the move neither ${witnessText(gateways, withApi)} answered`,
+                `within ${seconds} s after the move neither ${probeTargetsText(gateways, withApi)} answered`,
             );
         }
         await this.#journal.make("bridged", moved, () => Promise.resolve());
@@ -361,7 +363,7 @@ export class Uplink {
     async #mayBegin(name: string, signal: AbortSignal): Promise<boolean> {
         const problem = this.#parts.ovsProblem?.();
         if (problem !== undefined) return this.#wait(name, problem);
-        if (!(await this.#witnesses.apiAnswers(signal))) {
+        if (!(await this.#connectivityProbes.apiAnswers(signal))) {
             signal.throwIfAborted();
             return this.#wait(name, "the API server does not answer");
         }

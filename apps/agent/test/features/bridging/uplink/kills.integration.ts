@@ -5,7 +5,7 @@ import { UplinkNode } from "./support/uplink-node.ts";
 
 const moments = ["before", "written", "made"] as const;
 const way: readonly Step[] = ["save", "rename", "host-port", "uplink-port", "switch", "confirm", "bridged"];
-const wayBack: readonly Step[] = ["switch-back", "remove-ports", "rename-back"];
+const rollback: readonly Step[] = ["switch-back", "remove-ports", "rename-back"];
 const limitMs = 10_000;
 /** More than either step makes. */
 const maxChanges = 60;
@@ -48,7 +48,7 @@ async function nextFinds(kind: "idle" | "found", next: Case): Promise<void> {
 
 const cases: readonly (readonly [string, Case])[] = [
     ...pointsOf(way).map((kill) => ({ kill, actions: ["connect"] }) as const),
-    ...pointsOf(wayBack).map((kill) => ({ kill, actions: ["connect", "restore"] }) as const),
+    ...pointsOf(rollback).map((kill) => ({ kill, actions: ["connect", "restore"] }) as const),
 ].map((one) => [`${one.kill.step}, ${one.kill.moment}`, one]);
 
 function pointsOf(steps: readonly Step[]): readonly NonNullable<Case["kill"]>[] {

@@ -2,23 +2,23 @@ import { describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
-import { Witnesses, witnessText } from "../../../../src/features/bridging/uplink/witnesses.ts";
+import { ConnectivityProbes, probeTargetsText } from "../../../../src/features/bridging/uplink/connectivity-probes.ts";
 
 const gateway = parseIp("10.0.0.1");
 const signal = new AbortController().signal;
 
 /** A gateway that answers after a time, or never; an API server that always does. */
-function make(clock: ManualClock, answersAfterMs: number): Witnesses {
+function make(clock: ManualClock, answersAfterMs: number): ConnectivityProbes {
     const state = (): number =>
         clock.monotonic() >= answersAfterMs ? NeighbourState.REACHABLE : NeighbourState.INCOMPLETE;
     const netlink: Partial<Netlink> = {
         neighbours: async () => [{ index: 7, ip: gateway, state: state(), flags: 0 }],
         probeNeighbour: async () => undefined,
     };
-    return new Witnesses({ netlink: netlink as Netlink, apiReachable: () => Promise.resolve(true), clock });
+    return new ConnectivityProbes({ netlink: netlink as Netlink, apiReachable: () => Promise.resolve(true), clock });
 }
 
-describe("witnesses", () => {
+describe("connectivityProbes", () => {
     it.each([
         ["a gateway that answers late", 610, false, true, 620],
         ["nobody", Infinity, false, false, 1_000],
@@ -35,8 +35,8 @@ describe("witnesses", () => {
     });
 
     it("are named for users", () => {
-        expect(witnessText([gateway], true)).toBe("gateway 10.0.0.1 and the API server");
-        expect(witnessText([gateway], false)).toBe("gateway 10.0.0.1");
-        expect(witnessText([], true)).toBe("the API server");
+        expect(probeTargetsText([gateway], true)).toBe("gateway 10.0.0.1 and the API server");
+        expect(probeTargetsText([gateway], false)).toBe("gateway 10.0.0.1");
+        expect(probeTargetsText([], true)).toBe("the API server");
     });
 });

@@ -22,7 +22,7 @@ import { restoreNicSettings, restorePromiscuous } from "./nic-settings.ts";
 import { placeAddresses, placeNeighbours, placeRoutes } from "./place.ts";
 import { aged, hasGlobalAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
 
-export interface WayBackComponents {
+export interface RollbackComponents {
     readonly netlink: Netlink;
     readonly logger: Logger;
     readonly journal: Journal;
@@ -42,10 +42,10 @@ const maxRemovals = 10;
  * or an earlier way back was left at. It needs no OVS: what lives in the kernel is put right first, and the Node is on
  * the network from then on.
  */
-export class WayBack {
-    readonly #parts: WayBackComponents;
+export class Rollback {
+    readonly #parts: RollbackComponents;
 
-    constructor(components: WayBackComponents) {
+    constructor(components: RollbackComponents) {
         this.#parts = components;
     }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Journal } from "../../../../src/features/bridging/uplink/journal.ts";
-import { WayBack } from "../../../../src/features/bridging/uplink/way-back.ts";
+import { Rollback } from "../../../../src/features/bridging/uplink/rollback.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { entry } from "./support/entries.ts";
 import { fakeNetlink, linkOf } from "./support/fake-links.ts";
@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 it("frees a device of the kernel's datapath that has the NIC's name once more", async () => {
     const links = [linkOf(2, "eth0~")];
     const freed: string[] = [];
-    const wayBack = new WayBack({
+    const rollback = new Rollback({
         netlink: fakeNetlink(links),
         logger: silentLogger,
         uptimeSeconds: () => 1_000,
@@ -42,7 +42,7 @@ it("frees a device of the kernel's datapath that has the NIC's name once more", 
     });
     const { ipv6Disabled: _, addrGenMode: _mode, ...nic } = { ...entry.nic, txChecksumOffload: false };
     const saved = { takenAt: 1_000, addresses: [], routes: [], neighbours: [], altNames: [] };
-    await wayBack.run({ ...entry, nic, saved }, { bootId: entry.bootId, netns: entry.netns });
+    await rollback.run({ ...entry, nic, saved }, { bootId: entry.bootId, netns: entry.netns });
     expect(freed).toEqual(["eth0"]);
     expect(links.map(({ name }) => name)).toEqual(["eth0"]);
 });

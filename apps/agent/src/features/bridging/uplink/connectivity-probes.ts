@@ -15,7 +15,7 @@ export interface WitnessComponents {
 }
 
 /** Those that can say whether the Node is on the network: its gateways, asked by ARP and ND, and the API server. */
-export class Witnesses {
+export class ConnectivityProbes {
     readonly #parts: WitnessComponents;
     readonly #clock: Clock;
 
@@ -82,7 +82,7 @@ export class Witnesses {
 }
 
 /** For messages: "gateway 10.0.0.1 and the API server". */
-export function witnessText(gateways: readonly IpAddress[], withApi: boolean): string {
+export function probeTargetsText(gateways: readonly IpAddress[], withApi: boolean): string {
     const names = gateways.map((gateway) => `gateway ${formatIp(gateway)}`);
     return [...names, ...(withApi ? ["the API server"] : [])].join(" and ");
 }
