@@ -5,6 +5,7 @@ import { loadAgentConfig } from "@antrea/settings";
 import { buildReadiness } from "@antrea/agent/platform/agent-readiness";
 import { datapathCondition, datapathOf } from "@antrea/agent/platform/ovs/datapath";
 import { conditions, modeOf, nodesOf, type Platform } from "@antrea/agent/platform/platform";
+import { PodInterfaces } from "@antrea/agent/platform/pod-interfaces";
 import { MachineBridge } from "../machine/bridge.ts";
 import { MachineDatabase, MachineSwitch } from "../machine/connections.ts";
 import { MachineFlows } from "../machine/flows.ts";
@@ -71,6 +72,7 @@ export function platformOn(
         openflow,
         bridge: new MachineBridge(machine, io, config.ovsBridge),
         flowTable: new MachineFlows(machine, io),
+        podInterfaces: new PodInterfaces(),
         datapath: datapathOf(config.ovsDatapathType),
         probe: {
             passed: async (signal) => {

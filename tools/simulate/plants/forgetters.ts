@@ -75,17 +75,17 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
                 const { pools } = agent;
                 const reconcile = pools.reconcile.bind(pools);
                 pools.reconcile = (wiring, signal) => {
-                    const cutOff: typeof wiring.cutOff = async (wired) => {
+                    const isolate: typeof wiring.isolate = async (wired) => {
                         const before = putOff.get(machine) ?? new Map<string, number>();
                         const due = before.get(wired.containerId) ?? time.now + 68_000;
                         putOff.set(machine, before.set(wired.containerId, due));
                         // That its Node is gone is another matter.
-                        if (time.now >= due || pools.nodeGoneAt !== undefined) return wiring.cutOff(wired);
+                        if (time.now >= due || pools.nodeGoneAt !== undefined) return wiring.isolate(wired);
                         time.at(due, () => {
-                            if (!agent.isKilled) void wiring.cutOff(wired).catch(() => undefined);
+                            if (!agent.isKilled) void wiring.isolate(wired).catch(() => undefined);
                         });
                     };
-                    return reconcile({ ...wiring, cutOff }, signal);
+                    return reconcile({ ...wiring, isolate }, signal);
                 };
             },
         },

@@ -2,14 +2,13 @@ import { networkNameOf } from "../features/cni-server/conflist/index.ts";
 import { CniCalls, type CniServer } from "../features/cni-server/index.ts";
 import { observeCalls } from "../features/cni-server/metrics.ts";
 import { netnsPathHere } from "../features/cni-server/netns-path.ts";
-import type { IpPools } from "../features/ip-pools/index.ts";
+import { claimProblem, type IpPools } from "../features/ip-pools/index.ts";
 import { flowOwner, type PodNetwork } from "../features/pod-network/index.ts";
 import { isNodeNetns } from "../platform/host/node-netns.ts";
 import { podUidOf } from "../platform/pod-object.ts";
 import type { Platform } from "../platform/platform.ts";
 import { createCniBackend, type PodCniBackend } from "./cni-backend.ts";
 import type { NodeParts } from "./node-parts.ts";
-import { claimProblem } from "./pool-wiring.ts";
 
 /**
  * The CNI calls and the socket that they come by.

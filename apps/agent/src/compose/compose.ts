@@ -7,6 +7,7 @@ import { conflistText } from "../features/cni-server/conflist/index.ts";
 import { leavesForGood } from "../features/cni-server/leaves-for-good.ts";
 import { addFirewallJob, guardHost } from "../features/host-filter/feature.ts";
 import { addJobsWithoutPools, addPoolJobs, guardSubnets } from "../features/ip-pools/feature.ts";
+import { guardedPrefixes } from "../features/ip-pools/index.ts";
 import { addMasqueradeJob } from "../features/masquerade/feature.ts";
 import { addRouteJobs } from "../features/node-routes/feature.ts";
 import { allPodPrefixes } from "../features/node-routes/index.ts";
@@ -26,7 +27,6 @@ import { buildPlatform, type Platform } from "../platform/platform.ts";
 import { buildCni } from "./cni.ts";
 import { nodeParts, type NodeParts } from "./node-parts.ts";
 import { buildPodNetwork, patientMs, type PodWiring } from "./pod-wiring.ts";
-import { guardedPrefixes, isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "./pool-wiring.ts";
 import { startFlows } from "./start-flows.ts";
 
 const resyncMs = 60_000;
@@ -56,6 +56,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         netlink,
         nodes,
         openflow,
+        podInterfaces,
         readiness,
     } = platform;
     const ipPools = parts.ipPools(platform);
@@ -136,24 +137,13 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         addServiceRouteJob(platform, bridging !== undefined, families);
         if (bridging !== undefined) addBridgedPodsJob(platform, bridging.pods);
         onServiceCidrs?.(() => ovs.trigger());
-        addPodReports(built);
-        addBandwidthJob(platform, built.podNetwork);
+        addIgnoredNetworksJob(platform);
+        // What follows the interfaces of Pods: claims of pools, or what is ignored while there are none.
+        if (ipPools !== undefined) addPoolJobs(platform, ipPools, built.podNetwork);
+        else addJobsWithoutPools(platform, built.podNetwork);
+        addBandwidthJob(platform);
         jobs.every("cni-server/conflist", resyncMs, () => conflist.write());
-        declarePodMetrics(platform.metrics, built.podNetwork, built.subnet, platform.flowTable);
-    };
-
-    /** What follows the interfaces of Pods: claims of pools, or what is ignored while there are none. */
-    const addPodReports = ({ podNetwork: network }: PodWiring): void => {
-        addIgnoredNetworksJob(platform, () => network.interfaces().map(({ addedAt }) => addedAt));
-        const ofSubnet = subnetWiring(network, netlink);
-        if (ipPools !== undefined) addPoolJobs(platform, ipPools, { wiring: poolWiring(network, netlink), ofSubnet });
-        else {
-            addJobsWithoutPools(platform, {
-                ofSubnet,
-                subnetInterfaces: () => subnetInterfaces(network),
-                isolatedInterfaces: () => isolatedInterfaces(network),
-            });
-        }
+        declarePodMetrics(platform.metrics, podInterfaces, built.subnet, platform.flowTable);
     };
 
     const lifecycleParts: readonly LifecyclePart[] = [
@@ -220,8 +210,8 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
             start: async (signal) => {
                 await wiring?.reconciler.holdKnownAddresses(signal);
                 if (wiring !== undefined) {
-                    const { podPrefixes, podNetwork: network, subnet } = wiring;
-                    await guardSubnets(platform, ipPools, guardedPrefixes(podPrefixes, network, subnet), signal);
+                    const { podPrefixes, subnet } = wiring;
+                    await guardSubnets(platform, ipPools, guardedPrefixes(podPrefixes, podInterfaces, subnet), signal);
                 }
                 readiness.met("records");
             },

@@ -2,7 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import { nodeParts, nodeTables, OfPort, type PipelineInput } from "@antrea/flows";
 import type { Prefix } from "@antrea/ip";
 import type { Bridging } from "../features/bridging/bridging.ts";
-import type { IpPools } from "../features/ip-pools/index.ts";
+import { recordClaims, type IpPools } from "../features/ip-pools/index.ts";
 import { buildPeers, tunnelPipeline } from "../features/node-routes/feature.ts";
 import { RouteWatch } from "../features/node-routes/index.ts";
 import { podsOf, unwiredEvent } from "../features/pod-network/node-pods.ts";
@@ -20,7 +20,6 @@ import { antreaRouteProtocol, podRouteProtocol } from "../platform/kernel-ids.ts
 import { OwnSubnet, type NodeConfig } from "../platform/node/config/index.ts";
 import type { AgentPipeline, FeaturePipeline } from "../platform/ovs/pipeline.ts";
 import type { Platform } from "../platform/platform.ts";
-import { recordClaims } from "./pool-wiring.ts";
 
 /** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
 export const patientMs = 24 * 3_600_000;
@@ -109,6 +108,7 @@ export async function buildPodNetwork(
     );
     const podNetwork = new PodNetwork(
         {
+            podInterfaces: platform.podInterfaces,
             ports: bridge,
             flowTable,
             next: pipeline,
@@ -156,7 +156,8 @@ export async function buildPodNetwork(
             protocols: [antreaRouteProtocol, podRouteProtocol],
             linkName: config.hostGateway,
             // Each DEL of a Pod deletes its route, and must not make the agent look at all Pods.
-            isWanted: ({ protocol, dst }) => protocol !== podRouteProtocol || isRoutedToPod(podNetwork, dst),
+            isWanted: ({ protocol, dst }) =>
+                protocol !== podRouteProtocol || isRoutedToPod(platform.podInterfaces, dst),
         },
     );
     return {

@@ -25,6 +25,7 @@ import { slimNode } from "./node/slim-node.ts";
 import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
 import { FlowTable } from "./ovs/flow-table/index.ts";
+import { PodInterfaces } from "./pod-interfaces/index.ts";
 import type { Readiness } from "./readiness.ts";
 import { version } from "./version.ts";
 
@@ -74,6 +75,8 @@ export interface Platform {
     readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
     readonly probe: Pick<DatapathProbe, "passed">;
+    /** The Pod interfaces of this Node; Pod wiring writes it. */
+    readonly podInterfaces: PodInterfaces;
 }
 
 const eventDelayMs = 500;
@@ -162,6 +165,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
         datapath,
+        podInterfaces: new PodInterfaces(),
         probe: new DatapathProbe(
             { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, clock, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },

@@ -40,6 +40,7 @@ import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
 import type { PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
+import { PodInterfaces } from "../../src/platform/pod-interfaces/index.ts";
 
 const pipeline = new Pipeline(nodeTables);
 
@@ -127,6 +128,7 @@ export class TestAgent {
     readonly flowTable: FlowTable;
     readonly gateway: Gateway;
     readonly subnet: NodeSubnet;
+    podInterfaces = new PodInterfaces();
     readonly network: PodNetwork;
     readonly reconciler: PodReconciler;
     readonly calls: CniCalls;
@@ -181,8 +183,10 @@ export class TestAgent {
             { netlink, logger: silentLogger },
             { gatewayName: node.gateway, bridged: false },
         );
+        this.podInterfaces = new PodInterfaces();
         this.network = new PodNetwork(
             {
+                podInterfaces: this.podInterfaces,
                 ports: this.#heldPorts(),
                 flowTable: this.#heldFlows(),
                 next: pipeline,

@@ -92,7 +92,7 @@ export class ClaimReconciler {
     /** Interfaces that are isolated. */
     get isolated(): number {
         const { wiring } = this.#components;
-        return wiring.interfaces().filter((wired) => wiring.isCutOff(wired)).length;
+        return wiring.interfaces().filter((wired) => wiring.isIsolated(wired)).length;
     }
 
     /** Addresses of running containers that no pool has any more, or that their pools describe otherwise by now. */
@@ -179,7 +179,7 @@ export class ClaimReconciler {
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
         const isRight = this.#hasClaims(current);
         // One with all its claims may be cut off still: OVS was away when it was to be connected again.
-        return isRight && !wiring.isCutOff(current) ? undefined : current;
+        return isRight && !wiring.isIsolated(current) ? undefined : current;
     }
 
     /** Inside the lock. False when the interface, or what is known of its claims, is not what it was when it was asked. */
@@ -192,7 +192,7 @@ export class ClaimReconciler {
         const limit = within(signal, lockLimitMs);
         const looked = {
             claimOwner: claimOwner ?? { pod: podOf(current), owner: undefined },
-            wasIsolated: wiring.isCutOff(current),
+            wasIsolated: wiring.isIsolated(current),
         };
         let all = true;
         for (const answer of answers) {
@@ -206,7 +206,7 @@ export class ClaimReconciler {
             all &&= isRight;
         }
         // The claims of a Node that is gone will be freed, or are.
-        if (!all || node.isGone || !wiring.isCutOff(current)) return true;
+        if (!all || node.isGone || !wiring.isIsolated(current)) return true;
         await wiring.reconnect(current);
         for (const { ip } of current.addresses) this.#unclaimed.isConnected(current, ip);
         return true;

@@ -3,12 +3,13 @@ import type { Prefix } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { changesPodCidrs } from "../../platform/node/slim-node.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { IgnoredAnnotations, type SubnetInterface } from "./ignored-annotations.ts";
+import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
-import { SubnetClaims, type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
-import type { Wiring } from "./wiring.ts";
+import { isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "./node-interfaces.ts";
+import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
 /** Without a new Pod a look costs nothing. */
@@ -55,19 +56,20 @@ export function buildIpPools({
     );
 }
 
-/** The Pod network as pools see it. */
-export interface PoolWirings {
-    readonly wiring: Wiring;
-    /** The interfaces with addresses of the podCIDRs. */
-    readonly ofSubnet: SubnetWiring;
-}
-
 /** Keeps claims of IPPools in step with what is wired. */
 export function addPoolJobs(
-    { environment, jobs, nodes }: Pick<Platform, "environment" | "jobs" | "nodes">,
+    {
+        environment,
+        jobs,
+        netlink,
+        nodes,
+        podInterfaces,
+    }: Pick<Platform, "environment" | "jobs" | "netlink" | "nodes" | "podInterfaces">,
     ipPools: IpPools,
-    { wiring, ofSubnet }: PoolWirings,
+    control: InterfaceControl,
 ): void {
+    const wiring = poolWiring({ podInterfaces, control, netlink });
+    const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
     const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
     ipPools.onReconcileDue(() => claims.trigger());
     const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
@@ -85,21 +87,40 @@ export function addPoolJobs(
 
 /** While pools are off: reports what is ignored, and who is isolated. */
 export function addJobsWithoutPools(
-    { environment, events, jobs, kube, logger, metrics, nodes }: Platform,
-    o: {
-        readonly ofSubnet: SubnetWiring;
-        readonly subnetInterfaces: () => readonly SubnetInterface[];
-        readonly isolatedInterfaces: () => readonly SubnetWired[];
-    },
+    {
+        environment,
+        events,
+        jobs,
+        kube,
+        logger,
+        metrics,
+        nodes,
+        netlink,
+        podInterfaces,
+    }: Pick<
+        Platform,
+        "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "nodes" | "netlink" | "podInterfaces"
+    >,
+    control: InterfaceControl,
 ): void {
     const { nodeName } = environment;
     const common = { api: kube.api, events, logger: logger.child("ip-pools") };
-    const ignored = new IgnoredAnnotations({ ...common, interfaces: o.subnetInterfaces }, { nodeName });
+    const ignored = new IgnoredAnnotations(
+        { ...common, interfaces: () => subnetInterfaces(podInterfaces) },
+        { nodeName },
+    );
     const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
     jobs.every("ip-pools/ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
     const holders = new SubnetHolders({ nodes }, { nodeName });
-    const isolated = new IsolatedPods({ ...common, holders, metrics, interfaces: o.isolatedInterfaces }, { nodeName });
-    const lostSubnets = subnetClaimsWithoutPools({ holders, wiring: o.ofSubnet, logger: common.logger });
+    const isolated = new IsolatedPods(
+        { ...common, holders, metrics, interfaces: () => isolatedInterfaces(podInterfaces) },
+        { nodeName },
+    );
+    const lostSubnets = subnetClaimsWithoutPools({
+        holders,
+        wiring: subnetWiring({ podInterfaces, control, netlink }),
+        logger: common.logger,
+    });
     const looking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
         await lostSubnets.look(limit);
         await isolated.look(limit);

@@ -1,3 +1,5 @@
+export { guardedPrefixes } from "./guarded-prefixes.ts";
+export { claimProblem, recordClaims } from "./record-claims.ts";
 export { PoolAllocator } from "./allocator.ts";
 export { ClaimReconciler } from "./claim-reconciler.ts";
 export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";

@@ -182,7 +182,7 @@ export class OwnNode {
             const isolate = async (): Promise<void> => {
                 // The Node may have come back while the container was worked on.
                 if (this.#isolated.has(key) || !this.isGone) return;
-                await wiring.cutOff(wired);
+                await wiring.isolate(wired);
                 this.#isolated.add(key);
                 logger.error(
                     "a Pod interface is isolated: this Node is gone, and its addresses will be others'",

@@ -10,6 +10,7 @@ import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { podOf } from "./types.ts";
 import { attachmentKey, isSameAttachment, type PodAttachment, podText } from "../../platform/pod-interfaces/index.ts";
+import { type InterfaceActions } from "./wiring.ts";
 
 /** An interface of this Node with addresses of its podCIDRs, as its record says. */
 export interface SubnetWired extends PodAttachment {
@@ -17,18 +18,8 @@ export interface SubnetWired extends PodAttachment {
 }
 
 /** What is wired on this Node with addresses of its podCIDRs, and how to deal with it. */
-export interface SubnetWiring {
+export interface SubnetWiring extends InterfaceActions {
     interfaces(): readonly SubnetWired[];
-    /** Whether the container's network namespace lives. */
-    linkExists(wired: SubnetWired): Promise<boolean>;
-    /** Serial work on one container, as ADD and DEL do it. */
-    exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-    /** Whether the interface is isolated; an agent that starts again knows it too. */
-    isIsolated(wired: SubnetWired): boolean;
-    /** Ends the traffic of the interface; again is no harm, and completes what failed before. */
-    isolate(wired: SubnetWired): Promise<void>;
-    /** Undoes `isolate`; nothing happens to an interface that is not isolated. */
-    reconnect(wired: SubnetWired): Promise<void>;
 }
 
 export interface SubnetClaimsComponents {

@@ -11,7 +11,7 @@ import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 export interface UnclaimedAddressesComponents {
-    readonly wiring: Pick<Wiring, "cutOff" | "isConnected" | "isCutOff" | "isUndecided">;
+    readonly wiring: Pick<Wiring, "isolate" | "isConnected" | "isIsolated" | "isUndecided">;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly events: Pick<PodEvents, "heldElsewhere" | "inAnothersSubnet" | "poolChanged" | "staysIsolated">;
     readonly metrics: Pick<IpamMetrics, "heldElsewhere">;
@@ -115,8 +115,8 @@ export class UnclaimedAddresses {
     /** The claim is freed already, whenever the deletion of the Node was heard of: the address may be another's any time. */
     async isolateFreed(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { wiring } = this.#components;
-        const isNew = !wiring.isCutOff(wired);
-        await wiring.cutOff(wired);
+        const isNew = !wiring.isIsolated(wired);
+        await wiring.isolate(wired);
         if (!isNew) return;
         this.#logger.error(
             "a Pod interface is isolated: this Node is gone, and its address is free for others",
@@ -146,7 +146,7 @@ export class UnclaimedAddresses {
     /** Isolated again, in case that an earlier try failed in part. */
     async #stayIsolated(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { events, wiring } = this.#components;
-        await wiring.cutOff(wired);
+        await wiring.isolate(wired);
         this.#isolated.report(wired, ip, {
             first: () =>
                 this.#logger.warn(
@@ -167,7 +167,7 @@ export class UnclaimedAddresses {
         },
     ): Promise<void> {
         const { metrics, wiring } = this.#components;
-        await wiring.cutOff(wired);
+        await wiring.isolate(wired);
         this.#isolated.report(wired, ip, {
             first: () => {
                 metrics.heldElsewhere();

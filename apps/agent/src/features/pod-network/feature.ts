@@ -4,7 +4,6 @@ import { LockGuard } from "../../platform/ovs/lock-guard.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { keepNetwork, type NetworkParts } from "./keep-network.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
-import type { PodNetwork } from "./pod-network.ts";
 import type { PodReconciler } from "./reconciler.ts";
 
 const resyncMs = 60_000;
@@ -53,16 +52,25 @@ export function addOvsJobs(
 }
 
 /** Reports limits of Pods that a start of OVS has removed. */
-export function addBandwidthJob(
-    { jobs, events, host, kube, environment, logger, openflow }: Platform,
-    podNetwork: PodNetwork,
-): void {
+export function addBandwidthJob({
+    jobs,
+    events,
+    host,
+    kube,
+    environment,
+    logger,
+    openflow,
+    podInterfaces,
+}: Pick<
+    Platform,
+    "jobs" | "events" | "host" | "kube" | "environment" | "logger" | "openflow" | "podInterfaces"
+>): void {
     const lost = new LostBandwidth(
         {
             api: kube.api,
             events,
             logger: logger.child("pod-network"),
-            interfaces: () => podNetwork.interfaces().map(({ record }) => record),
+            interfaces: () => podInterfaces.list().map(({ record }) => record),
             qdiscs: () => host.run("tc", ["-j", "qdisc", "show"]),
         },
         { nodeName: environment.nodeName },

@@ -107,10 +107,10 @@ export class InterfaceWiring {
         await this.#restore(known, known.record.isolated !== true, signal);
     }
 
-    /** See `PodNetwork.cutOff`. */
+    /** See `InterfaceControl`. */
     async isolate(known: PodInterface): Promise<void> {
         const record = { ...known.record, isolated: true };
-        this.#known.put({ ...known, record });
+        this.#components.podInterfaces.put({ ...known, record });
         using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
         await settleAll([
             ...this.#withoutTraffic(record, limit.signal),
@@ -119,16 +119,16 @@ export class InterfaceWiring {
         this.#known.decided(record);
     }
 
-    /** See `PodNetwork.reconnect`. */
+    /** See `InterfaceControl`. */
     async reconnect(known: PodInterface): Promise<void> {
         this.#known.connecting(known.record);
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
         try {
             await this.#restore(known, true, limit.signal);
-            const current = this.#known.get(attachmentKey(known.record)) ?? known;
+            const current = this.#components.podInterfaces.get(known.record) ?? known;
             const { isolated: _, ...record } = current.record;
             await this.#writeRecord(record, current.ofPort, limit.signal);
-            this.#known.put({ ...current, record });
+            this.#components.podInterfaces.put({ ...current, record });
         } catch (error) {
             await this.#endTraffic(known.record, limit.signal);
             throw error;
@@ -141,7 +141,7 @@ export class InterfaceWiring {
         return [
             flowTable.remove(flowOwner(record), signal),
             bridging?.remove(attachmentKey(record), signal) ?? Promise.resolve(),
-            hostRoutes.remove(record, (ip) => this.#known.isConnected(ip)),
+            hostRoutes.remove(record, (ip) => this.#components.podInterfaces.isConnected(ip)),
         ];
     }
 

@@ -1,53 +1,33 @@
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import type { NodeSubnet } from "./node-subnet.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { attachmentKey, type PodInterface, type PodRecord, podText } from "../../platform/pod-interfaces/index.ts";
 import { PodNetworkError } from "./errors.ts";
+import {
+    attachmentKey,
+    type PodInterface,
+    type PodInterfaces,
+    type PodRecord,
+    podText,
+} from "../../platform/pod-interfaces/index.ts";
 
-/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
-export type Claims = "release" | "keep";
-
-/** The interfaces of this Node by their keys, with the port numbers and the addresses of its subnet that they hold. */
+/** What the interfaces in the table hold, port numbers and addresses of the Node's subnet, and which are being connected. */
 export class KnownInterfaces {
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
     readonly #subnet: Pick<NodeSubnet, "release">;
-    readonly #interfaces = new Map<string, PodInterface>();
-    /** Keys of interfaces whose removal began and could not be ended yet. */
-    readonly #leaving = new Map<string, Claims>();
+    readonly #table: PodInterfaces;
     /** Keys of interfaces that are isolated by their record, while they are connected again. */
     readonly #connecting = new Set<string>();
     /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
     readonly #unsettledOfPorts = new Map<string, number>();
 
-    constructor(components: { readonly subnet: Pick<NodeSubnet, "release"> }) {
+    constructor(components: { readonly subnet: Pick<NodeSubnet, "release">; readonly podInterfaces: PodInterfaces }) {
         this.#subnet = components.subnet;
-    }
-
-    list(): readonly PodInterface[] {
-        return [...this.#interfaces.values()];
-    }
-
-    get(key: string): PodInterface | undefined {
-        return this.#interfaces.get(key);
-    }
-
-    put(known: PodInterface): void {
-        this.#interfaces.set(attachmentKey(known.record), known);
+        this.#table = components.podInterfaces;
     }
 
     note(record: PodRecord, ofPort: number, addedAt: number): void {
         this.ofPorts.note(ofPort);
-        this.put({ record, ofPort, addedAt });
-    }
-
-    /** Whether an interface has the address that is neither isolated nor being removed. */
-    isConnected(ip: IpAddress): boolean {
-        return this.list().some(
-            ({ record }) =>
-                record.isolated !== true &&
-                !this.isLeaving(record) &&
-                record.addresses.some((address) => sameIp(address.ip, ip)),
-        );
+        this.#table.put({ record, ofPort, addedAt });
     }
 
     /**
@@ -58,9 +38,9 @@ export class KnownInterfaces {
     connecting(record: PodRecord): void {
         const key = attachmentKey(record);
         for (const { ip } of record.addresses) {
-            const user = this.list().find(
-                (known) => attachmentKey(known.record) !== key && this.#mayUse(known.record, ip),
-            );
+            const user = this.#table
+                .list()
+                .find((known) => attachmentKey(known.record) !== key && this.#mayUse(known.record, ip));
             if (user === undefined) continue;
             const text = `address ${formatIp(ip)} of ${describe(record)} is still in use by ${describe(user.record)}`;
             throw new PodNetworkError(
@@ -80,17 +60,6 @@ export class KnownInterfaces {
     #mayUse(record: PodRecord, ip: IpAddress): boolean {
         const isUser = record.isolated !== true || this.#connecting.has(attachmentKey(record));
         return isUser && record.addresses.some((address) => sameIp(address.ip, ip));
-    }
-
-    isLeaving(record: PodRecord): boolean {
-        return this.#leaving.has(attachmentKey(record));
-    }
-
-    /** Marks an interface as being removed. A DEL that could not be carried out stays a DEL; returns which it is. */
-    leave(record: PodRecord, claims: Claims): Claims {
-        const fate = claims === "release" ? claims : (this.#leaving.get(attachmentKey(record)) ?? claims);
-        this.#leaving.set(attachmentKey(record), fate);
-        return fate;
     }
 
     /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
@@ -118,9 +87,8 @@ export class KnownInterfaces {
         const unsettled = this.#unsettledOfPorts.get(key);
         if (unsettled !== undefined) this.ofPorts.release(unsettled);
         this.#unsettledOfPorts.delete(key);
-        this.#interfaces.delete(key);
-        this.#leaving.delete(key);
         this.#connecting.delete(key);
+        this.#table.remove(known.record);
     }
 
     freeAddresses(record: PodRecord): void {

@@ -2,19 +2,19 @@ import { formatPrefix } from "@antrea/ip";
 import type { MetricsFactory } from "@antrea/runtime";
 import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
-import type { PodNetwork } from "./pod-network.ts";
+import type { PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 /** What the Pod network holds, read at each scrape. */
 export function declarePodMetrics(
     metrics: MetricsFactory,
-    network: PodNetwork,
+    podInterfaces: Pick<PodInterfaceView, "list">,
     subnet: NodeSubnet,
     flowTable: Pick<FlowTable, "size">,
 ): void {
     metrics.gauge({
         name: "antrea_agent_local_pod_count",
         help: "Pod interfaces that this agent has wired.",
-        collect: () => network.interfaces().length,
+        collect: () => podInterfaces.list().length,
     });
     metrics.gauge({
         name: "antrea_agent_ovs_total_flow_count",

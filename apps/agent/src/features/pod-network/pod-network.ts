@@ -1,9 +1,9 @@
 import { KeyedLock, systemClock, type Clock, settleAll } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
-import { formatIp, type IpAddress } from "@antrea/ip";
+import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
-import { KnownInterfaces, type Claims } from "./known-interfaces.ts";
+import { KnownInterfaces } from "./known-interfaces.ts";
 import { checkNamespace, completePodLink, createPodLink, kernelNamespaces } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
@@ -14,15 +14,18 @@ import { recordOf, type PodDraft } from "./parts.ts";
 import { Tombstones } from "./tombstones.ts";
 import { type PodNetworkComponents, type PodNetworkOptions } from "./types.ts";
 import { Unwiring } from "./unwiring.ts";
+import { PodNetworkError } from "./errors.ts";
 import {
     type AddRequest,
     type AddressRequest,
     attachmentKey,
+    type Claims,
+    type InterfaceControl,
     type PodInterface,
+    type PodInterfaces,
     type PodRecord,
     podText,
 } from "../../platform/pod-interfaces/index.ts";
-import { PodNetworkError } from "./errors.ts";
 
 /**
  * DEL answers although OVS is away: what it could not remove goes with the reconcile. It waits so long for other work on
@@ -38,19 +41,18 @@ const deleteLimitMs = 5_000;
  * DEL: flows, port with record, then the address: it stays taken for as long as anything of the wiring may stand. Work is
  * serial per container and per interface of a Pod, and parallel across them.
  */
-export class PodNetwork {
+export class PodNetwork implements InterfaceControl {
     readonly #components: PodNetworkComponents;
     readonly #options: PodNetworkOptions;
     readonly #logger: Logger;
     readonly #clock: Clock;
+    readonly #table: PodInterfaces;
     readonly #known: KnownInterfaces;
     readonly #wiring: InterfaceWiring;
     readonly #unwiring: Unwiring;
     readonly #locks = new KeyedLock();
     readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
-    /** By key; those of the start, so few that they are kept. */
-    readonly #undecided = new Set<string>();
     /** ADDs under way, by container. */
     readonly #adding = new Map<string, number>();
 
@@ -60,6 +62,7 @@ export class PodNetwork {
         this.#logger = components.logger;
         this.#clock = components.clock ?? systemClock;
         this.#tombstones = new Tombstones(options.now);
+        this.#table = components.podInterfaces;
         this.#known = new KnownInterfaces(components);
         const parts = { ...components, known: this.#known };
         this.#wiring = new InterfaceWiring(parts, options);
@@ -72,16 +75,16 @@ export class PodNetwork {
 
     /** Every interface that is wired. */
     interfaces(): readonly PodInterface[] {
-        return this.#known.list();
+        return this.#table.list();
     }
 
     find(containerId: string, ifName: string): PodInterface | undefined {
-        return this.#known.get(attachmentKey({ containerId, ifName }));
+        return this.#table.get({ containerId, ifName });
     }
 
     /** Interfaces that were to be removed when OVS was away: still known, to be removed again by the reconcile. */
     isLeaving(known: PodInterface): boolean {
-        return this.#known.isLeaving(known.record);
+        return this.#table.isLeaving(known.record);
     }
 
     /** Serial work on one container, as ADD and DEL do it. */
@@ -139,7 +142,7 @@ export class PodNetwork {
     /** An ADD under way, which has the lock, finds the tombstone and takes back what it made. */
     #leaveToReconcile(containerId: string, ifName: string, reason: string): void {
         const found = this.find(containerId, ifName);
-        if (found !== undefined) this.#known.leave(found.record, "release");
+        if (found !== undefined) this.#table.leave(found.record, "release");
         this.#logger.warn("unwiring is left to the reconcile", {
             ...(found === undefined ? {} : { pod: podText(found.record) }),
             container: containerId,
@@ -150,14 +153,14 @@ export class PodNetwork {
     /** Takes over an interface that is wired already, at start; see `isUndecided`. The caller has noted its addresses. */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.#known.note(record, ofPort, 0);
-        if (o.isUndecided === true) this.#undecided.add(attachmentKey(record));
+        if (o.isUndecided === true) this.#table.setUndecided(record);
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
     /** Completes the record of a known interface by the names of its Pod; the caller is inside `exclusively`. */
     rename(record: PodRecord): void {
-        const known = this.#known.get(attachmentKey(record));
-        if (known !== undefined) this.#known.put({ ...known, record });
+        const known = this.#table.get(record);
+        if (known !== undefined) this.#table.put({ ...known, record });
     }
 
     /**
@@ -173,31 +176,21 @@ export class PodNetwork {
         return this.#options.mtu;
     }
 
-    /** Whether the interface is cut off, as its record says. */
-    isCutOff(known: PodInterface): boolean {
-        return this.#known.get(attachmentKey(known.record))?.record.isolated === true;
-    }
-
-    /** Whether this start isolated the interface, which was connected before, until its claims are compared. */
-    isUndecided(known: PodInterface): boolean {
-        return this.#undecided.has(attachmentKey(known.record));
-    }
-
-    /** Whether an interface, neither isolated nor being removed, has the address. */
-    isConnected(ip: IpAddress): boolean {
-        return this.#known.isConnected(ip);
+    /** Whether the interface is isolated, as its record says. */
+    isIsolated(known: PodInterface): boolean {
+        return this.#table.isIsolated(known.record);
     }
 
     /**
      * Isolates an interface: its address turned out to be another's. Port and record stay until the container ends, and
      * the record says it, for an agent that starts again. Rejects when a part of it failed; to be repeated then.
      */
-    cutOff(known: PodInterface): Promise<void> {
+    isolate(known: PodInterface): Promise<void> {
         return this.#wiring.isolate(known);
     }
 
     /**
-     * Undoes `cutOff`. The interface stays isolated by its record until all of it is in place; rejects otherwise, with
+     * Undoes `isolate`. The interface stays isolated by its record until all of it is in place; rejects otherwise, with
      * PodNetworkError `ADDRESS_IN_USE` while another interface of this Node uses one of its addresses: to be repeated then.
      */
     reconnect(known: PodInterface): Promise<void> {
@@ -214,8 +207,7 @@ export class PodNetwork {
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         this.#refuseIfDeleted(request);
-        const key = attachmentKey(request);
-        const existing = this.#known.get(key);
+        const existing = this.#table.get(request);
         if (existing !== undefined) {
             const repeated = await this.#repeated(existing, request, signal);
             if (repeated !== undefined) return repeated;
@@ -345,8 +337,8 @@ export class PodNetwork {
     }
 
     #noteAnswer(record: PodRecord): void {
-        const known = this.#known.get(attachmentKey(record));
-        if (known !== undefined) this.#known.put({ ...known, addedAt: this.#options.now() });
+        const known = this.#table.get(record);
+        if (known !== undefined) this.#table.put({ ...known, addedAt: this.#options.now() });
     }
 
     #draft(request: AddRequest): PodDraft {

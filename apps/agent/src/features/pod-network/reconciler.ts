@@ -281,7 +281,7 @@ export class PodReconciler {
                 );
             }),
         );
-        const connected = network.interfaces().filter((known) => !network.isCutOff(known));
+        const connected = network.interfaces().filter((known) => !network.isIsolated(known));
         await this.#components.hostRoutes.reconcile(connected.map(({ record }) => record));
         await this.#dropOrphanPorts(signal);
         await this.#sweepLinks(links, signal);

@@ -1,18 +1,18 @@
 import { formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
-import type { PodNetwork } from "./pod-network.ts";
+import type { PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 /** Whether a route leads to a Pod of this Node that is wired: neither being removed nor isolated. */
 export function isRoutedToPod(
-    network: Pick<PodNetwork, "interfaces" | "isLeaving" | "isCutOff">,
+    podInterfaces: Pick<PodInterfaceView, "list" | "isLeaving" | "isIsolated">,
     dst: Prefix,
 ): boolean {
     const text = formatPrefix(dst);
-    return network
-        .interfaces()
+    return podInterfaces
+        .list()
         .some(
-            (known) =>
-                known.record.addresses.some(({ ip }) => formatPrefix(prefixOf(ip)) === text) &&
-                !network.isLeaving(known) &&
-                !network.isCutOff(known),
+            ({ record }) =>
+                record.addresses.some(({ ip }) => formatPrefix(prefixOf(ip)) === text) &&
+                !podInterfaces.isLeaving(record) &&
+                !podInterfaces.isIsolated(record),
         );
 }

@@ -5,7 +5,13 @@ import type { Logger } from "@antrea/runtime";
 import type { HostRoutes } from "./host-routes.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
-import type { AddressRequest, Attachment, BridgedPod, PodAttachment } from "../../platform/pod-interfaces/index.ts";
+import {
+    type AddressRequest,
+    type Attachment,
+    type BridgedPod,
+    type PodAttachment,
+    type PodInterfaces,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** The ports of the bridge, as Pod wiring needs them. */
 export interface PodPorts {
@@ -51,6 +57,8 @@ export interface PodBridging {
 }
 
 export interface PodNetworkComponents {
+    /** Written here alone. */
+    readonly podInterfaces: PodInterfaces;
     readonly ports: PodPorts;
     readonly flowTable: PodFlowTable;
     /** The tables of the pipeline. */

@@ -1,13 +1,14 @@
 import { systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { isNetlinkError } from "@antrea/netlink";
-import type { Claims, KnownInterfaces } from "./known-interfaces.ts";
+import type { KnownInterfaces } from "./known-interfaces.ts";
 import { Limit } from "./limit.ts";
 import { deletePodLink, releasePodLink } from "./link.ts";
 import { flowOwner, type PodDraft } from "./parts.ts";
 import type { PodNetworkComponents } from "./types.ts";
 import {
     attachmentKey,
+    type Claims,
     isPoolRecord,
     type PodInterface,
     type PodRecord,
@@ -39,9 +40,9 @@ export class Unwiring {
     /** See `PodNetwork.remove`. */
     async remove(known: PodInterface, claims: Claims): Promise<boolean> {
         const { record } = known;
-        const { bridging, flowTable, hostRoutes, logger, pools, ports } = this.#components;
+        const { bridging, flowTable, hostRoutes, logger, podInterfaces, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");
-        const fate = this.#known.leave(record, claims);
+        const fate = podInterfaces.leave(record, claims);
         // First: OVS, which gives a link that it closes the flags back that it knows, must know of this before.
         await this.#releaseLink(record);
         try {
@@ -53,7 +54,7 @@ export class Unwiring {
             return false;
         }
         try {
-            await hostRoutes.remove(record, (ip) => this.#known.isConnected(ip));
+            await hostRoutes.remove(record, (ip) => podInterfaces.isConnected(ip));
         } catch (error) {
             logger.warn("route not removed; left to the next reconcile", {
                 pod: podText(record),
@@ -84,12 +85,12 @@ export class Unwiring {
 
     /** Takes back what an ADD made that had its addresses. */
     async rollBack(record: PodRecord, ofPort: number): Promise<void> {
-        const known = this.#known.get(attachmentKey(record)) ?? { record, ofPort, addedAt: 0 };
+        const { logger, netlink, podInterfaces } = this.#components;
+        const known = podInterfaces.get(record) ?? { record, ofPort, addedAt: 0 };
         // Known from here on, so that the reconcile goes on where this cannot.
-        this.#known.put(known);
+        podInterfaces.put(known);
         if (known.ofPort !== ofPort) this.#known.ofPorts.release(ofPort);
         await this.remove(known, "release");
-        const { logger, netlink } = this.#components;
         try {
             await deletePodLink(netlink, record);
         } catch (error) {

@@ -3,21 +3,29 @@ import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
 
-/**
- * Reports annotations of networks, which have no effect yet.
- *
- * @param addTimes when the interfaces of this Node were added, as `performance.now` counts; not finite while they are
- */
-export function addIgnoredNetworksJob(
-    { environment, events, jobs, kube, logger }: Platform,
-    addTimes: () => readonly number[],
-): void {
+/** Reports annotations of networks, which have no effect yet. */
+export function addIgnoredNetworksJob({
+    environment,
+    events,
+    jobs,
+    kube,
+    logger,
+    podInterfaces,
+}: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "podInterfaces">): void {
     const ignored = new IgnoredNetworks(
         {
             api: kube.api,
             events,
             logger: logger.child("secondary-networks"),
-            lastAdd: () => Math.max(0, ...addTimes().filter(Number.isFinite)),
+            // Not finite while an interface is being added.
+            lastAdd: () =>
+                Math.max(
+                    0,
+                    ...podInterfaces
+                        .list()
+                        .map(({ addedAt }) => addedAt)
+                        .filter(Number.isFinite),
+                ),
         },
         { nodeName: environment.nodeName },
     );

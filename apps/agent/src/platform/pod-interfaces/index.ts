@@ -1,7 +1,9 @@
 export { attachmentKey, isSameAttachment, podText, type Attachment, type PodAttachment } from "./attachment.ts";
+export { type InterfaceControl } from "./control.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
 export { type AddRequest, type AddressAllocation, type AddressRequest } from "./requests.ts";
+export { PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";

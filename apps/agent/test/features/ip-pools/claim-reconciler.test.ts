@@ -341,7 +341,7 @@ describe("a record without a claim", () => {
             return isolated.length === 1 ? Promise.reject(ovsAway()) : Promise.resolve();
         };
         await node.reconcile(3);
-        expect(isolated.slice(0, 2)).toEqual(["cutOff", "cutOff"]);
+        expect(isolated.slice(0, 2)).toEqual(["isolate", "isolate"]);
         expect(node.agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere")).toHaveLength(1);
     });
 

@@ -44,8 +44,8 @@ beforeEach(() => {
     counted = 0;
     unclaimed = new UnclaimedAddresses({
         wiring: {
-            cutOff: ({ containerId }) => Promise.resolve(void isolated.add(containerId)),
-            isCutOff: ({ containerId }) => isolated.has(containerId),
+            isolate: ({ containerId }) => Promise.resolve(void isolated.add(containerId)),
+            isIsolated: ({ containerId }) => isolated.has(containerId),
             isConnected: () => connected,
             isUndecided: ({ containerId }) => undecided.has(containerId),
         },

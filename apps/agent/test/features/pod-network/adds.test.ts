@@ -345,7 +345,7 @@ describe("an isolated interface", () => {
         for (const bridging of [false, true]) {
             node = new FakeNode({ pools: true, bridging });
             await node.add();
-            await node.network.cutOff(only());
+            await node.network.isolate(only());
             node.stored.clear();
             await node.network.restore(only());
             expect(node.taken()).toMatchObject({ flows: 0, desired: 0, routes: [], vlanPods: [] });

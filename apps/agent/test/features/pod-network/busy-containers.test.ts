@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { eventually } from "@antrea/kube/testing";
 import { Jobs } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { poolWiring } from "../../../src/compose/pool-wiring.ts";
+import { poolWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import { away } from "../ip-pools/support/fake-api.ts";
 import { OneNode } from "../ip-pools/support/one-node.ts";
 import { silentLogger } from "../../support/logger.ts";
@@ -164,7 +164,7 @@ describe("an isolated interface, while the API server is away", () => {
         await pools.agent.pools.synced(AbortSignal.timeout(5_000));
         pools.put("10.2.0.7");
         const jobs = new Jobs({ logger: silentLogger });
-        const wiring = poolWiring(node.network, node.netlink);
+        const wiring = poolWiring({ podInterfaces: node.podInterfaces, control: node.network, netlink: node.netlink });
         const ovs = jobs.every("ovs", 60_000, (limit) => node.reconciler.reconcile(limit));
         const claims = jobs.every("claims", 60_000, (limit) => pools.agent.pools.reconcile(wiring, limit));
         pools.cluster.api.accident = () => ({ refuse: away() });

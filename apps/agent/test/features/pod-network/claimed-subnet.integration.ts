@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { execFileSync } from "node:child_process";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { flowOwner } from "../../../src/features/pod-network/index.ts";
-import { guardedPrefixes, subnetWiring } from "../../../src/compose/pool-wiring.ts";
+import { guardedPrefixes } from "../../../src/features/ip-pools/index.ts";
+import { subnetWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
 import { TestNodes, type TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -27,12 +28,15 @@ async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
     claims = cluster.agent("here", { nodes });
     agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
-    const wiring = subnetWiring(agent.network, agent.netlink);
+    const wiring = subnetWiring({ podInterfaces: agent.podInterfaces, control: agent.network, netlink: agent.netlink });
     const look = (): Promise<void> => claims.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
     claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
     nodes.onChange(() => void (looking = looking.then(look, look)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
-    await claims.pools.guard(guardedPrefixes(podPrefixes, agent.network, agent.subnet), AbortSignal.timeout(10_000));
+    await claims.pools.guard(
+        guardedPrefixes(podPrefixes, agent.podInterfaces, agent.subnet),
+        AbortSignal.timeout(10_000),
+    );
     await look();
 }
 
@@ -56,7 +60,7 @@ const now = ({ record }: PodInterface): PodInterface | undefined =>
     agent.network.find(record.containerId, record.ifName);
 const isIsolated = (known: PodInterface): boolean => {
     const current = now(known);
-    return current !== undefined && agent.network.isCutOff(current);
+    return current !== undefined && agent.network.isIsolated(current);
 };
 
 function nodePings(ip: string): boolean {

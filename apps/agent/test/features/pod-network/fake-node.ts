@@ -20,7 +20,7 @@ import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { testBootId } from "../../support/records.ts";
 import { Steps } from "./steps.ts";
-import type { AddRequest } from "../../../src/platform/pod-interfaces/index.ts";
+import { PodInterfaces, type AddRequest } from "../../../src/platform/pod-interfaces/index.ts";
 
 export interface FakeNodeOptions {
     /** Addresses come from an IPPool. */
@@ -70,6 +70,7 @@ export class FakeNode {
     netlink!: Netlink;
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
+    podInterfaces!: PodInterfaces;
     network!: PodNetwork;
     reconciler!: PodReconciler;
     /** Whether the subnet is this Node's still. */
@@ -112,8 +113,10 @@ export class FakeNode {
             { gatewayName: "antrea-gw0", bridged: this.#isBridging },
         );
         const ports = this.#ports();
+        this.podInterfaces = new PodInterfaces();
         this.network = new PodNetwork(
             {
+                podInterfaces: this.podInterfaces,
                 ports,
                 netlink,
                 hostRoutes,

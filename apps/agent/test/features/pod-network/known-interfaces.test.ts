@@ -4,7 +4,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { KnownInterfaces } from "../../../src/features/pod-network/known-interfaces.ts";
 import { Limit } from "../../../src/features/pod-network/limit.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
-import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
+import { type PodInterface, PodInterfaces } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
 const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });
@@ -12,17 +12,22 @@ const [wanted, second, third] = [32_784, 9, 11];
 
 let released: string[];
 let known: KnownInterfaces;
+let table: PodInterfaces;
 
 beforeEach(() => {
     released = [];
-    known = new KnownInterfaces({ subnet: { release: (ip, owner) => void released.push(`${formatIp(ip)} ${owner}`) } });
+    table = new PodInterfaces();
+    known = new KnownInterfaces({
+        podInterfaces: table,
+        subnet: { release: (ip, owner) => void released.push(`${formatIp(ip)} ${owner}`) },
+    });
     known.note(record, wanted, 0);
 });
 
 const used = (): readonly number[] => [...known.ofPorts.used].toSorted((one, another) => one - another);
 
 function current(): PodInterface {
-    const found = known.get(`${record.containerId}/eth0`);
+    const found = table.get(record);
     if (found === undefined) throw new Error("not known");
     return found;
 }
@@ -72,33 +77,33 @@ describe("the port numbers of an interface", () => {
 
 describe("an interface that is being removed", () => {
     it("is one until nothing of it stands; then its addresses are free, by its name", () => {
-        known.leave(record, "keep");
-        expect([known.isLeaving(record), known.isLeaving(other)]).toEqual([true, false]);
+        table.leave(record, "keep");
+        expect([table.isLeaving(record), table.isLeaving(other)]).toEqual([true, false]);
         known.forget(current());
-        expect(known.isLeaving(record)).toBe(false);
-        expect(known.list()).toEqual([]);
+        expect(table.isLeaving(record)).toBe(false);
+        expect(table.list()).toEqual([]);
         const owner = `${record.containerId}/eth0`;
         expect(released).toEqual([`10.10.1.5 ${owner}`, `fd10:10:0:1::5 ${owner}`]);
     });
 
     it("by a DEL stays so when the reconcile, which would keep the claim, goes on; not the other way round", () => {
-        expect(known.leave(record, "keep")).toBe("keep");
-        expect(known.leave(record, "release")).toBe("release");
-        expect(known.leave(record, "keep")).toBe("release");
+        expect(table.leave(record, "keep")).toBe("keep");
+        expect(table.leave(record, "release")).toBe("release");
+        expect(table.leave(record, "keep")).toBe("release");
         known.forget(current());
-        expect(known.leave(record, "keep")).toBe("keep");
+        expect(table.leave(record, "keep")).toBe("keep");
     });
 
     it.each([
-        ["is being removed", () => void known.leave(record, "keep")],
-        ["is isolated", () => known.put({ record: { ...record, isolated: true }, ofPort: wanted, addedAt: 0 })],
+        ["is being removed", () => void table.leave(record, "keep")],
+        ["is isolated", () => table.put({ record: { ...record, isolated: true }, ofPort: wanted, addedAt: 0 })],
     ])("or one that %s does not have its address any more, unless another one has it", (_, end) => {
         const ip = parseIp("fd10:10:0:1::5");
-        expect([known.isConnected(ip), known.isConnected(parseIp("10.10.1.6"))]).toEqual([true, false]);
+        expect([table.isConnected(ip), table.isConnected(parseIp("10.10.1.6"))]).toEqual([true, false]);
         end();
-        expect(known.isConnected(ip)).toBe(false);
+        expect(table.isConnected(ip)).toBe(false);
         known.note(other, second, 0);
-        expect([known.isConnected(ip), known.isConnected(parseIp("10.10.1.5"))]).toEqual([false, true]);
+        expect([table.isConnected(ip), table.isConnected(parseIp("10.10.1.5"))]).toEqual([false, true]);
     });
 });
 

@@ -6,7 +6,7 @@ import { HostRoutes } from "../../../src/features/pod-network/host-routes.ts";
 import { NodeSubnet, PodNetwork, type PodNamespaces } from "../../../src/features/pod-network/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { podRecord, testBootId } from "../../support/records.ts";
-import { type AddRequest, toAlias } from "../../../src/platform/pod-interfaces/index.ts";
+import { type AddRequest, PodInterfaces, toAlias } from "../../../src/platform/pod-interfaces/index.ts";
 
 const running = podRecord();
 const { signal } = new AbortController();
@@ -46,6 +46,7 @@ beforeEach(() => {
     } as unknown as Netlink;
     network = new PodNetwork(
         {
+            podInterfaces: new PodInterfaces(),
             netlink,
             ports: {
                 ensurePort: ({ name }) => Promise.resolve(void ports.add(name)),

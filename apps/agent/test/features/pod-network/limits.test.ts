@@ -45,7 +45,7 @@ const awayFor = {
     isolates: async () => {
         const [known] = node.network.interfaces();
         if (known === undefined) throw new Error("no interface");
-        return node.network.exclusively(known.record.containerId, () => node.network.cutOff(known));
+        return node.network.exclusively(known.record.containerId, () => node.network.isolate(known));
     },
     reconnects: async () => {
         const [known] = node.network.interfaces();

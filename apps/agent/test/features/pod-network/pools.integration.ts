@@ -262,7 +262,7 @@ describe("what another holds", () => {
         const answer = await agent.add(pod);
         const [known] = agent.network.interfaces();
         if (known === undefined) throw new TypeError("no interface");
-        await agent.network.cutOff(known);
+        await agent.network.isolate(known);
         await agent.resync();
         expect(await nodePings(ipsOf(answer)[0] ?? "")).toBe(false);
         expect(podRoutes()).toEqual([]);
@@ -276,13 +276,13 @@ describe("what another holds", () => {
             const answer = await agent.add(pod);
             const [before] = agent.network.interfaces();
             if (before === undefined) throw new TypeError("no interface");
-            await agent.network.cutOff(before);
+            await agent.network.isolate(before);
             await agent.stop();
             if (how === "without its database") await node.loseDatabase();
             agent = await start();
             const [known] = agent.network.interfaces();
             if (known === undefined) throw new TypeError("no interface");
-            expect(agent.network.isCutOff(known)).toBe(true);
+            expect(agent.network.isIsolated(known)).toBe(true);
             expect(agent.flowTable.flowsOf(flowOwner(known.record))).toEqual([]);
             const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${known.ofPort}`);
             expect(inOvs).not.toContain("in_port=");

@@ -15,7 +15,7 @@ import {
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { addressOf, podRecord, testBootId } from "../../support/records.ts";
-import { toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
+import { PodInterfaces, toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 
 const record = podRecord();
 const podPrefixes = [parsePrefix("10.10.1.0/24")];
@@ -107,6 +107,7 @@ beforeEach(() => {
     const poolOf = (): undefined => undefined;
     network = new PodNetwork(
         {
+            podInterfaces: new PodInterfaces(),
             ports,
             netlink,
             subnet,

@@ -15,7 +15,7 @@ function known({ containerId }: { readonly containerId: string }): PodInterface 
 }
 
 function isIsolated(of: { readonly containerId: string }): boolean {
-    return node.network.isCutOff(known(of));
+    return node.network.isIsolated(known(of));
 }
 
 const inUse = {
@@ -27,7 +27,7 @@ const inUse = {
 beforeEach(async () => {
     node = new FakeNode({ pools: true });
     await node.add(first);
-    await node.network.cutOff(known(first));
+    await node.network.isolate(known(first));
     await node.add(second);
 });
 
@@ -39,7 +39,7 @@ describe("an isolated interface whose address another interface of the Node uses
     });
 
     it("is connected when that one is isolated", async () => {
-        await node.network.cutOff(known(second));
+        await node.network.isolate(known(second));
         await node.network.reconnect(known(first));
         expect([isIsolated(first), isIsolated(second)]).toEqual([false, true]);
     });
@@ -59,7 +59,7 @@ describe("an isolated interface whose address another interface of the Node uses
 });
 
 it("of two isolated interfaces with one address one alone is connected, though both are asked for at once", async () => {
-    await node.network.cutOff(known(second));
+    await node.network.isolate(known(second));
     const results = await Promise.allSettled([first, second].map((one) => node.network.reconnect(known(one))));
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect([isIsolated(first), isIsolated(second)]).toEqual([false, true]);
@@ -67,7 +67,7 @@ it("of two isolated interfaces with one address one alone is connected, though b
 
 describe("an interface that got its flows, but not its record", () => {
     beforeEach(async () => {
-        await node.network.cutOff(known(second));
+        await node.network.isolate(known(second));
     });
 
     /** `stays`: its flows cannot be removed either. */
@@ -92,7 +92,7 @@ describe("an interface that got its flows, but not its record", () => {
     it("keeps others with its address isolated while its flows cannot be removed", async () => {
         await connectHalfWay(true);
         await expect(node.network.reconnect(known(second))).rejects.toMatchObject({ code: "ADDRESS_IN_USE" });
-        await node.network.cutOff(known(first));
+        await node.network.isolate(known(first));
         await node.network.reconnect(known(second));
         expect([isIsolated(first), isIsolated(second)]).toEqual([true, false]);
     });
@@ -106,7 +106,7 @@ describe("an interface that got its flows, but not its record", () => {
 });
 
 it("an interface that could not be connected is in nobody's way", async () => {
-    await node.network.cutOff(known(second));
+    await node.network.isolate(known(second));
     node.steps.failure = (_, name) => (name === "set flows" ? "before" : undefined);
     await expect(node.network.reconnect(known(first))).rejects.toThrow("set flows failed");
     node.steps.clear();

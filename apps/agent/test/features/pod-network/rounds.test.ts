@@ -323,7 +323,7 @@ describe("a start", () => {
         node.links.set(first.name, { ...first, alias: toAlias({ ...one, isolated: true }) });
         node.links.set(second.name, { ...second, alias: toAlias({ ...one, isolated: true }) });
         await node.reconciler.rebuild(signal);
-        const isolated = node.network.interfaces().map((known) => node.network.isCutOff(known));
+        const isolated = node.network.interfaces().map((known) => node.network.isIsolated(known));
         expect(isolated).toEqual([true, false]);
         expect(node.network.find(container, "eth0")?.record.isolated).toBe(true);
     });

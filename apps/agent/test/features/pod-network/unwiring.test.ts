@@ -161,7 +161,7 @@ describe("an ADD that failed", () => {
 describe("work on a wired interface that OVS does not answer", () => {
     it.each([
         ["restoring the interface", "restore", (known: never) => node.network.restore(known)],
-        ["isolating the interface", "isolate", (known: never) => node.network.cutOff(known)],
+        ["isolating the interface", "isolate", (known: never) => node.network.isolate(known)],
         ["reconnecting the interface", "reconnect", (known: never) => node.network.reconnect(known)],
     ] as const)("ends after 20 s and says what took so long: %s", async (what, _, work) => {
         await wired();

@@ -188,7 +188,7 @@ describe("an ADD whose address of the Node's subnet is claimed for another meanw
 
 describe("an isolation, or its end, of which a step fails", () => {
     const work = {
-        isolated: (node: FakeNode, known: PodInterface) => node.network.cutOff(known),
+        isolated: (node: FakeNode, known: PodInterface) => node.network.isolate(known),
         reconnected: (node: FakeNode, known: PodInterface) => node.network.reconnect(known),
     };
     const only = (node: FakeNode): PodInterface => {
@@ -200,7 +200,7 @@ describe("an isolation, or its end, of which a step fails", () => {
     const seen = (node: FakeNode): unknown => {
         const { flows, routes, vlanPods, links } = node.taken();
         const records = [...node.stored.values()].map(({ externalIds }) => externalIds.get("isolated"));
-        return { flows, routes, vlanPods, links, records, isCutOff: node.network.isCutOff(only(node)) };
+        return { flows, routes, vlanPods, links, records, isIsolated: node.network.isIsolated(only(node)) };
     };
     const cases = nodes.flatMap(([name, options]) =>
         (["isolated", "reconnected"] as const).flatMap((what) =>
@@ -212,7 +212,7 @@ describe("an isolation, or its end, of which a step fails", () => {
         const begun = async (): Promise<FakeNode> => {
             const node = new FakeNode(options);
             await node.add();
-            if (what === "reconnected") await node.network.cutOff(only(node));
+            if (what === "reconnected") await node.network.isolate(only(node));
             node.steps.clear();
             return node;
         };
@@ -220,7 +220,7 @@ describe("an isolation, or its end, of which a step fails", () => {
         await work[what](whole, only(whole));
         const steps = [...whole.steps.asked];
         expect(steps.length).toBeGreaterThan(2);
-        expect(seen(whole)).toMatchObject({ isCutOff: what === "isolated" });
+        expect(seen(whole)).toMatchObject({ isIsolated: what === "isolated" });
         for (const [at, name] of steps.entries()) {
             const node = await begun();
             node.steps.failure = (step) => (step === at ? failure : undefined);
@@ -230,7 +230,9 @@ describe("an isolation, or its end, of which a step fails", () => {
             );
             // Of what began to be isolated nothing connects it again; what is not connected whole is isolated still.
             if (failed)
-                expect({ at, name, isCutOff: node.network.isCutOff(only(node)) }).toMatchObject({ isCutOff: true });
+                expect({ at, name, isIsolated: node.network.isIsolated(only(node)) }).toMatchObject({
+                    isIsolated: true,
+                });
             node.steps.clear();
             await node.flowTable.repair();
             await node.reconciler.reconcile(signal);

@@ -35,7 +35,7 @@ export class FakeWiring implements Wiring {
     /** Containers whose interfaces this start of the agent isolated. */
     readonly undecided = new Set<string>();
     /** Runs before an interface is isolated or reconnected. */
-    before: (what: "cutOff" | "reconnect") => Promise<void> = () => Promise.resolve();
+    before: (what: "isolate" | "reconnect") => Promise<void> = () => Promise.resolve();
 
     interfaces(): readonly PoolInterface[] {
         return [...this.#records.values()];
@@ -79,7 +79,7 @@ export class FakeWiring implements Wiring {
         return this.adding.has(containerIdOrPodUid);
     }
 
-    isCutOff({ containerId }: PoolInterface): boolean {
+    isIsolated({ containerId }: PoolInterface): boolean {
         return this.cut.has(containerId);
     }
 
@@ -89,13 +89,13 @@ export class FakeWiring implements Wiring {
 
     isConnected(ip: IpAddress): boolean {
         return this.interfaces().some(
-            (wired) => !this.isCutOff(wired) && wired.addresses.some((one) => sameIp(one.ip, ip)),
+            (wired) => !this.isIsolated(wired) && wired.addresses.some((one) => sameIp(one.ip, ip)),
         );
     }
 
-    async cutOff({ containerId }: PoolInterface): Promise<void> {
+    async isolate({ containerId }: PoolInterface): Promise<void> {
         this.cut.add(containerId);
-        await this.before("cutOff");
+        await this.before("isolate");
     }
 
     async reconnect({ containerId }: PoolInterface): Promise<void> {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
-import { heldOwner, NodeSubnet } from "../../src/features/pod-network/node-subnet.ts";
-import { guardedPrefixes, isolatedInterfaces, recordClaims } from "../../src/compose/pool-wiring.ts";
-import type { IpPools } from "../../src/features/ip-pools/index.ts";
-import { addressOf, podRecord } from "../support/records.ts";
+import { heldOwner, NodeSubnet } from "../../../src/features/pod-network/node-subnet.ts";
+import { isolatedInterfaces } from "../../../src/features/ip-pools/node-interfaces.ts";
+import { guardedPrefixes, recordClaims, type IpPools } from "../../../src/features/ip-pools/index.ts";
+import { addressOf, podRecord } from "../../support/records.ts";
 
 describe("where claims of others concern a Node", () => {
     const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
@@ -16,7 +16,7 @@ describe("where claims of others concern a Node", () => {
             ofPort: 32784,
             addedAt: 0,
         }));
-        return guardedPrefixes(podPrefixes, { interfaces: () => known }, subnet).map(formatPrefix);
+        return guardedPrefixes(podPrefixes, { list: () => known }, subnet).map(formatPrefix);
     }
 
     let subnet: NodeSubnet;
@@ -59,12 +59,16 @@ describe("what is reported as isolated", () => {
     it("is each interface that is and is not being removed, of pools and of the podCIDR", () => {
         const known = ["isolated", "leaving", "connected", "of podCIDR"].map((podName, at) => {
             const address = { ...addressOf(`10.2.0.${at}/24`), ...(podName !== "of podCIDR" && { pool: "pool1" }) };
-            return { record: podRecord({ podName, addresses: [address] }), ofPort: 32784 + at, addedAt: 0 };
+            return {
+                record: podRecord({ containerId: podName, podName, addresses: [address] }),
+                ofPort: 32784 + at,
+                addedAt: 0,
+            };
         });
         const found = isolatedInterfaces({
-            interfaces: () => known,
-            isCutOff: ({ record }) => record.podName !== "connected",
-            isLeaving: ({ record }) => record.podName === "leaving",
+            list: () => known,
+            isIsolated: ({ containerId }) => containerId !== "connected",
+            isLeaving: ({ containerId }) => containerId === "leaving",
         });
         expect(found.map(({ podName, addresses }) => [podName, ...addresses.map(formatIp)])).toEqual([
             ["isolated", "10.2.0.0"],

@@ -1,0 +1,19 @@
+import { formatPrefix, prefixOf, type IpAddress, type Prefix } from "@antrea/ip";
+import { isPoolRecord, type PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
+
+/**
+ * The podCIDRs of this Node, and each address that a Pod has of them, or that is held for one, or that one has still of an
+ * earlier podCIDR: a pool may have that too, and of a podCIDR only the blocks that are asked about are watched.
+ */
+export function guardedPrefixes(
+    podPrefixes: readonly Prefix[],
+    podInterfaces: Pick<PodInterfaceView, "list">,
+    subnet: { readonly addresses: () => readonly IpAddress[] },
+): readonly Prefix[] {
+    const ofSubnets = podInterfaces.list().filter(({ record }) => !isPoolRecord(record));
+    const wired = ofSubnets.flatMap(({ record }) => record.addresses.map(({ ip }) => prefixOf(ip)));
+    const known = new Map(
+        [...wired, ...subnet.addresses().map((ip) => prefixOf(ip))].map((one) => [formatPrefix(one), one]),
+    );
+    return [...podPrefixes, ...known.values()];
+}

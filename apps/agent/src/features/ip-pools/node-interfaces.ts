@@ -1,0 +1,111 @@
+import type { Netlink } from "@antrea/netlink";
+import {
+    isPoolRecord,
+    type InterfaceControl,
+    type PodInterfaceView,
+    type PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
+import type { SubnetInterface } from "./ignored-annotations.ts";
+import type { SubnetWired, SubnetWiring } from "./subnet-claims.ts";
+import type { InterfaceActions, PoolInterface, Wiring } from "./wiring.ts";
+
+export interface NodeInterfacesComponents {
+    readonly podInterfaces: PodInterfaceView;
+    readonly control: InterfaceControl;
+    readonly netlink: Pick<Netlink, "link">;
+}
+
+/** The interfaces of this Node as the reconcile of claims sees them. */
+export function poolWiring(components: NodeInterfacesComponents): Wiring {
+    const { podInterfaces, control } = components;
+    return {
+        interfaces: () =>
+            podInterfaces
+                .list()
+                // Those that are being removed too: their claims are in use until port and flows are gone.
+                .filter(({ record }) => isPoolRecord(record))
+                .map(({ record }) => poolInterfaceOf(record)),
+        isWired: (podUid, ifName) =>
+            podUid !== "" &&
+            podInterfaces.list().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
+        isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
+        isUndecided: (wired) => podInterfaces.get(wired) !== undefined && podInterfaces.isUndecided(wired),
+        isConnected: (ip) => podInterfaces.isConnected(ip),
+        ...isolation(components),
+    };
+}
+
+/** The interfaces of this Node as the look at claims in its podCIDRs sees them. */
+export function subnetWiring(components: NodeInterfacesComponents): SubnetWiring {
+    const { podInterfaces } = components;
+    return {
+        interfaces: () =>
+            podInterfaces
+                .list()
+                .filter(({ record }) => !isPoolRecord(record) && !podInterfaces.isLeaving(record))
+                .map(({ record }) => subnetWiredOf(record)),
+        ...isolation(components),
+    };
+}
+
+function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents): InterfaceActions {
+    return {
+        exclusively: (containerId, work, signal) => control.exclusively(containerId, work, signal),
+        linkExists: async (wired) => {
+            const known = podInterfaces.get(wired);
+            return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
+        },
+        isIsolated: (wired) => podInterfaces.isIsolated(wired),
+        isolate: async (wired) => {
+            const known = podInterfaces.get(wired);
+            // Also one that is: an earlier try may have failed in part.
+            if (known !== undefined) await control.isolate(known);
+        },
+        reconnect: async (wired) => {
+            const known = podInterfaces.get(wired);
+            if (known?.record.isolated === true) await control.reconnect(known);
+        },
+    };
+}
+
+/** Interfaces with addresses of the Node's subnets, whose ADD is answered. */
+export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">): readonly SubnetInterface[] {
+    return podInterfaces
+        .list()
+        .filter(({ record, addedAt }) => !isPoolRecord(record) && Number.isFinite(addedAt))
+        .map(({ record: { containerId, ifName, podNamespace, podName, podUid }, addedAt }) => ({
+            containerId,
+            ifName,
+            podNamespace,
+            podName,
+            podUid,
+            isRebuilt: addedAt === 0,
+        }));
+}
+
+/** Interfaces that are isolated, with whatever addresses. */
+export function isolatedInterfaces(
+    podInterfaces: Pick<PodInterfaceView, "list" | "isIsolated" | "isLeaving">,
+): readonly SubnetWired[] {
+    return podInterfaces
+        .list()
+        .filter(({ record }) => podInterfaces.isIsolated(record) && !podInterfaces.isLeaving(record))
+        .map(({ record }) => subnetWiredOf(record));
+}
+
+function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, addresses }: PodRecord): SubnetWired {
+    return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
+}
+
+function poolInterfaceOf(record: PodRecord): PoolInterface {
+    const { containerId, ifName, podNamespace, podName, podUid, addresses, vlan } = record;
+    return {
+        containerId,
+        ifName,
+        podNamespace,
+        podName,
+        podUid,
+        vlan,
+        addresses: addresses.map(({ pool = "", ...address }) => ({ ...address, pool })),
+    };
+}

@@ -1,0 +1,35 @@
+import { formatIp } from "@antrea/ip";
+import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
+import type { IpPools } from "./ip-pools.ts";
+
+/** The claims of this Node as the rebuild of its interfaces sees them. */
+export function recordClaims(pools: Pick<IpPools, "own" | "hasClaims">): {
+    readonly synced: (signal: AbortSignal) => Promise<void>;
+    readonly cover: (record: PodRecord) => boolean;
+} {
+    return {
+        synced: (signal) => pools.own.synced(signal),
+        cover: (record) =>
+            pools.hasClaims(
+                record,
+                record.addresses.map(({ ip }) => ip),
+            ),
+    };
+}
+
+const claimsKnownMs = 2_000;
+
+/** For CHECK: what is wrong with the claims of a record, if anything; nothing is while the claims are not known. */
+export async function claimProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
+    if (pools === undefined || !isPoolRecord(record)) return undefined;
+    try {
+        await pools.own.synced(AbortSignal.timeout(claimsKnownMs));
+    } catch {
+        return undefined;
+    }
+    const claimed = new Set(pools.own.ofContainer(record).map(({ spec }) => spec.address));
+    const lost = record.addresses.map(({ ip }) => formatIp(ip)).find((text) => !claimed.has(text));
+    return lost === undefined
+        ? undefined
+        : `address ${lost} is not claimed for it: no IPAllocation names the container`;
+}

@@ -1,0 +1,117 @@
+import { sameIp, type IpAddress } from "@antrea/ip";
+import { attachmentKey, type Attachment } from "./attachment.ts";
+import type { PodInterface } from "./pod-interface.ts";
+
+/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
+export type Claims = "release" | "keep";
+
+/** What became of an interface: with `removed` as it was last. A state that begins, like that of leaving, changes it. */
+export interface PodInterfaceChange {
+    readonly type: "added" | "changed" | "removed";
+    readonly known: PodInterface;
+}
+
+/** The table as all but Pod wiring use it. */
+export type PodInterfaceView = Pick<
+    PodInterfaces,
+    "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
+>;
+
+/**
+ * The Pod interfaces of this Node with their records, and the states that no record has. Pod wiring writes it, each
+ * interface inside the lock of its container (see `InterfaceControl`); features read it, and subscribe to it.
+ */
+export class PodInterfaces {
+    readonly #interfaces = new Map<string, PodInterface>();
+    /** By key, those whose removal began and could not be ended yet. */
+    readonly #leaving = new Map<string, Claims>();
+    /** By key; those of the start, so few that they are kept. */
+    readonly #undecided = new Set<string>();
+    readonly #listeners = new Set<(change: PodInterfaceChange) => void>();
+
+    /** Every interface that is wired, being wired, or not removed completely yet. */
+    list(): readonly PodInterface[] {
+        return [...this.#interfaces.values()];
+    }
+
+    get(attachment: Attachment): PodInterface | undefined {
+        return this.#interfaces.get(attachmentKey(attachment));
+    }
+
+    /** Whether the interface has neither flows nor route, as its record says. */
+    isIsolated(attachment: Attachment): boolean {
+        return this.get(attachment)?.record.isolated === true;
+    }
+
+    /** Whether the interface was to be removed when OVS was away: the reconcile removes it again. */
+    isLeaving(attachment: Attachment): boolean {
+        return this.#leaving.has(attachmentKey(attachment));
+    }
+
+    /** Whether this start isolated the interface, which was connected before, until its claims are compared. */
+    isUndecided(attachment: Attachment): boolean {
+        return this.#undecided.has(attachmentKey(attachment));
+    }
+
+    /** Whether an interface has the address that is neither isolated nor being removed. */
+    isConnected(ip: IpAddress): boolean {
+        return this.list().some(
+            ({ record }) =>
+                record.isolated !== true &&
+                !this.isLeaving(record) &&
+                record.addresses.some((address) => sameIp(address.ip, ip)),
+        );
+    }
+
+    /**
+     * Calls the listener after each change, at once; it must neither throw nor wait. Disposing of the result ends that.
+     * An interface is added before its flows are in OVS and before its ADD is answered: `addedAt` is Infinity until then.
+     */
+    subscribe(listener: (change: PodInterfaceChange) => void): Disposable {
+        const own = (change: PodInterfaceChange): void => listener(change);
+        this.#listeners.add(own);
+        return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
+    }
+
+    /** Adds an interface, or changes its record, port number or time. */
+    put(known: PodInterface): void {
+        const key = attachmentKey(known.record);
+        const type = this.#interfaces.has(key) ? "changed" : "added";
+        this.#interfaces.set(key, known);
+        this.#report({ type, known });
+    }
+
+    /** See `isUndecided`. */
+    setUndecided(attachment: Attachment): void {
+        this.#undecided.add(attachmentKey(attachment));
+        this.#reportChanged(attachment);
+    }
+
+    /** Marks an interface as being removed. A DEL that could not be carried out stays a DEL; returns which it is. */
+    leave(attachment: Attachment, claims: Claims): Claims {
+        const key = attachmentKey(attachment);
+        const before = this.#leaving.get(key);
+        const fate = claims === "release" ? claims : (before ?? claims);
+        this.#leaving.set(key, fate);
+        if (before === undefined) this.#reportChanged(attachment);
+        return fate;
+    }
+
+    /** Nothing of the interface stands any more. */
+    remove(attachment: Attachment): void {
+        const key = attachmentKey(attachment);
+        const known = this.#interfaces.get(key);
+        this.#interfaces.delete(key);
+        this.#leaving.delete(key);
+        if (known !== undefined) this.#report({ type: "removed", known });
+    }
+
+    #reportChanged(attachment: Attachment): void {
+        const known = this.get(attachment);
+        if (known !== undefined) this.#report({ type: "changed", known });
+    }
+
+    #report(change: PodInterfaceChange): void {
+        for (const listener of this.#listeners) listener(change);
+    }
+}
