@@ -43,7 +43,7 @@ describe("two controllers on one Node", () => {
         await eventually(async () => (await ask("new", "/readyz")) === "ok\n", waits);
         expect(await ask("new", "/livez")).toBe("ok\n");
         expect(await ask("new", "/other")).toMatch(/^failed: known are/);
-        expect(next.output).toContain("the port is in use");
+        expect(next.output).toContain("port is in use; listening once it is free");
         expect(next.leading).toBe(false);
 
         // The probes of the one that is gone find nobody, though the other one works on.
