@@ -1,15 +1,12 @@
 import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation, type IpAllocation } from "@antrea/crd";
-import { type Deployment, type KubeObject, type Pod, type StatefulSet } from "@antrea/kube";
+import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
-import { poolsOf } from "./pools.ts";
+import { deploymentsOf, podsOf, poolsOf, setsOf } from "./objects.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
 /** What people do with workloads and claims; pools.ts and tenants.ts have what they do with pools and Namespaces. */
 
-const podKind = kindOf("v1", "pods");
-const deploymentKind = kindOf("apps/v1", "deployments");
-const setKind = kindOf("apps/v1", "statefulsets");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** The first names no pools. */
@@ -252,19 +249,7 @@ export function restartAgent(
     });
 }
 
-function podsOf({ server }: World): readonly Pod[] {
-    return [...server.store.all(podKind)].map(({ object }) => object as Pod);
-}
-
-function deploymentsOf({ server }: World): readonly Deployment[] {
-    return [...server.store.all(deploymentKind)].map(({ object }) => object as Deployment);
-}
-
 function pathOf({ metadata }: KubeObject, plural: string): string {
     const api = plural === "pods" ? "/api/v1" : "/apis/apps/v1";
     return `${api}/namespaces/${metadata?.namespace}/${plural}/${metadata?.name}`;
-}
-
-function setsOf({ server }: World): readonly StatefulSet[] {
-    return [...server.store.all(setKind)].map(({ object }) => object as StatefulSet);
 }

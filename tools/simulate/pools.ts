@@ -1,13 +1,12 @@
 import { type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { noWatchFaults } from "./api/faults.ts";
-import { kindOf } from "./api/server.ts";
+import { poolsOf } from "./objects.ts";
 import { createPod, deleteByForce, send } from "./people.ts";
 import { type Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
 /** What people do with pools. */
 
-const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 /** Where the addresses of clusterCidr begin. */
 export const inCluster = "10.50.";
 export const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
@@ -171,8 +170,4 @@ export async function replacePool(world: World, random: Random): Promise<void> {
             await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
     };
     world.time.after(random.chance(0.3) ? 0 : random.between(10_000, 300_000), () => void makeAgain());
-}
-
-export function poolsOf({ server }: World): readonly IpPool[] {
-    return [...server.store.all(poolKind)].map(({ object }) => object as IpPool);
 }

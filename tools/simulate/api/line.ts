@@ -1,26 +1,12 @@
 import { type Clock } from "@antrea/async";
 import { ApiClient, KubeError, type HttpRequest, type HttpResponse, type Send } from "@antrea/kube";
-import { type Counters } from "../check/counters.ts";
 import { type Random } from "../time/random.ts";
-import { cancel, type Timer, type VirtualTime } from "../time/virtual-time.ts";
+import { cancel, type Timer } from "../time/virtual-time.ts";
 import { Refusal, type Answer } from "./answer.ts";
-import { requestFaults, type RequestFault, type RequestFaults, type WatchFaults } from "./faults.ts";
-import { type FlowControl } from "./flow-control.ts";
+import { requestFaults, type RequestFault } from "./faults.ts";
+import { type LineComponents } from "./line-components.ts";
 import { type User } from "./rules.ts";
-import { type ApiServer } from "./server.ts";
 import { Watch } from "./watch.ts";
-
-export interface LineComponents {
-    readonly time: VirtualTime;
-    readonly random: Random;
-    readonly server: ApiServer;
-    readonly flows: FlowControl;
-    readonly counters: Counters;
-    /** What happens to requests and watches just now. */
-    readonly faults: () => { readonly requests: RequestFaults; readonly watches: WatchFaults };
-    /** Counts a step of the simulation and tells of it. */
-    readonly step: (what: () => string) => void;
-}
 
 export interface LineOptions {
     /** Of the process, for the history. */

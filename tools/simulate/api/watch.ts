@@ -1,7 +1,7 @@
 import { KubeError, type HttpRequest, type HttpResponse } from "@antrea/kube";
 import { cancel, type Timer } from "../time/virtual-time.ts";
 import { Refusal } from "./answer.ts";
-import { type LineComponents } from "./line.ts";
+import { type LineComponents } from "./line-components.ts";
 import { type ApiServer } from "./server.ts";
 import { lineOf, type Change } from "./store.ts";
 

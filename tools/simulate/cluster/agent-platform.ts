@@ -12,7 +12,7 @@ import { MachineFlows } from "../machine/flows.ts";
 import { type LocalIo } from "../machine/io.ts";
 import { MachineLinks } from "../machine/netlink.ts";
 import { hostOf } from "../machine/node-parts.ts";
-import { type AgentComponents } from "./agent.ts";
+import { type AgentComponents } from "./agent-components.ts";
 import { noMetrics, quietEvents, quietHealth, type QuietHealth } from "./quiet.ts";
 
 const routed = loadAgentConfig("featureGates: {AntreaIPAM: true}");

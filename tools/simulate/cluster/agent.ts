@@ -1,33 +1,15 @@
-import { type Clock } from "@antrea/async";
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { type EventInput } from "@antrea/kube";
-import { type Logger } from "@antrea/runtime";
 import { composeAgent } from "@antrea/agent/compose/compose";
 import { type CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
 import { buildIpPools } from "@antrea/agent/features/ip-pools/feature";
 import { type IpPools } from "@antrea/agent/features/ip-pools";
 import { type Line } from "../api/line.ts";
 import { LocalIo } from "../machine/io.ts";
-import { type Machine } from "../machine/machine.ts";
 import { partsOf } from "../machine/node-parts.ts";
-import { type Random } from "../time/random.ts";
-import { mortal, type VirtualTime } from "../time/virtual-time.ts";
+import { mortal } from "../time/virtual-time.ts";
+import { type AgentComponents } from "./agent-components.ts";
 import { platformOn } from "./agent-platform.ts";
-
-export interface AgentComponents {
-    readonly machine: Machine;
-    readonly line: Line;
-    readonly time: VirtualTime;
-    readonly clock: Clock;
-    readonly random: Random;
-    readonly logger: Logger;
-    readonly record: (event: EventInput) => void;
-    /** Bridging mode. */
-    readonly isBridged: boolean;
-    /** The process ends by itself, to be started again. */
-    readonly exit: () => void;
-}
 
 const callLimitMs = 60_000;
 

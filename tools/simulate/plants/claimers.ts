@@ -1,6 +1,6 @@
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
-import { type PlantedBug } from "./index.ts";
+import { type PlantedBug } from "./planted-bug.ts";
 
 /** Claims that are made, taken or freed as if nobody else did. */
 export const claimers: Readonly<Record<string, PlantedBug>> = {

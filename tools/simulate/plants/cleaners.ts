@@ -5,7 +5,7 @@ import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type World } from "../world.ts";
 import { ClaimCleaner } from "@antrea/controller/features/claim-cleaner";
-import { type PlantedBug } from "./index.ts";
+import { type PlantedBug } from "./planted-bug.ts";
 import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");

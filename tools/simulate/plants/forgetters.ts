@@ -15,7 +15,7 @@ import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type Machine } from "../machine/machine.ts";
 import { PoolAddresses } from "@antrea/controller/features/node-ipam";
-import { type PlantedBug } from "./index.ts";
+import { type PlantedBug } from "./planted-bug.ts";
 import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");

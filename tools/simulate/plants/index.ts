@@ -1,14 +1,6 @@
-import { type Plant } from "../world.ts";
 import { cleaners } from "./cleaners.ts";
 import { claimers } from "./claimers.ts";
 import { forgetters } from "./forgetters.ts";
-
-/** A published defect, or what comes nearest to it here, as a change to what was built. */
-export interface PlantedBug {
-    /** Where it was published. */
-    readonly source: string;
-    readonly what: string;
-    readonly plant: Plant;
-}
+import { type PlantedBug } from "./planted-bug.ts";
 
 export const plants: Readonly<Record<string, PlantedBug>> = { ...cleaners, ...claimers, ...forgetters };
