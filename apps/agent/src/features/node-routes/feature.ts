@@ -25,7 +25,7 @@ const resyncMs = 60_000;
 const transportLookMs = 2_000;
 
 /** The name of the condition that tunnels can leave the Node. */
-export const tunnelCondition = "tunnel";
+const tunnelCondition = "tunnel";
 /** The name of the condition that the MTU is enough for the families of Pods. Missing only while it is not. */
 const mtuCondition = "mtu";
 

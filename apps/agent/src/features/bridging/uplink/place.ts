@@ -204,7 +204,7 @@ function routeOptionsOf(index: number, { expiresSeconds, ...route }: MovedRoute)
     return {
         ...route,
         dev: index,
-        ...(expiresSeconds !== undefined && { expiresSeconds: Math.max(1, expiresSeconds) }),
+        expiresSeconds: expiresSeconds === undefined ? undefined : Math.max(1, expiresSeconds),
     };
 }
 
