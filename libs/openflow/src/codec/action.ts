@@ -2,52 +2,66 @@ import { type IpAddress } from "@antrea/ip";
 import { type FieldName } from "./fields.ts";
 import { type SubField } from "./match.ts";
 
-/** Address translation of a `ct` action: ovs-actions(7), "nat". */
+/**
+ * Address translation of a `ct` action: ovs-actions(7), "nat". `restore` applies the translation that the connection
+ * already has; `src` and `dst` translate to an address and port of the given ranges (both ends inclusive).
+ */
 export type Nat =
     | { readonly kind: "restore" }
     | {
           readonly kind: "src" | "dst";
           /** First (or only) address; without it the address stays and only ports change. */
           readonly min?: IpAddress;
+          /** Last address, of the family of `min`, which it needs. Default `min`. */
           readonly max?: IpAddress;
+          /** First (or only) port, 0 to 65535; `portMax` is the last one and needs it. */
           readonly portMin?: number;
           readonly portMax?: number;
+          /** Flags of ovs-actions(7), "nat". Default false. */
           readonly persistent?: boolean;
           readonly hash?: boolean;
           readonly random?: boolean;
       };
 
-/** Where a value of `learn` comes from: a part of the packet, or a constant. */
+/** The source of a value of `learn`: bits of the packet, or a constant that fits into the target's bits. */
 export type LearnSource = SubField | { readonly value: number | bigint };
 
-/** One part of the flow that `learn` adds: ovs-actions(7), "learn". */
+/**
+ * One part of the flow that `learn` adds (ovs-actions(7), "learn"): `match` is a field to match, `load` an action that
+ * writes `source` to `to`, `output` an action that outputs to the port in `source`. Source and target have equal
+ * widths.
+ */
 export type LearnSpec =
     | { readonly kind: "match"; readonly field: SubField; readonly source: LearnSource }
     | { readonly kind: "load"; readonly to: SubField; readonly source: LearnSource }
     | { readonly kind: "output"; readonly source: SubField };
 
+/** Outputs the packet to a port, given by its OpenFlow number or as one of `Port`. */
 export interface OutputAction {
     readonly type: "output";
     readonly port: number;
-    /** Bytes sent to a controller; only with `Port.CONTROLLER`. Default 65535: the whole packet. */
+    /** Most bytes of the packet that are output; for a port other than `Port.CONTROLLER` it truncates. Default all. */
     readonly maxLength?: number;
 }
 
+/** Outputs the packet to the port whose number is in `source`: ovs-actions(7), "output". */
 export interface OutputFieldAction {
     readonly type: "output_field";
     readonly source: SubField;
-    /** Default 65535. */
+    /** Most bytes sent to a controller, 0 to 65535. Default 65535: the whole packet. */
     readonly maxLength?: number;
 }
 
+/** Writes a constant to a field of the packet: ovs-actions(7), "set_field". The value must fit into the field. */
 export interface SetFieldAction {
     readonly type: "set_field";
     readonly field: FieldName;
     readonly value: number | bigint;
-    /** The bits that are written. Default all of the field. */
+    /** The bits that are written; not 0. Default all of the field. */
     readonly mask?: number | bigint;
 }
 
+/** Copies bits from one field to another: ovs-actions(7), "move". */
 export interface MoveAction {
     readonly type: "move";
     readonly from: SubField;
@@ -55,60 +69,75 @@ export interface MoveAction {
     readonly to: SubField;
 }
 
+/** Looks the packet up in another table, then runs the actions after this one: ovs-actions(7), "resubmit". */
 export interface ResubmitAction {
     readonly type: "resubmit";
-    /** Looked up as if received there. Default: the packet's own in_port. */
+    /** The in_port of the lookup, at most 65279 or a reserved port. Default: the packet's own in_port. */
     readonly port?: number;
-    /** Default: the present table. */
+    /** Table of the lookup. Default: the table of this flow. */
     readonly table?: number;
 }
 
+/** Sends the packet through connection tracking: ovs-actions(7), "ct". */
 export interface CtAction {
     readonly type: "ct";
+    /** Commits the connection to the tracker. Default false. */
     readonly commit?: boolean;
+    /** Replaces the connection if it exists in the other direction; needs `commit`. Default false. */
     readonly force?: boolean;
+    /** Conntrack zone: 0 to 65535, or the bits of a field that hold it. */
     readonly zone: number | SubField;
-    /** Table in which the packet goes on with its conntrack state known. */
+    /** Table that a copy of the packet is resubmitted to with its conntrack state set. Default none. */
     readonly table?: number;
     readonly nat?: Nat;
     /** `set_field` and `move` to `ct_mark` and `ct_label`. */
     readonly exec?: readonly Action[];
-    /** Port of the application's helper: 21 ftp, 69 tftp. */
+    /** Port of the application's helper: 21 ftp, 69 tftp. Default none. */
     readonly alg?: number;
 }
 
+/** Adds a flow, or modifies the one of the same match, for each packet it runs on: ovs-actions(7), "learn". */
 export interface LearnAction {
     readonly type: "learn";
+    /** Table, priority (default 32768) and cookie (default 0) of the learned flow. */
     readonly table: number;
     readonly priority?: number;
     readonly cookie?: bigint;
+    /** Timeouts of the learned flow in seconds; 0 and absent: none. The `fin` ones apply after a TCP FIN or RST. */
     readonly idleTimeout?: number;
     readonly hardTimeout?: number;
     readonly finIdleTimeout?: number;
     readonly finHardTimeout?: number;
-    /** Delete what was learned when this flow is deleted. */
+    /** Deletes the learned flows when this flow is deleted. Default false. */
     readonly deleteLearned?: boolean;
+    /** The learned flow is reported to the controller when it ends. Default false. */
     readonly sendFlowRemoved?: boolean;
-    /** At most this many learned flows with this cookie and table; 0 and absent: no limit. */
+    /** Most learned flows with this cookie in this table; 0 and absent: no limit. */
     readonly limit?: number;
     readonly specs: readonly LearnSpec[];
 }
 
+/** Sends the packet to a controller as a packet-in: ovs-actions(7), "controller". */
 export interface ControllerAction {
     readonly type: "controller";
-    /** Default 65535: the whole packet. Open vSwitch 3.1 sends the whole packet whatever it says. */
+    /** Most bytes sent. Default 65535: the whole packet. Open vSwitch 3.1 ignores it and sends the whole packet. */
     readonly maxLength?: number;
-    /** Which controller connection. Default 0. */
+    /** Id of the controller connection that receives it (`ConnectionOptions.controllerId`). Default 0. */
     readonly id?: number;
-    /** Default "action". */
+    /** Reason that the packet-in carries. Default "action". */
     readonly reason?: "no_match" | "action" | "invalid_ttl" | "action_set" | "group" | "packet_out";
+    /** Bytes that the packet-in returns unchanged (`PacketIn.userdata`); at most 65535. Default none. */
     readonly userdata?: Uint8Array;
+    /** Id of the meter that limits the rate of these packet-ins. Default none. */
     readonly meter?: number;
-    /** Hold the packet until a resume message. */
+    /** The switch holds the packet until a resume message. Default false. */
     readonly pause?: boolean;
 }
 
-/** OpenFlow 1.5 section 7.2.6 and ovs-actions(7). Actions run in the order of the list; an empty list drops. */
+/**
+ * One action of a flow or packet-out: OpenFlow 1.5 section 7.2.6 and ovs-actions(7). Actions run in the order of their
+ * list; an empty list drops the packet.
+ */
 export type Action =
     | OutputAction
     | OutputFieldAction
@@ -129,5 +158,5 @@ export type Action =
     | { readonly type: "note"; readonly data: Uint8Array }
     | { readonly type: "set_queue"; readonly queue: number }
     | { readonly type: "exit" }
-    /** An action this codec has no type for, as it was read, header included: kept so that others' flows stay readable. */
+    /** An action without a type in this codec, as read, with its header: flows of other programs stay readable. */
     | { readonly type: "raw"; readonly bytes: Uint8Array };

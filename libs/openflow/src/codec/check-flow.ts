@@ -6,11 +6,12 @@ import { type SubField } from "./match.ts";
 import { canonicalMatch, ones, type MatchEntry } from "./match/canonical.ts";
 
 /**
- * Refuses what Open vSwitch refuses already when it reads a flow, before anything is sent: fields without their
- * prerequisites in the match, actions that do not fit the match, a next table that is not behind this one. It matters
- * for bundles: such a message never gets into the bundle, and the switch would commit the others without it.
+ * Rejects a flow that Open vSwitch would reject when it reads the message: fields without their prerequisites in the
+ * match, actions that do not fit the match, a `gotoTable` that is not above the flow's table, `conjunction` with other
+ * actions. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`.
  *
- * The rules are those of ovs-fields(7) "Prerequisites" and ovs-actions(7).
+ * It matters for bundles: the switch does not add such a message to the bundle and commits the others without it. The
+ * rules are those of ovs-fields(7) "Prerequisites" and ovs-actions(7).
  */
 export function checkFlow(flow: FlowLike): void {
     const known = new Known(canonicalMatch(flow.match));
@@ -133,9 +134,9 @@ function inconsistent(what: string, missing: string): ReturnType<typeof callerEr
     return callerError("BAD_FIELD", `${what} needs ${missing} in the flow's match`);
 }
 
-/** What a match says of the packets, as far as prerequisites ask. */
+/** The values that a match fixes for all its packets, for checks of prerequisites. */
 class Known {
-    /** Tags of the frame that the match and the actions so far tell of. */
+    /** VLAN tags of the frame, by the match and the actions so far. */
     tags: number;
     readonly #entries: Map<FieldName, MatchEntry>;
 
@@ -159,7 +160,7 @@ class Known {
         return this.is("eth_type", 0x0800, 0x86dd);
     }
 
-    /** In words, what the field needs and the match does not have. */
+    /** The prerequisite of the field that the match lacks, as text for an error; undefined when it lacks none. */
     missing(field: FieldName): string | undefined {
         if (!this.#etherTypeFits(field)) return etherTypeWords(field);
         const protocol = protocolOf.get(field);
@@ -197,10 +198,10 @@ class Known {
     }
 }
 
-/** As many as Open vSwitch can tell apart. */
+/** As many tags as Open vSwitch can match and change. */
 const maxTags = 2;
 
-/** What set_field cannot write; ct_mark and ct_label are written inside ct only. */
+/** Fields that set_field cannot write; ct_mark and ct_label are written inside ct only. */
 const readOnly: ReadonlySet<FieldName> = new Set([
     "dp_hash",
     "recirc_id",
@@ -226,7 +227,7 @@ const readOnly: ReadonlySet<FieldName> = new Set([
     "ct_tp_dst",
 ]);
 
-/** Addresses of connections say their family in a match; as a source of `move` they need not. */
+/** In a match, addresses of connections need an eth_type of their family; as a source of `move` they do not. */
 const ctFamilies: ReadonlyMap<FieldName, number> = new Map([
     ["ct_nw_src", 0x0800],
     ["ct_nw_dst", 0x0800],
@@ -270,7 +271,7 @@ const etherTypesOf = byField<readonly number[]>([
     ["mpls_", [0x8847, 0x8848]],
 ]);
 
-/** What is said of the beginnings of names, for each field; of two that fit, the first. */
+/** Maps each field to the value of the first prefix that its name starts with; fields without one are left out. */
 function byField<T>(prefixes: readonly (readonly [prefix: string, value: T])[]): ReadonlyMap<FieldName, T> {
     return new Map(
         fieldList.flatMap(({ name }) => {

@@ -1,24 +1,31 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * - `SHORT`, `LONG`, `MALFORMED`: bytes that end too early, go on too long, or break a rule of the protocol.
+ * Error codes of the codec.
+ *
+ * - `SHORT`, `LONG`, `MALFORMED`: bytes that end too early, have more than they may, or break a rule of the protocol.
  * - `VERSION`: a message of another OpenFlow version.
- * - `BAD_FIELD`, `BAD_VALUE`: a match, an action or a message asks for what the wire cannot carry.
- * - `TOO_BIG`: a message would pass 65,535 bytes, or an answer the configured limit.
+ * - `BAD_FIELD`, `BAD_VALUE`: a match, an action or a message that the wire format cannot carry.
+ * - `TOO_BIG`: a message would exceed 65,535 bytes, or a reply the configured limit.
  */
 export type CodecErrorCode = "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG";
 
 /**
- * - `REFUSED`: the switch answered with an error; see {@link OpenFlowErrorDetails}. Asking again gives the same answer.
- * - `NEGOTIATION`: the peer does not speak OpenFlow 1.5.
- * - `NOT_CONNECTED`: nothing was sent. `DISCONNECTED`: the connection ended before the answer; what was asked may have
- *   taken effect. `TIMEOUT`: no answer in time; the same. `BUFFER_FULL`: nothing was sent, the peer does not read.
- *   These four are worth a retry (`retryable`).
- * - `ABORTED`: the caller's signal, or `close`.
+ * Error codes of the connection.
+ *
+ * - `REFUSED`: the switch answered with an error; see {@link OpenFlowErrorDetails}. A retry gets the same answer.
+ * - `NEGOTIATION`: the remote end does not support OpenFlow 1.5.
+ * - `NOT_CONNECTED`: nothing was sent.
+ * - `DISCONNECTED`, `TIMEOUT`: the connection or the time ended before the answer; the request may have taken effect.
+ * - `BUFFER_FULL`: nothing was sent, because the switch does not read what was sent before.
+ * - `ABORTED`: the caller's signal was aborted, or the connection was closed with `close`.
+ *
+ * `NOT_CONNECTED`, `DISCONNECTED`, `TIMEOUT` and `BUFFER_FULL` are `retryable`.
  */
 export type ConnectionErrorCode =
     "REFUSED" | "NEGOTIATION" | "NOT_CONNECTED" | "DISCONNECTED" | "TIMEOUT" | "BUFFER_FULL" | "ABORTED";
 
+/** Every code of an {@link OpenFlowError}. */
 export type OpenFlowErrorCode = CodecErrorCode | ConnectionErrorCode;
 
 const retryableCodes: ReadonlySet<OpenFlowErrorCode> = new Set([
@@ -28,13 +35,16 @@ const retryableCodes: ReadonlySet<OpenFlowErrorCode> = new Set([
     "BUFFER_FULL",
 ]);
 
-/** Beside these, the codec adds what it read or was given, by name, for logs. */
+/**
+ * Details of an {@link OpenFlowError}, each present where it applies. The codec adds further members under the names of
+ * the values that it read or was given, for logs.
+ */
 export interface OpenFlowErrorDetails {
-    /** Type and code of the switch's error, and both by name; of `REFUSED`. */
+    /** With `REFUSED`: type and code of the switch's error, and both by name. */
     readonly errorType: number;
     readonly errorCode: number;
     readonly errorName: string;
-    /** The place in its bundle of the message that was refused, and its flow. */
+    /** Index of the refused change in its bundle, from 0, and its flow as text. */
     readonly index: number;
     readonly flow: string;
     /** The switch applied the rest of the bundle. */
@@ -42,15 +52,15 @@ export interface OpenFlowErrorDetails {
     readonly [name: string]: unknown;
 }
 
-/** Every error of the OpenFlow codec and connection. */
+/** The class of every error that the OpenFlow codec and connection throw or reject with. */
 export class OpenFlowError extends AntreaError<OpenFlowErrorCode, OpenFlowErrorDetails> {
-    /** True when the same request may succeed later, unchanged. */
+    /** True when the same request may succeed later unchanged. */
     get retryable(): boolean {
         return retryableCodes.has(this.code);
     }
 }
 
-/** Bytes of the peer that break the protocol. */
+/** Makes the error for received bytes that break the protocol. */
 export function peerError(
     code: "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "TOO_BIG",
     message: string,
@@ -59,7 +69,7 @@ export function peerError(
     return new OpenFlowError(code, "peer", message, { details });
 }
 
-/** A request of the caller that cannot be written down as OpenFlow. */
+/** Makes the error for an argument of the caller that has no form in OpenFlow. */
 export function callerError(
     code: "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG",
     message: string,

@@ -1,9 +1,6 @@
 import { callerError } from "./errors.ts";
 
-/**
- * Registry of the match fields: ovs-fields(7), OpenFlow 1.5 section 7.2.3. The order is the one of the wire, in which
- * every field comes after its prerequisites.
- */
+/** A match field: its names, its OXM header and its width (ovs-fields(7), OpenFlow 1.5 section 7.2.3). */
 export interface FieldSpec {
     readonly name: FieldName;
     /** Name in ovs-ofctl's `set_field` and in matches. */
@@ -21,14 +18,17 @@ export interface FieldSpec {
     readonly order: number;
     /** Significant bits. */
     readonly bits: number;
-    /** The mask of all these bits. */
+    /** The mask with all these bits set. */
     readonly all: bigint;
     /** Bytes on the wire. */
     readonly bytes: number;
+    /** Whether a match may give a mask for it. */
     readonly maskable: boolean;
+    /** Notation of its values in the text that `formatMatch` and `formatActions` write. */
     readonly format: FieldFormat;
 }
 
+/** Notation of a field's values in ovs-ofctl's syntax. */
 export type FieldFormat = "decimal" | "hex" | "port" | "mac" | "ipv4" | "ipv6" | "ct_state" | "frag" | "tcp_flags";
 
 const basic = 0x8000;
@@ -144,7 +144,9 @@ const table = {
     metadata: ["metadata", "OXM_OF_METADATA", basic, 2, 64, "hex", true],
 } as const satisfies Readonly<Record<string, Row>>;
 
-/** A match field. */
+/**
+ * Name of a match field in this codec. Most are the names of OpenFlow 1.5; `FieldSpec.ofctl` has the one of ovs-ofctl.
+ */
 export type FieldName = keyof typeof table;
 
 function spec(name: FieldName, order: number): FieldSpec {
@@ -160,7 +162,7 @@ function bytesFor(bits: number): number {
     return 16;
 }
 
-/** Every field, in the order of the wire. */
+/** The specifications of all fields in the order of the wire, in which every field comes after its prerequisites. */
 export const fieldList: readonly FieldSpec[] = (Object.keys(table) as FieldName[]).map(spec);
 
 const byName: ReadonlyMap<string, FieldSpec> = new Map(fieldList.map((field) => [field.name, field]));
@@ -169,14 +171,14 @@ const byHeader: ReadonlyMap<number, FieldSpec> = new Map([
     ...fieldList.map((field) => [headerKey(field.oxmClass, field.oxmField), field] as const),
 ]);
 
-/** The field of this name; the type system knows that there is one. */
+/** The specification of a field. Throws `OpenFlowError` `BAD_FIELD` for a name outside `FieldName`. */
 export function fieldSpec(name: FieldName): FieldSpec {
     const found = byName.get(name);
     if (found === undefined) throw callerError("BAD_FIELD", `no match field is named "${name}"; see ovs-fields(7)`);
     return found;
 }
 
-/** The field with this OXM or NXM class and number, if this codec knows it. */
+/** The field with this OXM or NXM class (16 bits) and number (7 bits); undefined if this codec has none. */
 export function fieldByHeader(oxmClass: number, oxmField: number): FieldSpec | undefined {
     return byHeader.get(headerKey(oxmClass, oxmField));
 }
@@ -185,7 +187,7 @@ function headerKey(oxmClass: number, oxmField: number): number {
     return oxmClass * 128 + oxmField;
 }
 
-/** Bits of `ct_state`: ovs-fields(7). */
+/** Bits of the `ct_state` field: ovs-fields(7). */
 export const CtState = {
     new: 0x01,
     est: 0x02,

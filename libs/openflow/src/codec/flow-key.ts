@@ -3,14 +3,18 @@ import { matchKey } from "./match/canonical.ts";
 import { writeInstructions } from "./message/instruction.ts";
 import { Writer } from "./wire/writer.ts";
 
-/** Identity of a flow as Open vSwitch sees it: table, priority and match in canonical form. */
+/**
+ * Identity of a flow in Open vSwitch as text: table, priority and match in canonical form. Throws `OpenFlowError`
+ * `BAD_FIELD` or `BAD_VALUE` for a match that cannot be written.
+ */
 export function flowKey(flow: Pick<Flow, "table" | "priority" | "match">): string {
     return `${flow.table},${flow.priority},${matchKey(flow.match)}`;
 }
 
 /**
- * What a flow does, in canonical form: actions, next table, timeouts and flags, without cookie and counters. Two flows
- * of one `flowKey` need no update exactly when these are equal.
+ * What a flow does, in canonical form and without cookie and counters: instructions, timeouts, importance and the
+ * flow-removed flag. Two flows of one `flowKey` need no update exactly when these texts are equal. The text is for
+ * comparison only. Throws `OpenFlowError` `BAD_FIELD`, `BAD_VALUE` or `TOO_BIG` for actions that cannot be written.
  */
 export function flowBodyKey(
     flow: Pick<
@@ -37,7 +41,7 @@ export function flowBodyKey(
     return `${timing.join(",")},${textOf(writer.finish())}`;
 }
 
-/** A character for each byte: a text that is made fast and is as long as the bytes, for comparing only. */
+/** One character per byte: fast to make and short, for comparison only. */
 function textOf(bytes: Uint8Array): string {
     let text = "";
     for (let start = 0; start < bytes.length; start += 1024) {

@@ -5,37 +5,40 @@ import { type Match } from "./match.ts";
 export interface Flow {
     /** 0 to 253. */
     readonly table: number;
-    /** 0 to 65535, the highest wins. */
+    /** 0 to 65535; of several flows that match, the one with the highest priority applies. */
     readonly priority: number;
     readonly match: Match;
-    /** Run at once (Apply-Actions), in this order. Empty and no `gotoTable`: the packet is dropped. */
+    /** Apply-Actions, run in this order. When empty and without `gotoTable`, the packet is dropped. */
     readonly actions: readonly Action[];
-    /** A higher table where the packet goes on. */
+    /** Table that processes the packet next; its number must be higher than `table`. */
     readonly gotoTable?: number;
-    /** Seconds; 0 and absent: never. */
+    /** Seconds without a packet (idle) or since it was added (hard) until it is removed; 0 and absent: never. */
     readonly idleTimeout?: number;
     readonly hardTimeout?: number;
     /** Default 0. */
     readonly cookie?: bigint;
     /** 0 (default) is the first to be evicted from a full table. */
     readonly importance?: number;
-    /** Tell the controller when the flow ends. */
+    /** The switch sends a flow-removed message when the flow ends. Default false. */
     readonly sendFlowRemoved?: boolean;
     /** Bits of the metadata field that are written before `gotoTable`. */
     readonly writeMetadata?: { readonly value: bigint; readonly mask: bigint };
-    /** Forget the action set (before `writeActions`). */
+    /** Clears the action set before `writeActions`. Default false. */
     readonly clearActions?: boolean;
-    /** Added to the action set. */
+    /** Actions that are added to the action set. */
     readonly writeActions?: readonly Action[];
 }
 
 /**
+ * Command of a flow mod.
+ *
  * - `add` replaces a flow of the same table, priority and match.
- * - `modify` and `delete` touch every flow that the match covers, the `_strict` ones only the equal flow.
+ * - `modify` and `delete` apply to every flow that the match covers, the `_strict` ones only to the flow with the same
+ *   priority and match.
  */
 export type FlowCommand = "add" | "modify" | "modify_strict" | "delete" | "delete_strict";
 
-/** What a deletion or modification needs of a flow: without a table all tables are meant. */
+/** The flow of a modification or deletion: only the match is required; without a table it applies to all tables. */
 export type FlowLike = Pick<Flow, "match"> & Partial<Flow>;
 
 /** A change of the flow tables: OpenFlow 1.5 section 7.3.4.2. */
@@ -48,19 +51,22 @@ export interface FlowMod {
     /** For delete: only flows that output to this port or group. Default any. */
     readonly outPort?: number;
     readonly outGroup?: number;
-    /** For add: refuse when another flow of the same priority can match the same packet. */
+    /** For add: the switch refuses it when another flow of the same priority can match the same packet. */
     readonly checkOverlap?: boolean;
-    /** Zero the counters of a flow that is replaced. Default false. */
+    /** Resets the counters of a flow that is replaced. Default false. */
     readonly resetCounts?: boolean;
 }
 
-/** A flow as the switch reports it, with its counters. */
+/**
+ * A flow as the switch reports it, with its counters: OpenFlow 1.5 section 7.3.5.2. Times are in seconds and may have
+ * fractions.
+ */
 export interface FlowStats extends Flow {
     readonly cookie: bigint;
     readonly packets: bigint;
     readonly bytes: bigint;
     readonly durationSeconds: number;
     readonly idleSeconds?: number;
-    /** Fields of the match that this codec does not know: such a flow is someone else's and cannot be written back. */
+    /** OXM bytes of match fields unknown to this codec: a flow of another program, which cannot be written back. */
     readonly opaqueMatch?: Uint8Array;
 }

@@ -1,17 +1,20 @@
 import { type FieldName } from "./fields.ts";
 
-/** An exact value, or the bits of `mask` in `value`; bits of `value` outside `mask` are an error. */
+/**
+ * The value of a match field: exact, or compared in the bits of `mask` only; bits of `value` outside `mask` are an
+ * error.
+ */
 export type FieldValue = number | bigint | { readonly value: number | bigint; readonly mask: number | bigint };
 
 /**
- * What a flow matches: fields of ovs-fields(7) with their values in network byte order read as one number. The writer
- * gives the prerequisites (`eth_type` before `ipv4_src`, `ip_proto` before `tcp_dst`); the order of keys is free, the
- * codec puts prerequisites first. `vlan_tci` and `xxreg` are written as `vlan_vid`/`vlan_pcp` and as four `reg`,
- * which is also how a switch gives them back.
+ * The match of a flow: fields of ovs-fields(7) with their values, each the big-endian number of the field's bytes. The
+ * caller gives the prerequisites (`eth_type` for `ipv4_src`, `ip_proto` for `tcp_dst`); the order of keys is free, the
+ * codec writes prerequisites first. `vlan_tci` is written as `vlan_vid` and `vlan_pcp`, `xreg` and `xxreg` as two and
+ * four `reg`; a flow read from a switch has these.
  */
 export type Match = { readonly [K in FieldName]?: FieldValue };
 
-/** `bits` bits of a field from `offset`, counted from the least significant bit. */
+/** A part of a field: `bits` bits from bit `offset`, counted from the least significant bit, which is 0. */
 export interface SubField {
     readonly field: FieldName;
     readonly offset: number;

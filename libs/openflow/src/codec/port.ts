@@ -1,4 +1,4 @@
-/** Reserved port numbers: OpenFlow 1.5 section 7.2.1.2. */
+/** Reserved port numbers (OFPP_*): OpenFlow 1.5 section 7.2.1.2. */
 export const Port = {
     IN_PORT: 0xfffffff8,
     TABLE: 0xfffffff9,
@@ -10,7 +10,7 @@ export const Port = {
     ANY: 0xffffffff,
 } as const;
 
-/** All tables, in requests and deletions: OFPTT_ALL. */
+/** Stands for all tables in requests and deletions: OFPTT_ALL. */
 export const allTables = 0xff;
-/** Any group, in filters: OFPG_ANY. */
+/** Stands for any group in filters: OFPG_ANY. */
 export const anyGroup = 0xffffffff;

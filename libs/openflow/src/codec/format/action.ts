@@ -7,7 +7,11 @@ import { formatLearn } from "./learn.ts";
 import { formatSubField } from "./sub-field.ts";
 import { formatPort, formatValue, hex } from "./value.ts";
 
-/** Actions in the syntax of ovs-actions(7); `drop` for none. */
+/**
+ * Actions in the syntax of ovs-actions(7), separated by commas; `drop` for an empty list. A `raw` action, which has no
+ * such syntax, becomes `raw(<hexadecimal bytes>)`. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a field or
+ * value that does not exist.
+ */
 export function formatActions(actions: readonly Action[]): string {
     return actions.length === 0 ? "drop" : actions.map(formatAction).join(",");
 }

@@ -5,8 +5,9 @@ import { type Instructions } from "../message/instruction.ts";
 import { hex } from "./value.ts";
 
 /**
- * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` takes: cookie (when not 0), table, timeouts, priority,
- * match, actions. The same flow always makes the same line, whatever the order of its match.
+ * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` reads: cookie (when not 0), table, timeouts, priority,
+ * match, actions. Equal flows give equal lines, whatever the order of the keys of the match. Throws `OpenFlowError`
+ * `BAD_FIELD` or `BAD_VALUE` for a match or action that cannot be written.
  */
 export function formatFlow(flow: Flow): string {
     return [
@@ -39,7 +40,7 @@ function formatInstructions(flow: Instructions): string {
     return parts.length === 0 ? "drop" : parts.join(",");
 }
 
-/** A change of flows for messages: the command, then the flow as far as it is given. */
+/** A flow change as text for error messages: the command, then the parts of the flow that are given. */
 export function describeFlowMod({ command, flow }: FlowMod): string {
     return [
         command,

@@ -4,7 +4,7 @@ import { type SubField } from "../match.ts";
 import { formatSubField } from "./sub-field.ts";
 import { formatValue, hex } from "./value.ts";
 
-/** `learn(...)` in the syntax of ovs-actions(7). */
+/** A `learn` action in the syntax of ovs-actions(7): `learn(table=1,...)`. */
 export function formatLearn(action: LearnAction): string {
     return `learn(${[
         `table=${action.table}`,

@@ -7,7 +7,7 @@ const etherTypes: ReadonlyMap<bigint, string> = new Map([
     [0x86ddn, "ipv6"],
     [0x0806n, "arp"],
 ]);
-/** Names that stand for Ethernet type and protocol together, for IPv4 and for IPv6. */
+/** Short names for an Ethernet type together with an IP protocol, for IPv4 and for IPv6. */
 const protocols: ReadonlyMap<bigint, readonly [ipv4: string | undefined, ipv6: string | undefined]> = new Map([
     [1n, ["icmp", undefined]],
     [6n, ["tcp", "tcp6"]],
@@ -16,11 +16,15 @@ const protocols: ReadonlyMap<bigint, readonly [ipv4: string | undefined, ipv6: s
     [132n, ["sctp", "sctp6"]],
 ]);
 
-/** A match in the syntax of ovs-ofctl(8), short names (`tcp`, `arp`) first; empty for a match of everything. */
+/**
+ * A match in the syntax of ovs-ofctl(8): short names (`tcp`, `arp`) first, terms separated by commas, an empty text for
+ * a match of every packet. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a match that cannot be written.
+ */
 export function formatMatch(match: Match): string {
     return matchTerms(match).join(",");
 }
 
+/** The terms of `formatMatch`, not joined. */
 export function matchTerms(match: Match): readonly string[] {
     const entries = canonicalMatch(match);
     const etherType = entries.find(({ field }) => field.name === "eth_type")?.value;

@@ -1,7 +1,10 @@
 import { fieldSpec } from "../fields.ts";
 import { type SubField } from "../match.ts";
 
-/** `NXM_NX_REG0[0..3]`, `NXM_NX_REG0[5]` or, for the whole field, `NXM_NX_REG0[]`. */
+/**
+ * A part of a field in ovs-ofctl's syntax: `NXM_NX_REG0[0..3]`, `NXM_NX_REG0[5]` or, for the whole field,
+ * `NXM_NX_REG0[]`.
+ */
 export function formatSubField({ field: name, offset, bits }: SubField): string {
     const field = fieldSpec(name);
     const width = name === "in_port" ? 16 : field.bits;

@@ -3,7 +3,7 @@ import { CtState } from "../fields.ts";
 import { ones, type MatchEntry } from "../match/canonical.ts";
 import { Port } from "../port.ts";
 
-/** A value as ovs-ofctl reads it, with `/mask` where the entry has one. */
+/** The value of a match entry in ovs-ofctl's syntax, with `/mask` where the entry has one. */
 export function formatValue({ field, value, mask }: MatchEntry): string {
     switch (field.format) {
         case "port":
@@ -27,11 +27,12 @@ export function formatValue({ field, value, mask }: MatchEntry): string {
     }
 }
 
-/** A port by its reserved name or its number. */
+/** A port by its reserved name (`LOCAL`, `CONTROLLER`) or as a decimal number. */
 export function formatPort(port: number): string {
     return portNames.get(port) ?? port.toString();
 }
 
+/** A number as `0x` and lower-case hexadecimal digits. */
 export function hex(value: bigint | number): string {
     return `0x${value.toString(16)}`;
 }

@@ -2,7 +2,7 @@ import { callerError } from "../errors.ts";
 import { fieldList, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
 import { type FieldValue, type Match } from "../match.ts";
 
-/** One field of a match with its value; without a mask every bit counts. */
+/** One field of a match with its value; without a mask every bit is compared. */
 export interface MatchEntry {
     readonly field: FieldSpec;
     readonly value: bigint;
@@ -12,9 +12,10 @@ export interface MatchEntry {
 const vlanPresent = 0x1000n;
 
 /**
- * The entries of a match as a switch keeps them: checked, exact masks and empty masks dropped, wide registers taken
- * apart into `reg`, `vlan_tci` into `vlan_vid` and `vlan_pcp`, in the order of the wire. Two matches are equal when
- * these are.
+ * The entries of a match as a switch keeps them: checked, masks of all bits and empty masks dropped, wide registers
+ * split into `reg`, `vlan_tci` into `vlan_vid` and `vlan_pcp`, in the order of the wire. Two matches are equal when
+ * these are. Throws `OpenFlowError`: `BAD_FIELD` for a field that is given twice, `BAD_VALUE` for a value or mask that
+ * does not fit.
  */
 export function canonicalMatch(match: Match): readonly MatchEntry[] {
     const entries: MatchEntry[] = [];
@@ -45,7 +46,10 @@ function orderAt(entries: readonly MatchEntry[], index: number): number {
     return entries[index]?.field.order ?? -1;
 }
 
-/** Canonical text of a match: the same for two matches exactly when a switch takes them for the same. */
+/**
+ * Canonical text of a match: equal for two matches exactly when a switch treats them as the same. Throws as
+ * `canonicalMatch` does.
+ */
 export function matchKey(match: Match): string {
     return canonicalMatch(match)
         .map(
@@ -55,12 +59,15 @@ export function matchKey(match: Match): string {
         .join(",");
 }
 
-/** All `bits` bits set. */
+/** The number whose lowest `bits` bits are set. */
 export function ones(bits: number): bigint {
     return (1n << BigInt(bits)) - 1n;
 }
 
-/** A value and mask checked against the width of their field; a mask of all bits becomes none. */
+/**
+ * Checks a value and mask against the width of their field; a mask of all bits becomes none. Throws `OpenFlowError`
+ * `BAD_FIELD` for an unknown field, `BAD_VALUE` for a value or mask that does not fit it.
+ */
 export function checkedEntry(name: FieldName, given: FieldValue): MatchEntry {
     const field = fieldSpec(name);
     if (typeof given !== "object") return { field, value: toBits(given, field), mask: undefined };
@@ -90,7 +97,7 @@ function toBits(value: number | bigint, field: FieldSpec): bigint {
     return bits;
 }
 
-/** Fields that stand for others. */
+/** Splits of the fields that are written as several others. */
 const splitters: ReadonlyMap<FieldName, (entry: MatchEntry) => readonly MatchEntry[]> = new Map([
     ...fieldList.flatMap(({ name }) => {
         const wide = /^(x+)reg(\d+)$/.exec(name);
@@ -112,7 +119,7 @@ function registers(entry: MatchEntry, first: number, count: number): readonly Ma
 
 function vlanParts({ value, mask = 0xffffn }: MatchEntry): readonly MatchEntry[] {
     const vid = checkedEntry("vlan_vid", { value: value & 0x1fffn, mask: mask & 0x1fffn });
-    // A frame without a tag has no priority: OpenFlow says so with vlan_vid 0 alone.
+    // A frame without a tag has no priority: OpenFlow matches it with vlan_vid 0 alone.
     if ((value & mask & vlanPresent) === 0n && value >> 13n === 0n && (mask & vlanPresent) !== 0n) return [vid];
     return [vid, checkedEntry("vlan_pcp", { value: value >> 13n, mask: mask >> 13n })];
 }

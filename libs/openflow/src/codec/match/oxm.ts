@@ -8,13 +8,13 @@ import { canonicalMatch, type MatchEntry } from "./canonical.ts";
 const oxmMatchType = 1;
 const experimenterClass = 0xffff;
 
-/** A match that was read: `opaque` holds the fields this codec does not know, as they came. */
+/** A match as read: `opaque` holds the bytes of the OXM fields that this codec does not know, unchanged. */
 export interface DecodedMatch {
     readonly match: Match;
     readonly opaque?: Uint8Array;
 }
 
-/** `ofp_match` (OpenFlow 1.5 section 7.2.3), padded to 8 bytes. */
+/** Writes `ofp_match` (OpenFlow 1.5 section 7.2.3), padded to 8 bytes. Throws as `canonicalMatch` does. */
 export function writeMatch(writer: Writer, match: Match): void {
     const start = writer.length;
     writer.u16(oxmMatchType);
@@ -25,7 +25,7 @@ export function writeMatch(writer: Writer, match: Match): void {
     writer.pad8(start);
 }
 
-/** One header, value and mask. */
+/** Writes one OXM field: header, value and, if it has one, mask. */
 export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): void {
     writer.u16(field.oxmClass);
     writer.u8((field.oxmField << 1) | (mask === undefined ? 0 : 1));
@@ -34,7 +34,7 @@ export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): vo
     if (mask !== undefined) writer.uint(mask, field.bytes);
 }
 
-/** Reads `ofp_match` with its padding. */
+/** Reads `ofp_match` with its padding. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
 export function readMatch(reader: Reader): DecodedMatch {
     const start = reader.offset;
     const type = reader.u16();
@@ -57,13 +57,16 @@ export function readOxms(reader: Reader): DecodedMatch {
     while (reader.remaining > 0) {
         const entry = readOxm(reader);
         if (entry instanceof Uint8Array) opaque.push(entry);
-        // Also takes the packed registers of the wire apart again.
+        // Also splits the packed registers of the wire.
         else for (const part of canonicalMatch({ [entry.field.name]: fieldValue(entry) })) set(part);
     }
     return opaque.length === 0 ? { match } : { match, opaque: concat(opaque) };
 }
 
-/** One OXM field; its bytes as they are when this codec does not know it. */
+/**
+ * Reads one OXM field; returns a copy of its bytes when this codec does not know it. Throws `OpenFlowError` `SHORT` or
+ * `MALFORMED`.
+ */
 export function readOxm(reader: Reader): MatchEntry | Uint8Array {
     const oxmClass = reader.u16();
     const fieldAndMask = reader.u8();
@@ -87,7 +90,7 @@ function checkWire(reader: Reader, field: FieldSpec, value: bigint, mask: bigint
     const { all } = field;
     if (value > all) reader.fail(`${field.name}: 0x${value.toString(16)} does not fit into ${field.bits} bits`);
     if (mask === undefined) return { field, value, mask };
-    // Bits of the mask above the field are written by some senders; they say nothing.
+    // Some senders set bits of the mask above the field; they have no meaning.
     const effective = mask & all;
     if ((value & ~effective) !== 0n) reader.fail(`${field.name}: value has bits outside its mask`);
     if (effective === all) return { field, value, mask: undefined };
@@ -95,7 +98,7 @@ function checkWire(reader: Reader, field: FieldSpec, value: bigint, mask: bigint
     return { field, value, mask: effective };
 }
 
-/** Plain numbers up to 32 bits, bigint above. */
+/** The value of an entry as `Match` has it: numbers for fields up to 32 bits, bigint above. */
 export function fieldValue({ field, value, mask }: MatchEntry): FieldValue {
     const plain = (bits: bigint): number | bigint => (field.bits <= 32 ? Number(bits) : bits);
     return mask === undefined ? plain(value) : { value: plain(value), mask: plain(mask) };
@@ -138,7 +141,10 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
     return out;
 }
 
-/** Refuses a match with fields that this codec cannot name: for messages whose meaning depends on all of it. */
+/**
+ * The match, if this codec knows all its fields; for messages whose meaning depends on every field. Throws
+ * `OpenFlowError` `MALFORMED` otherwise; `what` begins its message.
+ */
 export function wholeMatch(decoded: DecodedMatch, what: string): Match {
     if (decoded.opaque !== undefined) {
         throw peerError("MALFORMED", `${what}: the match has a field that this codec does not know`, {

@@ -4,10 +4,13 @@ import { type SubField } from "../match.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
-/** `in_port` is 16 bits wide where Nicira's header names it. */
+/** Width of `in_port` under Nicira's header. */
 const niciraPortBits = 16;
 
-/** The field of a subfield, whose bits were found to lie inside it. */
+/**
+ * The field of a subfield. Throws `OpenFlowError`: `BAD_FIELD` for an unknown field, `BAD_VALUE` when the bits lie
+ * outside it. `use` names the action in the message.
+ */
 export function checkedSubField(sub: SubField, use: string): FieldSpec {
     const field = fieldSpec(sub.field);
     const width = field.name === "in_port" ? niciraPortBits : field.bits;
@@ -21,13 +24,13 @@ export function checkedSubField(sub: SubField, use: string): FieldSpec {
     return field;
 }
 
-/** The four bytes that name a field in Nicira's actions. */
+/** Writes the four bytes that name a field in Nicira's actions. */
 export function writeNiciraHeader(writer: Writer, field: FieldSpec): void {
     const [oxmClass, oxmField] = field.nicira;
     writeHeader(writer, oxmClass, oxmField, field.name === "in_port" ? 2 : field.bytes);
 }
 
-/** The four bytes that name a field in OpenFlow's own actions. */
+/** Writes the four bytes that name a field in the actions of OpenFlow itself. */
 export function writeOxmHeader(writer: Writer, field: FieldSpec): void {
     if (field.name === "in_port") writeNiciraHeader(writer, field);
     else writeHeader(writer, field.oxmClass, field.oxmField, field.bytes);
@@ -39,7 +42,7 @@ function writeHeader(writer: Writer, oxmClass: number, oxmField: number, bytes: 
     writer.u8(bytes);
 }
 
-/** Reads a field's four bytes; `undefined` when this codec does not know the field. */
+/** Reads the four bytes that name a field; undefined when this codec does not know the field. */
 export function readFieldHeader(reader: Reader): FieldSpec | undefined {
     const oxmClass = reader.u16();
     const oxmField = reader.u8() >> 1;
@@ -47,7 +50,9 @@ export function readFieldHeader(reader: Reader): FieldSpec | undefined {
     return fieldByHeader(oxmClass, oxmField);
 }
 
-/** A subfield that was read, refused when it does not lie inside its field. */
+/**
+ * The subfield with these bits of a field that was read. Throws `OpenFlowError` `MALFORMED` when they lie outside it.
+ */
 export function decodedSubField(reader: Reader, field: FieldSpec, offset: number, bits: number): SubField {
     const width = field.name === "in_port" ? niciraPortBits : field.bits;
     if (bits < 1 || offset + bits > width) {
@@ -56,12 +61,16 @@ export function decodedSubField(reader: Reader, field: FieldSpec, offset: number
     return { field: field.name, offset, bits };
 }
 
-/** Offset and width in 16 bits, as `output` to a field and the zone of `ct` have it. */
+/**
+ * Offset and width in 16 bits, as `output` to a field and the zone of `ct` encode them. Throws `OpenFlowError`
+ * `BAD_VALUE` for more than 64 bits.
+ */
 export function packBits(sub: SubField, use: string): number {
     if (sub.bits > 64) throw callerError("BAD_VALUE", `${use}: ${sub.bits} bits, at most 64`);
     return (sub.offset << 6) | (sub.bits - 1);
 }
 
+/** The inverse of `packBits`. */
 export function unpackBits(packed: number): { readonly offset: number; readonly bits: number } {
     return { offset: packed >> 6, bits: (packed & 0x3f) + 1 };
 }
