@@ -3,13 +3,16 @@ import { type ErrorMessage } from "../codec/message/error.ts";
 import { type Message } from "../codec/message/decode.ts";
 import { type CallOptions } from "./types.ts";
 
-/** What a call does with an answer that carries one of its xids. */
+/** What a message means for the call that waits: more messages follow, it is done with a value, or it failed. */
 export type Answer<T> =
     | { readonly kind: "wait" }
     | { readonly kind: "done"; readonly value: T }
     | { readonly kind: "fail"; readonly error: OpenFlowError };
 
-/** A request under way: what it is, for messages, the xids it has used, and what to make of each answer. */
+/**
+ * A request: `what` names it in errors, `firstXid` to `lastXid` are its xids, `answer` interprets each message that
+ * carries one of them (`frameBytes`: length of the message in bytes).
+ */
 export interface CallSpec<T> {
     readonly what: string;
     readonly firstXid: number;
@@ -33,7 +36,10 @@ export class Calls {
         return this.#calls.size;
     }
 
-    /** Waits for the answer. Register before sending; `send` runs at once, and what it throws rejects. */
+    /**
+     * Registers the call, runs `send` at once and resolves with the value of its answer. Rejects with `OpenFlowError`
+     * `TIMEOUT`, `ABORTED`, the error of `spec.answer`, or what `send` throws.
+     */
     add<T>(spec: CallSpec<T>, options: CallOptions & { readonly timeoutMs: number }, send: () => void): Promise<T> {
         return new Promise<T>((resolve, reject) => {
             const { signal, timeoutMs } = options;
@@ -74,20 +80,21 @@ export class Calls {
         });
     }
 
-    /** Hands an answer to its call; false when nobody waits for it. */
+    /** Passes a message to the call with its xid; false when there is none. */
     dispatch(message: Message, frameBytes: number): boolean {
         const call = this.#find(message.xid);
         call?.answer(message, frameBytes);
         return call !== undefined;
     }
 
-    /** Rejects the call of this xid; false when there is none. */
+    /** Rejects the call with this xid; false when there is none. */
     fail(xid: number, error: OpenFlowError): boolean {
         const call = this.#find(xid);
         call?.fail(error);
         return call !== undefined;
     }
 
+    /** Rejects all calls, each with the error that `error` returns for its last xid. */
     failAll(error: (call: number) => OpenFlowError): void {
         for (const call of [...this.#calls.values()]) call.fail(error(call.lastXid));
     }
@@ -100,12 +107,15 @@ export class Calls {
     }
 }
 
-/** The caller gave up. */
+/** The error of a call that the caller's signal, or `close`, ended. */
 export function aborted(what: string, cause: unknown): OpenFlowError {
     return new OpenFlowError("ABORTED", "aborted", `${what}: cancelled`, { cause });
 }
 
-/** The switch answered with an error. */
+/**
+ * The error of a request that the switch answered with an error; `details` are added to the switch's type, code and
+ * name.
+ */
 export function refused(
     what: string,
     error: ErrorMessage,

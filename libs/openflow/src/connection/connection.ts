@@ -24,10 +24,14 @@ import {
 } from "./types.ts";
 
 /**
- * The connection to one bridge of ovs-vswitchd. It connects at once, again with growing pauses, and is open to callers
- * only after all `onReady` listeners have done their replay. Calls made in between wait, up to their timeout. When the
- * connection breaks, what waits for an answer rejects with `DISCONNECTED` (`retryable`): the switch may have done it, and
- * the replay brings the tables to what is wanted in any case.
+ * The connection to one bridge of ovs-vswitchd. It connects at `start`, reconnects with growing pauses, and serves
+ * callers only after all `onReady` listeners have done their replay. Calls made before that wait, up to their timeout.
+ * When the connection breaks, calls that wait for an answer reject with `DISCONNECTED` (`retryable`): the switch may
+ * have applied them, and the replay restores the desired tables in either case.
+ *
+ * All methods that return a promise reject with `OpenFlowError`: `NOT_CONNECTED`, `DISCONNECTED`, `TIMEOUT`,
+ * `BUFFER_FULL`, `ABORTED`, `REFUSED`, or a code of the codec for arguments that cannot be sent and answers that cannot
+ * be read.
  */
 export class OpenFlowConnection {
     readonly #logger: ConnectionLogger;
@@ -37,7 +41,7 @@ export class OpenFlowConnection {
     readonly #gate = new Gate<Link>();
     readonly #closing = new AbortController();
     #state: ConnectionState = { kind: "closed" };
-    /** Lets go of what the present state holds. */
+    /** Releases what the current state holds. */
     #leave: () => void = () => undefined;
     #run: Promise<void> | undefined;
 
@@ -46,7 +50,10 @@ export class OpenFlowConnection {
         this.#options = { ...defaultConnectionOptions, ...options };
     }
 
-    /** Begins to connect; ends when `signal` is aborted, or with `close`. A second start is an error. */
+    /**
+     * Starts to connect; ends when `signal` is aborted, or with `close`. Throws `OpenFlowError` `NOT_CONNECTED` at a
+     * second call.
+     */
     start(signal: AbortSignal): void {
         if (this.#run !== undefined) {
             throw new OpenFlowError("NOT_CONNECTED", "internal", "the OpenFlow connection was started a second time");
@@ -58,46 +65,54 @@ export class OpenFlowConnection {
         return this.#state;
     }
 
-    /** Adds a replay. Registered while connected, it is first called at the next connection. */
+    /** Adds a replay; disposal removes it. Registered while connected, it is first called at the next connection. */
     onReady(listener: ReplayListener): Disposable {
         this.#replays.add(listener);
         return { [Symbol.dispose]: () => void this.#replays.delete(listener) };
     }
 
-    /** Called for each packet-in, as it comes; a listener must not wait for anything. */
+    /**
+     * Adds a listener for packet-ins, which is called synchronously for each one; disposal removes it. An error that it
+     * throws is logged.
+     */
     onPacketIn(listener: PacketInListener): Disposable {
         this.#packetIns.add(listener);
         return { [Symbol.dispose]: () => void this.#packetIns.delete(listener) };
     }
 
     /**
-     * Applies all changes or none. Bundles are not waited for one after the other: any number may be under way, and
-     * the switch applies them in the order of the calls. `REFUSED` names the change and the error of the switch.
+     * Applies all changes, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9). Any number of bundles may be
+     * pending; the switch applies them in the order of the calls. `REFUSED` has the change and the switch's error in
+     * its details; with `details.partial` the switch applied the other changes.
      */
     async bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
         return this.#through(options, (link, left) => link.bundle(mods, left));
     }
 
-    /** Resolves when the switch is through with everything sent before. */
+    /** Resolves when the switch has processed all messages sent before. */
     async barrier(options: CallOptions = {}): Promise<void> {
         return this.#through(options, (link, left) => link.barrier(left));
     }
 
-    /** The flows of the switch, with counters. */
+    /** The flows of the switch that fit the filter, with their counters. */
     async dumpFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowStats[]> {
         return this.#through(options, (link, left) => link.dumpFlows(filter, left));
     }
 
-    /** How many flows the switch has, and their counters together. */
+    /** The number of flows that fit the filter, and the sums of their counters. */
     async countFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowTotals> {
         return this.#through(options, (link, left) => link.countFlows(filter, left));
     }
 
+    /** All ports of the bridge. */
     async ports(options: CallOptions = {}): Promise<PortDescription[]> {
         return this.#through(options, (link, left) => link.ports(left));
     }
 
-    /** Sends at once or throws `NOT_CONNECTED`; nobody answers, a refusal of the switch is logged. */
+    /**
+     * Sends the packet at once. Throws `OpenFlowError` `NOT_CONNECTED`, or `BAD_FIELD`, `BAD_VALUE`, `TOO_BIG`,
+     * `BUFFER_FULL` when it cannot be sent. The switch does not acknowledge it; an error that it reports is logged.
+     */
     packetOut(packet: PacketOut): void {
         const link = this.#gate.value;
         if (link === undefined) {
@@ -106,7 +121,7 @@ export class OpenFlowConnection {
         link.packetOut(packet);
     }
 
-    /** Ends the connection; what waits rejects with `ABORTED`. */
+    /** Ends the connection and resolves when it has ended; pending calls reject with `ABORTED`. */
     async close(): Promise<void> {
         this.#closing.abort();
         await this.#run;
@@ -134,7 +149,7 @@ export class OpenFlowConnection {
         this.#gate.end(aborted("the OpenFlow connection", signal.reason));
     }
 
-    /** The only change of state: whatever the last one held is let go of, on every way out of it. */
+    /** The only place that changes the state; releases what the last state held. */
     #enter(state: ConnectionState, leave: () => void = () => undefined): void {
         const leaveLast = this.#leave;
         this.#state = state;
@@ -149,7 +164,7 @@ export class OpenFlowConnection {
         this.#gate.open(link);
     }
 
-    /** One connection from its beginning to its end; true when it was open to callers. */
+    /** Runs one connection from connecting to its end; true when it served callers. */
     async #connectOnce(signal: AbortSignal): Promise<boolean> {
         let link: Link;
         try {
@@ -181,7 +196,7 @@ export class OpenFlowConnection {
         const over = link.closed.then((reason): never => {
             throw reason;
         });
-        // It rejects in the end of every link, also of one that nobody races against any more.
+        // It rejects when the link ends, also after the last race.
         over.catch(() => undefined);
         try {
             for (const listener of [...this.#replays]) await Promise.race([Promise.resolve(listener(link)), over]);

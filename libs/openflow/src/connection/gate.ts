@@ -7,35 +7,39 @@ interface Waiter<T> {
     readonly fail: (error: OpenFlowError) => void;
 }
 
-/** Lets callers through in the order they came, once there is something to hand them. */
+/** Makes callers wait, in the order of their calls, until there is a value for them. */
 export class Gate<T> {
     readonly #waiters = new Set<Waiter<T>>();
     #value: T | undefined;
     #ended: OpenFlowError | undefined;
 
+    /** The value while the gate is open. */
     get value(): T | undefined {
         return this.#value;
     }
 
-    /** Opens for those who wait and those who come. */
+    /** Resolves all waiting callers, and later ones, with this value. */
     open(value: T): void {
         this.#value = value;
         for (const waiter of [...this.#waiters]) waiter.open(value);
     }
 
-    /** From now on callers wait. */
+    /** Makes later callers wait. */
     shut(): void {
         this.#value = undefined;
     }
 
-    /** Everybody who waits or comes is refused. */
+    /** Rejects all waiting callers, and later ones, with this error. */
     end(error: OpenFlowError): void {
         this.#value = undefined;
         this.#ended = error;
         for (const waiter of [...this.#waiters]) waiter.fail(error);
     }
 
-    /** The value, at once or when the gate opens; rejects with `NOT_CONNECTED` after `timeoutMs`. */
+    /**
+     * The value, at once or when the gate opens. Rejects with `OpenFlowError` `NOT_CONNECTED` after `timeoutMs`,
+     * `ABORTED`, or the error of `end`.
+     */
     async pass(options: CallOptions & { readonly timeoutMs: number }): Promise<T> {
         const { signal, timeoutMs } = options;
         if (signal?.aborted === true) throw aborted("waiting for the connection", signal.reason);

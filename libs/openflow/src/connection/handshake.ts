@@ -16,7 +16,10 @@ import { type ResolvedOptions } from "./types.ts";
 
 const wholePacket = 0xffff;
 
-/** Connects, agrees on OpenFlow 1.5, asks for packet-ins. Rejects with the reason; nothing stays open then. */
+/**
+ * Connects to the unix socket, agrees on OpenFlow 1.5 and requests packet-ins. Rejects with `OpenFlowError`
+ * `NOT_CONNECTED`, `NEGOTIATION`, `DISCONNECTED`, `TIMEOUT` or `ABORTED`, after closing the socket.
+ */
 export async function openLink(
     components: LinkComponents,
     options: ResolvedOptions,
@@ -81,13 +84,13 @@ async function negotiate(link: Link, options: ResolvedOptions, signal: AbortSign
     const writer = new Writer();
     writeSetPacketInFormat(writer, link.nextXid());
     if (options.controllerId !== 0) writeSetControllerId(writer, link.nextXid(), options.controllerId);
-    // ovs-vswitchd gives packet-ins to a service connection only when this is not 0.
+    // ovs-vswitchd sends packet-ins on a service connection only when this is not 0.
     writeSetConfig(writer, link.nextXid(), wholePacket);
     writeBare(writer, "FEATURES_REQUEST", xid);
     return link.call(featuresSpec(xid), { signal, timeoutMs }, writer.finish());
 }
 
-/** Accepts a hello that offers wire version 6 as the highest version both know. */
+/** Accepts a hello that offers wire version 6. */
 function helloSpec(xid: number): CallSpec<void> {
     return {
         what: "hello",

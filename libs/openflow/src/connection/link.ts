@@ -27,18 +27,19 @@ import {
 } from "./types.ts";
 import { Xids } from "./xids.ts";
 
+/** What a link needs from outside. */
 export interface LinkComponents {
     readonly logger: ConnectionLogger;
-    /** Every message that answers no request and is not handled by the link itself. */
+    /** Called for each packet-in. */
     readonly onPacketIn: (packet: PacketIn) => void;
 }
 
-/** One connected socket: frames in and out, requests and their answers, liveness. It never reconnects. */
+/** One connected socket: frames in both directions, requests with their answers, and liveness. It never reconnects. */
 export class Link implements ReplayLink {
     datapathId = 0n;
-    /** The xid under which the peer's hello is waited for: its own says nothing. */
+    /** The xid under which the received hello is dispatched: its own xid has no meaning. */
     readonly helloXid: number;
-    /** Resolves, never rejects, when the link is over. */
+    /** Resolves with the reason when the link has ended; never rejects. */
     readonly closed: Promise<OpenFlowError>;
     readonly #logger: ConnectionLogger;
     readonly #onPacketIn: (packet: PacketIn) => void;
@@ -67,7 +68,7 @@ export class Link implements ReplayLink {
         socket.on("close", () => this.destroy(disconnected("the switch closed the connection")));
     }
 
-    /** Why the link is over, or undefined while it lives. */
+    /** Why the link has ended; undefined while it is open. */
     get reason(): OpenFlowError | undefined {
         return this.#reason;
     }
@@ -126,17 +127,24 @@ export class Link implements ReplayLink {
         this.send(writer.finish());
     }
 
+    /** An xid that no other request of this link uses. */
     nextXid(): number {
         return this.#xids.take(1);
     }
 
-    /** Sends `bytes` and waits for the answer that `spec` describes. */
+    /**
+     * Sends `bytes` and resolves with the value of the answer that `spec` describes. Rejects as `Calls.add` and `send`
+     * do.
+     */
     call<T>(spec: CallSpec<T>, options: CallOptions, bytes: Uint8Array): Promise<T> {
         const timeoutMs = options.timeoutMs ?? this.#options.requestTimeoutMs;
         return this.#calls.add(spec, { ...options, timeoutMs }, () => this.send(bytes));
     }
 
-    /** Writes all of it or throws; the bytes must not change any more. */
+    /**
+     * Writes all bytes, which must not change after that. Throws `OpenFlowError` `DISCONNECTED`, `BUFFER_FULL`, or
+     * `TOO_BIG` when they alone exceed `maxBufferBytes`.
+     */
     send(bytes: Uint8Array): void {
         if (this.#reason !== undefined) throw disconnected("the connection is over", this.#reason);
         const { maxBufferBytes } = this.#options;
@@ -152,13 +160,15 @@ export class Link implements ReplayLink {
         this.#socket.write(bytes);
     }
 
-    /** Begins to ask for signs of life; the link ends itself when they stay away. */
+    /**
+     * Starts the periodic echo requests; the link ends itself when nothing is received for `echoTimeoutMs` after one.
+     */
     watch(): void {
         this.#echoTimer = setInterval(() => this.#echo(), this.#options.echoIntervalMs);
         this.#echoTimer.unref();
     }
 
-    /** Ends the link; every call that waits rejects. Idempotent: the first reason stays. */
+    /** Ends the link and rejects every pending call. Idempotent: the first reason stays. */
     destroy(reason: OpenFlowError): void {
         if (this.#reason !== undefined) return;
         this.#reason = reason;
@@ -173,7 +183,7 @@ export class Link implements ReplayLink {
         this.#resolveClosed(reason);
     }
 
-    /** What cannot be written, or not any more, is a rejection like any other failure of a call. */
+    /** Turns an error thrown while a request is written into a rejection. */
     async #attempt<T>(begin: () => Promise<T>): Promise<T> {
         return begin();
     }
@@ -190,7 +200,7 @@ export class Link implements ReplayLink {
             if (this.#deadline !== deadline) return;
             this.destroy(disconnected(`no sign of life for ${timeoutMs} ms after an echo request`));
         };
-        // Bytes that came while this program stood still are read after the timers: look once they have been.
+        // Bytes that arrived while this program was blocked are read after the timers: check after they have been read.
         const deadline = setTimeout(() => setImmediate(end), timeoutMs).unref();
         return deadline;
     }
@@ -204,7 +214,7 @@ export class Link implements ReplayLink {
                 this.#frame(frame);
             }
         } catch (error) {
-            // Without a length that can be believed, nothing after it can be read.
+            // Without a valid length nothing after it can be read.
             this.destroy(disconnected("the switch sent what is no OpenFlow", error));
         }
     }
@@ -251,6 +261,7 @@ export class Link implements ReplayLink {
     }
 }
 
+/** The error of a connection that has ended; `cause` is what ended it. */
 export function disconnected(message: string, cause?: unknown): OpenFlowError {
     return new OpenFlowError("DISCONNECTED", "environment", message, cause === undefined ? {} : { cause });
 }

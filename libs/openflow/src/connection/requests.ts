@@ -9,20 +9,21 @@ import { type FlowTotals } from "../codec/message/stats.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { refused, type CallSpec } from "./calls.ts";
 
-/** A request with the bytes that ask for it. */
+/** A request with the bytes to send for it. */
 export interface Request<T> {
     readonly spec: CallSpec<T>;
     readonly bytes: Uint8Array;
 }
 
-/** How many xids a bundle of so many messages uses: open, each message, commit. */
+/** The number of xids that a bundle of `count` messages uses: open, each message, commit. */
 export function bundleXids(count: number): number {
     return count + 2;
 }
 
 /**
- * Open, messages and commit of one atomic bundle as one run of bytes. An error names the first message that the switch
- * refused; the commit, whose answer ends the call, then fails too.
+ * Open, messages and commit of one atomic bundle, in one run of bytes. The call ends with the answer to the commit; its
+ * error has the first message that the switch rejected (`details.index`, `details.flow`). Throws the error of
+ * `checkFlow` or of the codec for a change that cannot be sent, with the same details.
  */
 export function bundleRequest(
     mods: readonly FlowMod[],
@@ -68,15 +69,15 @@ export function bundleRequest(
 }
 
 /**
- * The switch could not read one of the messages and committed the others: `checkFlow` refuses every such flow that is
- * known, so this is one that it does not know yet. The caller must read back or replay.
+ * The switch could not read one of the messages and committed the others. `checkFlow` rejects every kind of such flow
+ * that is known, so this is one that it does not cover yet. The caller must read the tables or replay.
  */
 function partly(first: OpenFlowError): OpenFlowError {
     const message = `${first.message}; the switch applied the rest of the bundle, which must be repaired`;
     return new OpenFlowError(first.code, "internal", message, { details: { ...first.details, partial: true } });
 }
 
-/** The flow in words; a value that does not fit its field cannot be formatted either. */
+/** The flow as text; a value that does not fit its field cannot be formatted. */
 function describeSafely(mod: FlowMod): string {
     try {
         return describeFlowMod(mod);
@@ -103,6 +104,7 @@ function writeMod(
     }
 }
 
+/** The call of a barrier request. */
 export function barrierSpec(xid: number): CallSpec<void> {
     const what = "barrier";
     return {
@@ -116,19 +118,22 @@ export function barrierSpec(xid: number): CallSpec<void> {
     };
 }
 
+/** The call of a request for flows. Fails with `TOO_BIG` when the parts of the answer exceed `maxBytes` together. */
 export function flowsSpec(xid: number, maxBytes: number): CallSpec<FlowStats[]> {
     return multipartSpec("dump of flows", xid, maxBytes, (reply) => (reply.kind === "flows" ? reply.flows : []));
 }
 
+/** The call of a request for flow totals, which resolves with one element per part that has them. */
 export function totalsSpec(xid: number, maxBytes: number): CallSpec<FlowTotals[]> {
     return multipartSpec("count of flows", xid, maxBytes, (reply) => (reply.kind === "totals" ? [reply.totals] : []));
 }
 
+/** The call of a request for ports. */
 export function portsSpec(xid: number, maxBytes: number): CallSpec<PortDescription[]> {
     return multipartSpec("list of ports", xid, maxBytes, (reply) => (reply.kind === "ports" ? reply.ports : []));
 }
 
-/** Collects the parts of an answer up to the one that says it is the last. */
+/** Collects the parts of an answer up to the last one. */
 function multipartSpec<T>(
     what: string,
     xid: number,

@@ -4,42 +4,45 @@ import { type PortDescription } from "../codec/message/multipart.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 
-/** What the connection needs of a logger; `createLogger` of `@antrea/runtime` fits. */
+/** The methods of a logger that the connection uses; `createLogger` of `@antrea/runtime` returns such a logger. */
 export interface ConnectionLogger {
     debug(message: string, fields?: Record<string, unknown>): void;
     info(message: string, fields?: Record<string, unknown>): void;
     warn(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** What the connection needs from outside. */
 export interface ConnectionComponents {
     readonly logger: ConnectionLogger;
 }
 
+/** Options of an `OpenFlowConnection`. Times are in milliseconds. */
 export interface ConnectionOptions {
     /** The unix socket on which ovs-vswitchd serves the bridge: `<run folder>/<bridge>.mgmt`. */
     readonly socketPath: string;
-    /** Bytes that may wait to be read by the switch; what would pass it is refused with `BUFFER_FULL`. Default 32 MiB. */
+    /** Most bytes that wait to be read by the switch; a request beyond it fails with `BUFFER_FULL`. Default 32 MiB. */
     readonly maxBufferBytes?: number;
-    /** Bytes of one multipart answer. Default 256 MiB. */
+    /** Most bytes of one multipart answer; a longer one fails with `TOO_BIG`. Default 256 MiB. */
     readonly maxReplyBytes?: number;
-    /** Pause between echo requests. Default 5000. */
+    /** Interval of echo requests. Default 5000. */
     readonly echoIntervalMs?: number;
-    /** The connection counts as dead when the switch says nothing for this long after an echo request. Default 10000. */
+    /** The connection ends when nothing is received for this long after an echo request. Default 10000. */
     readonly echoTimeoutMs?: number;
-    /** For connecting and negotiating. Default 5000. */
+    /** Time limit for connecting and negotiating. Default 5000. */
     readonly handshakeTimeoutMs?: number;
-    /** Of a call that names none, the wait for the connection included. Default 10000. */
+    /** Default time limit of a call, which includes the wait for the connection. Default 10000. */
     readonly requestTimeoutMs?: number;
     /** Pause before the second attempt; it doubles up to `maxBackoffMs`. Defaults 50 and 2000. */
     readonly minBackoffMs?: number;
     readonly maxBackoffMs?: number;
-    /** The id that `controller` actions name to reach this connection. Default 0. */
+    /** Id of this connection in `controller` actions, 0 to 65535. Default 0. */
     readonly controllerId?: number;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults. */
 export type ResolvedOptions = Required<ConnectionOptions>;
 
+/** The defaults of `ConnectionOptions`. */
 export const defaultConnectionOptions: Omit<ResolvedOptions, "socketPath"> = {
     maxBufferBytes: 32 << 20,
     maxReplyBytes: 256 << 20,
@@ -53,10 +56,12 @@ export const defaultConnectionOptions: Omit<ResolvedOptions, "socketPath"> = {
 };
 
 /**
+ * State of an `OpenFlowConnection`.
+ *
  * - `closed`: not started, or ended.
  * - `connecting`: between two connections; calls wait.
- * - `replaying`: negotiated, the `onReady` listeners are at work; calls wait.
- * - `ready`: open to everybody.
+ * - `replaying`: negotiated, the `onReady` listeners run; calls wait.
+ * - `ready`: calls are sent at once.
  */
 export type ConnectionState =
     | { readonly kind: "closed" }
@@ -64,32 +69,35 @@ export type ConnectionState =
     | { readonly kind: "replaying"; readonly datapathId: bigint }
     | { readonly kind: "ready"; readonly datapathId: bigint };
 
+/** Options of one call. */
 export interface CallOptions {
-    /** Gives up waiting; what was sent may still take effect. */
+    /** Ends the wait with `ABORTED`; what was sent may still take effect. */
     readonly signal?: AbortSignal;
-    /** Default `requestTimeoutMs` of the connection. */
+    /** Time limit in milliseconds. Default `requestTimeoutMs` of the connection. */
     readonly timeoutMs?: number;
 }
 
+/** Options of a bundle. */
 export interface BundleOptions extends CallOptions {
-    /** Apply in the order given. Default true; without it the switch may reorder. */
+    /** The switch applies the changes in the order given (OFPBF_ORDERED). Default true. */
     readonly ordered?: boolean;
 }
 
-/** Which flows a dump gives or a count counts; what is absent does not filter. */
+/** Selects the flows of a dump or count; what is absent does not filter. */
 export interface FlowFilter {
     readonly table?: number;
     readonly cookie?: bigint;
-    /** The bits of `cookie` that count. Default all, when `cookie` is given. */
+    /** The bits of `cookie` that are compared. Default all, when `cookie` is given. */
     readonly cookieMask?: bigint;
     /** Flows whose match is this or narrower. */
     readonly match?: Match;
+    /** Flows that output to this port. */
     readonly outPort?: number;
 }
 
 /**
- * What can be asked over one established connection. The replay gets it before anybody else may send; it ends with the
- * connection, after which every call rejects with `DISCONNECTED`.
+ * The requests of one established connection, as those of `OpenFlowConnection` with the same names. A replay has it
+ * before other callers may send; when the connection ends, every call rejects with `DISCONNECTED`.
  */
 export interface ReplayLink {
     readonly datapathId: bigint;
@@ -98,15 +106,16 @@ export interface ReplayLink {
     dumpFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowStats[]>;
     countFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowTotals>;
     ports(options?: CallOptions): Promise<PortDescription[]>;
-    /** Nobody answers a packet-out: when the switch refuses it, that is logged. */
+    /** Sends without an answer; an error that the switch reports is logged. */
     packetOut(packet: PacketOut): void;
 }
 
 /**
- * Called after each (re)connect, in the order of registration, one after the other, before other callers are let
- * through. It sends with the link it is given: `bundle` of the connection itself waits for the end of the replay. When
- * it rejects, the connection is dropped and made anew.
+ * Called after each connect, in the order of registration, one after the other, before other callers may send. It must
+ * send with the link it is given: `bundle` of the connection itself waits for the end of the replay. When it rejects,
+ * the connection is closed and connected again.
  */
 export type ReplayListener = (link: ReplayLink) => Promise<void> | void;
 
+/** Called synchronously for each packet-in. */
 export type PacketInListener = (packet: PacketIn) => void;

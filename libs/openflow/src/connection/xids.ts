@@ -1,6 +1,9 @@
 const maxXid = 0xffffffff;
 
-/** Transaction ids: from 1, each used once until 32 bits are through. 0 is left to what the switch sends unasked. */
+/**
+ * Transaction ids: from 1, each used once until 32 bits are exhausted. The switch uses 0 for messages that are no
+ * answer.
+ */
 export class Xids {
     #next: number;
 
@@ -8,7 +11,7 @@ export class Xids {
         this.#next = first;
     }
 
-    /** The first of `count` ids in a row. */
+    /** Takes `count` consecutive ids and returns the first. */
     take(count: number): number {
         if (this.#next + count - 1 > maxXid) this.#next = 1;
         const first = this.#next;

@@ -8,26 +8,28 @@ import { promisify } from "node:util";
 import { AntreaError } from "@antrea/errors";
 
 const run = promisify(execFile);
-/** How long `addBridge` waits for another ovs-vswitchd to leave the network namespace. */
+/** How long `addBridge` waits until no other ovs-vswitchd runs in the network namespace. */
 const namespaceWaitMs = 30_000;
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/** A program of the private Open vSwitch could not be run, or ended when it should not. */
+/** A program of the private Open vSwitch could not be run, or ended unexpectedly. */
 export class PrivateOvsError extends AntreaError<"OVS_PROGRAM_FAILED" | "OVS_NOT_RUNNING"> {}
 
+/** Options of `PrivateOvs.start`. */
 export interface PrivateOvsOptions {
     /** `vswitchd: false` starts only the database. Default true. */
     readonly vswitchd?: boolean;
     /**
-     * `host` (default): ovs-vswitchd runs in the caller's network namespace and can take devices of it; only one
-     * ovs-vswitchd with the userspace datapath fits into a namespace, a second one waits in `addBridge`. `own`: it runs
-     * in a fresh namespace, which others do not disturb; `netnsPath` leads there.
+     * `host` (default): ovs-vswitchd runs in the caller's network namespace and can use its devices; only one
+     * ovs-vswitchd with the userspace datapath can run in a namespace, a second one waits in `addBridge`. `own`: it
+     * runs in a new namespace, at `netnsPath`.
      */
     readonly network?: "host" | "own";
     /** More command line options of ovs-vswitchd. Default none. */
     readonly vswitchdArgs?: readonly string[];
 }
 
+/** Options of `PrivateOvs.addBridge`: columns of the Bridge table. */
 export interface BridgeOptions {
     /** Default `netdev`. */
     readonly datapathType?: string;
@@ -35,17 +37,20 @@ export interface BridgeOptions {
     readonly failMode?: "secure" | "standalone";
 }
 
+/** Options of `PrivateOvs.addPort`: columns of the Interface table. */
 export interface PortOptions {
-    /** Default `internal`: a tap device of the port's name. An empty string takes an existing device. */
+    /** Default `internal`: a tap device of the port's name. An empty string uses an existing device. */
     readonly type?: string;
+    /** OpenFlow port number to request. Default: Open vSwitch chooses. */
     readonly ofport?: number;
 }
 
 /**
- * An ovsdb-server and an ovs-vswitchd of a test's own, in a new folder under the temporary folder, with the userspace
- * datapath. Bridges and internal ports are tap devices of the machine: give them names that no other test uses (at
- * most 15 characters); `deviceName()` makes one. Disposal ends both programs by their pid and removes devices and
- * folder. Needs root and Debian's package openvswitch-switch (its service need not run).
+ * An ovsdb-server and an ovs-vswitchd for one test, in a new folder under the temporary folder, with the userspace
+ * datapath. Bridges and internal ports are tap devices of the machine: use names that no other test uses (at most 15
+ * characters), such as those of `deviceName()`. Disposal ends both programs by their pid and removes devices and
+ * folder. Needs root and Debian's package openvswitch-switch (its service need not run). Methods that run a program
+ * reject with `PrivateOvsError` `OVS_PROGRAM_FAILED`.
  */
 export class PrivateOvs implements AsyncDisposable {
     readonly runDir: string;
@@ -60,7 +65,7 @@ export class PrivateOvs implements AsyncDisposable {
         this.#options = options;
     }
 
-    /** Both programs are up when this resolves. */
+    /** Resolves when both programs run. */
     static async start(options: PrivateOvsOptions = {}): Promise<PrivateOvs> {
         // The path stays short: a unix socket's name has at most 107 bytes.
         const ovs = new PrivateOvs(await mkdtemp(join(tmpdir(), "ovs-")), options);
@@ -80,7 +85,7 @@ export class PrivateOvs implements AsyncDisposable {
         return this.#path("db.sock");
     }
 
-    /** The environment that makes the OVS tools talk to this instance. */
+    /** Environment variables with which the OVS tools connect to this instance. */
     get env(): NodeJS.ProcessEnv {
         return { ...process.env, OVS_RUNDIR: this.runDir, OVS_DBDIR: this.runDir, OVS_LOGDIR: this.runDir };
     }
@@ -93,12 +98,12 @@ export class PrivateOvs implements AsyncDisposable {
         return this.#database?.pid;
     }
 
-    /** Path of the unix socket on which ovs-vswitchd speaks OpenFlow for this bridge. */
+    /** Path of the unix socket on which ovs-vswitchd serves OpenFlow for this bridge. */
     mgmtSocket(bridge: string): string {
         return this.#path(`${bridge}.mgmt`);
     }
 
-    /** A device name of at most 15 characters that nothing on the machine has: `prefix`, then random letters. */
+    /** A random device name of at most 15 characters, unlikely to be in use: `prefix`, a hyphen, letters and digits. */
     static deviceName(prefix = "br"): string {
         return `${prefix}-${Math.random().toString(36).slice(2, 10)}`.slice(0, 15);
     }
@@ -108,7 +113,7 @@ export class PrivateOvs implements AsyncDisposable {
         return `/proc/${this.vswitchdPid ?? "self"}/ns/net`;
     }
 
-    /** The bridge is set up and serves OpenFlow when this resolves. */
+    /** Adds a bridge; resolves when it serves OpenFlow. */
     async addBridge(name: string, options: BridgeOptions = {}): Promise<void> {
         this.#devices.add(name);
         const row = [`datapath_type=${options.datapathType ?? "netdev"}`, `fail_mode=${options.failMode ?? "secure"}`];
@@ -127,6 +132,7 @@ export class PrivateOvs implements AsyncDisposable {
         throw new PrivateOvsError("OVS_PROGRAM_FAILED", "environment", `bridge ${name} was not set up: ${why}`);
     }
 
+    /** Adds a port with an interface of the same name to a bridge. */
     async addPort(bridge: string, name: string, options: PortOptions = {}): Promise<void> {
         const type = options.type ?? "internal";
         if (type === "internal") this.#devices.add(name);
@@ -138,22 +144,23 @@ export class PrivateOvs implements AsyncDisposable {
         await this.vsctl("add-port", bridge, name, ...set);
     }
 
-    /** ovs-vsctl on this database; gives what it printed. */
+    /** Runs ovs-vsctl on this database and returns its output. */
     async vsctl(...args: readonly string[]): Promise<string> {
         const wait = this.#vswitchd === undefined ? ["--no-wait"] : [];
         return this.#tool("ovs-vsctl", ["--timeout=20", `--db=unix:${this.dbSocket}`, ...wait, ...args]);
     }
 
-    /** `ovs-ofctl -O OpenFlow15` with these arguments; bridges go by their name. */
+    /** Runs `ovs-ofctl -O OpenFlow15` with these arguments and returns its output; bridges are given by name. */
     async ofctl(...args: readonly string[]): Promise<string> {
         return this.#tool("ovs-ofctl", ["-O", "OpenFlow15", ...args]);
     }
 
-    /** ovs-appctl to this ovs-vswitchd. */
+    /** Runs ovs-appctl on this ovs-vswitchd and returns its output. */
     async appctl(...args: readonly string[]): Promise<string> {
         return this.#tool("ovs-appctl", ["--timeout=20", "-t", "ovs-vswitchd", ...args]);
     }
 
+    /** Starts ovsdb-server if it does not run; resolves when it accepts connections. */
     async startDatabase(): Promise<void> {
         this.#database ??= this.#spawn([
             "ovsdb-server",
@@ -165,12 +172,13 @@ export class PrivateOvs implements AsyncDisposable {
         await this.#tool("ovs-vsctl", ["--retry", "--timeout=20", `--db=unix:${this.dbSocket}`, "--no-wait", "init"]);
     }
 
+    /** Starts ovs-vswitchd if it does not run; resolves when it has applied the configuration. */
     async startVswitchd(): Promise<void> {
         this.#vswitchd ??= this.#spawn([
             ...(this.#options.network === "own" ? ["unshare", "--net"] : []),
             "ovs-vswitchd",
             `unix:${this.dbSocket}`,
-            // its control socket is where ovs-appctl and agents look for it: ovs-vswitchd.PID.ctl beside this file
+            // ovs-appctl and agents expect its control socket, ovs-vswitchd.PID.ctl, beside this file
             `--pidfile=${this.#path("ovs-vswitchd.pid")}`,
             `--log-file=${this.#path("ovs-vswitchd.log")}`,
             "--disable-system",
@@ -181,31 +189,34 @@ export class PrivateOvs implements AsyncDisposable {
         await this.vsctl("init", "--", "set", "Open_vSwitch", ".", `external_ids:private-start=${this.#starts}`);
     }
 
-    /** kill -9 and wait for the end. */
+    /** Ends ovs-vswitchd with SIGKILL and waits for its end. */
     async killVswitchd(): Promise<void> {
         const child = this.#vswitchd;
         this.#vswitchd = undefined;
         await end(child);
     }
 
-    /** SIGSTOP makes ovs-vswitchd slow, SIGCONT lets it go on. */
+    /** Sends a signal to ovs-vswitchd: SIGSTOP suspends it, SIGCONT resumes it. */
     signalVswitchd(signal: "SIGSTOP" | "SIGCONT"): void {
         this.#vswitchd?.kill(signal);
     }
 
-    /** kill -9 and start again; bridges are configured anew from the database when this resolves. */
+    /**
+     * Ends ovs-vswitchd with SIGKILL and starts it; resolves when the bridges are configured again from the database.
+     */
     async restartVswitchd(): Promise<void> {
         await this.killVswitchd();
         await this.startVswitchd();
     }
 
-    /** kill -9 of the database server and wait for the end. */
+    /** Ends ovsdb-server with SIGKILL and waits for its end. */
     async killDatabase(): Promise<void> {
         const child = this.#database;
         this.#database = undefined;
         await end(child);
     }
 
+    /** Ends ovsdb-server with SIGKILL and starts it; resolves when it accepts connections. */
     async restartDatabase(): Promise<void> {
         await this.killDatabase();
         await this.startDatabase();

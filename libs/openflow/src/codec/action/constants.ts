@@ -1,4 +1,4 @@
-/** OpenFlow 1.5 section 7.2.6: action types. */
+/** Action types (OFPAT_*): OpenFlow 1.5 section 7.2.6. */
 export const ActionType = {
     OUTPUT: 0,
     PUSH_VLAN: 17,
@@ -12,10 +12,10 @@ export const ActionType = {
     EXPERIMENTER: 0xffff,
 } as const;
 
-/** Vendor id of Nicira's extensions, which are Open vSwitch's. */
+/** Experimenter id of Nicira, whose extensions are those of Open vSwitch. */
 export const niciraVendor = 0x00002320;
 
-/** Subtypes of Nicira's actions: ovs-actions(7). */
+/** Subtypes of Nicira's actions (NXAST_*): ovs-actions(7). */
 export const NiciraAction = {
     RESUBMIT: 1,
     REG_MOVE: 6,
@@ -34,7 +34,7 @@ export const NiciraAction = {
     LEARN2: 45,
 } as const;
 
-/** "The whole packet" of a maximum length. */
+/** A maximum length that means the whole packet. */
 export const wholePacket = 0xffff;
-/** "This table" of `resubmit`, "no table" of `ct`. */
+/** Table number that means the current table in `resubmit` and no table in `ct`. */
 export const noTable = 0xff;

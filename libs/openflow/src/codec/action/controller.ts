@@ -12,7 +12,10 @@ const defaultReason = reasons.indexOf("action");
 
 const Property = { MAX_LENGTH: 0, CONTROLLER_ID: 1, REASON: 2, USERDATA: 3, PAUSE: 4, METER: 5 } as const;
 
-/** The smallest of the three actions that says it: `output`, `controller`, `controller2`. */
+/**
+ * Writes `controller` as the smallest of the three actions that can express it: `output`, `controller`, `controller2`.
+ * Throws `OpenFlowError` `BAD_VALUE` or `TOO_BIG`.
+ */
 export function writeController(writer: Writer, action: ControllerAction): void {
     const maxLength = checkUint(action.maxLength ?? wholePacket, 16, "controller.maxLength");
     const id = checkUint(action.id ?? 0, 16, "controller.id");
@@ -65,14 +68,17 @@ function writeProperties(
     endAction(writer, start, "controller");
 }
 
-/** Reads what follows the subtype of `controller`. */
+/** Reads the body of `controller` (NXAST_CONTROLLER) after its subtype. */
 export function readController(reader: Reader): ControllerAction {
     const maxLength = reader.u16();
     const id = reader.u16();
     return build(reader, { maxLength, id, reason: reader.u8() });
 }
 
-/** Reads what follows the subtype of `controller2`. */
+/**
+ * Reads the body of `controller2` (NXAST_CONTROLLER2) after its subtype. Throws `OpenFlowError` `SHORT`, `LONG` or
+ * `MALFORMED`.
+ */
 export function readController2(reader: Reader): ControllerAction {
     reader.skip(6);
     const read: Parts = {};

@@ -19,7 +19,10 @@ const CtFlag = { COMMIT: 1, FORCE: 2 } as const;
 const NatFlag = { SRC: 1, DST: 2, PERSISTENT: 4, HASH: 8, RANDOM: 16 } as const;
 const NatRange = { IPV4_MIN: 1, IPV4_MAX: 2, IPV6_MIN: 4, IPV6_MAX: 8, PORT_MIN: 16, PORT_MAX: 32 } as const;
 
-/** `ct`, with `nat` and the actions of `exec` nested at its end. */
+/**
+ * Writes `ct` (NXAST_CT), with `nat` and the actions of `exec` nested at its end by `writeNested`. Throws
+ * `OpenFlowError` `BAD_VALUE` for `force` without `commit`, an incomplete range of `nat` or a number that does not fit.
+ */
 export function writeCt(
     writer: Writer,
     action: CtAction,
@@ -76,7 +79,10 @@ function writeNat(writer: Writer, nat: Nat): void {
     endAction(writer, start, "nat");
 }
 
-/** Reads what follows the subtype of `ct`; `undefined` when its zone is a field this codec does not know. */
+/**
+ * Reads the body of `ct` after its subtype; undefined when its zone is a field that this codec does not know.
+ * `readNested` reads the actions nested in it. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
+ */
 export function readCt(reader: Reader, readNested: (reader: Reader) => (Action | Nat)[]): CtAction | undefined {
     const flags = reader.u16();
     const zone = readZone(reader);
@@ -106,14 +112,14 @@ export function readCt(reader: Reader, readNested: (reader: Reader) => (Action |
 function readZone(reader: Reader): CtAction["zone"] | undefined {
     const header = reader.bytes(4);
     const low = reader.u16();
-    // Four zeros would name NXM_OF_IN_PORT with no length: they say that the zone is a number.
+    // Four zeros would name NXM_OF_IN_PORT with no length: they mean that the zone is a number.
     if (header.every((byte) => byte === 0)) return low;
     const field = readFieldHeader(new Reader(header, reader.what));
     const { offset, bits } = unpackBits(low);
     return field && decodedSubField(reader, field, offset, bits);
 }
 
-/** Reads what follows the subtype of `nat`. */
+/** Reads the body of `nat` (NXAST_NAT) after its subtype. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
 export function readNat(reader: Reader): Nat {
     reader.skip(2);
     const flags = reader.u16();

@@ -10,10 +10,13 @@ import { readController, readController2 } from "./controller.ts";
 import { readCt, readNat } from "./ct.ts";
 import { readLearn } from "./learn.ts";
 
-/** `ct` inside `ct` is refused by the switch; a peer's bytes must not recurse without end either. */
+/** The switch rejects `ct` inside `ct`; received bytes must not cause unlimited recursion either. */
 const maxDepth = 4;
 
-/** A list of actions up to the end of the reader. What this codec has no type for comes as `raw`. */
+/**
+ * Reads actions up to the end of the reader. An action without a type in this codec becomes `raw`. Throws
+ * `OpenFlowError` `SHORT` or `MALFORMED`.
+ */
 export function readActions(reader: Reader): Action[] {
     return readList(reader, 0).map((action) => {
         if ("type" in action) return action;
@@ -103,13 +106,13 @@ function readNicira(body: Reader, depth: number): Action | Nat | undefined {
     }
 }
 
-/** Refuses an action whose body is not exactly as long as its type says. */
+/** Rejects an action whose body has another length than its type defines. */
 function fixed<T>(body: Reader, length: number, read: (body: Reader) => T): T {
     if (body.remaining !== length) body.fail(`its body has ${body.remaining} bytes, must have ${length}`);
     return read(body);
 }
 
-/** Refuses more left-over bytes than padding can be. */
+/** Rejects more remaining bytes than padding can have. */
 function whole<T>(body: Reader, value: T): T {
     if (body.remaining > 7) body.fail(`${body.remaining} bytes are left over after its end`);
     return value;

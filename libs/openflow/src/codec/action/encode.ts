@@ -15,7 +15,10 @@ import { beginAction, beginNicira, endAction } from "./frame.ts";
 import { writeLearn } from "./learn.ts";
 import { writeConjunction, writeNote, writeOutputField, writeResubmit } from "./nicira.ts";
 
-/** The list of actions as it stands in Apply-Actions, in a packet-out and inside `ct`. */
+/**
+ * Writes a list of actions, as Apply-Actions, a packet-out and `ct` have it. Throws `OpenFlowError` `BAD_FIELD`,
+ * `BAD_VALUE` or `TOO_BIG` for an action that cannot be written.
+ */
 export function writeActions(writer: Writer, actions: readonly Action[]): void {
     for (const action of actions) writeAction(writer, action);
 }

@@ -2,7 +2,7 @@ import { callerError } from "../errors.ts";
 import { type Writer } from "../wire/writer.ts";
 import { ActionType, niciraVendor } from "./constants.ts";
 
-/** Opens an action; `endAction` fills in its length. */
+/** Writes the header of an action and returns its offset for `endAction`, which writes the length. */
 export function beginAction(writer: Writer, type: number): number {
     const start = writer.length;
     writer.u16(type);
@@ -10,6 +10,7 @@ export function beginAction(writer: Writer, type: number): number {
     return start;
 }
 
+/** `beginAction` of one of Nicira's actions, with vendor and subtype. */
 export function beginNicira(writer: Writer, subtype: number): number {
     const start = beginAction(writer, ActionType.EXPERIMENTER);
     writer.u32(niciraVendor);
@@ -17,7 +18,10 @@ export function beginNicira(writer: Writer, subtype: number): number {
     return start;
 }
 
-/** Pads the action to 8 bytes and writes its length. */
+/**
+ * Pads the action to 8 bytes and writes its length. Throws `OpenFlowError` `TOO_BIG` above 65,528 bytes; `what` names
+ * the action in the error.
+ */
 export function endAction(writer: Writer, start: number, what: string): void {
     writer.pad8(start);
     const length = writer.length - start;

@@ -11,13 +11,16 @@ import { beginNicira, endAction } from "./frame.ts";
 
 const LearnFlag = { SEND_FLOW_REMOVED: 1, DELETE_LEARNED: 2 } as const;
 const defaultPriority = 0x8000;
-/** Header of a spec: width in bits, kind of target, and whether the source is a constant. */
+/** Parts of a spec's header: width in bits, kind of target, and whether the source is a constant. */
 const widthMask = 0x07ff;
 const immediate = 0x2000;
 const kindShift = 11;
 const kinds = ["match", "load", "output"] as const;
 
-/** `learn`; with a limit it is its second form (NXAST_LEARN2). */
+/**
+ * Writes `learn`: NXAST_LEARN, or with a limit NXAST_LEARN2. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`, for
+ * instance when source and target have different widths.
+ */
 export function writeLearn(writer: Writer, action: LearnAction): void {
     const limited = (action.limit ?? 0) !== 0;
     const start = beginNicira(writer, limited ? NiciraAction.LEARN2 : NiciraAction.LEARN);
@@ -79,7 +82,10 @@ function writeSource(writer: Writer, source: LearnSource, target: SubField): voi
     writer.u16(source.offset);
 }
 
-/** Reads what follows the subtype of `learn`; `undefined` when it uses what this codec has no type for. */
+/**
+ * Reads the body of `learn` after its subtype, with `limited` that of NXAST_LEARN2; undefined when it has flags or
+ * fields that this codec does not know. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
+ */
 export function readLearn(reader: Reader, limited: boolean): LearnAction | undefined {
     const idleTimeout = reader.u16();
     const hardTimeout = reader.u16();

@@ -7,6 +7,9 @@ import { checkUint, port16 } from "./check.ts";
 import { NiciraAction, noTable, wholePacket } from "./constants.ts";
 import { beginNicira, endAction } from "./frame.ts";
 
+/**
+ * Writes `resubmit` as NXAST_RESUBMIT_TABLE. Throws `OpenFlowError` `BAD_VALUE` for a port or table that does not fit.
+ */
 export function writeResubmit(writer: Writer, { port, table }: ResubmitAction): void {
     const start = beginNicira(writer, NiciraAction.RESUBMIT_TABLE);
     writer.u16(port16(port ?? Port.IN_PORT, "resubmit.port"));
@@ -15,6 +18,7 @@ export function writeResubmit(writer: Writer, { port, table }: ResubmitAction): 
     endAction(writer, start, "resubmit");
 }
 
+/** Writes `output` to a field (NXAST_OUTPUT_REG). Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`. */
 export function writeOutputField(writer: Writer, { source, maxLength }: OutputFieldAction): void {
     const field = checkedSubField(source, "output_field.source");
     const start = beginNicira(writer, NiciraAction.OUTPUT_REG);
@@ -25,6 +29,9 @@ export function writeOutputField(writer: Writer, { source, maxLength }: OutputFi
     endAction(writer, start, "output_field");
 }
 
+/**
+ * Writes `conjunction` (NXAST_CONJUNCTION). Throws `OpenFlowError` `BAD_VALUE` unless it is clause 1 to n of 2 to 64.
+ */
 export function writeConjunction(writer: Writer, action: Extract<Action, { type: "conjunction" }>): void {
     const { clause, clauses, id } = action;
     const fits = Number.isInteger(clauses) && clauses >= 2 && clauses <= 64;
@@ -41,6 +48,7 @@ export function writeConjunction(writer: Writer, action: Extract<Action, { type:
     endAction(writer, start, "conjunction");
 }
 
+/** Writes `note` (NXAST_NOTE), padded with zeros to 8 bytes. */
 export function writeNote(writer: Writer, data: Uint8Array): void {
     const start = beginNicira(writer, NiciraAction.NOTE);
     writer.bytes(data);

@@ -4,7 +4,7 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { writeFlowMod } from "./flow-mod.ts";
 
-/** OpenFlow 1.5 section 7.3.9.1. */
+/** Bundle control types (OFPBCT_*): OpenFlow 1.5 section 7.3.9.1. */
 export const BundleControl = {
     OPEN_REQUEST: 0,
     OPEN_REPLY: 1,
@@ -16,8 +16,10 @@ export const BundleControl = {
     DISCARD_REPLY: 7,
 } as const;
 
+/** Bundle flags (OFPBF_*), the same in all messages of one bundle. */
 export const BundleFlag = { ATOMIC: 1, ORDERED: 2 } as const;
 
+/** `ofp_bundle_ctrl_msg` without properties; `flags` has bits of `BundleFlag`. */
 export interface BundleControlMessage {
     readonly bundleId: number;
     /** One of `BundleControl`. */
@@ -25,6 +27,7 @@ export interface BundleControlMessage {
     readonly flags: number;
 }
 
+/** Writes `ofp_bundle_ctrl_msg`: OpenFlow 1.5 section 7.3.9.1. */
 export function writeBundleControl(writer: Writer, xid: number, message: BundleControlMessage): void {
     const start = beginMessage(writer, MessageType.BUNDLE_CONTROL, xid);
     writer.u32(message.bundleId);
@@ -33,7 +36,10 @@ export function writeBundleControl(writer: Writer, xid: number, message: BundleC
     endMessage(writer, start, "bundle control");
 }
 
-/** A flow mod inside a bundle; both messages carry the same xid, as OpenFlow 1.5 section 7.3.9.6 demands. */
+/**
+ * Writes a flow mod inside a bundle; both messages have the same xid, as OpenFlow 1.5 section 7.3.9.6 requires. Throws
+ * as `writeFlowMod` does.
+ */
 export function writeBundleAdd(
     writer: Writer,
     xid: number,
@@ -48,6 +54,7 @@ export function writeBundleAdd(
     endMessage(writer, start, "the flow in its bundle");
 }
 
+/** Reads the body of a bundle control message. */
 export function readBundleControl(reader: Reader): BundleControlMessage {
     return { bundleId: reader.u32(), control: reader.u16(), flags: reader.u16() };
 }

@@ -13,7 +13,7 @@ import { readPacketIn2, readPacketOut } from "./packet.ts";
 import { readRole, type RoleMessage } from "./role.ts";
 import { NiciraMessage, readFeatures, type Features } from "./simple.ts";
 
-/** A decoded message. `unknown` is well-formed as far as its header says, and of a type this codec does not read. */
+/** A decoded message. `unknown` has a valid header and a type that this codec does not read. */
 export type Message = { readonly xid: number } & (
     | { readonly type: "hello"; readonly versions: readonly number[] }
     | { readonly type: "error"; readonly error: ErrorMessage }
@@ -32,7 +32,10 @@ export type Message = { readonly xid: number } & (
     | { readonly type: "unknown"; readonly messageType: number }
 );
 
-/** Decodes one complete message; throws `OpenFlowError` on anything that breaks the protocol. */
+/**
+ * Decodes one complete message, header included, such as `FrameSplitter` yields. The result holds copies, never views
+ * of `frame`. Throws `OpenFlowError` for bytes that break the protocol: `SHORT`, `LONG`, `MALFORMED` or `VERSION`.
+ */
 export function decodeMessage(frame: Uint8Array): Message {
     const { header, body } = readHeader(frame);
     const message = decodeBody(header, body);
@@ -110,7 +113,7 @@ function decodeBundleAdd(body: Reader): Body {
     body.skip(2);
     const flags = body.u16();
     const inner = body.rest();
-    // A bundle inside a bundle is refused here, so that a peer's bytes cannot recurse without end.
+    // A bundle inside a bundle is rejected, so that received bytes cannot cause unlimited recursion.
     if (inner[1] === MessageType.BUNDLE_ADD) body.fail("bundle add inside a bundle add");
     return { type: "bundle_add", bundleId, flags, message: decodeMessage(inner) };
 }

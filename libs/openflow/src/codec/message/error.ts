@@ -1,14 +1,14 @@
 import { type Reader } from "../wire/reader.ts";
 
-/** `ofp_error_msg`: OpenFlow 1.5 section 7.5.4. */
+/** An error of the switch, `ofp_error_msg`: OpenFlow 1.5 section 7.5.4. */
 export interface ErrorMessage {
     readonly errorType: number;
     readonly errorCode: number;
-    /** Set for errors of a vendor's extension; `errorCode` is then the vendor's own. */
+    /** Experimenter id, for errors of a vendor's extension; `errorCode` is then the vendor's own. */
     readonly vendor?: number;
-    /** For instance `OFPBAC_BAD_OUT_GROUP`: the name in the words of Open vSwitch. */
+    /** Name of the error as Open vSwitch spells it, such as `OFPBAC_BAD_OUT_GROUP`; the numbers where it has none. */
     readonly name: string;
-    /** The message that was refused, or its beginning (at least 64 bytes of a longer one). */
+    /** The message that the switch rejected, or its first bytes (at least 64 of a longer one). */
     readonly data: Uint8Array;
 }
 
@@ -61,14 +61,17 @@ const names: Readonly<Record<number, readonly [prefix: string, codes: string]>> 
     ],
 };
 
-/** The name of an error; its numbers when it has none here. */
+/**
+ * The name of an OpenFlow error as Open vSwitch spells it, such as `OFPBAC_BAD_OUT_GROUP`; `error type 99 code 1` for
+ * one without a name here.
+ */
 export function errorName(type: number, code: number): string {
     const [prefix, codes] = names[type] ?? ["", ""];
     const name = codes.split(" ")[code];
     return name === undefined || prefix === "" ? `error type ${type} code ${code}` : `${prefix}_${name}`;
 }
 
-/** Reads the body of an error message. */
+/** Reads the body of an error message. Throws `OpenFlowError` `SHORT`. */
 export function readError(reader: Reader): ErrorMessage {
     const errorType = reader.u16();
     const errorCode = reader.u16();

@@ -16,7 +16,11 @@ const maxTable = 0xfd;
 /** OpenFlow 1.5 section 7.3.4.2, OFPFF_*. */
 const FlowFlag = { SEND_FLOW_REMOVED: 1, CHECK_OVERLAP: 2, RESET_COUNTS: 4 } as const;
 
-/** `ofp_flow_mod`: OpenFlow 1.5 section 7.3.4.2. */
+/**
+ * Writes `ofp_flow_mod` with its header: OpenFlow 1.5 section 7.3.4.2. Throws `OpenFlowError`: `BAD_FIELD` or
+ * `BAD_VALUE` for a flow that cannot be written or an `add` without table, priority or actions, `TOO_BIG` above 65,535
+ * bytes.
+ */
 export function writeFlowMod(writer: Writer, xid: number, mod: FlowMod): void {
     const { flow, command } = mod;
     const adds = command === "add";
@@ -52,7 +56,10 @@ function tableOf(table: number | undefined, adds: boolean): number {
     throw callerError("BAD_VALUE", `table ${number}: tables are 0 to ${maxTable}`);
 }
 
-/** Reads the body of a flow mod. */
+/**
+ * Reads the body of a flow mod; members with their default are left out. Throws `OpenFlowError` `SHORT` or `MALFORMED`,
+ * the latter also for a match with fields that this codec does not know.
+ */
 export function readFlowMod(reader: Reader): FlowMod {
     const cookie = reader.u64();
     const cookieMask = reader.u64();
@@ -86,7 +93,7 @@ export function readFlowMod(reader: Reader): FlowMod {
     };
 }
 
-/** The parts of a flow that are absent when they have their default. */
+/** Timeouts, importance and the flow-removed flag of a flow that was read, without those that have their default. */
 export function timing(given: {
     readonly idleTimeout: number;
     readonly hardTimeout: number;

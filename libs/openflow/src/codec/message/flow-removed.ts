@@ -6,7 +6,7 @@ import { readStats, type Counters } from "./stats.ts";
 /** OpenFlow 1.5 section 7.4.2: reasons in their order on the wire. */
 const reasons = ["idle_timeout", "hard_timeout", "delete", "group_delete", "meter_delete", "eviction"] as const;
 
-/** A flow with `sendFlowRemoved` is gone. */
+/** A flow with `sendFlowRemoved` was removed: identity, reason and last counters (OpenFlow 1.5 section 7.4.2). */
 export interface FlowRemoved extends Counters {
     readonly table: number;
     readonly priority: number;
@@ -15,6 +15,7 @@ export interface FlowRemoved extends Counters {
     readonly match: Match;
 }
 
+/** Reads the body of a flow-removed message. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
 export function readFlowRemoved(reader: Reader): FlowRemoved {
     const table = reader.u8();
     const code = reader.u8();

@@ -4,7 +4,7 @@ import { type Writer } from "../wire/writer.ts";
 
 const versionBitmap = 1;
 
-/** A hello that offers OpenFlow 1.5 alone: OpenFlow 1.5 section 7.5.1. */
+/** Writes a hello that offers only OpenFlow 1.5: OpenFlow 1.5 section 7.5.1. */
 export function writeHello(writer: Writer, xid: number): void {
     const start = beginMessage(writer, MessageType.HELLO, xid);
     writer.u16(versionBitmap);
@@ -14,8 +14,8 @@ export function writeHello(writer: Writer, xid: number): void {
 }
 
 /**
- * The wire versions a peer offers, given the version in its header: the bits of its bitmap, or without one every
- * version up to the header's.
+ * The wire versions that the sender of a hello offers: the bits of its version bitmap, or without one every version
+ * from 1 to that of the header. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
  */
 export function readHello(reader: Reader, headerVersion: number): readonly number[] {
     while (reader.remaining >= 4) {

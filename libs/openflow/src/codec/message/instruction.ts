@@ -10,9 +10,13 @@ import { callerError } from "../errors.ts";
 /** OpenFlow 1.5 section 7.2.5. */
 const Instruction = { GOTO_TABLE: 1, WRITE_METADATA: 2, WRITE_ACTIONS: 3, APPLY_ACTIONS: 4, CLEAR_ACTIONS: 5 } as const;
 
+/** The members of a flow that are its instructions. */
 export type Instructions = Pick<Flow, "actions" | "gotoTable" | "writeMetadata" | "clearActions" | "writeActions">;
 
-/** The instructions in the order in which a switch runs (and writes) them. */
+/**
+ * Writes the instructions in the order in which a switch runs and reports them: OpenFlow 1.5 section 7.2.5. Throws
+ * `OpenFlowError` `BAD_FIELD`, `BAD_VALUE` or `TOO_BIG`.
+ */
 export function writeInstructions(writer: Writer, flow: Partial<Instructions>): void {
     if (flow.actions !== undefined && flow.actions.length > 0) {
         writeActionList(writer, Instruction.APPLY_ACTIONS, flow.actions);
@@ -46,7 +50,10 @@ function writeActionList(writer: Writer, type: number, actions: readonly Action[
     writer.patchU16(start + 2, length);
 }
 
-/** Reads instructions up to the end of the reader. */
+/**
+ * Reads instructions up to the end of the reader. Throws `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`, the latter
+ * also for an instruction that this codec does not know.
+ */
 export function readInstructions(reader: Reader): Instructions {
     const out: { -readonly [K in keyof Instructions]?: Instructions[K] } = {};
     const seen = new Set<number>();

@@ -10,11 +10,15 @@ import { timing } from "./flow-mod.ts";
 import { readInstructions } from "./instruction.ts";
 import { readStats, readTotals, type FlowTotals } from "./stats.ts";
 
-/** OpenFlow 1.5 section 7.3.5: kinds of multipart this codec reads and writes. */
+/** Multipart types (OFPMP_*) that this codec reads or writes: OpenFlow 1.5 section 7.3.5. */
 const MultipartType = { FLOW_DESC: 1, AGGREGATE: 2, PORT_DESC: 13 } as const;
 const moreFollows = 1;
 
-/** Which flows to report; what is absent does not filter. */
+/**
+ * Filter of a request for flows or for their counters: a flow must have all that is given; what is absent does not
+ * filter. `cookie` is compared in the bits of `cookieMask` (default all), `match` selects flows that match the same or
+ * less.
+ */
 export interface FlowDescRequest {
     readonly table?: number;
     readonly cookie?: bigint;
@@ -24,18 +28,24 @@ export interface FlowDescRequest {
     readonly outGroup?: number;
 }
 
-/** A port of the switch: OpenFlow 1.5 section 7.2.1. */
+/** A port of the switch (`ofp_port`): OpenFlow 1.5 section 7.2.1. */
 export interface PortDescription {
+    /** OpenFlow port number. */
     readonly port: number;
+    /** 6 bytes. */
     readonly mac: Uint8Array;
+    /** Name of the interface, at most 15 bytes. */
     readonly name: string;
-    /** OFPPC_* bits. */
+    /** OFPPC_* bits: 1 is administratively down. */
     readonly config: number;
     /** OFPPS_* bits: 1 is link down. */
     readonly state: number;
 }
 
-/** One part of an answer; `more` says that another follows under the same xid. */
+/**
+ * One part of a multipart reply; with `more`, another part follows under the same xid. The kinds are flow descriptions,
+ * aggregate flow counters, ports, or a type that this codec does not read.
+ */
 export type MultipartReply = { readonly more: boolean } & (
     | { readonly kind: "flows"; readonly flows: readonly FlowStats[] }
     | { readonly kind: "totals"; readonly totals: FlowTotals }
@@ -43,11 +53,18 @@ export type MultipartReply = { readonly more: boolean } & (
     | { readonly kind: "unknown"; readonly multipartType: number }
 );
 
+/**
+ * Writes a request for the flows that fit the filter: OpenFlow 1.5 section 7.3.5.2. Throws `OpenFlowError` `BAD_FIELD`
+ * or `BAD_VALUE`.
+ */
 export function writeFlowDescRequest(writer: Writer, xid: number, request: FlowDescRequest): void {
     writeFlowsRequest(writer, xid, MultipartType.FLOW_DESC, request);
 }
 
-/** Asks for the counters of these flows together, without the flows: OpenFlow 1.5 section 7.3.5.4. */
+/**
+ * Writes a request for the sum of the counters of the flows that fit the filter: OpenFlow 1.5 section 7.3.5.4. Throws
+ * `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`.
+ */
 export function writeAggregateRequest(writer: Writer, xid: number, request: FlowDescRequest): void {
     writeFlowsRequest(writer, xid, MultipartType.AGGREGATE, request);
 }
@@ -67,6 +84,7 @@ function writeFlowsRequest(writer: Writer, xid: number, type: number, request: F
     endMessage(writer, start, "the request for flows");
 }
 
+/** Writes a request for all ports of the switch. */
 export function writePortDescRequest(writer: Writer, xid: number): void {
     const start = beginMultipart(writer, xid, MultipartType.PORT_DESC);
     writer.u32(Port.ANY);
@@ -82,7 +100,10 @@ function beginMultipart(writer: Writer, xid: number, type: number): number {
     return start;
 }
 
-/** Reads the body of one multipart reply. */
+/**
+ * Reads the body of one multipart reply: type, flags and all flows, totals or ports up to the end of the reader. Throws
+ * `OpenFlowError` `SHORT` or `MALFORMED`.
+ */
 export function readMultipartReply(reader: Reader): MultipartReply {
     const type = reader.u16();
     const more = (reader.u16() & moreFollows) !== 0;
@@ -130,7 +151,7 @@ function readFlow(list: Reader): FlowStats {
 const portNameBytes = 16;
 const portBytes = 40;
 
-/** `ofp_port`, without its properties. */
+/** Reads `ofp_port` and skips its properties. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
 export function readPort(list: Reader): PortDescription {
     const port = list.u32();
     const length = list.u16();

@@ -10,7 +10,10 @@ import { type Writer } from "../wire/writer.ts";
 
 const noBuffer = 0xffffffff;
 
-/** `ofp_packet_out`: OpenFlow 1.5 section 7.3.6. */
+/**
+ * Writes `ofp_packet_out` with its header: OpenFlow 1.5 section 7.3.6. Throws `OpenFlowError` `BAD_FIELD`, `BAD_VALUE`
+ * or `TOO_BIG`.
+ */
 export function writePacketOut(writer: Writer, xid: number, packet: PacketOut): void {
     const start = beginMessage(writer, MessageType.PACKET_OUT, xid);
     writer.u32(noBuffer);
@@ -28,7 +31,9 @@ export function writePacketOut(writer: Writer, xid: number, packet: PacketOut): 
     endMessage(writer, start, "the packet-out");
 }
 
-/** Reads the body of a packet-out. */
+/**
+ * Reads the body of a packet-out. Throws `OpenFlowError` `SHORT` or `MALFORMED`, the latter also without an in_port.
+ */
 export function readPacketOut(reader: Reader): PacketOut {
     reader.skip(4);
     const actionBytes = reader.u16();
@@ -52,7 +57,10 @@ const Property = {
     CONTINUATION: 8,
 } as const;
 
-/** Reads what follows the experimenter header of NXT_PACKET_IN2. */
+/**
+ * Reads the body of NXT_PACKET_IN2 after its experimenter header; properties that `PacketIn` has no member for are
+ * skipped. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
+ */
 export function readPacketIn2(reader: Reader): PacketIn {
     const out: { -readonly [K in keyof PacketIn]?: PacketIn[K] } = {};
     while (reader.remaining > 0) {
@@ -68,7 +76,7 @@ export function readPacketIn2(reader: Reader): PacketIn {
         else if (type === Property.COOKIE) out.cookie = readCookie(body);
         else if (type === Property.METADATA) out.metadata = readOxms(body).match;
         else if (type === Property.USERDATA) out.userdata = body.restCopy();
-        // Whatever else there is says nothing that is needed here.
+        // Other properties are not needed here.
         reader.skip(Math.min(reader.remaining, (8 - ((reader.offset - start) % 8)) % 8));
     }
     const { data, metadata } = out;

@@ -4,14 +4,17 @@ import { type Writer } from "../wire/writer.ts";
 
 /** OpenFlow 1.5 section 7.3.8: roles in their order on the wire. */
 const roles = ["no_change", "equal", "primary", "secondary"] as const;
+/** Role of a controller connection: OpenFlow 1.5 section 7.3.8. */
 export type Role = (typeof roles)[number];
 
+/** Body of a role request or reply. */
 export interface RoleMessage {
     readonly role: Role;
     readonly shortId: number;
     readonly generation: bigint;
 }
 
+/** Writes `ofp_role_request` with its header: OpenFlow 1.5 section 7.3.8. */
 export function writeRoleRequest(writer: Writer, xid: number, message: RoleMessage): void {
     const start = beginMessage(writer, MessageType.ROLE_REQUEST, xid);
     writer.u32(roles.indexOf(message.role));
@@ -21,6 +24,7 @@ export function writeRoleRequest(writer: Writer, xid: number, message: RoleMessa
     endMessage(writer, start, "role request");
 }
 
+/** Reads the body of a role request or reply. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
 export function readRole(reader: Reader): RoleMessage {
     const code = reader.u32();
     const role = roles[code] ?? reader.fail(`unknown role ${code}`);

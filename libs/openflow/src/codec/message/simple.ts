@@ -4,12 +4,15 @@ import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
-/** Experimenter messages of Open vSwitch. */
+/** Subtypes of Open vSwitch's experimenter messages (NXT_*). */
 export const NiciraMessage = { SET_PACKET_IN_FORMAT: 16, SET_CONTROLLER_ID: 20, PACKET_IN2: 30 } as const;
 
 const packetIn2Format = 2;
 
-/** What a switch says of itself: OpenFlow 1.5 section 7.3.1. */
+/**
+ * What a switch reports of itself in a features reply (OpenFlow 1.5 section 7.3.1): its datapath id, the number of its
+ * tables and OFPC_* bits.
+ */
 export interface Features {
     readonly datapathId: bigint;
     readonly tables: number;
@@ -18,14 +21,17 @@ export interface Features {
 
 type BareMessage = "ECHO_REQUEST" | "ECHO_REPLY" | "FEATURES_REQUEST" | "BARRIER_REQUEST";
 
-/** A message with a header and, for an echo, free data. */
+/** Writes a message that has only a header and, for an echo, `data` of any content. */
 export function writeBare(writer: Writer, type: BareMessage, xid: number, data?: Uint8Array): void {
     const start = beginMessage(writer, MessageType[type], xid);
     if (data !== undefined) writer.bytes(data);
     endMessage(writer, start, type);
 }
 
-/** Asks for packet-ins (which a service connection gets none of by default) with up to this many bytes. */
+/**
+ * Writes OFPT_SET_CONFIG: packet-ins on this connection have up to `missSendLength` bytes (0 to 65535). A service
+ * connection gets none by default.
+ */
 export function writeSetConfig(writer: Writer, xid: number, missSendLength: number): void {
     const start = beginMessage(writer, MessageType.SET_CONFIG, xid);
     writer.u16(0);
@@ -33,14 +39,14 @@ export function writeSetConfig(writer: Writer, xid: number, missSendLength: numb
     endMessage(writer, start, "set config");
 }
 
-/** Asks for packet-ins in the form NXT_PACKET_IN2. */
+/** Writes the request to send packet-ins on this connection as NXT_PACKET_IN2. */
 export function writeSetPacketInFormat(writer: Writer, xid: number): void {
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_PACKET_IN_FORMAT);
     writer.u32(packetIn2Format);
     endMessage(writer, start, "set packet-in format");
 }
 
-/** Gives this connection the id that `controller` actions name. */
+/** Writes the request to give this connection the id that `controller` actions name, 0 to 65535. */
 export function writeSetControllerId(writer: Writer, xid: number, id: number): void {
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_CONTROLLER_ID);
     writer.zeros(6);
@@ -55,6 +61,7 @@ function beginNiciraMessage(writer: Writer, xid: number, subtype: number): numbe
     return start;
 }
 
+/** Reads the body of a features reply. Throws `OpenFlowError` `SHORT` or `LONG`. */
 export function readFeatures(reader: Reader): Features {
     const datapathId = reader.u64();
     reader.skip(4);

@@ -1,14 +1,16 @@
 import { type Reader } from "../wire/reader.ts";
 
-/** Counters of a flow. */
+/** Counters of one flow; times are in seconds with fractions. */
 export interface Counters {
+    /** Since the flow was added. */
     readonly durationSeconds: number;
+    /** Since the last packet; absent when the switch does not report it. */
     readonly idleSeconds?: number;
     readonly packets: bigint;
     readonly bytes: bigint;
 }
 
-/** Counters of many flows together. */
+/** The number of flows, and the sums of their packets and bytes. */
 export interface FlowTotals {
     readonly flows: number;
     readonly packets: bigint;
@@ -21,7 +23,10 @@ const Oxs = { DURATION: 0, IDLE_TIME: 1, FLOW_COUNT: 3, PACKET_COUNT: 4, BYTE_CO
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Reads the `ofp_stats` of one flow. */
+/**
+ * Reads the `ofp_stats` of one flow with their padding; counters that are absent are 0. Throws `OpenFlowError` `SHORT`
+ * or `MALFORMED`.
+ */
 export function readStats(reader: Reader): Counters {
     const counters: Mutable<Counters> = { durationSeconds: 0, packets: 0n, bytes: 0n };
     readFields(reader, (field, value) => {
@@ -33,7 +38,10 @@ export function readStats(reader: Reader): Counters {
     return counters;
 }
 
-/** Reads the `ofp_stats` of many flows. */
+/**
+ * Reads the `ofp_stats` of an aggregate reply; counters that are absent are 0. Throws `OpenFlowError` `SHORT` or
+ * `MALFORMED`.
+ */
 export function readTotals(reader: Reader): FlowTotals {
     const totals: Mutable<FlowTotals> = { flows: 0, packets: 0n, bytes: 0n };
     readFields(reader, (field, value) => {

@@ -2,13 +2,14 @@ import { callerError, peerError } from "../errors.ts";
 import { Reader } from "./reader.ts";
 import { type Writer } from "./writer.ts";
 
-/** OpenFlow 1.5 on the wire. */
+/** Version byte of OpenFlow 1.5 in the header. */
 export const wireVersion = 6;
+/** Bytes of `ofp_header`. */
 export const headerBytes = 8;
 /** The length field has 16 bits. */
 const maxMessageBytes = 0xffff;
 
-/** OpenFlow 1.5 section 7.1.1: the types this codec reads or writes. */
+/** Message types that this codec reads or writes: OpenFlow 1.5 section 7.1.1. */
 export const MessageType = {
     HELLO: 0,
     ERROR: 1,
@@ -32,6 +33,7 @@ export const MessageType = {
     BUNDLE_ADD: 34,
 } as const;
 
+/** `ofp_header` of OpenFlow 1.5 section 7.1.1; `length` is in bytes and includes the header. */
 export interface Header {
     readonly version: number;
     readonly type: number;
@@ -39,7 +41,7 @@ export interface Header {
     readonly xid: number;
 }
 
-/** Opens a message: the length is filled in by `endMessage`. Gives the offset to hand to it. */
+/** Writes the header of a message, with length 0, and returns its offset for `endMessage`, which writes the length. */
 export function beginMessage(writer: Writer, type: number, xid: number): number {
     const start = writer.length;
     writer.u8(wireVersion);
@@ -49,7 +51,10 @@ export function beginMessage(writer: Writer, type: number, xid: number): number 
     return start;
 }
 
-/** Closes the message that began at `start`; `TOO_BIG` when it passes the 16 bits of its length. */
+/**
+ * Writes the length of the message that began at `start`. Throws `OpenFlowError` `TOO_BIG` above 65,535 bytes; `what`
+ * names the message in the error.
+ */
 export function endMessage(writer: Writer, start: number, what: string): void {
     const length = writer.length - start;
     if (length > maxMessageBytes) {
@@ -62,7 +67,10 @@ export function endMessage(writer: Writer, start: number, what: string): void {
     writer.patchU16(start + 2, length);
 }
 
-/** Reads the header of a complete frame and refuses another version or a length that is not the frame's. */
+/**
+ * Reads the header of a complete frame; `body` reads the bytes after it. Throws `OpenFlowError`: `VERSION` for another
+ * version than 1.5 (except of a hello), `SHORT` or `LONG` when the length differs from the frame's.
+ */
 export function readHeader(frame: Uint8Array): { readonly header: Header; readonly body: Reader } {
     const reader = new Reader(frame, "message");
     const header = { version: reader.u8(), type: reader.u8(), length: reader.u16(), xid: reader.u32() };

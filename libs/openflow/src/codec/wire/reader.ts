@@ -1,8 +1,8 @@
 import { peerError } from "../errors.ts";
 
 /**
- * Reads big-endian numbers off bytes it does not own. Every read is checked: past the end is `SHORT`, never fewer
- * bytes. `what` names the structure in errors.
+ * Reads big-endian numbers from bytes, which it does not copy. Every read beyond the end throws `OpenFlowError`
+ * `SHORT`. `what` names the structure in errors.
  */
 export class Reader {
     readonly #bytes: Uint8Array;
@@ -53,17 +53,18 @@ export class Reader {
         return value;
     }
 
-    /** A view, not a copy: it is valid as long as the bytes under this reader. */
+    /** The next `length` bytes: a view, not a copy, valid as long as the bytes under this reader. */
     bytes(length: number): Uint8Array {
         const start = this.#take(length);
         return this.#bytes.subarray(start, start + length);
     }
 
+    /** The remaining bytes, as a view. */
     rest(): Uint8Array {
         return this.bytes(this.remaining);
     }
 
-    /** What is left, as a copy that outlives the bytes under this reader. */
+    /** The remaining bytes, as a copy that stays valid when the bytes under this reader change. */
     restCopy(): Uint8Array {
         return new Uint8Array(this.rest());
     }
@@ -72,17 +73,17 @@ export class Reader {
         this.#take(length);
     }
 
-    /** A reader of the next `length` bytes only. */
+    /** A reader of the next `length` bytes only; this reader continues after them. */
     sub(length: number, what: string): Reader {
         return new Reader(this.bytes(length), what);
     }
 
-    /** Skips what is missing to a multiple of 8, counted from the start of this reader. */
+    /** Skips the padding up to a multiple of 8, counted from the start of this reader. */
     pad8(): void {
         this.skip((8 - (this.#offset % 8)) % 8);
     }
 
-    /** Refuses bytes that are left over. */
+    /** Throws `OpenFlowError` `LONG` when bytes remain. */
     end(): void {
         if (this.remaining > 0) {
             throw peerError("LONG", `${this.#what}: ${this.remaining} bytes are left over after its end`, {
@@ -92,7 +93,7 @@ export class Reader {
         }
     }
 
-    /** Refuses what was read: a rule of the protocol, in words. */
+    /** Throws `OpenFlowError` `MALFORMED`; `rule` is the rule of the protocol that the bytes break. */
     fail(rule: string, details: Readonly<Record<string, unknown>> = {}): never {
         throw peerError("MALFORMED", `${this.#what}: ${rule}`, { what: this.#what, ...details });
     }

@@ -2,19 +2,22 @@ import { peerError } from "../errors.ts";
 import { headerBytes } from "./header.ts";
 
 /**
- * Cuts a byte stream into messages, however it was split. Holds at most one unfinished message (65,535 bytes) besides
- * the chunk it is given. Frames are views of the chunks, or of an own buffer that is not used again.
+ * Splits a byte stream into messages, wherever its chunks end. Holds at most one incomplete message (65,535 bytes)
+ * besides the chunk it is given. Frames are views of the chunk, or of a buffer that is not used again.
  */
 export class FrameSplitter {
     #pending: Uint8Array = new Uint8Array(0);
     #have = 0;
 
-    /** Bytes of the message that is not complete yet. */
+    /** Bytes held of the incomplete message. */
     get buffered(): number {
         return this.#have;
     }
 
-    /** The messages that `chunk` completes; throws `MALFORMED` on a length below 8, after which it is of no more use. */
+    /**
+     * Yields the messages that `chunk` completes, header included. Throws `OpenFlowError` `MALFORMED` on a length below
+     * 8; the splitter must not be used after that.
+     */
     *push(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
         let rest = chunk;
         while (rest.length > 0) {
@@ -36,7 +39,7 @@ export class FrameSplitter {
         }
     }
 
-    /** Takes what the unfinished message needs, first its header, then the length that names; gives what is left. */
+    /** Takes the bytes that the incomplete message needs, first the header, then its length; returns the rest. */
     #fill(chunk: Uint8Array): Uint8Array {
         if (this.#have < headerBytes) {
             if (this.#pending.length === 0) this.#pending = new Uint8Array(headerBytes);

@@ -1,6 +1,8 @@
 /**
- * Writes big-endian numbers into a buffer that grows. Values are checked by the caller, who knows their names.
- * Growing replaces the buffer, so every method grows first and touches the buffer after.
+ * Writes big-endian numbers into a buffer that grows. It does not check values: the caller does, with their names.
+ * `capacity` is the first size of the buffer in bytes.
+ *
+ * Growing replaces the buffer, so every method grows first and accesses the buffer after.
  */
 export class Writer {
     #bytes: Uint8Array;
@@ -12,6 +14,7 @@ export class Writer {
         this.#view = new DataView(this.#bytes.buffer);
     }
 
+    /** Bytes written so far. */
     get length(): number {
         return this.#length;
     }
@@ -36,7 +39,7 @@ export class Writer {
         this.#view.setBigUint64(at, value);
     }
 
-    /** The low `length` bytes of `value`. */
+    /** Writes the low `length` bytes of `value`, at most 16. */
     uint(value: bigint, length: number): void {
         if (length > 8) {
             this.uint(value >> 64n, length - 8);
@@ -63,21 +66,22 @@ export class Writer {
         this.#grow(count);
     }
 
-    /** Zeros up to a multiple of 8 bytes from `start`. */
+    /** Writes zeros up to a multiple of 8 bytes from `start`. */
     pad8(start: number): void {
         this.zeros((8 - ((this.#length - start) % 8)) % 8);
     }
 
-    /** Overwrites two bytes, for lengths that are known at the end. */
+    /** Overwrites two bytes at `offset`, for lengths that are known at the end. */
     patchU16(offset: number, value: number): void {
         this.#view.setUint16(offset, value);
     }
 
+    /** Overwrites the byte at `offset`. */
     patchU8(offset: number, value: number): void {
         this.#view.setUint8(offset, value);
     }
 
-    /** What was written: a view of the buffer, to be used after the last write. */
+    /** The written bytes: a view of the buffer, valid until the next write. */
     finish(): Uint8Array {
         return this.#bytes.subarray(0, this.#length);
     }
