@@ -14,30 +14,40 @@ import {
     type RouteOptions,
 } from "./types.ts";
 
-/** Changes to be sent together. Each method checks its arguments at once (`BAD_ARGUMENT`) and sends nothing. */
+/**
+ * Changes to be sent together, one per call, in the order of the calls. Each method checks its arguments
+ * (`NetlinkError` `BAD_ARGUMENT`) and sends nothing.
+ */
 export interface Batch {
-    /** A link named by text cannot be renamed. */
+    /** Changes a link. A link that is given by name cannot be renamed. */
     setLink(key: LinkKey, changes: LinkChanges): this;
-    /** Success too if it is not there, as all deletes. Holds up the event loop for some 30 ms: see Netlink.deleteLink. */
+    /**
+     * Deletes a link; succeeds if it does not exist, as all deletes do. Blocks the event loop for some 30 ms: see
+     * Netlink.deleteLink.
+     */
     deleteLink(key: LinkKey): this;
-    /** An alternative name, of up to 127 bytes; refused with `EEXIST` if a link has it. */
+    /** Adds an alternative name of 1 to 127 bytes; the kernel rejects one that a link has with `EEXIST`. */
     addAltName(index: number, name: string): this;
     deleteAltName(index: number, name: string): this;
-    /** Refused with `EEXIST` if it is there. */
+    /** Adds an address; the kernel rejects one that exists with `EEXIST`. */
     addAddress(options: AddressOptions): this;
+    /** Adds an address, or updates the existing one. */
     replaceAddress(options: AddressOptions): this;
     deleteAddress(key: AddressKey): this;
+    /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): this;
-    /** Beside others of the same destination, table and metric; refused with `EEXIST` if this very route is there. */
+    /** Adds a route beside others of the same destination, table and metric; `EEXIST` for an identical one. */
     appendRoute(options: RouteOptions): this;
+    /** Deletes the first route that fits all that is given. */
     deleteRoute(options: RouteOptions): this;
+    /** Adds a neighbour entry, or replaces the one for the address. */
     replaceNeighbour(options: NeighbourOptions): this;
-    /** Has the kernel ask for a neighbour, the one of `mac` if given: its state says whether it answered. */
+    /** Makes the kernel probe a neighbour, at `mac` if given; the state of its entry becomes reachable or failed. */
     probeNeighbour(key: NeighbourKey & { readonly mac?: string | undefined }): this;
     deleteNeighbour(key: NeighbourKey): this;
 }
 
-/** The requests of a batch. Holds open the namespaces they name until disposed. */
+/** The requests of a batch, for `Exchange.change`. Keeps the namespaces that they name open until disposal. */
 export class RequestBatch implements Batch, Disposable {
     readonly requests: Request[] = [];
     readonly #descriptors: number[] = [];

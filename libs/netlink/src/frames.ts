@@ -9,8 +9,9 @@ const ETHER_TYPE = { ARP: 0x0806, IPV6: 0x86dd } as const;
 const ICMPV6 = 58;
 
 /**
- * The Ethernet frame of a gratuitous ARP: a request for one's own address (RFC 5227 section 3, "ARP announcement").
- * 42 bytes; the driver pads. IPv4 only.
+ * The Ethernet frame of a gratuitous ARP, which announces `ip` at `mac`: a broadcast request for one's own address (RFC
+ * 5227 section 3, "ARP announcement"). 42 bytes; the driver pads. Throws `NetlinkError` `BAD_ARGUMENT` for IPv6, the
+ * error of @antrea/ip for an invalid MAC address.
  */
 export function gratuitousArp(mac: MacText, ip: IpAddress): Uint8Array {
     if (ip.family !== 4) throw badArgument("family of a gratuitous ARP", ip.family, "ARP is for IPv4");
@@ -22,8 +23,9 @@ export function gratuitousArp(mac: MacText, ip: IpAddress): Uint8Array {
 }
 
 /**
- * The Ethernet frame of an unsolicited neighbour advertisement to all nodes (RFC 4861 sections 4.4 and 7.2.6), with the
- * override flag, so that caches take the new MAC address. 86 bytes. IPv6 only.
+ * The Ethernet frame of an unsolicited neighbour advertisement of `ip` at `mac` to all nodes (RFC 4861 sections 4.4 and
+ * 7.2.6), with the override flag, so that caches take the new MAC address. 86 bytes. Throws `NetlinkError`
+ * `BAD_ARGUMENT` for IPv4, the error of @antrea/ip for an invalid MAC address.
  */
 export function unsolicitedNa(mac: MacText, ip: IpAddress): Uint8Array {
     if (ip.family !== 6) throw badArgument("family of a neighbour advertisement", ip.family, "it is for IPv6");

@@ -1,4 +1,4 @@
-/** What of this library reads what the kernel sends, behind its exports: for tools/fuzz only. */
+/** Internals that read the kernel's messages, for tools/fuzz only. */
 export { decodeAddress, queryAddresses } from "./message/address.ts";
 export { encodeFrames } from "./message/frame.ts";
 export { decodeLink, queryLink, queryLinks, setLink } from "./message/link.ts";

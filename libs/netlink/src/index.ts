@@ -1,7 +1,7 @@
 /**
- * rtnetlink for the agent: links, addresses, routes and neighbours of this or of another network namespace, plus the few
- * things beside it that wiring a Pod needs (namespaces, sysctls, the checksum offload switch, gratuitous ARP).
- * No child process; the system calls go through koffi on the calling thread.
+ * rtnetlink for the agent: links, addresses, routes and neighbours of this or of another network namespace, and what
+ * else the wiring of a Pod needs (namespaces, sysctls, ethtool offloads, gratuitous ARP). It starts no child process;
+ * the system calls go through koffi on the calling thread.
  */
 export { type Batch } from "./batch.ts";
 export { isNetlinkError, NetlinkError, type NetlinkErrorCode } from "./errors.ts";

@@ -30,13 +30,13 @@ import {
 } from "./types.ts";
 
 /**
- * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). The
- * namespace is that of the moment of opening and stays, whatever becomes of its path.
+ * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). The socket
+ * keeps the namespace in which it was opened, even when the path of the namespace is removed.
  *
- * Calls are done one after the other in their order. All but `deleteLink` and large dumps are done in the turn of the
- * event loop they begin in, so there is nothing to cancel. Methods reject with NetlinkError: the kernel's refusals with
- * the errno by name as code and its own words in the message; wrong arguments with `BAD_ARGUMENT` or the error of
- * @antrea/ip; `CLOSED` after dispose. Deletes of what is not there succeed and give false.
+ * Calls run one after the other in their order. All except `deleteLink` and large dumps complete in the turn of the
+ * event loop in which they begin, so they cannot be cancelled. Methods reject with NetlinkError: the kernel's errors
+ * with the errno by name as code and the kernel's text in the message, `BAD_ARGUMENT` (or the error of @antrea/ip) for
+ * wrong arguments, `CLOSED` after disposal. A delete of an object that does not exist succeeds and returns false.
  */
 export class Netlink implements Disposable {
     readonly #channel: KernelChannel;
@@ -49,29 +49,33 @@ export class Netlink implements Disposable {
         this.#exchange = new Exchange(this.#channel);
     }
 
-    /** Of the namespace this process is in. */
+    /** Opens a socket in the network namespace of this process. Throws NetlinkError. */
     static open(): Netlink {
         return new Netlink({});
     }
 
-    /** Of the namespace at a path, "/var/run/netns/x" or "/proc/123/ns/net". Throws `ENOENT`, `NOT_A_NETNS`. */
+    /**
+     * Opens a socket in the network namespace at a path, "/var/run/netns/x" or "/proc/123/ns/net". Throws NetlinkError
+     * `ENOENT`, `NOT_A_NETNS`.
+     */
     static openIn(netnsPath: string): Netlink {
         return new Netlink({ netnsPath });
     }
 
+    /** All links of the namespace. */
     links(): Promise<Link[]> {
         return this.#run(() => this.#exchange.dump(queryLinks(), decodeLink));
     }
 
-    /** By index or by name, an alternative name too. */
+    /** The link with this index, name or alternative name; undefined if there is none. */
     link(nameOrIndex: LinkKey): Promise<Link | undefined> {
         return this.#run(() => this.#exchange.ask(queryLink(nameOrIndex), decodeLink));
     }
 
     /**
-     * The id that this namespace has for the one at `netnsPath`, as `peerNetnsId` of its links gives it. Undefined
-     * where it has none: the kernel gives one when it first needs it, of a link's other end when the link is read. Throws
-     * `ENOENT`, `NOT_A_NETNS`.
+     * The id that this namespace has for the one at `netnsPath`, as `peerNetnsId` of its links has it; undefined if it
+     * has none. The kernel assigns one when it first needs it, that of a link's other end when the link is read.
+     * Rejects with `ENOENT`, `NOT_A_NETNS`.
      */
     netnsId(netnsPath: string): Promise<number | undefined> {
         return this.#run(() => {
@@ -87,9 +91,9 @@ export class Netlink implements Disposable {
     }
 
     /**
-     * A veth pair in one message: this end here, the other born in the namespace of `peer.netnsPath`. The alias follows
-     * in a second message, since the kernel takes none at creation, before anybody else runs here. Rejects with
-     * `EEXIST` if either name is taken; then nothing is made or changed.
+     * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath`. The alias follows
+     * in a second message, since the kernel accepts none at creation; no other call of this process runs between the
+     * two. Rejects with `EEXIST` if either name is in use; then nothing is created or changed.
      */
     createVeth(options: VethOptions): Promise<void> {
         return this.#run(() => {
@@ -105,47 +109,59 @@ export class Netlink implements Disposable {
         });
     }
 
+    /** Changes a link; members that are left out stay. Rejects with `ENODEV` if it does not exist. */
     setLink(index: number, changes: LinkChanges): Promise<void> {
         return this.batch((batch) => batch.setLink(index, changes));
     }
 
     /**
-     * Deletes a link, of a veth pair both ends. The kernel works on it for 20 to 30 ms, on a thread of its own; calls
-     * on this socket wait for it, others do not.
+     * Deletes a link, both ends of a veth pair. False if it does not exist. The kernel needs 20 to 30 ms, on a thread
+     * of its own; calls on this socket wait for it, others do not.
      */
     deleteLink(nameOrIndex: LinkKey): Promise<boolean> {
         return this.#run(() => this.#exchange.changeOnThread(deleteLink(nameOrIndex)));
     }
 
-    /** Of one link or of all. Rejects with `ENODEV` if there is no such link. */
+    /** The addresses of one link or of all. Rejects with `ENODEV` if the link does not exist. */
     addresses(index?: number): Promise<Address[]> {
         return this.#run(() => this.#exchange.dump(queryAddresses(index), decodeAddress));
     }
 
-    /** Rejects with `EEXIST` if a link has the name, as name or as alternative name. */
+    /**
+     * Adds an alternative name of 1 to 127 bytes to a link. Rejects with `EEXIST` if a link has it as name or
+     * alternative name.
+     */
     addAltName(index: number, name: string): Promise<void> {
         return this.batch((batch) => batch.addAltName(index, name));
     }
 
+    /** Removes an alternative name from a link. False if the link does not have it. */
     deleteAltName(index: number, name: string): Promise<boolean> {
         return this.#one((batch) => batch.deleteAltName(index, name));
     }
 
-    /** Rejects with `EEXIST` if the address is there. An IPv4 address below /31 gets its broadcast address too. */
+    /**
+     * Adds an address to a link. Rejects with `EEXIST` if it exists. An IPv4 address with a prefix below /31 gets the
+     * broadcast address of the prefix by default.
+     */
     addAddress(options: AddressOptions): Promise<void> {
         return this.batch((batch) => batch.addAddress(options));
     }
 
-    /** Adds the address, or gives the one that is there this lifetime and metric. */
+    /** Adds the address, or sets lifetime and metric of the existing one. */
     replaceAddress(options: AddressOptions): Promise<void> {
         return this.batch((batch) => batch.replaceAddress(options));
     }
 
+    /** Deletes an address. False if it does not exist. */
     deleteAddress(key: AddressKey): Promise<boolean> {
         return this.#one((batch) => batch.deleteAddress(key));
     }
 
-    /** All tables of both families unless the filter says otherwise, those the kernel made included. */
+    /**
+     * The routes that fit the filter, those of the kernel included; by default all tables of both families. A table
+     * that does not exist is empty.
+     */
     async routes(filter: RouteFilter = {}): Promise<Route[]> {
         const families = filter.family === undefined ? ([4, 6] as const) : [filter.family];
         const found = await Promise.all(
@@ -156,52 +172,60 @@ export class Netlink implements Disposable {
         return found.flat();
     }
 
-    /** Makes a route, in place of one with the same destination, table and metric. */
+    /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): Promise<void> {
         return this.batch((batch) => batch.replaceRoute(options));
     }
 
-    /** Makes a route beside others of the same destination, table and metric. */
+    /**
+     * Adds a route beside others of the same destination, table and metric. Rejects with `EEXIST` if an identical one
+     * exists.
+     */
     appendRoute(options: RouteOptions): Promise<void> {
         return this.batch((batch) => batch.appendRoute(options));
     }
 
-    /** Deletes the first route that fits all that is given; what is not given fits anything. */
+    /** Deletes the first route that fits all that is given; what is not given fits any. False if no route fits. */
     deleteRoute(options: RouteOptions): Promise<boolean> {
         return this.#one((batch) => batch.deleteRoute(options));
     }
 
-    /** ARP and ND entries of one link or of all, those without a MAC address included. */
+    /** The ARP and ND entries of one link or of all, those without a MAC address included. */
     neighbours(index?: number): Promise<Neighbour[]> {
         return this.#run(() => this.#exchange.dump(queryNeighbours(index), decodeNeighbour));
     }
 
+    /** Adds a neighbour entry, or replaces the one for the address. */
     replaceNeighbour(options: NeighbourOptions): Promise<void> {
         return this.batch((batch) => batch.replaceNeighbour(options));
     }
 
-    /** Has the kernel ask for a neighbour, the one of `mac` if given; see `neighbours` for what came of it. */
+    /**
+     * Makes the kernel probe a neighbour (ARP, ND), at `mac` if given; the state that `neighbours` reports has the
+     * result.
+     */
     probeNeighbour(key: NeighbourKey & { readonly mac?: string | undefined }): Promise<void> {
         return this.batch((batch) => batch.probeNeighbour(key));
     }
 
+    /** Deletes a neighbour entry. False if it does not exist. */
     deleteNeighbour(key: NeighbourKey): Promise<boolean> {
         return this.#one((batch) => batch.deleteNeighbour(key));
     }
 
     /**
-     * Sends several changes in one write (per 64 of them) and reads all answers. Not a transaction: the kernel tries
-     * each one in order, whatever became of those before it. Rejects with the first refusal, whose message says which
-     * change it was; `details.index` is its place in the batch, `details.failures` the number of refusals.
+     * Sends the changes that `build` adds in one write per 64 of them and reads all answers. Not a transaction: the
+     * kernel tries each change in order, also after one that failed. Rejects with the first error; `details.index` is
+     * the index of that change, `details.failures` the number of failed changes.
      */
     batch(build: (batch: Batch) => void): Promise<void> {
         return this.#change(build).then(() => undefined);
     }
 
     /**
-     * Tells the listener of changes in this namespace until the returned object is disposed, which this socket's own
-     * dispose does not do. Whatever changes after this returns is told, each object as it was then. A listener that
-     * throws is an uncaught exception. Keeps the process alive.
+     * Calls the listener for each change of objects of these groups in this namespace, until the returned object is
+     * disposed; disposal of this socket does not end it. Every change after the return is reported, with the object as
+     * it was then. An error that the listener throws is an uncaught exception. Keeps the process alive.
      */
     subscribe(
         groups: readonly EventGroup[],
@@ -212,7 +236,7 @@ export class Netlink implements Disposable {
         return new EventSocket({ socket: this.#channel.socket }, groups, listener, options);
     }
 
-    /** Closes the socket as soon as the calls under way are done; later ones are refused. Twice is harmless. */
+    /** Closes the socket when the pending calls are done; later ones reject with `CLOSED`. Idempotent. */
     [Symbol.dispose](): void {
         if (this.#closed) return;
         this.#closed = true;
@@ -243,7 +267,7 @@ export class Netlink implements Disposable {
     }
 }
 
-/** A table nobody has put a route into yet does not exist, for the kernel; for a reader it is empty. */
+/** For the kernel, a table without a route does not exist; for a caller it is empty. */
 function noTable(error: unknown): Route[] {
     if (isNetlinkError(error, "ENOENT")) return [];
     throw error;

@@ -1,9 +1,9 @@
 import { type Family, type IpAddress, type Prefix } from "@antrea/ip";
 
-/** MAC addresses go in and out as lower-case text with colons, "aa:bb:cc:dd:ee:ff", so that they compare with `===`. */
+/** A MAC address as lower-case text with colons, "aa:bb:cc:dd:ee:ff", so that addresses compare with `===`. */
 export type MacText = string;
 
-/** A network interface, struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)). */
+/** A network interface: struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)). */
 export interface Link {
     readonly index: number;
     readonly name: string;
@@ -11,33 +11,34 @@ export interface Link {
     readonly kind?: string;
     /** ARPHRD_*: 1 Ethernet, 772 loopback. */
     readonly type: number;
-    /** Empty where the link has no 6-byte address. */
+    /** Empty if the link has no 6-byte address. */
     readonly mac: MacText;
     readonly mtu: number;
-    /** IFF_UP: switched on by the administrator. */
+    /** IFF_UP: the administrative state. */
     readonly up: boolean;
-    /** IFF_RUNNING: carrier is there too. */
+    /** IFF_RUNNING: the operational state; it has carrier. */
     readonly running: boolean;
     readonly loopback: boolean;
-    /** IFF_PROMISC: somebody set the flag; a program with a socket that asks for it does not show here. */
+    /** IFF_PROMISC, as a program set it with this flag; sockets that enable promiscuous mode do not show here. */
     readonly promiscuous: boolean;
     /** Index of the bridge or bond it is a port of. */
     readonly master?: number;
     /** IFLA_LINK: index of the other end of a veth (in the namespace `peerNetnsId`), or of the device below. */
     readonly peerIndex?: number;
     /**
-     * IFLA_LINK_NETNSID: there if the other end is in another namespace. The id is that of the namespace of the socket:
-     * `Netlink.netnsId` gives it for a path.
+     * IFLA_LINK_NETNSID: present if the other end is in another namespace. It is the id of that namespace in the
+     * namespace of the socket: `Netlink.netnsId` returns it for a path.
      */
     readonly peerNetnsId?: number;
     /** IFLA_IFALIAS, at most 255 bytes. */
     readonly alias?: string;
-    /** IFLA_GROUP: 0 unless somebody set one. */
+    /** IFLA_GROUP; default 0. */
     readonly group: number;
+    /** Alternative names (IFLA_ALT_IFNAME). */
     readonly altNames: readonly string[];
 }
 
-/** The end of a veth pair that is born in another namespace. It is born down: the kernel allows nothing else. */
+/** The end of a veth pair in another namespace. The kernel creates it down. */
 export interface VethPeerOptions {
     readonly name: string;
     readonly mac: MacText;
@@ -45,25 +46,29 @@ export interface VethPeerOptions {
     readonly netnsPath: string;
 }
 
+/**
+ * A veth pair to create: the end in this namespace, and `peer`. Names have 1 to 15 bytes, an MTU is 68 to 65535 bytes.
+ */
 export interface VethOptions {
     readonly name: string;
     readonly mac: MacText;
     readonly mtu: number;
     /** At most 255 bytes of UTF-8. */
     readonly alias?: string | undefined;
-    /** Of this end; default 0. */
+    /** Interface group (IFLA_GROUP) of this end. Default 0. */
     readonly group?: number | undefined;
-    /** Switch this end on at birth; default no. */
+    /** Create this end up. Default false. */
     readonly up?: boolean | undefined;
     /**
-     * Transmit and receive queues of both ends, 1 to 4096; default: the kernel's, one for each possible CPU. Each is an
-     * object in sysfs with an event of its own, so one makes creation faster; more are of use with XDP only.
+     * Transmit and receive queues of both ends, 1 to 4096. Default: that of the kernel, one for each possible CPU. Each
+     * queue is an object in sysfs with an event of its own, so one queue makes creation faster; more are of use with
+     * XDP only.
      */
     readonly queues?: number | undefined;
     readonly peer: VethPeerOptions;
 }
 
-/** What to change of a link; what is left out stays. */
+/** Changes of a link; members that are left out stay. */
 export interface LinkChanges {
     readonly up?: boolean | undefined;
     readonly promiscuous?: boolean | undefined;
@@ -73,12 +78,13 @@ export interface LinkChanges {
     /** "" removes it. */
     readonly alias?: string | undefined;
     readonly group?: number | undefined;
-    /** Index of the bridge to join, 0 to leave it. */
+    /** Index of the bridge or bond that it becomes a port of; 0 for none. */
     readonly master?: number | undefined;
-    /** Move the link into this namespace. */
+    /** Moves the link into the network namespace at this path. */
     readonly netnsPath?: string | undefined;
 }
 
+/** An address of a link: struct ifaddrmsg and its IFA_* attributes (rtnetlink(7)). */
 export interface Address {
     readonly index: number;
     readonly ip: IpAddress;
@@ -88,30 +94,34 @@ export interface Address {
     /** RouteScope value. */
     readonly scope: number;
     readonly label?: string;
-    /** IFA_F_PERMANENT: not from a lease or router advertisement. */
+    /** IFA_F_PERMANENT: it has no lifetime from a lease or router advertisement. */
     readonly permanent: boolean;
     readonly secondary: boolean;
-    /** Duplicate address detection is not done yet (IPv6). */
+    /** IFA_F_TENTATIVE: duplicate address detection is not complete (IPv6). */
     readonly tentative: boolean;
     readonly dadFailed: boolean;
-    /** All bits of AddressFlag and those the kernel adds. */
+    /** All bits, those of AddressFlag and others. */
     readonly flags: number;
-    /** IPv4. */
+    /** Broadcast address (IPv4). */
     readonly broadcast?: IpAddress;
-    /** How long it is valid from now on; not there when for ever. */
+    /** Remaining lifetime; absent if unlimited. */
     readonly lifetime?: AddressLifetime;
-    /** IFA_RT_PRIORITY: of the route to its prefix; not there for the kernel's default. */
+    /** IFA_RT_PRIORITY: metric of the route to its prefix; absent for the kernel's default. */
     readonly metric?: number;
-    /** IFA_PROTO: who made it (2: the kernel, from a router advertisement; 3: the kernel, link-local). */
+    /** IFA_PROTO, its origin (2: the kernel, from a router advertisement; 3: the kernel, link-local). */
     readonly protocol?: number;
 }
 
-/** In seconds, Infinity for "for ever". An address that is no longer preferred is not used for new connections. */
+/**
+ * Lifetimes of an address in whole seconds, Infinity if unlimited. An address whose preferred lifetime has ended is not
+ * used for new connections; one whose valid lifetime has ended is removed.
+ */
 export interface AddressLifetime {
     readonly preferredSeconds: number;
     readonly validSeconds: number;
 }
 
+/** An address to add to the link `index`. */
 export interface AddressOptions {
     readonly index: number;
     readonly ip: IpAddress;
@@ -120,86 +130,89 @@ export interface AddressOptions {
     readonly noDad?: boolean | undefined;
     /** RouteScope value; default universe, for 127.0.0.0/8 host. */
     readonly scope?: number | undefined;
-    /** IFA_F_NOPREFIXROUTE: no route to the prefix is made with it. */
+    /** IFA_F_NOPREFIXROUTE: the kernel adds no route to the prefix. Default false. */
     readonly noPrefixRoute?: boolean | undefined;
     /** More bits of AddressFlag. */
     readonly flags?: number | undefined;
     /** The other end of a point-to-point link; `prefixLength` is then that of the peer. */
     readonly peer?: IpAddress | undefined;
-    /** IPv4: default the last address of the prefix; "none" for none. */
+    /** IPv4: default the last address of a prefix below /31 outside 127.0.0.0/8; "none" for none. */
     readonly broadcast?: IpAddress | "none" | undefined;
     /** IPv4: begins with the name of the link. Default: that name. */
     readonly label?: string | undefined;
-    /** Default: for ever. */
+    /** Default: unlimited. */
     readonly lifetime?: AddressLifetime | undefined;
     readonly metric?: number | undefined;
     readonly protocol?: number | undefined;
 }
 
-/** Which address to delete. */
+/** Identifies an address to delete. */
 export type AddressKey = Pick<AddressOptions, "index" | "ip" | "prefixLength" | "peer">;
 
-/** One way of a route with several (RTA_MULTIPATH). */
+/** One next hop of a multipath route (RTA_MULTIPATH); `dev` is the index of its link. */
 export interface NextHop {
     readonly via?: IpAddress;
     readonly dev: number;
-    /** From 1. */
+    /** Relative weight, from 1. */
     readonly weight: number;
     readonly onlink: boolean;
 }
 
+/** A route: struct rtmsg and its RTA_* attributes (rtnetlink(7)). */
 export interface Route {
     readonly family: Family;
     /** The default route is the prefix of length 0. */
     readonly dst: Prefix;
     readonly via?: IpAddress;
+    /** Index of the link (RTA_OIF). */
     readonly dev?: number;
     /** Preferred source (RTA_PREFSRC). */
     readonly src?: IpAddress;
     readonly table: number;
-    /** RouteProtocol value: who made it. */
+    /** RouteProtocol value: the origin of the route. */
     readonly protocol: number;
     /** RouteScope value. */
     readonly scope: number;
     /** RouteType value. */
     readonly type: number;
-    /** RTA_PRIORITY; 0 where the kernel gives none. */
+    /** RTA_PRIORITY; 0 if absent. */
     readonly metric: number;
     readonly mtu?: number;
     readonly onlink: boolean;
     /** IPv6: RTM_F_CLONED, a cache entry. */
     readonly cloned: boolean;
-    /** Empty unless the route has several ways. */
+    /** Empty unless it is a multipath route. */
     readonly nextHops: readonly NextHop[];
-    /** All of RTA_METRICS by number (RTAX_*), `mtu` too; not there when empty. Text is the congestion control. */
+    /** All of RTA_METRICS by number (RTAX_*), `mtu` too; absent if empty. Text is the congestion control. */
     readonly metrics?: RouteMetrics;
     /** IPv4: type of service. */
     readonly tos?: number;
-    /** IPv6: packets from here only. */
+    /** IPv6: it applies to packets with a source in this prefix. */
     readonly from?: Prefix;
-    /** IPv6: seconds until it goes by itself. */
+    /** IPv6: seconds until the kernel removes it. */
     readonly expiresSeconds?: number;
-    /** IPv6, RTA_PREF of RFC 4191: 1 high, 3 low; not there for medium. */
+    /** IPv6, RTA_PREF of RFC 4191: 1 high, 3 low; absent for medium. */
     readonly preference?: number;
     /** IPv4: realms, RTA_FLOW. */
     readonly realms?: number;
-    /** RTA_ENCAP_TYPE: it leads into a light-weight tunnel. */
+    /** RTA_ENCAP_TYPE: type of its lightweight tunnel. */
     readonly encapType?: number;
     /** RTA_NH_ID: it uses a next hop object. */
     readonly nextHopId?: number;
 }
 
-/** RTAX_* numbers with their values. */
+/** RTAX_* numbers with their values; the value of RTAX_CC_ALGO is text. */
 export type RouteMetrics = Readonly<Record<number, number | string>>;
 
+/** A route to add or delete; members have the meaning of those in `Route`. */
 export interface RouteOptions {
     /** "default" takes its family from `family`, else from `via`, else from `src`. */
     readonly dst: Prefix | "default";
     readonly family?: Family | undefined;
     readonly via?: IpAddress | undefined;
-    /** Index of the link; needed unless `type` is one without (blackhole, unreachable, ...). */
+    /** Index of the link; required unless `type` has none (blackhole, unreachable, prohibit, throw). */
     readonly dev?: number | undefined;
-    /** RouteScope value; default for IPv4: link without `via`, universe with it. */
+    /** RouteScope value. Default for IPv4: universe with `via`, else host for type local, else link. */
     readonly scope?: number | undefined;
     /** Preferred source. */
     readonly src?: IpAddress | undefined;
@@ -211,19 +224,19 @@ export interface RouteOptions {
     readonly type?: number | undefined;
     /** Default: the kernel's (IPv4 0, IPv6 1024). */
     readonly metric?: number | undefined;
-    /** Take `via` as reachable on `dev` although no route says so. */
+    /** `via` is reachable on `dev` even without a route to it (RTNH_F_ONLINK). Default false. */
     readonly onlink?: boolean | undefined;
     readonly mtu?: number | undefined;
     readonly metrics?: RouteMetrics | undefined;
     readonly tos?: number | undefined;
     readonly from?: Prefix | undefined;
-    /** IPv6. */
+    /** IPv6: seconds until the kernel removes it. Default: unlimited. */
     readonly expiresSeconds?: number | undefined;
     readonly preference?: number | undefined;
     readonly realms?: number | undefined;
 }
 
-/** Which of the routes to list; left out means all. */
+/** Selects the routes to list; a member that is left out selects all. */
 export interface RouteFilter {
     readonly family?: Family | undefined;
     readonly table?: number | undefined;
@@ -233,10 +246,11 @@ export interface RouteFilter {
     readonly protocol?: number | undefined;
 }
 
+/** A neighbour entry (ARP or ND): struct ndmsg and its NDA_* attributes (rtnetlink(7)). */
 export interface Neighbour {
     readonly index: number;
     readonly ip: IpAddress;
-    /** Not there while it is being resolved, or after that failed. */
+    /** Absent while it is being resolved, or when that failed. */
     readonly mac?: MacText;
     /** Bits of NeighbourState. */
     readonly state: number;
@@ -244,6 +258,7 @@ export interface Neighbour {
     readonly flags: number;
 }
 
+/** A neighbour entry to add to the link `index`. */
 export interface NeighbourOptions {
     readonly index: number;
     readonly ip: IpAddress;
@@ -254,23 +269,25 @@ export interface NeighbourOptions {
     readonly flags?: number | undefined;
 }
 
-/** Which neighbour to delete. */
+/** Identifies a neighbour. */
 export type NeighbourKey = Pick<NeighbourOptions, "index" | "ip">;
 
-/** What can be listened to. */
+/** Kinds of objects whose changes `Netlink.subscribe` reports. */
 export type EventGroup = "link" | "address" | "route" | "neighbour";
 
+/** Options of `Netlink.subscribe`. */
 export interface SubscribeOptions {
     /**
-     * How much the kernel keeps for us, in its own count of about 1 KiB an event, before it drops events and says
-     * "overrun". Default 8 MiB, which is some seconds of a busy machine during which nothing is read.
+     * Bytes of events, some 1 KiB each in the kernel's count, that the kernel holds for the socket before it drops
+     * events and `overrun` is reported. Default 8 MiB, which is some seconds of a busy machine.
      */
     readonly receiveBufferBytes?: number | undefined;
 }
 
 /**
- * One change in the namespace. `overrun` says that the kernel dropped events because they were not read fast enough:
- * everything must be listed again. `error` says that an event was not understood, or that reading ended (`fatal`).
+ * One change in the namespace, with the object as it was then. `overrun`: the kernel dropped events because they were
+ * not read fast enough, so everything must be listed again. `error`: an event could not be decoded, or reading has
+ * ended (`fatal`).
  */
 export type NetlinkEvent =
     | { readonly type: "link"; readonly deleted: boolean; readonly link: Link }

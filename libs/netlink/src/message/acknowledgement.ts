@@ -7,13 +7,16 @@ import { HEADER_BYTES, type Frame } from "./frame.ts";
 export interface Acknowledgement {
     /** 0 is success, else a positive errno. */
     readonly errno: number;
-    /** The reason in the kernel's words, if it gives one (NLMSGERR_ATTR_MSG). */
+    /** The kernel's error text, if any (NLMSGERR_ATTR_MSG). */
     readonly text?: string;
-    /** Number of the attribute that is needed and was not sent (NLMSGERR_ATTR_MISS_TYPE). */
+    /** Number of a required attribute that was not sent (NLMSGERR_ATTR_MISS_TYPE). */
     readonly missingAttribute?: number;
 }
 
-/** Reads NLMSG_ERROR: struct nlmsgerr, then with NLM_F_ACK_TLVS attributes behind the part of the request it repeats. */
+/**
+ * Reads NLMSG_ERROR: struct nlmsgerr, then with NLM_F_ACK_TLVS attributes after the part of the request that it
+ * repeats. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeAcknowledgement(frame: Frame): Acknowledgement {
     const reader = new Reader(frame.payload, "acknowledgement");
     const errno = -reader.i32();
@@ -27,7 +30,10 @@ export function decodeAcknowledgement(frame: Frame): Acknowledgement {
     return withReasons(errno, frame.flags, reader);
 }
 
-/** Reads NLMSG_DONE: the result of the dump, 0 or a negative errno; older kernels leave it out. */
+/**
+ * Reads NLMSG_DONE: the result of the dump, 0 or a negative errno, which older kernels omit. Throws `NetlinkError`
+ * `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeDone(frame: Frame): Acknowledgement {
     if (frame.payload.length === 0) return { errno: 0 };
     const reader = new Reader(frame.payload, "end of a dump");

@@ -10,18 +10,21 @@ import { CREATE, CREATE_OR_REPLACE, type Query, type Request } from "./request.t
 /** INFINITY_LIFE_TIME of struct ifa_cacheinfo. */
 const FOR_EVER = 0xffffffff;
 
-/** AF_INET or AF_INET6. */
+/** AF_INET for 4, AF_INET6 for 6. */
 export function familyNumber(family: Family): number {
     return family === 4 ? AddressFamily.INET : AddressFamily.INET6;
 }
 
-/** The family of AF_INET and AF_INET6; undefined for the others, whose messages are passed over. */
+/** 4 for AF_INET, 6 for AF_INET6; undefined for other families, whose messages are skipped. */
 export function familyOf(number: number): Family | undefined {
     if (number === AddressFamily.INET) return 4;
     return number === AddressFamily.INET6 ? 6 : undefined;
 }
 
-/** A prefix length from the wire, checked against the family. */
+/**
+ * Returns a received prefix length. Throws `NetlinkError` `BAD_MESSAGE` if it exceeds the bits of the family; `what`
+ * names the object.
+ */
 export function checkedLength(length: number, family: Family, what: string): number {
     if (length <= familyBits(family)) return length;
     throw new NetlinkError(
@@ -31,7 +34,10 @@ export function checkedLength(length: number, family: Family, what: string): num
     );
 }
 
-/** Reads RTM_NEWADDR and RTM_DELADDR: struct ifaddrmsg and IFA_*. Undefined for a family that is not IP. */
+/**
+ * Reads the payload of RTM_NEWADDR and RTM_DELADDR: struct ifaddrmsg and IFA_*. Undefined for a family other than IPv4
+ * and IPv6. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeAddress(payload: Uint8Array): Address | undefined {
     const reader = new Reader(payload, "address");
     const family = familyOf(reader.u8());
@@ -83,24 +89,24 @@ function lifetimeOf(cacheInfo: Uint8Array | undefined): AddressLifetime | undefi
     return { preferredSeconds: seconds(preferred), validSeconds: seconds(valid) };
 }
 
-/** Asks for the addresses of one link or of all. */
+/** The query for the addresses of one link or of all. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function queryAddresses(index?: number): Query {
     const body = new Writer().u32(AddressFamily.UNSPEC).u32(index === undefined ? 0 : linkIndex(index));
     const label = `list addresses of ${index === undefined ? "all links" : `link ${index}`}`;
     return { type: MessageType.GETADDR, flags: MessageFlag.DUMP, body: body.finish(), label };
 }
 
-/** Adds an address; EEXIST if it is there. */
+/** The request that adds an address; the kernel answers `EEXIST` if it exists. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function addAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE, label: `add address ${textOf(options)}` };
 }
 
-/** Adds an address, or brings the flags of the one that is there up to date. */
+/** The request that adds an address, or updates the existing one. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function replaceAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE_OR_REPLACE, label: `replace address ${textOf(options)}` };
 }
 
-/** Deletes an address. */
+/** The request that deletes an address. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function deleteAddress(key: AddressKey): Request {
     const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE).attribute(AddressAttribute.LOCAL, ipToBytes(key.ip));
     if (key.peer !== undefined) body.attribute(AddressAttribute.ADDRESS, ipToBytes(key.peer));

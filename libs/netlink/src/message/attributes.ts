@@ -4,12 +4,13 @@ import { Reader } from "./bytes.ts";
 
 const HEADER_BYTES = 4;
 
-// The upper two bits say "nested" and "network byte order"; the kernel sets the former for some types only.
+// The upper two bits mean "nested" and "network byte order"; the kernel sets the former for some types only.
 const TYPE_MASK = 0x3fff;
 
 /**
- * The attributes of a message (struct rtattr, rtnetlink(3)), in order. A length that does not fit throws
- * `SHORT_MESSAGE` or `BAD_MESSAGE`. `what` names the structure in errors.
+ * The attributes of a message (struct rtattr, rtnetlink(3)) as pairs of number and payload, in order; payloads are
+ * views. Throws `NetlinkError` `SHORT_MESSAGE` or `BAD_MESSAGE` for a length that does not fit. `what` names the
+ * structure in errors.
  */
 export function listAttributes(bytes: Uint8Array, what: string): readonly (readonly [number, Uint8Array])[] {
     const reader = new Reader(bytes, `attributes of ${what}`);
@@ -24,7 +25,11 @@ export function listAttributes(bytes: Uint8Array, what: string): readonly (reado
     return found;
 }
 
-/** The attributes of one message by number, read with the type each has. Of repeated ones the last counts. */
+/**
+ * The attributes of one message by number; of repeated ones the last. Each method returns undefined for an attribute
+ * that is absent, and throws `NetlinkError` `BAD_MESSAGE` for one of the wrong length. `what` names the structure in
+ * errors.
+ */
 export class Attributes {
     readonly #byType: ReadonlyMap<number, Uint8Array>;
     readonly #what: string;
@@ -52,6 +57,7 @@ export class Attributes {
         return payload === undefined ? undefined : textOf(payload);
     }
 
+    /** An address of this family in network byte order. */
     ip(type: number, family: Family): IpAddress | undefined {
         const length = familyBits(family) / 8;
         const payload = this.#byType.get(type);
@@ -60,6 +66,7 @@ export class Attributes {
         return ipFromBytes(payload);
     }
 
+    /** The attributes within an attribute. */
     nested(type: number): Attributes | undefined {
         const payload = this.#byType.get(type);
         return payload === undefined ? undefined : new Attributes(payload, `${this.#what}, attribute ${type}`);
@@ -75,7 +82,7 @@ export class Attributes {
     }
 }
 
-/** Text up to its first NUL. */
+/** Text up to its first NUL; bytes that are not UTF-8 become U+FFFD. */
 export function textOf(payload: Uint8Array): string {
     const end = payload.indexOf(0);
     return new TextDecoder().decode(end < 0 ? payload : payload.subarray(0, end));

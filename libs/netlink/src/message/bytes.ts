@@ -1,14 +1,17 @@
 import { NetlinkError } from "../errors.ts";
 
-/** Netlink speaks the byte order of the machine. */
+/** True on a little-endian machine: netlink uses the byte order of the host. */
 export const LITTLE_ENDIAN: boolean = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
-/** Messages and attributes begin at multiples of 4 (NLMSG_ALIGN, RTA_ALIGN). */
+/** The next multiple of 4, at which messages and attributes begin (NLMSG_ALIGN, RTA_ALIGN). */
 export function align(length: number): number {
     return (length + 3) & ~3;
 }
 
-/** A cursor over received bytes. Reading past the end throws `SHORT_MESSAGE`; nothing is clamped. */
+/**
+ * Reads numbers in host byte order from received bytes, which it does not copy. Reading past the end throws
+ * `NetlinkError` `SHORT_MESSAGE`.
+ */
 export class Reader {
     readonly #bytes: Uint8Array;
     readonly #view: DataView;
@@ -42,7 +45,7 @@ export class Reader {
         return this.#view.getInt32(this.#take(4), LITTLE_ENDIAN);
     }
 
-    /** A view of the next bytes, no copy. */
+    /** The next `length` bytes: a view, not a copy. */
     bytes(length: number): Uint8Array {
         const start = this.#take(length);
         return this.#bytes.subarray(start, start + length);
@@ -56,7 +59,7 @@ export class Reader {
         this.#take(length);
     }
 
-    /** Goes over the padding after a part of `length` bytes; the padding of the last part may be missing. */
+    /** Skips the padding after a part of `length` bytes; the padding of the last part may be missing. */
     skipPadding(length: number): void {
         this.#offset += Math.min(align(length) - length, this.remaining);
     }
@@ -75,7 +78,7 @@ export class Reader {
     }
 }
 
-/** Collects the bytes of one message body. Grows up to `maxBytes`, then throws `BAD_ARGUMENT`. */
+/** Writes one message body in host byte order. Throws `NetlinkError` `BAD_ARGUMENT` beyond `maxBytes`. */
 export class Writer {
     #bytes = new Uint8Array(256);
     #view = new DataView(this.#bytes.buffer);
@@ -110,7 +113,7 @@ export class Writer {
         return this;
     }
 
-    /** One attribute: struct rtattr, its payload, padding. */
+    /** Writes one attribute: struct rtattr, its payload, padding. */
     attribute(type: number, payload: Uint8Array): this {
         return this.nest(type, () => this.bytes(payload));
     }
@@ -119,12 +122,12 @@ export class Writer {
         return this.nest(type, () => this.u32(value));
     }
 
-    /** Text with its final NUL. */
+    /** Writes a text attribute with its final NUL. */
     attributeText(type: number, text: string): this {
         return this.nest(type, () => this.bytes(new TextEncoder().encode(text)).u8(0));
     }
 
-    /** An attribute whose payload `write` gives, often attributes again. */
+    /** Writes an attribute whose payload, often attributes, `write` writes. */
     nest(type: number, write: () => void): this {
         const start = this.#grow(4);
         write();
@@ -136,12 +139,15 @@ export class Writer {
         return this;
     }
 
-    /** What was written; the writer is not used after. */
+    /** The written bytes; the writer must not be used after. */
     finish(): Uint8Array {
         return this.#bytes.subarray(0, this.#length);
     }
 
-    /** Makes room and gives its offset. Replaces array and view: call it before either is looked at. */
+    /**
+     * Reserves `length` bytes and returns their offset. It replaces array and view, so call it before either is
+     * accessed.
+     */
     #grow(length: number): number {
         const start = this.#length;
         const end = start + length;

@@ -1,13 +1,13 @@
-/** The well-known routing tables (rtnetlink(7), RT_TABLE_*). */
+/** Numbers of the well-known routing tables (rtnetlink(7), RT_TABLE_*). */
 export const RouteTable = { DEFAULT: 253, MAIN: 254, LOCAL: 255 } as const;
 
-/** Who made a route (RTPROT_*). */
+/** Origin of a route (rtnetlink(7), RTPROT_*). */
 export const RouteProtocol = { UNSPEC: 0, REDIRECT: 1, KERNEL: 2, BOOT: 3, STATIC: 4, RA: 9, DHCP: 16 } as const;
 
-/** How far a destination is (RT_SCOPE_*). */
+/** Scope of a destination: its distance (rtnetlink(7), RT_SCOPE_*). */
 export const RouteScope = { UNIVERSE: 0, SITE: 200, LINK: 253, HOST: 254, NOWHERE: 255 } as const;
 
-/** What happens to a packet of a route (RTN_*). */
+/** Type of a route: what the kernel does with its packets (rtnetlink(7), RTN_*). */
 export const RouteType = {
     UNICAST: 1,
     LOCAL: 2,
@@ -20,7 +20,7 @@ export const RouteType = {
     THROW: 9,
 } as const;
 
-/** Bits of the state of a neighbour (NUD_*). */
+/** Bits of the state of a neighbour (rtnetlink(7), NUD_*). */
 export const NeighbourState = {
     INCOMPLETE: 0x01,
     REACHABLE: 0x02,
@@ -32,7 +32,7 @@ export const NeighbourState = {
     PERMANENT: 0x80,
 } as const;
 
-/** nlmsg_type of the control messages and of rtnetlink's. */
+/** nlmsg_type of the control messages (netlink(7)) and of rtnetlink (rtnetlink(7)). */
 export const MessageType = {
     NOOP: 1,
     ERROR: 2,
@@ -57,7 +57,10 @@ export const MessageType = {
     DELLINKPROP: 109,
 } as const;
 
-/** nlmsg_flags. EXCL, REPLACE, CREATE belong to requests that make something, DUMP to those that ask. */
+/**
+ * nlmsg_flags (netlink(7)). EXCL, REPLACE, CREATE belong to requests that add an object, DUMP to those that list
+ * objects.
+ */
 export const MessageFlag = {
     REQUEST: 0x01,
     MULTI: 0x02,
@@ -72,16 +75,16 @@ export const MessageFlag = {
     APPEND: 0x800,
 } as const;
 
-/** AF_* as rtnetlink uses them. */
+/** Address families (AF_*) as rtnetlink uses them. */
 export const AddressFamily = { UNSPEC: 0, INET: 2, NETLINK: 16, PACKET: 17, INET6: 10 } as const;
 
-/** IFF_*. */
+/** Flags of a link: netdevice(7), IFF_*. */
 export const LinkFlag = { UP: 0x1, LOOPBACK: 0x8, RUNNING: 0x40, PROMISCUOUS: 0x100 } as const;
 
-/** NLA_F_NESTED: the kernel wants it said of attributes that came late. */
+/** NLA_F_NESTED: the kernel requires it on attributes of newer message types. */
 export const NESTED = 0x8000;
 
-/** IFLA_* of an interface. */
+/** Attributes of a link (rtnetlink(7), IFLA_*). */
 export const LinkAttribute = {
     ADDRESS: 1,
     IFNAME: 3,
@@ -103,10 +106,10 @@ export const LinkAttribute = {
 /** IFLA_INFO_* within IFLA_LINKINFO, and VETH_INFO_PEER within the data of a veth. */
 export const LinkInfoAttribute = { KIND: 1, DATA: 2, VETH_PEER: 1 } as const;
 
-/** RTEXT_FILTER_SKIP_STATS: leaves out the IPv6 counters, which cost the kernel more than all the rest of a link. */
+/** RTEXT_FILTER_SKIP_STATS: omits the IPv6 counters, which cost the kernel more than the rest of a link. */
 export const SKIP_STATS = 8;
 
-/** IFA_*. */
+/** Attributes of an address (rtnetlink(7), IFA_*). */
 export const AddressAttribute = {
     ADDRESS: 1,
     LOCAL: 2,
@@ -118,7 +121,7 @@ export const AddressAttribute = {
     PROTO: 11,
 } as const;
 
-/** Bits of the flags of an address (IFA_F_*). Of IPv6, SECONDARY marks a temporary one. */
+/** Bits of the flags of an address (rtnetlink(7), IFA_F_*). Of IPv6, SECONDARY marks a temporary address. */
 export const AddressFlag = {
     SECONDARY: 0x01,
     NODAD: 0x02,
@@ -132,7 +135,7 @@ export const AddressFlag = {
     MCAUTOJOIN: 0x400,
 } as const;
 
-/** RTA_*, and RTAX_MTU and RTAX_CC_ALGO within RTA_METRICS. */
+/** Attributes of a route (rtnetlink(7), RTA_*), and RTAX_MTU and RTAX_CC_ALGO within RTA_METRICS. */
 export const RouteAttribute = {
     DST: 1,
     SRC: 2,
@@ -154,22 +157,25 @@ export const RouteAttribute = {
     METRIC_CC_ALGO: 16,
 } as const;
 
-/** RTNH_F_ONLINK and RTM_F_CLONED of rtm_flags. */
+/** Bits of rtm_flags: RTNH_F_ONLINK and RTM_F_CLONED. */
 export const RouteFlag = { ONLINK: 0x4, CLONED: 0x200 } as const;
 
-/** Bits of the flags of a neighbour (NTF_*). USE asks the kernel to look for it as if a packet went there. */
+/**
+ * Bits of the flags of a neighbour (rtnetlink(7), NTF_*). USE makes the kernel resolve it as if a packet was sent to
+ * it.
+ */
 export const NeighbourFlag = { USE: 0x01, PROXY: 0x08, EXT_LEARNED: 0x10, ROUTER: 0x80 } as const;
 
-/** NDA_*. */
+/** Attributes of a neighbour (rtnetlink(7), NDA_*). */
 export const NeighbourAttribute = { DST: 1, LLADDR: 2, IFINDEX: 8 } as const;
 
-/** NETNSA_* of the id of a network namespace. */
+/** Attributes of the id of a network namespace (NETNSA_*). */
 export const NetnsAttribute = { NSID: 1, FD: 3 } as const;
 
-/** NLMSGERR_ATTR_* of an extended acknowledgement. */
+/** Attributes of an extended acknowledgement (NLMSGERR_ATTR_*). */
 export const AckAttribute = { TEXT: 1, OFFSET: 2, MISSING_TYPE: 5 } as const;
 
-/** RTNLGRP_* numbers of the multicast groups. */
+/** Numbers of the multicast groups (RTNLGRP_*). */
 export const Group = {
     LINK: 1,
     NEIGHBOUR: 3,

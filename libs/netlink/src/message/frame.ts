@@ -4,7 +4,7 @@ import { align, LITTLE_ENDIAN, Reader } from "./bytes.ts";
 /** sizeof(struct nlmsghdr). */
 export const HEADER_BYTES = 16;
 
-/** One message as it stands in a datagram (struct nlmsghdr, netlink(7)). */
+/** One message of a datagram (struct nlmsghdr, netlink(7)). */
 export interface Frame {
     readonly type: number;
     readonly flags: number;
@@ -12,7 +12,7 @@ export interface Frame {
     readonly payload: Uint8Array;
 }
 
-/** The bytes of several messages in one datagram. */
+/** The bytes of a datagram with these messages, each padded to 4 bytes; the sender's port (nlmsg_pid) is 0. */
 export function encodeFrames(frames: readonly Frame[]): Uint8Array {
     const bytes = new Uint8Array(frames.reduce((sum, frame) => sum + align(HEADER_BYTES + frame.payload.length), 0));
     const view = new DataView(bytes.buffer);
@@ -29,7 +29,10 @@ export function encodeFrames(frames: readonly Frame[]): Uint8Array {
     return bytes;
 }
 
-/** The messages of a received datagram; payloads are views of it. Throws `SHORT_MESSAGE` or `BAD_MESSAGE`. */
+/**
+ * The messages of a received datagram; payloads are views of it. Throws `NetlinkError` `SHORT_MESSAGE` or
+ * `BAD_MESSAGE`.
+ */
 export function decodeFrames(datagram: Uint8Array): readonly Frame[] {
     const reader = new Reader(datagram, "datagram");
     const frames: Frame[] = [];
@@ -38,7 +41,7 @@ export function decodeFrames(datagram: Uint8Array): readonly Frame[] {
         const type = reader.u16();
         const flags = reader.u16();
         const sequence = reader.u32();
-        reader.skip(4); // nlmsg_pid: the socket is connected to the kernel, nobody else can write to it
+        reader.skip(4); // nlmsg_pid: only the kernel can write to a socket that is connected to it
         if (length < HEADER_BYTES) {
             throw new NetlinkError(
                 "BAD_MESSAGE",

@@ -15,7 +15,7 @@ import {
 } from "./constants.ts";
 import { CREATE, type Query, type Request } from "./request.ts";
 
-/** Which link: its index, or its name (an alternative name will do). */
+/** Identifies a link: by its index, its name, or an alternative name. */
 export type LinkKey = number | string;
 
 const MAX_NAME_BYTES = 15;
@@ -25,8 +25,9 @@ const MAC_BYTES = 6;
 const MAX_QUEUES = 4096;
 
 /**
- * Reads RTM_NEWLINK and RTM_DELLINK: struct ifinfomsg and IFLA_*. Undefined for what a bridge says of its ports in
- * messages of the same types (AF_BRIDGE), where "deleted" means "left the bridge".
+ * Reads the payload of RTM_NEWLINK and RTM_DELLINK: struct ifinfomsg and IFLA_*. Undefined for messages of a bridge
+ * about its ports (AF_BRIDGE), which have the same types but whose "deleted" means "left the bridge". Throws
+ * `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
  */
 export function decodeLink(payload: Uint8Array): Link | undefined {
     const reader = new Reader(payload, "link");
@@ -72,21 +73,22 @@ function altNames(list: Uint8Array | undefined, index: number): readonly string[
         .map(([, payload]) => textOf(payload));
 }
 
-/** Asks for all links. */
+/** The query for all links, without their statistics. */
 export function queryLinks(): Query {
     const body = ifinfomsg(new Writer(), {}).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
     return { type: MessageType.GETLINK, flags: MessageFlag.DUMP, body: body.finish(), label: "list links" };
 }
 
-/** Asks for one link. */
+/** The query for one link, without its statistics. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function queryLink(key: LinkKey): Query {
     const body = linkKey(new Writer(), key).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
     return { type: MessageType.GETLINK, flags: 0, body: body.finish(), label: `get link ${key}` };
 }
 
 /**
- * The veth pair in one message: this end here, the other born in the namespace behind `netnsFd`, which must stay open
- * until the message is sent. The kernel takes no alias at creation: see `setAlias`.
+ * The request that creates a veth pair: one end here, the other in the namespace of the descriptor `netnsFd`, which
+ * must stay open until the message is sent. The kernel accepts no alias at creation: set it with `setLink`. Throws
+ * `NetlinkError` `BAD_ARGUMENT`, the error of @antrea/ip for a MAC address.
  */
 export function createVeth(options: VethOptions, netnsFd: number): Request {
     const { peer } = options;
@@ -123,7 +125,10 @@ function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: n
     writer.attributeU32(LinkAttribute.NUM_TX_QUEUES, queues).attributeU32(LinkAttribute.NUM_RX_QUEUES, queues);
 }
 
-/** Changes one link. `netnsFd` belongs to `changes.netnsPath`. */
+/**
+ * The request that changes one link; `netnsFd` is the open descriptor of `changes.netnsPath`. Throws `NetlinkError`
+ * `BAD_ARGUMENT`, also for a rename of a link given by name; the error of @antrea/ip for a MAC address.
+ */
 export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): Request {
     if (changes.name !== undefined && typeof key === "string") {
         throw badArgument(`new name of link ${key}`, changes.name, "a link is renamed by its index, not by its name");
@@ -140,7 +145,10 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
     return { type: MessageType.SETLINK, flags: 0, body: body.finish(), label: `set link ${key}: ${what.join(", ")}` };
 }
 
-/** Gives a link one more name, of up to 127 bytes. EEXIST if a link has it. */
+/**
+ * The request that adds an alternative name of 1 to 127 bytes; the kernel answers `EEXIST` if a link has it. Throws
+ * `NetlinkError` `BAD_ARGUMENT`.
+ */
 export function addAltName(index: number, name: string): Request {
     return {
         type: MessageType.NEWLINKPROP,
@@ -150,7 +158,7 @@ export function addAltName(index: number, name: string): Request {
     };
 }
 
-/** Takes an alternative name from a link. */
+/** The request that removes an alternative name of a link. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function deleteAltName(index: number, name: string): Request {
     return {
         type: MessageType.DELLINKPROP,
@@ -171,7 +179,7 @@ function properties(index: number, name: string): Uint8Array {
     return body.finish();
 }
 
-/** Deletes a link; of a veth pair both ends go. */
+/** The request that deletes a link, or both ends of a veth pair. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function deleteLink(key: LinkKey): Request {
     return {
         type: MessageType.DELLINK,
@@ -207,13 +215,16 @@ function linkKey(writer: Writer, key: LinkKey, { up, promiscuous }: SettableFlag
     return writer.attributeText(LinkAttribute.IFNAME, key);
 }
 
-/** The index of a link, checked. */
+/** Returns the index of a link. Throws `NetlinkError` `BAD_ARGUMENT` unless it is an integer from 1 to 2^31 - 1. */
 export function linkIndex(index: number): number {
     if (Number.isInteger(index) && index > 0 && index <= 0x7fffffff) return index;
     throw badArgument("index of a link", index, "a positive 31-bit number expected");
 }
 
-/** The kernel's own rule for names (dev_valid_name), said before a message is made of it. */
+/**
+ * Returns the name of a link. Throws `NetlinkError` `BAD_ARGUMENT` if it breaks the kernel's rule (dev_valid_name): 1
+ * to 15 bytes without `/`, `:` and white space, neither `.` nor `..`.
+ */
 export function checkedName(name: string): string {
     const length = new TextEncoder().encode(name).length;
     if (length > 0 && length <= MAX_NAME_BYTES && !/[/:\s\0]/.test(name) && name !== "." && name !== "..") return name;

@@ -16,7 +16,10 @@ import { CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
 
 const MAC_BYTES = 6;
 
-/** Reads RTM_NEWNEIGH and RTM_DELNEIGH: struct ndmsg and NDA_*. Undefined for a family that is not IP. */
+/**
+ * Reads the payload of RTM_NEWNEIGH and RTM_DELNEIGH: struct ndmsg and NDA_*. Undefined for a family other than IPv4
+ * and IPv6, or without an address. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
     const reader = new Reader(payload, "neighbour");
     const family = familyOf(reader.u8());
@@ -32,7 +35,7 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
     return { index, ip, ...(mac?.length === MAC_BYTES && { mac: formatMac(mac) }), state, flags };
 }
 
-/** Asks for the neighbours of one link or of all. */
+/** The query for the neighbours of one link or of all. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function queryNeighbours(index?: number): Query {
     const body = ndmsg(AddressFamily.UNSPEC, 0, 0);
     if (index !== undefined) body.attributeU32(NeighbourAttribute.IFINDEX, linkIndex(index));
@@ -40,7 +43,10 @@ export function queryNeighbours(index?: number): Query {
     return { type: MessageType.GETNEIGH, flags: MessageFlag.DUMP, body: body.finish(), label };
 }
 
-/** Makes a neighbour entry, in place of one for the same address. */
+/**
+ * The request that adds a neighbour entry, or replaces the one for the address. Throws `NetlinkError` `BAD_ARGUMENT`,
+ * the error of @antrea/ip for a MAC address.
+ */
 export function replaceNeighbour(options: NeighbourOptions): Request {
     const { index, ip, mac, state = NeighbourState.PERMANENT } = options;
     const body = ndmsg(familyNumber(ip.family), linkIndex(index), state, options.flags)
@@ -55,8 +61,9 @@ export function replaceNeighbour(options: NeighbourOptions): Request {
 }
 
 /**
- * Makes the kernel ask for a neighbour (ARP, ND) as if a packet went there: its entry becomes reachable or failed. With
- * the MAC address that is known so far, that one is asked, and the entry is of use meanwhile.
+ * The request that makes the kernel probe a neighbour (ARP, ND) as if a packet was sent to it: its entry becomes
+ * reachable or failed. With `mac`, the known MAC address, that one is probed and the entry stays usable meanwhile.
+ * Throws `NetlinkError` `BAD_ARGUMENT`, the error of @antrea/ip for a MAC address.
  */
 export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac?: string | undefined }): Request {
     const body =
@@ -73,7 +80,7 @@ export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac
     };
 }
 
-/** Deletes a neighbour entry. */
+/** The request that deletes a neighbour entry. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
     const body = ndmsg(familyNumber(ip.family), linkIndex(index), 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));
     return {

@@ -4,8 +4,8 @@ import { AddressFamily, MessageType, NetnsAttribute } from "./constants.ts";
 import { type Query } from "./request.ts";
 
 /**
- * Asks which id the namespace of the socket has for the one behind `netnsFd`, which must stay open until the message is
- * sent. `netnsPath` is for errors.
+ * The query for the id that the namespace of the socket has for the one of the descriptor `netnsFd`, which must stay
+ * open until the message is sent. `netnsPath` is for errors.
  */
 export function queryNetnsId(netnsPath: string, netnsFd: number): Query {
     const body = new Writer()
@@ -19,7 +19,10 @@ export function queryNetnsId(netnsPath: string, netnsFd: number): Query {
     };
 }
 
-/** Reads RTM_NEWNSID: struct rtgenmsg and NETNSA_*. Undefined where no id is given yet (NETNSA_NSID_NOT_ASSIGNED). */
+/**
+ * Reads the payload of RTM_NEWNSID: struct rtgenmsg and NETNSA_*. Undefined if no id is assigned
+ * (NETNSA_NSID_NOT_ASSIGNED). Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeNetnsId(payload: Uint8Array): number | undefined {
     const reader = new Reader(payload, "namespace id");
     reader.skip(4); // family, padding

@@ -1,21 +1,25 @@
 import { MessageFlag } from "./constants.ts";
 
-/** One change asked of the kernel, without the sequence number it gets when it is sent. */
+/**
+ * One change for the kernel, without the sequence number, which is assigned when it is sent. `type` is a `MessageType`.
+ */
 export interface Request {
     readonly type: number;
-    /** MessageFlag bits beside REQUEST and ACK, which every change has. */
+    /** MessageFlag bits, without REQUEST and ACK, which every change has. */
     readonly flags: number;
     readonly body: Uint8Array;
-    /** What it does and to what, for errors: "delete link a". */
+    /** Action and object, for errors: "delete link a". */
     readonly label: string;
-    /** errno names that say "is not there" to a delete, which then did its work. */
+    /** errno names that mean that the object of a delete does not exist, so that the delete succeeds. */
     readonly absentCodes?: readonly string[];
 }
 
-/** One question to the kernel; `flags` has DUMP for a list. */
+/** One query to the kernel; `flags` has DUMP for a list. */
 export type Query = Omit<Request, "absentCodes">;
 
+/** Flags of a request that adds an object and fails if it exists. */
 export const CREATE: number = MessageFlag.CREATE | MessageFlag.EXCL;
+/** Flags of a request that adds an object or replaces the existing one. */
 export const CREATE_OR_REPLACE: number = MessageFlag.CREATE | MessageFlag.REPLACE;
-/** Beside what is there, after it. */
+/** Flags of a request that adds an object after existing ones of the same key. */
 export const APPEND: number = MessageFlag.CREATE | MessageFlag.APPEND;

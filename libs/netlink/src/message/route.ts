@@ -33,13 +33,16 @@ const TYPES_WITHOUT_LINK: readonly number[] = [
     RouteType.THROW,
 ];
 
-/** USER_HZ: what the kernel counts the rest of a route's life in. */
+/** USER_HZ: the unit of the remaining lifetime of a route. */
 const TICKS_A_SECOND = 100;
 
 /** sizeof(struct rtnexthop). */
 const NEXT_HOP_BYTES = 8;
 
-/** Reads RTM_NEWROUTE and RTM_DELROUTE: struct rtmsg and RTA_*. Undefined for a family that is not IP. */
+/**
+ * Reads the payload of RTM_NEWROUTE and RTM_DELROUTE: struct rtmsg and RTA_*. Undefined for a family other than IPv4
+ * and IPv6. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ */
 export function decodeRoute(payload: Uint8Array): Route | undefined {
     const reader = new Reader(payload, "route");
     const family = familyOf(reader.u8());
@@ -103,7 +106,7 @@ function metricsOf(list: Uint8Array | undefined): RouteMetrics | undefined {
     );
 }
 
-/** rta_expires, the third number of struct rta_cacheinfo: 0 for ever. An IPv4 route has none. */
+/** rta_expires, the third number of struct rta_cacheinfo: 0 is unlimited. An IPv4 route has none. */
 function expiryOf(cacheInfo: Uint8Array | undefined): number | undefined {
     if (cacheInfo === undefined) return undefined;
     const reader = new Reader(cacheInfo, "route, expiry");
@@ -152,7 +155,10 @@ function nextHops(list: Uint8Array | undefined, family: Family): readonly NextHo
     return found;
 }
 
-/** Asks for the routes of one family; the kernel filters. */
+/**
+ * The query for the routes of one family that fit the filter, which the kernel applies. Throws `NetlinkError`
+ * `BAD_ARGUMENT`.
+ */
 export function queryRoutes(family: Family, filter: RouteFilter): Query {
     const table = filter.table ?? 0;
     const body = new Writer()
@@ -175,12 +181,18 @@ export function queryRoutes(family: Family, filter: RouteFilter): Query {
     };
 }
 
-/** Makes a route, in place of one with the same destination, table and metric. */
+/**
+ * The request that adds a route, or replaces one with the same destination, table and metric. Throws `NetlinkError`
+ * `BAD_ARGUMENT`.
+ */
 export function replaceRoute(options: RouteOptions): Request {
     return { ...newRoute(options), flags: CREATE_OR_REPLACE, label: `replace ${textOf(options)}` };
 }
 
-/** Makes a route beside others with the same destination, table and metric; EEXIST if this very route is there. */
+/**
+ * The request that adds a route beside others with the same destination, table and metric; the kernel answers `EEXIST`
+ * if an identical one exists. Throws `NetlinkError` `BAD_ARGUMENT`.
+ */
 export function appendRoute(options: RouteOptions): Request {
     return { ...newRoute(options), flags: APPEND, label: `append ${textOf(options)}` };
 }
@@ -214,7 +226,7 @@ function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
     return { type: MessageType.NEWROUTE, body: body.finish() };
 }
 
-/** Deletes the first route that fits all that is given. */
+/** The request that deletes the first route that fits all that is given. Throws `NetlinkError` `BAD_ARGUMENT`. */
 export function deleteRoute(options: RouteOptions): Request {
     const body = rtmsg(options, {
         type: options.type ?? 0,
@@ -277,7 +289,7 @@ function familyOfRoute(options: RouteOptions): Family {
     throw badArgument("family of the default route", undefined, "4 or 6 is needed where neither via nor src says it");
 }
 
-/** rtm_scope of a new route. IPv6 knows none. */
+/** rtm_scope of a new route; IPv6 has none. */
 function scopeOf(options: RouteOptions): number {
     if (options.scope !== undefined) return options.scope;
     if (familyOfRoute(options) === 6 || options.via !== undefined) return RouteScope.UNIVERSE;

@@ -9,23 +9,29 @@ import { ReceiveFlag, SocketOption, SocketType } from "./constants.ts";
 
 /** Datagrams to and from the kernel. */
 export interface Channel {
-    /** The kernel works on what is sent before this returns, so the answers are there then. */
+    /**
+     * The kernel handles the datagram before this returns, so its answers can then be received. Throws NetlinkError
+     * with the errno by name.
+     */
     send(datagram: Uint8Array): void;
-    /** The same on a thread of its own, for requests that take long. */
+    /** `send` on a thread of its own, for requests that take long. */
     sendOnThread(datagram: Uint8Array): Promise<void>;
-    /** The next datagram, a view that is good until the next call. Throws `NO_ANSWER` if none comes. */
+    /**
+     * The next datagram, a view that is valid until the next call. Throws `NetlinkError` `NO_ANSWER` if none arrives,
+     * `TRUNCATED`, or the errno.
+     */
     receive(): Uint8Array;
-    /** Throws away what is still to be read, the rest of a dump included. */
+    /** Discards all unread datagrams, the rest of a dump included. */
     drain(): void;
 }
 
-/** Which namespace a socket belongs to: our own, that at a path, or that of another socket. */
+/** The namespace of a socket: that of this process, the one at a path, or that of another socket's descriptor. */
 export type SocketPlace = { readonly netnsPath?: string | undefined } | { readonly socket: number };
 
 // A dump comes in datagrams of at most 32 KiB, whatever the buffer; a single object is smaller.
 const BUFFER_BYTES = 65_536;
 
-// Answers are there when send returns. This is for a kernel that behaves otherwise.
+// Answers can be received when send returns. This is for a kernel that behaves otherwise.
 const ANSWER_TIMEOUT_MS = 1_000;
 const MAX_DRAINED = 100_000;
 const NETLINK_ROUTE = 0;
@@ -33,8 +39,8 @@ const SIOCGSKNS = 0x894c;
 const POLLIN = 1;
 
 /**
- * Opens a socket for rtnetlink, connected to the kernel, which then refuses datagrams of anybody else on our behalf.
- * The socket keeps its namespace for good; the caller closes it.
+ * Opens an rtnetlink socket that is connected to the kernel, which then drops datagrams of other senders. The socket
+ * keeps its namespace; the caller closes the returned descriptor. Throws `NetlinkError` with the errno, `NOT_A_NETNS`.
  */
 export function openNetlinkSocket(calls: Libc, place: SocketPlace): number {
     const type = SocketType.RAW | SocketType.CLOEXEC | SocketType.NONBLOCK;
@@ -64,14 +70,17 @@ function createAt(calls: Libc, place: SocketPlace, create: () => number): number
     return place.netnsPath === undefined ? create() : inNetns(place.netnsPath, create);
 }
 
-/** Sets an option whose value is an int; false if the kernel refuses. */
+/** Sets a socket option with an int value (setsockopt(2)); false if the kernel rejects it. */
 export function setSocketOption(calls: Libc, fd: number, level: number, option: number, value: number): boolean {
     const bytes = new Uint8Array(4);
     new DataView(bytes.buffer).setInt32(0, value, LITTLE_ENDIAN);
     return calls.setsockopt(fd, level, option, bytes, bytes.length) === 0;
 }
 
-/** Reads one datagram into `buffer` if there is one. Throws `TRUNCATED`, or the errno by name. */
+/**
+ * Reads one datagram into `buffer` and returns a view of it; undefined if there is none. Throws `NetlinkError`
+ * `TRUNCATED`, or the errno by name.
+ */
 export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Array | undefined {
     const length = calls.recv(fd, buffer, buffer.length, ReceiveFlag.DONTWAIT | ReceiveFlag.TRUNC);
     if (length > buffer.length) {
@@ -87,7 +96,7 @@ export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Ar
     throw refused("receive from netlink", errno);
 }
 
-/** The channel of one socket. */
+/** The channel of one rtnetlink socket; disposal closes it. */
 export class KernelChannel implements Channel, Disposable {
     readonly #libc: Libc;
     readonly #fd: number;
@@ -96,7 +105,7 @@ export class KernelChannel implements Channel, Disposable {
     constructor(place: SocketPlace) {
         this.#libc = libc();
         this.#fd = openNetlinkSocket(this.#libc, place);
-        // Reasons in words, no copies of the request in them, and filters that are refused instead of passed over.
+        // Error texts, no copies of the request in answers, and an error for a filter that the kernel does not support.
         const { SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK } = SocketOption;
         for (const option of [NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK]) {
             setSocketOption(this.#libc, this.#fd, SOL_NETLINK, option, 1);
@@ -132,7 +141,7 @@ export class KernelChannel implements Channel, Disposable {
             try {
                 if (receiveNow(this.#libc, this.#fd, this.#buffer) === undefined) return;
             } catch {
-                // What is thrown away need not be readable.
+                // A discarded datagram need not be readable.
             }
         }
     }

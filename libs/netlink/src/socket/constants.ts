@@ -1,4 +1,4 @@
-/** SOCK_* with the flags that may be ored to them (socket(2)). */
+/** SOCK_* types, with the flags that may be combined with them (socket(2)). */
 export const SocketType = { DATAGRAM: 2, RAW: 3, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
 
 /** Levels and options of setsockopt(2); those of netlink are in netlink(7). */

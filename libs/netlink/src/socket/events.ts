@@ -24,8 +24,9 @@ const multicastGroups: Readonly<Record<EventGroup, readonly number[]>> = {
 };
 
 /**
- * Hears of changes until disposed. The socket is a member of its groups when the constructor returns: whatever changes
- * later is told, so that "subscribe, then list" misses nothing.
+ * Reports changes to the listener until disposal. The socket is a member of its groups when the constructor returns,
+ * and every later change is reported, so that "subscribe, then list" misses nothing. The constructor throws
+ * `NetlinkError`: `BAD_ARGUMENT` without groups, or the errno by name.
  */
 export class EventSocket implements Disposable {
     readonly #libc: Libc;
@@ -56,7 +57,7 @@ export class EventSocket implements Disposable {
         }
     }
 
-    /** Ends it; the listener is not called again. Twice is harmless. */
+    /** Closes the socket; the listener is not called again. Idempotent. */
     [Symbol.dispose](): void {
         if (this.#closed) return;
         this.#closed = true;
@@ -66,7 +67,7 @@ export class EventSocket implements Disposable {
 
     #keepBytes(bytes: number): void {
         const { SOL_SOCKET, SO_RCVBUF, SO_RCVBUFFORCE } = SocketOption;
-        // The kernel doubles what it is given, for its own overhead. Only the first may go beyond the machine's limit.
+        // The kernel doubles the value, for its own overhead. Only the first option may exceed the machine's limit.
         const half = Math.floor(bytes / 2);
         if (setSocketOption(this.#libc, this.#fd, SOL_SOCKET, SO_RCVBUFFORCE, half)) return;
         setSocketOption(this.#libc, this.#fd, SOL_SOCKET, SO_RCVBUF, half);
@@ -83,7 +84,7 @@ export class EventSocket implements Disposable {
         }
     }
 
-    // As long as there is something to read this is called in each round of the event loop.
+    // Called in each round of the event loop while there is something to read.
     #schedule(): void {
         if (this.#scheduled) return;
         this.#scheduled = true;
@@ -124,7 +125,10 @@ export class EventSocket implements Disposable {
     }
 }
 
-/** The events in one datagram. Throws `SHORT_MESSAGE` or `BAD_MESSAGE`. */
+/**
+ * The events in one datagram; messages of other types are skipped. Throws `NetlinkError` `SHORT_MESSAGE` or
+ * `BAD_MESSAGE`.
+ */
 export function decodeEvents(datagram: Uint8Array): readonly NetlinkEvent[] {
     return decodeFrames(datagram).flatMap((frame) => toEvent(frame) ?? []);
 }

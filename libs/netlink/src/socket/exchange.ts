@@ -7,10 +7,11 @@ import { type Query, type Request } from "../message/request.ts";
 import { errnoName, refused } from "../system/errno.ts";
 import { type Channel } from "./channel.ts";
 
+/** Limits of an `Exchange`. */
 export interface ExchangeOptions {
-    /** How often a dump is asked for anew because objects changed while it ran. Default 10. */
+    /** Attempts of a dump during which objects change, before `DUMP_INTERRUPTED`. Default 10. */
     readonly maxDumpAttempts?: number;
-    /** Objects in one dump. Default 1,000,000. */
+    /** Most objects in one dump, before `DUMP_TOO_LARGE`. Default 1,000,000. */
     readonly maxDumpObjects?: number;
 }
 
@@ -18,10 +19,10 @@ export interface ExchangeOptions {
 const MAX_REQUESTS_A_DATAGRAM = 64;
 const MAX_DATAGRAM_BYTES = 32_768;
 
-// So that a large dump does not hold up the event loop; 64 datagrams are up to 2 MiB.
+// So that a large dump does not block the event loop; 64 datagrams are up to 2 MiB.
 const DATAGRAMS_A_TURN = 64;
 
-/** Requests and their answers on one channel. One call at a time: the caller sees to that. */
+/** Requests and their answers on one channel. The caller must not start a call before the last one has ended. */
 export class Exchange {
     readonly #channel: Channel;
     readonly #maxDumpAttempts: number;
@@ -35,10 +36,10 @@ export class Exchange {
     }
 
     /**
-     * Sends changes, several in a datagram, and reads all acknowledgements; all within this turn of the event loop.
-     * The kernel tries each one, whatever became of those before it. Gives for each whether it changed something:
-     * false is a delete of what was not there. Throws the first refusal; `details.index` says which request,
-     * `details.failures` how many there were.
+     * Sends changes, up to 64 per datagram, and reads all acknowledgements, within this turn of the event loop. The
+     * kernel tries each one, also after one that failed. Returns for each whether it changed something: false for a
+     * delete of an object that does not exist. Throws the first error as NetlinkError; `details.index` is the index of
+     * its request, `details.failures` the number of failed requests.
      */
     change(requests: readonly Request[]): readonly boolean[] {
         const outcomes = datagrams(requests).flatMap((group) => {
@@ -49,14 +50,14 @@ export class Exchange {
         return results(requests, outcomes);
     }
 
-    /** `change` of one request whose work in the kernel takes long: the event loop goes on meanwhile. */
+    /** `change` of one request that the kernel works on for long, without blocking the event loop. */
     async changeOnThread(request: Request): Promise<boolean> {
         const sequence = this.#reserve(1);
         await this.#channel.sendOnThread(encodeFrames([changeFrame(request, sequence)]));
         return results([request], this.#acknowledgements([request], sequence))[0] === true;
     }
 
-    /** Asks for one object. Undefined if the kernel says ENODEV. */
+    /** Queries one object; undefined if the kernel answers ENODEV. Throws NetlinkError. */
     ask<T>(query: Query, decode: (payload: Uint8Array) => T): T | undefined {
         const sequence = this.#reserve(1);
         this.#channel.send(encodeFrames([queryFrame(query, sequence)]));
@@ -71,14 +72,17 @@ export class Exchange {
         }
     }
 
-    /** Asks for a list. What `decode` gives as undefined is left out. */
+    /**
+     * Queries a list; elements for which `decode` returns undefined are left out. Rejects with NetlinkError, among
+     * others `DUMP_INTERRUPTED` and `DUMP_TOO_LARGE`.
+     */
     async dump<T>(query: Query, decode: (payload: Uint8Array) => T | undefined): Promise<T[]> {
         for (let attempt = 1; attempt <= this.#maxDumpAttempts; attempt++) {
             try {
                 const found = await this.#dumpOnce(query, decode);
                 if (found !== undefined) return found;
             } catch (error) {
-                // The next dump on this socket would be EBUSY as long as this one has something to say.
+                // The next dump on this socket would fail with EBUSY until this one has been read.
                 this.#channel.drain();
                 throw error;
             }
@@ -127,7 +131,7 @@ export class Exchange {
         return requests.map((_, at) => found.get(at) as Acknowledgement); // all are there: the loop above ended
     }
 
-    /** The first of `count` fresh sequence numbers; they go round at 2^32. */
+    /** The first of `count` new sequence numbers, which wrap at 2^32. */
     #reserve(count: number): number {
         const first = (this.#sequence + 1) >>> 0;
         this.#sequence = (this.#sequence + count) >>> 0;
@@ -152,7 +156,7 @@ function queryFrame(query: Query, sequence: number): Frame {
     return { type: query.type, flags: query.flags | MessageFlag.REQUEST, sequence, payload: query.body };
 }
 
-/** The result a frame ends a dump with; undefined if it does not end it. */
+/** The result in the frame that ends a dump; undefined for other frames. */
 function endOfDump(frame: Frame): Acknowledgement | undefined {
     if (frame.type === MessageType.DONE) return decodeDone(frame);
     return frame.type === MessageType.ERROR ? decodeAcknowledgement(frame) : undefined;

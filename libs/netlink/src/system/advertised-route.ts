@@ -16,21 +16,23 @@ const TICKS_A_SECOND = 100n;
 const Flag = { UP: 0x1, GATEWAY: 0x2, DEFAULT: 0x1_0000, ADDRCONF: 0x4_0000, EXPIRES: 0x40_0000 } as const;
 const PREFERENCE_SHIFT = 27;
 
+/** An IPv6 default route of a router advertisement (RFC 4861), on the link `index`. */
 export interface AdvertisedRoute {
     readonly index: number;
     /** The router's link-local address. */
     readonly via: IpAddress;
     readonly metric: number;
     readonly expiresSeconds: number;
-    /** As in Route. */
+    /** Router preference, as in `Route`. Default medium. */
     readonly preference?: number | undefined;
 }
 
 /**
- * Makes an IPv6 default route that the kernel takes for one that it learned from a router advertisement: the next one of
- * that router prolongs, replaces (if it has another metric) or ends it. One made by netlink it would not know, and it
- * passes over the rest of an advertisement whose route it cannot add. Shown as made by "boot". Throws `EEXIST` if there
- * is one with this gateway and metric.
+ * Adds an IPv6 default route that the kernel treats as learned from a router advertisement: the router's next
+ * advertisement prolongs, replaces (with another metric) or removes it. The kernel does not treat a route added by
+ * netlink so, and ignores the rest of an advertisement whose route it cannot add. Listed with the protocol "boot".
+ * `netnsPath`: default the namespace of this process. Throws `NetlinkError` `EEXIST` if there is one with this gateway
+ * and metric, `BAD_ARGUMENT`.
  */
 export function addAdvertisedRoute(route: AdvertisedRoute, netnsPath?: string): void {
     const { index, via, metric, expiresSeconds, preference = 0 } = route;

@@ -3,7 +3,7 @@ import { getSystemErrorMap } from "node:util";
 import { type Fault } from "@antrea/errors";
 import { NetlinkError, type NetlinkErrorCode, type NetlinkErrorDetails } from "../errors.ts";
 
-// Two names for one number on Linux; the manual pages of netlink and packet sockets speak of the others.
+// Second names of numbers on Linux; the manual pages of netlink and packet sockets use the others.
 const ALIASES: readonly string[] = ["EWOULDBLOCK", "ENOTSUP"];
 
 const names: ReadonlyMap<number, NetlinkErrorCode> = new Map(
@@ -12,12 +12,15 @@ const names: ReadonlyMap<number, NetlinkErrorCode> = new Map(
         .map(([name, number]) => [number, name as `E${string}`]),
 );
 
-/** The name of an errno, "EEXIST"; `E<number>` for those Node.js does not know. */
+/** The name of an errno, such as "EEXIST"; `E<number>` for one that Node.js has no name for. */
 export function errnoName(errno: number): NetlinkErrorCode {
     return names.get(errno) ?? `E${errno}`;
 }
 
-/** What the kernel said no to: `what` names the request or system call, `reason` is the kernel's own text if any. */
+/**
+ * The error for an errno of the kernel: `what` names the request or system call, `reason` is the kernel's own text if
+ * any.
+ */
 export function refused(
     what: string,
     errno: number,
@@ -37,7 +40,7 @@ export function refused(
     );
 }
 
-/** Throws `refused` if a system call returned -1, else gives back what it returned. */
+/** Returns the result of a system call. Throws `refused` if it is negative; `errno` is then called for the number. */
 export function checked(result: number, what: string, errno: () => number): number {
     if (result < 0) throw refused(what, errno());
     return result;

@@ -16,9 +16,10 @@ const GenericSegmentation = { GET: 0x23, SET: 0x24 } as const;
 const GenericReceive = { GET: 0x2b, SET: 0x2c } as const;
 
 /**
- * Switches transmit checksum offload of a link on or off, and with it the segmentation offloads, which need it. On the
- * userspace datapath of OVS packets of a Pod would otherwise leave with checksums nobody fills in. Idempotent.
- * Throws `ENODEV` if there is no such link, `EOPNOTSUPP` if it cannot change them.
+ * Turns transmit checksum offload of a link on or off, and with it the segmentation offloads, which need it (`ethtool
+ * -K <link> tx`). With the userspace datapath of OVS, packets of a Pod would otherwise be sent without valid checksums.
+ * Idempotent. `netnsPath`: default the namespace of this process. Throws `NetlinkError` `ENODEV` if there is no such
+ * link, `EOPNOTSUPP` if it cannot change them.
  */
 export function setTxChecksumOffload(name: string, enabled: boolean, netnsPath?: string): void {
     withEthtool(netnsPath, (call) => {
@@ -26,26 +27,29 @@ export function setTxChecksumOffload(name: string, enabled: boolean, netnsPath?:
             for (const feature of [Checksum, TcpSegmentation, GenericSegmentation]) call(name, feature.SET, 1);
         } else {
             for (const feature of [TcpSegmentation, GenericSegmentation, Checksum]) {
-                // To switch off what a link never had is EOPNOTSUPP.
+                // Turning off an offload that a link never had fails with EOPNOTSUPP.
                 if (call(name, feature.GET, 0) !== 0) call(name, feature.SET, 0);
             }
         }
     });
 }
 
-/** Whether transmit checksum offload of a link is on. */
+/** Whether transmit checksum offload of a link is on. Throws `NetlinkError` `ENODEV` if there is no such link. */
 export function txChecksumOffload(name: string, netnsPath?: string): boolean {
     return withEthtool(netnsPath, (call) => call(name, Checksum.GET, 0)) !== 0;
 }
 
-/** Whether the kernel merges packets that a link receives into larger ones (generic receive offload). */
+/**
+ * Whether generic receive offload of a link is on: the kernel merges received packets into larger ones. Throws
+ * `NetlinkError` `ENODEV` if there is no such link.
+ */
 export function receiveMerging(name: string, netnsPath?: string): boolean {
     return withEthtool(netnsPath, (call) => call(name, GenericReceive.GET, 0)) !== 0;
 }
 
 /**
- * Switches generic receive offload of a link on or off. The userspace datapath of OVS takes no frame that is larger than
- * the MTU, so what was merged before it sees it is lost. Idempotent. Throws `ENODEV` if there is no such link.
+ * Turns generic receive offload of a link on or off. The userspace datapath of OVS drops frames that are larger than
+ * the MTU, so packets merged before would be lost. Idempotent. Throws `NetlinkError` `ENODEV` if there is no such link.
  */
 export function setReceiveMerging(name: string, enabled: boolean, netnsPath?: string): void {
     withEthtool(netnsPath, (call) => {
@@ -53,7 +57,7 @@ export function setReceiveMerging(name: string, enabled: boolean, netnsPath?: st
     });
 }
 
-/** Runs one ethtool command on a link and gives back the number of its struct ethtool_value. */
+/** Runs one ethtool command on a link and returns the data of its struct ethtool_value. */
 type Call = (name: string, command: number, data: number) => number;
 
 function withEthtool<T>(netnsPath: string | undefined, use: (call: Call) => T): T {

@@ -1,13 +1,13 @@
 import koffi, { type LibraryHandle } from "koffi";
 
-/** A descriptor being watched. Closed before the descriptor is. */
+/** A watched descriptor. Close it before the descriptor. */
 export interface Watch {
-    /** Goes on after an error of the descriptor, at which libuv stops watching. Harmless when it did not. */
+    /** Resumes after an error of the descriptor, at which libuv stops watching; otherwise without effect. */
     restart(): void;
     close(): void;
 }
 
-/** The system calls that Node.js does not offer. Each returns what the C function does: -1 is an error, see `errno`. */
+/** The system calls that Node.js lacks. Each returns the result of the C function: -1 is an error, see `errno`. */
 export interface Libc {
     socket(domain: number, type: number, protocol: number): number;
     connect(fd: number, address: Uint8Array, length: number): number;
@@ -19,22 +19,22 @@ export interface Libc {
     ioctl(fd: number, request: number, argument: Uint8Array | number): number;
     /** Waits for one descriptor of a struct pollfd; blocks the thread. */
     poll(fds: Uint8Array, count: number, timeoutMs: number): number;
-    /** `send` on a thread of its own, for what keeps the kernel busy for long. Resolves to -errno or the length. */
+    /** `send` on a thread of its own, for requests that take long. Resolves to -errno or the length. */
     sendOnThread(fd: number, bytes: Uint8Array, length: number, flags: number): Promise<number>;
-    /** errno of the last call here that returned -1; to be read before anything else is called. */
+    /** errno of the last call here that returned -1; read it before any other call. */
     errno(): number;
-    /** The address of the bytes, for structures that hold a pointer; good while `bytes` is referenced. */
+    /** The address of the bytes, for structures that hold a pointer; valid while `bytes` is referenced. */
     addressOf(bytes: Uint8Array): bigint;
     /**
-     * Calls back on the event loop while the descriptor is readable or in error, until closed. The call comes straight
-     * from libuv: it must not throw, and promises settled in it wait, so it only hands on to `setImmediate`.
+     * Calls `onReadable` on the event loop while the descriptor is readable or in error, until closed. libuv makes the
+     * call directly: it must not throw, and promises settled in it wait, so it should only call `setImmediate`.
      */
     watch(fd: number, onReadable: () => void): Watch;
 }
 
 let loaded: Libc | undefined;
 
-/** The C library of this process, looked up at the first call. */
+/** The C library of this process, loaded at the first call. */
 export function libc(): Libc {
     return (loaded ??= load());
 }

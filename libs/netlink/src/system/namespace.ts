@@ -12,24 +12,25 @@ const NSFS_MAGIC = 0x6e73_6673;
 // Of the thread, not of the process: /proc/self is the main thread's.
 const OWN_NETNS = "/proc/thread-self/ns/net";
 
-/** What `inNetns` needs of the machine. */
+/** What `inNetnsWith` needs of the machine. */
 export interface NamespaceComponents {
     readonly libc: Pick<Libc, "setns" | "errno">;
-    /** Ends the process with a last word. Never returns. */
+    /** Prints the message and ends the process. */
     readonly abort: (message: string) => never;
 }
 
 /**
- * Runs `fn` with the calling thread in the network namespace at `path` and switches back before anything else runs on
- * this thread. `fn` must be synchronous and must start nothing that outlives it (a promise returned is refused).
- * Throws what `fn` throws, `ENOENT` if the path is gone, `NOT_A_NETNS` if it is something else. If the thread cannot
- * be brought back the process ends at once: every later call would act in the wrong namespace.
+ * Runs `fn` with the calling thread in the network namespace at `path` (setns(2)) and switches back before other code
+ * runs on this thread. `fn` must be synchronous and must not start anything that continues after it (a returned promise
+ * is an error). Throws what `fn` throws, or `NetlinkError`: `ENOENT` if the path does not exist, `NOT_A_NETNS` if it is
+ * another file, `BAD_ARGUMENT` for a promise. If the thread cannot return to its namespace the process aborts: every
+ * later call would act in the wrong namespace.
  */
 export function inNetns<T>(path: string, fn: () => T): T {
     return inNetnsWith({ libc: libc(), abort }, path, fn);
 }
 
-/** `inNetns` with its means given. */
+/** `inNetns` with its system calls given. */
 export function inNetnsWith<T>(components: NamespaceComponents, path: string, fn: () => T): T {
     const target = openNetns(path);
     try {
@@ -39,7 +40,7 @@ export function inNetnsWith<T>(components: NamespaceComponents, path: string, fn
     }
 }
 
-/** `inNetns` for a namespace that is open already; `name` is for errors. The descriptor stays open. */
+/** `inNetns` for the descriptor of a namespace, which stays open; `name` is for errors. */
 export function inNetnsFd<T>(components: NamespaceComponents, fd: number, name: string, fn: () => T): T {
     const own = openSync(OWN_NETNS, constants.O_RDONLY);
     try {
@@ -58,12 +59,15 @@ export function inNetnsFd<T>(components: NamespaceComponents, fd: number, name: 
     }
 }
 
-/** The means of the real machine. */
+/** The components with the system calls of this machine. */
 export function namespaceComponents(): NamespaceComponents {
     return { libc: libc(), abort };
 }
 
-/** Opens a namespace by its path. The caller closes it. */
+/**
+ * Opens the namespace at a path; the caller closes the descriptor. Throws `NetlinkError` with the errno, such as
+ * `ENOENT`.
+ */
 export function openNetns(path: string): number {
     try {
         return openSync(path, constants.O_RDONLY);
@@ -73,8 +77,9 @@ export function openNetns(path: string): number {
 }
 
 /**
- * Which namespace a path stands for: two paths with the same identity are the same namespace. Rejects with `ENOENT`
- * if there is nothing, `NOT_A_NETNS` if the file is no namespace (the empty file that is left after an unmount).
+ * The identity of the namespace at a path: two paths with the same device and inode are the same namespace. Rejects
+ * with `NetlinkError` `ENOENT` if there is no file, `NOT_A_NETNS` if it is not a namespace (the empty file that remains
+ * after an unmount).
  */
 export async function netnsIdentity(path: string): Promise<{ readonly dev: bigint; readonly inode: bigint }> {
     try {
@@ -104,12 +109,12 @@ function refusePromise<T>(result: T, name: string): T {
     return result;
 }
 
-/** The error of a path at which something else is. */
+/** The error of a path at which there is another file. */
 export function notANetns(path: string): NetlinkError {
     return new NetlinkError("NOT_A_NETNS", "environment", `${path} is no network namespace: its mount may be gone`);
 }
 
-/** An error of node:fs as one of ours. */
+/** The NetlinkError of an error of node:fs, with its errno as code; `what` names the operation. */
 export function fileError(what: string, cause: unknown): NetlinkError {
     const code = isSystemError(cause) ? (cause.code as NetlinkErrorCode) : "EIO";
     return new NetlinkError(code, "environment", `${what}: ${code}`, { cause });

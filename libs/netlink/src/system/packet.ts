@@ -13,8 +13,9 @@ const MIN_FRAME_BYTES = 14;
 const MAX_FRAME_BYTES = 65_535;
 
 /**
- * Sends Ethernet frames out of a link of the namespace at `netnsPath`, or of our own, as they are (packet(7)). Throws
- * `ENODEV` if there is no such link, `ENETDOWN` if it is down.
+ * Sends Ethernet frames of 14 to 65535 bytes unchanged out of the link `name` of the namespace at `netnsPath`, or of
+ * this process if undefined (packet(7)). Throws `NetlinkError` `ENODEV` if there is no such link, `ENETDOWN` if it is
+ * down, `BAD_ARGUMENT` for a frame of another length.
  */
 export function sendFrames(netnsPath: string | undefined, name: string, frames: readonly Uint8Array[]): void {
     const wrong = frames.find(({ length }) => length < MIN_FRAME_BYTES || length > MAX_FRAME_BYTES);

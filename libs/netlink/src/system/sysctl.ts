@@ -3,15 +3,15 @@ import { badArgument } from "../errors.ts";
 import { fileError, inNetns } from "./namespace.ts";
 
 /**
- * Sets a sysctl of the network namespace at `netnsPath`, or of our own. `key` is its path below /proc/sys and begins
- * with "net/": "net/ipv6/conf/eth0/disable_ipv6". Throws `ENOENT` if the kernel has none of that name, `EINVAL` for
- * a value it does not take.
+ * Sets a sysctl of the network namespace at `netnsPath`, or of this process if undefined. `key` is its path below
+ * /proc/sys and begins with "net/": "net/ipv6/conf/eth0/disable_ipv6". Throws `NetlinkError` `ENOENT` if the kernel has
+ * no such sysctl, `EINVAL` for a value that it rejects, `BAD_ARGUMENT` for another key.
  */
 export function setSysctl(netnsPath: string | undefined, key: string, value: string): void {
     withSysctl(netnsPath, key, `set sysctl ${key} to ${value}`, (file) => writeFileSync(file, value));
 }
 
-/** The value of a sysctl, without the newline at its end. Otherwise as `setSysctl`. */
+/** The value of a sysctl, without the newline at its end. Arguments and errors are those of `setSysctl`. */
 export function getSysctl(netnsPath: string | undefined, key: string): string {
     return withSysctl(netnsPath, key, `read sysctl ${key}`, (file) => readFileSync(file, "utf8").trimEnd());
 }

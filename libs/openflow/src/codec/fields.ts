@@ -10,8 +10,8 @@ export interface FieldSpec {
     readonly oxmClass: number;
     readonly oxmField: number;
     /**
-     * Class and number inside Nicira's own actions, which prefer the older NXM headers. The one of `in_port` has 16 bits
-     * only: a subfield of `in_port` is at most that wide.
+     * Class and number inside Nicira's own actions, which prefer the older NXM headers. That of `in_port` has 16 bits,
+     * so a subfield of `in_port` is at most that wide.
      */
     readonly nicira: readonly [oxmClass: number, oxmField: number];
     /** Position on the wire, counted from 0. */

@@ -15,9 +15,9 @@ const MultipartType = { FLOW_DESC: 1, AGGREGATE: 2, PORT_DESC: 13 } as const;
 const moreFollows = 1;
 
 /**
- * Filter of a request for flows or for their counters: a flow must have all that is given; what is absent does not
- * filter. `cookie` is compared in the bits of `cookieMask` (default all), `match` selects flows that match the same or
- * less.
+ * Filter of a request for flows or for their counters: a flow must fit all members; what is absent does not filter.
+ * `cookie` is compared in the bits of `cookieMask` (default all); `match` selects flows with this match or a narrower
+ * one.
  */
 export interface FlowDescRequest {
     readonly table?: number;
