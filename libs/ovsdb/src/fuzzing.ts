@@ -1,2 +1,2 @@
-/** What of this library reads bytes of others, behind its exports: for tools/fuzz only. */
+/** Internals that read received bytes, for tools/fuzz only. */
 export { RpcConnection } from "./session/rpc-connection.ts";

@@ -8,36 +8,50 @@ import { isList } from "./value-order.ts";
  * (it is not monitored) or the column is of another type.
  */
 
-/** A column of one string. */
+/** The string in a column of one string. @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type */
 export function textOf(row: Row, column: string): string {
     return text(valueOf(row, column), column);
 }
 
-/** A column of one integer or real. */
+/**
+ * The number in a column of one integer or real. @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type
+ */
 export function numberOf(row: Row, column: string): number {
     return number(valueOf(row, column), column);
 }
 
-/** A column of one boolean. */
+/** The boolean in a column of one boolean. @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type */
 export function booleanOf(row: Row, column: string): boolean {
     const value = valueOf(row, column);
     if (typeof value !== "boolean") throw wrongType(column, "a boolean", value);
     return value;
 }
 
-/** An optional string: undefined when it is not set. */
+/**
+ * The string in a column of at most one; undefined when it is not set.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` for a missing column, another type or several elements
+ */
 export function optionalTextOf(row: Row, column: string): string | undefined {
     const atom = first(row, column);
     return atom === undefined ? undefined : text(atom, column);
 }
 
-/** An optional number: undefined when it is not set. */
+/**
+ * The number in a column of at most one integer or real; undefined when it is not set.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` for a missing column, another type or several elements
+ */
 export function optionalNumberOf(row: Row, column: string): number | undefined {
     const atom = first(row, column);
     return atom === undefined ? undefined : number(atom, column);
 }
 
-/** The UUIDs of the rows that a column refers to, be it one, an optional one or a set. */
+/**
+ * The UUIDs of the rows that a column of one reference, an optional one or a set refers to.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type
+ */
 export function referencesOf(row: Row, column: string): readonly string[] {
     const value = valueOf(row, column);
     const atoms = isList(value) ? value : [value];
@@ -47,7 +61,11 @@ export function referencesOf(row: Row, column: string): readonly string[] {
     });
 }
 
-/** A map of strings to strings, such as `external_ids`. */
+/**
+ * The map in a column of strings to strings, such as `external_ids`.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type
+ */
 export function textMapOf(row: Row, column: string): ReadonlyMap<string, string> {
     const value = valueOf(row, column);
     if (!isTextMap(value)) throw wrongType(column, "a map of strings", value);

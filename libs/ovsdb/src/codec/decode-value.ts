@@ -5,11 +5,12 @@ import { type Atom, type Value } from "./value.ts";
 import { compareAtoms, sameAtom } from "./value-order.ts";
 
 /**
- * Reads a value of a column (RFC 7047 section 5.1, <value>).
+ * Decodes the value of a column (RFC 7047 section 5.1, <value>) into canonical order; arrays are frozen.
  *
- * @param diff the value is a difference between two values (update2): the column's least and greatest count do not
- *   hold for it. Default false.
- * @throws OvsdbError `BAD_VALUE` naming `path`
+ * @param path names the value in errors: `result[0].rows[1].name`
+ * @param diff the value is a difference between two values (update2): the limits of the column's element count do not
+ *   apply. Default false.
+ * @throws OvsdbError `BAD_VALUE` with `details.path`
  */
 export function decodeValue(raw: unknown, type: ColumnType, path: string, diff = false): Value {
     if (type.value !== undefined) return decodeMap(raw, { ...type, value: type.value }, path, diff);
@@ -22,7 +23,10 @@ export function decodeValue(raw: unknown, type: ColumnType, path: string, diff =
     return Object.freeze(atoms);
 }
 
-/** The value that a new row has in a column of which nothing was said (RFC 7047 section 5.2.1). */
+/**
+ * The value of a column that an insert does not name (RFC 7047 section 5.2.1): 0, false, "", the zero UUID, an empty
+ * set or map.
+ */
 export function defaultValue(type: ColumnType): Value {
     const atom = defaultAtoms[type.key];
     if (isScalar(type)) return atom;
@@ -57,7 +61,7 @@ function decodeMap(raw: unknown, type: MapType, path: string, diff: boolean): Va
     return new Map(pairs);
 }
 
-/** RFC 7047 section 5.1, <integer>: 64 bits with a sign. Beyond 2^53 the number is the nearest that there is. */
+/** RFC 7047 section 5.1, <integer>: signed, 64 bits. Beyond 2^53 it is rounded to the nearest number. */
 const maxInteger = 2 ** 63;
 
 function decodeAtom(raw: unknown, type: AtomType, path: string): Atom {

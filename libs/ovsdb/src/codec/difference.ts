@@ -4,8 +4,8 @@ import { compareAtoms, isList, plain, sameAtom } from "./value-order.ts";
 
 /**
  * The new value of a column from the old one and the difference of an update2 (ovsdb-server(7) section 4.1.14): a
- * column of at most one element is replaced; elements of a set change sides; a pair of a map is removed when it is
- * there with this value, else added or replaced.
+ * column of at most one element is replaced; elements of a set are removed if present, else added; a pair of a map is
+ * removed if present with this value, else added or replaced. Both values must be in canonical order, as the result is.
  */
 export function applyDifference(old: Value, difference: Value, type: ColumnType): Value {
     if (type.max <= 1) return difference;

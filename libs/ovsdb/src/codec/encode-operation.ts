@@ -4,9 +4,9 @@ import { OvsdbError } from "./error.ts";
 import { type Condition, type Mutation, type Operation } from "./operation.ts";
 
 /**
- * Writes operations as the parameters of `transact` that follow the database's name (RFC 7047 section 5.2).
+ * Encodes operations as the parameters of `transact` after the database's name (RFC 7047 section 5.2).
  *
- * @throws OvsdbError `BAD_ARGUMENT` with `operationIndex`, before anything is sent
+ * @throws OvsdbError `BAD_ARGUMENT` with `operationIndex` and `operation`
  */
 export function encodeOperations(operations: readonly Operation[]): readonly Readonly<Record<string, unknown>>[] {
     return operations.map((operation, index) => {
@@ -21,7 +21,7 @@ export function encodeOperations(operations: readonly Operation[]): readonly Rea
     });
 }
 
-/** The operation in a few words, for messages: `insert into Port`. */
+/** The operation as short text for messages: `insert into Port`. */
 export function describeOperation(operation: Operation): string {
     switch (operation.op) {
         case "insert":

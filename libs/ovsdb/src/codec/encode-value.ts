@@ -3,10 +3,10 @@ import { isUuidText, show } from "./reader.ts";
 import { isMap, isNamedUuid, isUuid, type InputAtom, type InputRow, type InputValue } from "./value.ts";
 
 /**
- * Writes a value (RFC 7047 section 5.1, <value>); the result is for `JSON.stringify`.
+ * Encodes a value (RFC 7047 section 5.1, <value>); the result is for `JSON.stringify`.
  *
  * @param path names the value in errors
- * @throws OvsdbError `BAD_ARGUMENT`
+ * @throws OvsdbError `BAD_ARGUMENT` with `details.path`: an integer beyond 2^53 - 1, a NUL character, a malformed UUID
  */
 export function encodeValue(value: InputValue, path: string): unknown {
     if (Array.isArray(value)) {
@@ -22,7 +22,7 @@ export function encodeValue(value: InputValue, path: string): unknown {
     return encodeAtom(value as InputAtom, path);
 }
 
-/** Writes the columns of a row. @throws OvsdbError `BAD_ARGUMENT` */
+/** Encodes the columns of a row, for `JSON.stringify`. @throws OvsdbError `BAD_ARGUMENT` */
 export function encodeRow(row: InputRow, path: string): Record<string, unknown> {
     return Object.fromEntries(
         Object.entries(row).map(([column, value]) => [column, encodeValue(value, `${path} column ${column}`)]),
@@ -35,7 +35,7 @@ function encodeAtom(atom: InputAtom, path: string): unknown {
             checkText(atom, path);
             return atom;
         case "number":
-            // OVSDB integers have 64 bits; a number beyond 2^53 - 1 is not the one the caller thinks of.
+            // OVSDB integers have 64 bits; a number beyond 2^53 - 1 may have been rounded before.
             if (!Number.isFinite(atom)) throw badArgument(path, "must be a finite number", String(atom));
             if (Number.isInteger(atom) && !Number.isSafeInteger(atom)) {
                 throw badArgument(path, "must be within ±(2^53 - 1)", atom);
@@ -57,13 +57,17 @@ function encodeReference(atom: unknown, path: string): unknown {
     throw badArgument(path, "must be a string, number, boolean, UUID, set or map", atom);
 }
 
-/** Checks a name against RFC 7047 section 3.1, <id>. */
+/**
+ * Returns the name if it is an <id> of RFC 7047 section 3.1: letters, digits and `_`, no digit first.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT`
+ */
 export function checkId(name: string, path: string): string {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
     throw badArgument(path, "must be a name of letters, digits and _ that does not begin with a digit", name);
 }
 
-/** Checks that OVSDB can hold a text: well-formed Unicode without NUL. */
+/** Returns the text if OVSDB can store it: well-formed Unicode without NUL. @throws OvsdbError `BAD_ARGUMENT` */
 export function checkText(text: string, path: string): string {
     if (!text.isWellFormed())
         throw badArgument(path, "must be well-formed Unicode (it has half a surrogate pair)", text);
@@ -71,6 +75,7 @@ export function checkText(text: string, path: string): string {
     return text;
 }
 
+/** The error of an argument that has no form in OVSDB; `path` names it, `rule` is the rule that it breaks. */
 export function badArgument(path: string, rule: string, value: unknown): OvsdbError {
     return new OvsdbError("BAD_ARGUMENT", "caller", `${path} ${rule}, not ${show(value)}`, { details: { path } });
 }

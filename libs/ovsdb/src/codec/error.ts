@@ -1,19 +1,19 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes for bytes, messages and values that break RFC 7047, and for arguments that cannot be put into it. */
+/** Error codes of the codec: bytes, messages and values that break RFC 7047, and arguments that have no form in it. */
 export type CodecErrorCode =
     /** The bytes are not JSON objects one after another, or not UTF-8. */
     | "BAD_JSON"
-    /** A JSON-RPC message, or a part of one, has another shape than the RFC gives it. */
+    /** A JSON-RPC message, or a part of one, has another shape than the RFC defines. */
     | "BAD_MESSAGE"
     /** A value does not fit its column. */
     | "BAD_VALUE"
     /** One message is longer than the limit. */
     | "MESSAGE_TOO_LONG"
-    /** What the caller wants to send has no notation in OVSDB. */
+    /** An argument of the caller has no form in OVSDB. */
     | "BAD_ARGUMENT";
 
-/** Codes for what a database server answers: the error strings of RFC 7047 section 3.1 and of ovsdb-server. */
+/** Error codes of a database server: the error strings of RFC 7047 section 3.1 and of ovsdb-server. */
 export type ServerErrorCode =
     | "CANCELED"
     | "CONSTRAINT_VIOLATION"
@@ -35,23 +35,24 @@ export type ServerErrorCode =
     /** Any other error text; `details.error` has it. */
     | "REFUSED";
 
-/** Codes of a session. */
+/** Error codes of a session. */
 export type SessionErrorCode =
-    /** No connection when the request was made, or it ended while a request without effect was pending. */
+    /** Not connected when the request was made, or disconnected while a request that changes nothing was pending. */
     | "DISCONNECTED"
-    /** The connection ended, or time ran out, after a transaction was sent: it may have been committed or not. */
+    /** The connection or the time ended after a transaction was sent, which may have been committed or not. */
     | "OUTCOME_UNKNOWN"
-    /** Time ran out for something without effect on the database. */
+    /** A request or wait that changes nothing took longer than its time limit. */
     | "TIMEOUT"
     /** Cancelled by the caller's signal. */
     | "ABORTED"
     /** The session was closed. */
     | "CLOSED"
-    /** More requests or bytes are waiting than the limits allow. */
+    /** More requests or bytes wait than the limits allow. */
     | "QUEUE_FULL"
     /** The database lacks a table or column that is to be monitored. */
     | "SCHEMA_MISMATCH";
 
+/** Every code of an `OvsdbError`. */
 export type OvsdbErrorCode = CodecErrorCode | ServerErrorCode | SessionErrorCode;
 
 const retryableCodes: ReadonlySet<OvsdbErrorCode> = new Set([
@@ -66,15 +67,16 @@ const retryableCodes: ReadonlySet<OvsdbErrorCode> = new Set([
     "WAIT_TIMED_OUT",
 ]);
 
+/** Details of an `OvsdbError`, each present where it applies. */
 export interface OvsdbErrorDetails {
-    /** Index of the refused operation in the caller's list; missing when the transaction was refused at its commit. */
+    /** Index of the rejected operation in the caller's list; absent when the commit failed. */
     readonly operationIndex: number;
-    /** The operation in a few words. */
+    /** The operation as `describeOperation` names it. */
     readonly operation: string;
-    /** The name of the server's error, and its words. */
+    /** The server's error string, and its explanation. */
     readonly error: string;
     readonly reason: string;
-    /** Where in a message or value a rule is broken. */
+    /** The part of a message or value that breaks a rule: `result[2].rows[0].name`. */
     readonly path: string;
     readonly column: string;
     readonly table: string;
@@ -82,21 +84,21 @@ export interface OvsdbErrorDetails {
     readonly socketPath: string;
     readonly maxBytes: number;
     readonly queuedBytes: number;
-    /** For how long the server sent nothing, in milliseconds. */
+    /** Milliseconds since the server sent something. */
     readonly silentMs: number;
 }
 
-/** Every error of this library. */
+/** The class of every error that this library throws or rejects with. */
 export class OvsdbError extends AntreaError<OvsdbErrorCode, OvsdbErrorDetails> {
     /**
-     * True when the same request may succeed later unchanged. After `OUTCOME_UNKNOWN` look at the rows first: what was
-     * asked may have taken effect.
+     * True when the same request may succeed later unchanged. After `OUTCOME_UNKNOWN` check the rows first: the request
+     * may have taken effect.
      */
     get retryable(): boolean {
         return retryableCodes.has(this.code);
     }
 
-    /** Index of the refused operation in the list the caller gave. */
+    /** Index of the rejected operation in the caller's list. */
     get operationIndex(): number | undefined {
         return this.details.operationIndex;
     }

@@ -1,4 +1,4 @@
-/** OVSDB's notation (RFC 7047 and ovsdb-server(7)): values, operations, results, updates and framing. Pure. */
+/** The OVSDB protocol (RFC 7047 and ovsdb-server(7)): values, operations, results, updates, framing. No I/O. */
 export {
     OvsdbError,
     type CodecErrorCode,

@@ -1,14 +1,17 @@
 import { badMessage, member, readArray, readObject, readString } from "./reader.ts";
 
-/** A JSON-RPC 1.0 message (RFC 7047 section 4). Ids are any JSON value except null. */
+/**
+ * A JSON-RPC 1.0 message (RFC 7047 section 4). An id is any JSON value except null; a response has null as `result` or
+ * as `error`.
+ */
 export type RpcMessage =
     | { readonly kind: "request"; readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
     | { readonly kind: "notification"; readonly method: string; readonly params: readonly unknown[] }
     | { readonly kind: "response"; readonly id: unknown; readonly result: unknown; readonly error: unknown };
 
 /**
- * Tells what kind of message a parsed object is. Members that ovsdb-server leaves out of an answer (`result` beside an
- * error) count as null.
+ * Decodes a parsed message by its kind. A member that ovsdb-server omits from an answer (`result` with an error) is
+ * null.
  *
  * @throws OvsdbError `BAD_MESSAGE`
  */
@@ -32,14 +35,17 @@ export function decodeRpcMessage(value: unknown): RpcMessage {
     return { kind: "response", id, result: result ?? null, error };
 }
 
+/** The JSON text of a request. */
 export function encodeRequest(id: string | number, method: string, params: readonly unknown[]): string {
     return JSON.stringify({ id, method, params });
 }
 
+/** The JSON text of a notification: a request with a null id, which gets no answer. */
 export function encodeNotification(method: string, params: readonly unknown[]): string {
     return JSON.stringify({ id: null, method, params });
 }
 
+/** The JSON text of a response to the request with this id. */
 export function encodeResponse(id: unknown, result: unknown, error: unknown = null): string {
     return JSON.stringify({ id, result, error });
 }

@@ -2,13 +2,14 @@ import { OvsdbError } from "./error.ts";
 
 const [braceOpen, braceClose, bracketOpen, bracketClose, quote, backslash] = [0x7b, 0x7d, 0x5b, 0x5d, 0x22, 0x5c];
 
-/** Messages of OVSDB have some twelve levels. What is much deeper could be parsed and then not be written down again. */
+/** Messages of OVSDB have some twelve levels. A much deeper one could be parsed but not be stringified again. */
 const maxDepth = 100;
 
 /**
- * Cuts a stream of bytes into JSON objects: JSON-RPC 1.0 over a stream has no separators and no lengths (RFC 7047
- * section 4). All characters that matter are ASCII, and no byte of a longer UTF-8 sequence looks like one, so the scan
- * works on bytes and a chunk may end anywhere. After an error the stream cannot be trusted: throw the splitter away.
+ * Splits a stream of bytes into JSON objects: JSON-RPC 1.0 over a stream has no separators and no lengths (RFC 7047
+ * section 4). All characters that matter are ASCII, and no byte of a longer UTF-8 sequence equals one, so the scan
+ * works on bytes and a chunk may end anywhere. After an error the stream cannot be trusted: discard the splitter.
+ * `maxMessageBytes` limits the bytes of one object.
  */
 export class JsonSplitter {
     readonly #maxMessageBytes: number;
@@ -23,14 +24,14 @@ export class JsonSplitter {
         this.#maxMessageBytes = maxMessageBytes;
     }
 
-    /** Bytes kept of an object whose end has not come. */
+    /** Bytes kept of the incomplete object. */
     get bufferedBytes(): number {
         return this.#partsLength;
     }
 
     /**
-     * Gives the objects that this chunk completes, each parsed when it is asked for. Run it to the end before the next
-     * chunk. What is kept of the chunk is copied.
+     * Yields the objects that this chunk completes, each parsed when the caller takes it. Take all before the next
+     * chunk. The incomplete rest of the chunk is copied.
      *
      * @throws OvsdbError `BAD_JSON`, `MESSAGE_TOO_LONG`
      */

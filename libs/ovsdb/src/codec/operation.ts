@@ -1,18 +1,21 @@
 import { type InputRow, type InputValue } from "./value.ts";
 
-/** RFC 7047 section 5.1, <function>. For sets and maps only `==`, `!=`, `includes` and `excludes` are allowed. */
+/** RFC 7047 section 5.1, <function>. Sets and maps allow only `==`, `!=`, `includes` and `excludes`. */
 export type ConditionFunction = "<" | "<=" | "==" | "!=" | ">=" | ">" | "includes" | "excludes";
 
-/** RFC 7047 section 5.1, <condition>: `["name", "==", "br-int"]`. `_uuid` is a column of every table. */
+/** RFC 7047 section 5.1, <condition>: `["name", "==", "br-int"]`. Every table has the column `_uuid`. */
 export type Condition = readonly [column: string, test: ConditionFunction, value: InputValue];
 
-/** RFC 7047 section 5.1, <mutator>. `delete` on a map takes a set of keys, or a map of pairs that must fit whole. */
+/** RFC 7047 section 5.1, <mutator>. `delete` on a map takes a set of keys, or a map of pairs that must be equal. */
 export type Mutator = "+=" | "-=" | "*=" | "/=" | "%=" | "insert" | "delete";
 
 /** RFC 7047 section 5.1, <mutation>: `["external_ids", "insert", map({ "antrea-type": "container" })]`. */
 export type Mutation = readonly [column: string, mutator: Mutator, value: InputValue];
 
-/** One operation of a transaction (RFC 7047 section 5.2). An empty `where` means every row of the table. */
+/**
+ * One operation of a transaction (RFC 7047 section 5.2). `where` selects the rows that meet all conditions; an empty
+ * one selects every row of the table.
+ */
 export type Operation =
     | { readonly op: "insert"; readonly table: string; readonly row: InputRow; readonly uuidName?: string }
     | {
@@ -43,38 +46,51 @@ export type Operation =
     | { readonly op: "comment"; readonly comment: string }
     | { readonly op: "assert"; readonly lock: string };
 
-/** `uuidName` names the new row for references from the same transaction: letters, digits, `_`, no digit first. */
+/**
+ * Inserts a row; columns that `row` does not name have their default (RFC 7047 section 5.2.1). `uuidName` names the row
+ * for references in the same transaction (`named`): letters, digits, `_`, no digit first.
+ */
 export function insert(table: string, row: InputRow, uuidName?: string): Operation {
     return uuidName === undefined ? { op: "insert", table, row } : { op: "insert", table, row, uuidName };
 }
 
-/** Without `columns` every column of the table is given. */
+/** Returns the rows that meet all conditions, with `columns` or by default every column (RFC 7047 section 5.2.2). */
 export function select(table: string, where: readonly Condition[], columns?: readonly string[]): Operation {
     return columns === undefined ? { op: "select", table, where } : { op: "select", table, where, columns };
 }
 
+/** Sets the columns of `row` in each row that meets all conditions (RFC 7047 section 5.2.3). */
 export function update(table: string, where: readonly Condition[], row: InputRow): Operation {
     return { op: "update", table, where, row };
 }
 
+/** Applies the mutations to each row that meets all conditions (RFC 7047 section 5.2.4). */
 export function mutate(table: string, where: readonly Condition[], mutations: readonly Mutation[]): Operation {
     return { op: "mutate", table, where, mutations };
 }
 
+/** Deletes the rows that meet all conditions (RFC 7047 section 5.2.5). */
 export function remove(table: string, where: readonly Condition[]): Operation {
     return { op: "delete", table, where };
 }
 
-/** What a `wait` operation waits for: the rows that fit `where`, reduced to the columns, are (not) these rows. */
+/**
+ * The condition of a `wait` operation: the rows that meet `where`, reduced to `columns`, are (`==`) or are not (`!=`)
+ * the given rows.
+ */
 export interface WaitCondition {
     readonly where: readonly Condition[];
     readonly columns: readonly string[];
     readonly until: "==" | "!=";
     readonly rows: readonly InputRow[];
-    /** 0: the transaction fails at once unless the condition holds. Default: the server waits without limit. */
+    /** In milliseconds. 0: the transaction fails at once unless the condition holds. Default: no limit. */
     readonly timeoutMs?: number;
 }
 
+/**
+ * The transaction waits until the condition holds, and fails with `WAIT_TIMED_OUT` after `timeoutMs` (RFC 7047 section
+ * 5.2.6).
+ */
 export function wait(table: string, condition: WaitCondition): Operation {
     return { op: "wait", table, ...condition };
 }
@@ -84,27 +100,29 @@ export function assertLock(lock: string): Operation {
     return { op: "assert", lock };
 }
 
-/** Text for the database's log. */
+/** Adds text to the transaction's record in the database's log (RFC 7047 section 5.2.9). */
 export function comment(text: string): Operation {
     return { op: "comment", comment: text };
 }
 
-/** The answer is delayed until the transaction is on disk when `durable` (RFC 7047 section 5.2.7). */
+/** With `durable`, the answer comes after the transaction has been written to disk (RFC 7047 section 5.2.7). */
 export function commit(durable: boolean): Operation {
     return { op: "commit", durable };
 }
 
-/** The transaction fails with `TRANSACTION_ABORTED`: a trial of what stands before it. */
+/**
+ * The transaction fails with `TRANSACTION_ABORTED`, after a trial of the operations before it (RFC 7047 section 5.2.8).
+ */
 export function abort(): Operation {
     return { op: "abort" };
 }
 
-/** The condition that picks one row. */
+/** The condition that selects the row with this UUID. */
 export function byUuid(uuid: string): Condition {
     return ["_uuid", "==", { uuid }];
 }
 
-/** The condition that a column has this value. */
+/** The condition that a column has this value; for the `where` of an operation. */
 export function equals(column: string, value: InputValue): Condition {
     return [column, "==", value];
 }

@@ -1,9 +1,9 @@
 import { OvsdbError } from "./error.ts";
 
-/** A JSON object as it came. */
+/** A JSON object as parsed. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** An error about a part of a message; `path` says which: `result[2].rows[0].name`. */
+/** The error of a part of a message; `path` names it (`result[2].rows[0].name`), `rule` is the rule that it breaks. */
 export function badMessage(path: string, rule: string, value?: unknown): OvsdbError {
     return new OvsdbError(
         "BAD_MESSAGE",
@@ -15,12 +15,13 @@ export function badMessage(path: string, rule: string, value?: unknown): OvsdbEr
     );
 }
 
-/** The JSON text of a value, shortened: it may be large, and it comes from outside. */
+/** The JSON text of a value, at most 80 characters: it may be large, and it comes from outside. */
 export function show(value: unknown): string {
     const text = value === undefined ? "missing" : JSON.stringify(value);
     return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 
+/** The value if it is an object, not an array or null. @throws OvsdbError `BAD_MESSAGE` */
 export function readObject(value: unknown, path: string): JsonObject {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
         throw badMessage(path, "must be an object", value ?? null);
@@ -28,21 +29,25 @@ export function readObject(value: unknown, path: string): JsonObject {
     return value as JsonObject;
 }
 
+/** The value if it is an array. @throws OvsdbError `BAD_MESSAGE` */
 export function readArray(value: unknown, path: string): readonly unknown[] {
     if (!Array.isArray(value)) throw badMessage(path, "must be an array", value ?? null);
     return value;
 }
 
+/** The value if it is a string. @throws OvsdbError `BAD_MESSAGE` */
 export function readString(value: unknown, path: string): string {
     if (typeof value !== "string") throw badMessage(path, "must be a string", value ?? null);
     return value;
 }
 
+/** The value if it is a boolean. @throws OvsdbError `BAD_MESSAGE` */
 export function readBoolean(value: unknown, path: string): boolean {
     if (typeof value !== "boolean") throw badMessage(path, "must be true or false", value ?? null);
     return value;
 }
 
+/** The value if it is an integer from 0 to 2^53 - 1. @throws OvsdbError `BAD_MESSAGE` */
 export function readCount(value: unknown, path: string): number {
     if (!Number.isSafeInteger(value) || (value as number) < 0) {
         throw badMessage(path, "must be a whole number from 0", value ?? null);
@@ -52,18 +57,19 @@ export function readCount(value: unknown, path: string): number {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+/** True for the text of a UUID, in either case. */
 export function isUuidText(text: string): boolean {
     return uuidPattern.test(text);
 }
 
-/** A UUID's text, in lower case. */
+/** The text of a UUID, in lower case. @throws OvsdbError `BAD_MESSAGE` */
 export function readUuidText(value: unknown, path: string): string {
     const text = readString(value, path);
     if (!isUuidText(text)) throw badMessage(path, "must be a UUID", text);
     return text.toLowerCase();
 }
 
-/** The own member of this name; never one of the prototype's. */
+/** The object's own member of this name, never one of its prototype; undefined if there is none. */
 export function member(object: JsonObject, name: string): unknown {
     return Object.hasOwn(object, name) ? object[name] : undefined;
 }

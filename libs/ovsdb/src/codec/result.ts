@@ -7,7 +7,10 @@ import { pickColumns, type DatabaseSchema } from "./schema.ts";
 import { fromServerError } from "./server-error.ts";
 import { type Row } from "./value.ts";
 
-/** The result of one operation, at the operation's index (RFC 7047 section 5.2). */
+/**
+ * The result of one operation (RFC 7047 section 5.2): the UUID of an inserted row, the number of rows that an operation
+ * changed, or the selected rows.
+ */
 export type OperationResult =
     | { readonly op: "insert"; readonly uuid: string }
     | { readonly op: "update" | "mutate" | "delete"; readonly count: number }
@@ -15,12 +18,12 @@ export type OperationResult =
     | { readonly op: "wait" | "commit" | "abort" | "comment" | "assert" };
 
 /**
- * Reads the answer to a transaction (RFC 7047 section 4.1.3): one result for each operation, or the reason why nothing
- * was changed.
+ * Decodes the answer to a transaction (RFC 7047 section 4.1.3): one result for each operation, at its index.
  *
  * @param operations those that were sent
- * @param ownOperations how many of them, from the first, the caller does not know of; errors count from after them
- * @throws OvsdbError for a refused transaction, naming the operation; `BAD_MESSAGE` or `BAD_VALUE` for a wrong answer
+ * @param ownOperations how many of them, from the first, the session added; errors have the index without them
+ * @throws OvsdbError for a transaction that the server rejected, with `operationIndex`; `BAD_MESSAGE` or `BAD_VALUE`
+ *   for a wrong answer
  */
 export function decodeResults(
     raw: unknown,
@@ -40,7 +43,7 @@ export function decodeResults(
     return operations.map((operation, index) => decodeResult(results[index], operation, schema, `result[${index}]`));
 }
 
-/** What an insert at this index of the caller's list made. @throws OvsdbError `BAD_MESSAGE` when it was no insert */
+/** The UUID of the row that the insert at this index made. @throws OvsdbError `BAD_MESSAGE` if it is no insert */
 export function insertedUuid(results: readonly OperationResult[], index: number): string {
     const result = results[index];
     if (result?.op !== "insert") throw badMessage(`result[${index}]`, "must be the result of an insert", result?.op);
@@ -48,7 +51,7 @@ export function insertedUuid(results: readonly OperationResult[], index: number)
 }
 
 function refused(error: unknown, operation: Operation | undefined, index: number): Error {
-    // One element more than there are operations: each was possible, and the database refused them together.
+    // One element more than there are operations: each succeeded, and the commit failed.
     if (operation === undefined) return fromServerError(error, "transaction (at its commit)");
     if (index < 0) return fromServerError(error, `transaction (${describeOperation(operation)})`);
     const name = describeOperation(operation);

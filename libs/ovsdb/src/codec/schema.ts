@@ -1,10 +1,13 @@
 import { OvsdbError } from "./error.ts";
 import { badMessage, member, readCount, readObject, readString, show } from "./reader.ts";
 
-/** RFC 7047 section 3.2, <atomic-type>. */
+/** Type of an atom: RFC 7047 section 3.2, <atomic-type>. */
 export type AtomType = "integer" | "real" | "boolean" | "string" | "uuid";
 
-/** RFC 7047 section 3.2, <type>. A map has `value`; `max` is Infinity for "unlimited". */
+/**
+ * Type of a column: RFC 7047 section 3.2, <type>. A map has `value`; `min` to `max` elements, `max` Infinity for
+ * "unlimited".
+ */
 export interface ColumnType {
     readonly key: AtomType;
     readonly value?: AtomType;
@@ -12,9 +15,10 @@ export interface ColumnType {
     readonly max: number;
 }
 
+/** The columns of a table by name. */
 export type TableSchema = ReadonlyMap<string, ColumnType>;
 
-/** What must be known of a database to read its values: which columns are atoms, sets and maps, and of what. */
+/** The part of a database schema that decoding needs: which columns are atoms, sets and maps, and of which types. */
 export interface DatabaseSchema {
     readonly name: string;
     readonly version: string;
@@ -30,7 +34,7 @@ export function isScalar(type: ColumnType): boolean {
 }
 
 /**
- * Reads the answer of `get_schema` (RFC 7047 section 4.1.2). Each table gets its columns `_uuid` and `_version`.
+ * Decodes the answer of `get_schema` (RFC 7047 section 4.1.2). Each table also has the columns `_uuid` and `_version`.
  *
  * @throws OvsdbError `BAD_MESSAGE`
  */
@@ -77,9 +81,9 @@ function decodeBaseType(raw: unknown, path: string): AtomType {
 }
 
 /**
- * The schema reduced to these columns.
+ * The types of these columns, by table; `wanted` has the names of the columns by table.
  *
- * @throws OvsdbError `SCHEMA_MISMATCH` for a table or column that the database does not have.
+ * @throws OvsdbError `SCHEMA_MISMATCH` for a table or column that the database does not have
  */
 export function pickColumns(
     schema: DatabaseSchema,

@@ -2,7 +2,7 @@ import { type Fault } from "@antrea/errors";
 import { OvsdbError, type OvsdbErrorDetails, type ServerErrorCode } from "./error.ts";
 import { member, show } from "./reader.ts";
 
-// The error strings of RFC 7047 sections 3.1, 4.1.3 and 5.2, and those that only ovsdb-server has.
+// The error strings of RFC 7047 sections 3.1, 4.1.3 and 5.2, and those that only ovsdb-server uses.
 const known: ReadonlyMap<string, readonly [ServerErrorCode, Fault]> = new Map<string, [ServerErrorCode, Fault]>([
     ["aborted", ["TRANSACTION_ABORTED", "caller"]],
     ["canceled", ["CANCELED", "aborted"]],
@@ -25,10 +25,10 @@ const known: ReadonlyMap<string, readonly [ServerErrorCode, Fault]> = new Map<st
 ]);
 
 /**
- * Makes our error from the server's: an object with `error` and perhaps `details` and `syntax` (RFC 7047 section 3.1,
- * <error>), or a bare string.
+ * Converts an error of the server: an object with `error` and optional `details` (RFC 7047 section 3.1, <error>), or a
+ * bare string. The code is that of its error string, `REFUSED` for any other.
  *
- * @param what begins the message: the request or the operation that was refused
+ * @param what begins the message: the rejected request or operation
  */
 export function fromServerError(
     raw: unknown,

@@ -3,31 +3,33 @@ import { badMessage, member, readObject, readUuidText, show } from "./reader.ts"
 import { type TableSchema } from "./schema.ts";
 import { type Row, type Value } from "./value.ts";
 
-/** The tables and columns that a monitor covers. */
+/** The tables of a monitor, each with its monitored columns. */
 export type MonitoredTables = ReadonlyMap<string, TableSchema>;
 
 /**
- * What a monitor says of one row. `replace` has the whole new row (update); `modify` has for each changed column the
- * difference between old and new value (update2, update3).
+ * What a monitor reports of one row. `replace` has the whole new row (update); `modify` has for each changed column the
+ * difference between old and new value (update2, update3), for `applyDifference`.
  */
 export type RowUpdate =
     | { readonly kind: "insert" | "replace"; readonly row: Row }
     | { readonly kind: "modify"; readonly difference: ReadonlyMap<string, Value> }
     | { readonly kind: "delete" };
 
+/** The update of one row, which its table and UUID identify. */
 export interface TableRowUpdate {
     readonly table: string;
     readonly uuid: string;
     readonly update: RowUpdate;
 }
 
-/** `updates`: RFC 7047 section 4.1.6; `updates2`: ovsdb-server(7) section 4.1.14. */
+/** Format of updates. `updates`: RFC 7047 section 4.1.6; `updates2`: ovsdb-server(7) section 4.1.14. */
 export type UpdateFormat = "updates" | "updates2";
 
 /**
- * Reads the answer of a monitor request or the body of an update notification.
+ * Decodes the answer of a monitor request or the body of an update notification, in the order of the message. Columns
+ * that `updates2` omits have their default.
  *
- * @throws OvsdbError `BAD_MESSAGE`, `BAD_VALUE`
+ * @throws OvsdbError `BAD_MESSAGE`, also for tables and columns that are not monitored; `BAD_VALUE`
  */
 export function decodeTableUpdates(
     raw: unknown,
@@ -73,7 +75,7 @@ function decodeUpdate2(body: Readonly<Record<string, unknown>>, columns: TableSc
     throw badMessage(path, "must have one of initial, insert, modify, delete", body);
 }
 
-/** Columns that the server left out have their default (update2); it leaves none out in the older format. */
+/** A column that the server omits has its default (update2); in the older format the server omits none. */
 function decodeRow(raw: unknown, columns: TableSchema, path: string): Row {
     const body = readObject(raw, path);
     refuseOthers(body, columns, path);

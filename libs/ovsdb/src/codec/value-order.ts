@@ -1,22 +1,26 @@
 import { isMap, isUuid, type Atom, type Row, type Value } from "./value.ts";
 
-/** The order of sets and map keys: numbers by size, all else by text. Only atoms of one type are compared. */
+/**
+ * Order of set elements and map keys, for `Array.sort`: numbers by value, other atoms by text. Both atoms must be of
+ * one type.
+ */
 export function compareAtoms(a: Atom, b: Atom): number {
     const [left, right] = [plain(a), plain(b)];
     if (left === right) return 0;
     return left < right ? -1 : 1;
 }
 
+/** True for equal atoms of one type; references are equal when their UUIDs are. */
 export function sameAtom(a: Atom, b: Atom): boolean {
     return plain(a) === plain(b);
 }
 
-/** Something that a Map can find again: a UUID's text, or the atom itself. Atoms of one column are of one type. */
+/** A key for a JavaScript Map: the text of a UUID, or the atom itself. The atoms of one column are of one type. */
 export function plain(atom: Atom): string | number | boolean {
     return isUuid(atom) ? atom.uuid : atom;
 }
 
-/** True for equal values of one column; both must be in canonical order, as all values that were read are. */
+/** True for equal values of one column; both must be in canonical order, as all decoded values are. */
 export function sameValue(a: Value, b: Value): boolean {
     if (isMap<Atom, Atom>(a) && isMap<Atom, Atom>(b)) {
         return sameList([...a.keys()], [...b.keys()]) && sameList([...a.values()], [...b.values()]);
@@ -25,6 +29,7 @@ export function sameValue(a: Value, b: Value): boolean {
     return !isMap(a) && !isMap(b) && !isList(a) && !isList(b) && sameAtom(a, b);
 }
 
+/** True for rows with the same columns and equal values (see `sameValue`). */
 export function sameRow(a: Row, b: Row): boolean {
     const columns = Object.keys(a);
     if (columns.length !== Object.keys(b).length) return false;
@@ -34,7 +39,7 @@ export function sameRow(a: Row, b: Row): boolean {
     });
 }
 
-/** `Array.isArray` narrows a readonly array away. */
+/** True for the value of a set column; a type guard, since `Array.isArray` does not narrow a readonly array. */
 export function isList<T>(value: Value | readonly T[]): value is readonly T[] & readonly Atom[] {
     return Array.isArray(value);
 }

@@ -9,40 +9,40 @@ export interface NamedUuid {
 }
 
 /**
- * RFC 7047 section 5.1, <atom>. Integers beyond 2^53 - 1, which OVSDB allows, are read as the nearest number and
- * refused when written.
+ * RFC 7047 section 5.1, <atom>. Integers beyond 2^53 - 1, which OVSDB allows, are rounded when decoded and rejected
+ * when encoded.
  */
 export type Atom = string | number | boolean | Uuid;
 
 /**
- * What a column holds. A column of exactly one element is that atom; every other column, also an optional one, is an
- * array in canonical order (`[]`: not set); a map column is a Map in canonical order of its keys.
+ * The value of a column. A column of exactly one element has that atom; every other column, also an optional one, has
+ * an array in canonical order (`[]`: not set); a map column has a Map in canonical order of its keys.
  */
 export type Value = Atom | readonly Atom[] | ReadonlyMap<Atom, Atom>;
 
-/** The monitored or selected columns of one row. Frozen: a change makes a new row. */
+/** The monitored or selected columns of one row, by name. Frozen: a change makes a new row. */
 export type Row = Readonly<Record<string, Value>>;
 
-/** An atom that can be written. */
+/** An atom to write; `NamedUuid` refers to a row that the same transaction inserts. */
 export type InputAtom = Atom | NamedUuid;
 
-/** What can be written to a column; every `Value` that was read can be written back. */
+/** A value to write to a column; every decoded `Value` can be written back. */
 export type InputValue = InputAtom | readonly InputAtom[] | ReadonlyMap<InputAtom, InputAtom>;
 
-/** Columns to write; those not named keep their value, or get their default in an insert. */
+/** Columns to write, by name; an update keeps the others, an insert gives them their default. */
 export type InputRow = Readonly<Record<string, InputValue>>;
 
-/** Refers to the row that this transaction inserts with this `uuidName`. */
+/** A reference to the row that the same transaction inserts with this `uuidName`. */
 export function named(uuidName: string): NamedUuid {
     return { named: uuidName };
 }
 
-/** Refers to a row by its UUID. */
+/** A reference to a row by its UUID in text. */
 export function uuid(text: string): Uuid {
     return { uuid: text };
 }
 
-/** The value of a set column. */
+/** The value of a set column with these elements. */
 export function set(...atoms: readonly InputAtom[]): readonly InputAtom[] {
     return atoms;
 }
@@ -54,15 +54,17 @@ export function map(
     return new Map<InputAtom, InputAtom>(Symbol.iterator in entries ? entries : Object.entries(entries));
 }
 
+/** True for a reference by UUID, judged by its shape. */
 export function isUuid(value: unknown): value is Uuid {
     return typeof value === "object" && value !== null && "uuid" in value;
 }
 
+/** True for a reference by name, judged by its shape. */
 export function isNamedUuid(value: unknown): value is NamedUuid {
     return typeof value === "object" && value !== null && "named" in value;
 }
 
-/** True for a map value; by shape, because a Map may come from another realm (a vm context). */
+/** True for a map value, judged by its shape, because a Map may come from another realm (a vm context). */
 export function isMap<K, V>(value: unknown): value is ReadonlyMap<K, V> {
     return typeof value === "object" && value !== null && "entries" in value && "get" in value && "has" in value;
 }

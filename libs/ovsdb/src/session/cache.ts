@@ -4,7 +4,7 @@ import { type MonitoredTables, type TableRowUpdate } from "../codec/update.ts";
 import { type Row, type Value } from "../codec/value.ts";
 import { sameRow } from "../codec/value-order.ts";
 
-/** What happened to one row: inserted (no `before`), modified, or deleted (no `after`). */
+/** The change of one row: inserted (no `before`), modified, or deleted (no `after`). */
 export interface RowChange {
     readonly table: string;
     readonly uuid: string;
@@ -20,7 +20,9 @@ export class RowCache {
         for (const table of tables) this.#tables.set(table, new Map());
     }
 
-    /** The rows of a table by UUID; later changes show in it. @throws OvsdbError `BAD_ARGUMENT` if not monitored */
+    /**
+     * The rows of a table by UUID, as a live view. @throws OvsdbError `BAD_ARGUMENT` for a table that is not monitored
+     */
     rows(table: string): ReadonlyMap<string, Row> {
         const rows = this.#tables.get(table);
         if (rows !== undefined) return rows;
@@ -29,9 +31,9 @@ export class RowCache {
     }
 
     /**
-     * Applies an update of the server to what is there.
+     * Applies updates of the server and returns the changes.
      *
-     * @throws OvsdbError `BAD_MESSAGE` when the update is about a row that is not there, or inserts one that is
+     * @throws OvsdbError `BAD_MESSAGE` for an update of a row that does not exist, or an insert of one that does
      */
     apply(updates: readonly TableRowUpdate[], monitored: MonitoredTables): readonly RowChange[] {
         const changes = updates.map((update) => this.#change(update, monitored));
@@ -39,7 +41,11 @@ export class RowCache {
         return changes;
     }
 
-    /** Makes the cache equal to a snapshot, all of whose updates are inserts; gives what that changed. */
+    /**
+     * Makes the cache equal to a snapshot, which must have inserts only, and returns the changes.
+     *
+     * @throws OvsdbError `BAD_MESSAGE` for another update
+     */
     replace(snapshot: readonly TableRowUpdate[]): readonly RowChange[] {
         const changes: RowChange[] = [];
         const present = new Set<string>();

@@ -2,15 +2,15 @@ import { createConnection, type Socket } from "node:net";
 import { OvsdbError } from "../codec/error.ts";
 
 /**
- * Opens a unix socket.
+ * Connects to a unix socket.
  *
- * @throws OvsdbError `DISCONNECTED`, `TIMEOUT`, `CLOSED` when the signal aborts
+ * @throws OvsdbError `DISCONNECTED`, `TIMEOUT` after `timeoutMs`, `CLOSED` when the signal aborts
  */
 export function connect(socketPath: string, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
     return new Promise((resolve, reject) => {
         if (signal.aborted) throw stopped(signal.reason);
         const socket = createConnection({ path: socketPath });
-        // Stays: an error between here and the first listener of whoever gets the socket ends no program.
+        // Stays: without it, an error before the caller adds a listener would end the process.
         socket.on("error", () => undefined);
         const fail = (error: OvsdbError): void => {
             release();
@@ -40,6 +40,7 @@ export function connect(socketPath: string, timeoutMs: number, signal: AbortSign
     });
 }
 
+/** The error of a session that was closed. */
 export function stopped(cause?: unknown): OvsdbError {
     return new OvsdbError("CLOSED", "aborted", "the session with the database was closed", { cause });
 }

@@ -1,18 +1,23 @@
 import { OvsdbError } from "../codec/error.ts";
 
+/** Intervals of an `EchoProbe`, in milliseconds. */
 export interface EchoProbeOptions {
-    /** Silence after which an echo is asked for. */
+    /** Time without a received byte after which an echo request is sent. */
     readonly echoIntervalMs: number;
-    /** Silence after that until the peer counts as gone. */
+    /** Time without a received byte after the request until the connection fails. */
     readonly answerTimeoutMs: number;
 }
 
+/** Actions of an `EchoProbe`: `send` sends an echo request, `fail` ends the connection. */
 export interface EchoProbeActions {
     readonly send: () => void;
     readonly fail: (error: OvsdbError) => void;
 }
 
-/** Watches that the peer says something, anything, from time to time (RFC 7047 section 4.1.11). */
+/**
+ * Checks that the other end of a connection still sends (RFC 7047 section 4.1.11). Any received byte counts; without
+ * one an echo is requested, and the connection fails when that has no answer (`DISCONNECTED`).
+ */
 export class EchoProbe {
     readonly #options: EchoProbeOptions;
     readonly #actions: EchoProbeActions;
@@ -27,7 +32,7 @@ export class EchoProbe {
         this.#wait(options.echoIntervalMs);
     }
 
-    /** The peer said something. Called for every chunk, so it does not touch the timer. */
+    /** Must be called for each received chunk, so it does not touch the timer. */
     heard(): void {
         this.#heardAt = performance.now();
         this.#asked = false;
@@ -39,7 +44,7 @@ export class EchoProbe {
     }
 
     #wait(ms: number): void {
-        // Bytes that came while this program was busy are read after the timers: look once they have been.
+        // Bytes that arrived while this program was busy are read after the timers: check after they have been read.
         this.#timer = setTimeout(() => setImmediate(() => this.#look()), ms);
     }
 

@@ -1,4 +1,4 @@
-/** The lasting connection to an OVSDB server: copy of the rows, transactions, lock, reconnect. */
+/** The session with an OVSDB server: copy of the monitored rows, transactions, lock, reconnect. */
 export { OvsdbSession } from "./session.ts";
 export { type RowChange } from "./cache.ts";
 export {

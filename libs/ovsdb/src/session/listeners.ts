@@ -1,4 +1,6 @@
-/** Listeners of one event. One that throws disturbs neither the others nor the session. */
+/**
+ * The listeners of one event, called synchronously. An error that one throws goes to `onError` and affects no other.
+ */
 export class Listeners<Event extends readonly unknown[]> {
     readonly #listeners = new Set<{ readonly call: (...event: Event) => void }>();
     readonly #onError: (error: unknown) => void;
@@ -14,6 +16,7 @@ export class Listeners<Event extends readonly unknown[]> {
         return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
     }
 
+    /** Calls all listeners in the order in which they were added. */
     emit(...event: Event): void {
         for (const listener of [...this.#listeners]) {
             try {

@@ -4,15 +4,16 @@ import { type LockState } from "./options.ts";
 import { type RpcConnection } from "./rpc-connection.ts";
 
 /**
- * What is known of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10). A lock belongs to a connection: the server
- * frees it when the connection ends. Whoever lost it to a thief stays in the queue, so it comes back by itself.
+ * The state of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10). A lock belongs to a connection: the server
+ * releases it when the connection ends. A session from which it was stolen stays in the server's queue and gets it
+ * again later.
  */
 export class SessionLock {
     readonly name: string;
     readonly #onChange: (state: LockState) => void;
     #state: LockState = "none";
 
-    /** @throws OvsdbError `BAD_ARGUMENT`: the server takes no lock whose name is not an <id> */
+    /** @throws OvsdbError `BAD_ARGUMENT` for a name that is not an <id>, which the server would reject */
     constructor(name: string, onChange: (state: LockState) => void) {
         this.name = checkId(name, "option lock");
         this.#onChange = onChange;
@@ -22,7 +23,7 @@ export class SessionLock {
         return this.#state;
     }
 
-    /** Asks for the lock on a new connection. */
+    /** Requests the lock on a new connection. @throws OvsdbError of the request */
     async request(connection: RpcConnection, timeoutMs: number): Promise<void> {
         const receive = (result: unknown): void => {
             const locked = readBoolean(member(readObject(result, "result of lock"), "locked"), "result of lock.locked");
@@ -31,14 +32,14 @@ export class SessionLock {
         await connection.request("lock", [this.name], receive, { timeoutMs, changes: false });
     }
 
-    /** Takes a `locked` or `stolen` notification; false when it is about another lock. */
+    /** Handles a `locked` or `stolen` notification; false for one about another lock. */
     notified(method: "locked" | "stolen", params: readonly unknown[]): boolean {
         if (params[0] !== this.name) return false;
         this.#set(method === "locked" ? "locked" : "lost");
         return true;
     }
 
-    /** The connection ended, and the lock with it. */
+    /** Must be called when the connection has ended, which releases the lock. */
     connectionEnded(): void {
         if (this.#state === "locked") this.#set("lost");
     }

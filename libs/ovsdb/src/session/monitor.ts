@@ -9,7 +9,7 @@ import { type RpcConnection } from "./rpc-connection.ts";
 const monitorId = "rows";
 const zeroUuid = "00000000-0000-0000-0000-000000000000";
 
-/** The last transaction that a cache contains, and the schema its rows were read by. */
+/** The last transaction that a cache contains, and the version of the schema with which its rows were decoded. */
 export interface ResumePoint {
     readonly schemaVersion: string;
     readonly transactionId: string;
@@ -25,7 +25,7 @@ const notificationOf = {
     monitor: "update",
 } as const satisfies Record<MonitorMethod, string>;
 
-/** The monitor of one connection: it brings the cache up to date once, then keeps it so. */
+/** The monitor of one connection: it updates the cache with the server's rows once, then with each notification. */
 export class Monitor {
     readonly #cache: RowCache;
     readonly #monitored: MonitoredTables;
@@ -39,17 +39,18 @@ export class Monitor {
         this.#monitored = monitored;
     }
 
-    /** Where the next connection can go on; undefined when the server keeps no history (a standalone database). */
+    /** Where the next connection can resume; undefined when the server keeps no history (a standalone database). */
     get resumePoint(): ResumePoint | undefined {
         if (this.#transactionId === zeroUuid) return undefined;
         return { schemaVersion: this.#schema.version, transactionId: this.#transactionId };
     }
 
     /**
-     * Asks for the rows. `receive` gets what differs from the cache as it was, before any later update is
-     * applied, and whether the server went on from the resume point.
+     * Requests the rows by `monitor_cond_since`, `monitor_cond` or `monitor`, the first that the server supports.
+     * `receive` gets the changes of the cache, before any later update is applied, and whether the server resumed at
+     * `resume`.
      *
-     * @throws OvsdbError of the request; `BAD_MESSAGE`, `BAD_VALUE` for an answer that is wrong
+     * @throws OvsdbError of the request; `BAD_MESSAGE`, `BAD_VALUE` for a wrong answer
      */
     async start(
         connection: RpcConnection,
@@ -74,7 +75,11 @@ export class Monitor {
         }
     }
 
-    /** Applies a notification to the cache; undefined when it is not one of this monitor's updates. */
+    /**
+     * Applies a notification to the cache and returns the changes; undefined for one that is no update of this monitor.
+     *
+     * @throws OvsdbError `BAD_MESSAGE`, `BAD_VALUE`
+     */
     notified(method: string, params: readonly unknown[]): readonly RowChange[] | undefined {
         if (this.#method === undefined || method !== notificationOf[this.#method] || params[0] !== monitorId) {
             return undefined;

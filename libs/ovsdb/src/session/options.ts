@@ -1,4 +1,4 @@
-/** Where a session writes what happens to it; every logger of the project fits. */
+/** The methods of a logger that a session uses; every logger of the project has them. */
 export interface SessionLogger {
     debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
     info(message: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -10,6 +10,7 @@ export interface OvsdbSessionComponents {
     readonly logger: SessionLogger;
 }
 
+/** Options of an `OvsdbSession`. */
 export interface OvsdbSessionOptions {
     /** Path of the server's unix socket. */
     readonly socketPath: string;
@@ -18,15 +19,15 @@ export interface OvsdbSessionOptions {
     /** The columns to keep a copy of, by table. A table or column that the database lacks makes `ready` fail. */
     readonly monitor: Readonly<Record<string, readonly string[]>>;
     /**
-     * The lock this session asks for, and that each of its transactions asserts. OVSDB takes names of letters, digits
-     * and `_` only. Default: none.
+     * The lock that this session requests, and that each of its transactions asserts: letters, digits and `_`, no digit
+     * first. Default: none.
      */
     readonly lock?: string;
-    /** Silence of the server after which it is asked for an echo, in ms. Default 5000. */
+    /** Milliseconds without a byte from the server after which an echo request is sent. Default 5000. */
     readonly echoIntervalMs?: number;
-    /** How long an echo, a connect or a step of the start may take until the connection is given up, in ms. Default 10 000. */
+    /** Milliseconds for an echo, a connect or a step of the start, before the connection is closed. Default 10 000. */
     readonly answerTimeoutMs?: number;
-    /** How long a transaction may take when the caller does not say, in ms. Default 10 000. */
+    /** Default time limit of a transaction, in ms. Default 10 000. */
     readonly transactTimeoutMs?: number;
     /** Pause before the second attempt to connect, in ms; doubled for each further one. Default 50. */
     readonly minBackoffMs?: number;
@@ -34,13 +35,13 @@ export interface OvsdbSessionOptions {
     readonly maxBackoffMs?: number;
     /** The longest message that is accepted; the first snapshot is one message. Default 64 MiB. */
     readonly maxMessageBytes?: number;
-    /** Bytes that may wait to be taken by the server. Default 16 MiB. */
+    /** Most bytes that wait to be read by the server; beyond it calls fail with `QUEUE_FULL`. Default 16 MiB. */
     readonly maxQueuedBytes?: number;
-    /** Requests that may wait for their answer. Default 10 000. */
+    /** Most requests that wait for an answer; beyond it calls fail with `QUEUE_FULL`. Default 10 000. */
     readonly maxPendingRequests?: number;
 }
 
-/** The options that a session takes when it is told nothing else. */
+/** The defaults of `OvsdbSessionOptions`. */
 export const defaultSessionOptions = {
     database: "Open_vSwitch",
     echoIntervalMs: 5_000,
@@ -53,19 +54,25 @@ export const defaultSessionOptions = {
     maxPendingRequests: 10_000,
 } satisfies Partial<OvsdbSessionOptions>;
 
-/** `lost`: it was held, and the connection ended or another session stole it; it is asked for again by itself. */
+/**
+ * State of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10): `none` before the first request, `waiting` in the
+ * server's queue, `locked` owned by this session, `lost` after the connection ended or another session stole it; it is
+ * requested again automatically.
+ */
 export type LockState = "none" | "waiting" | "locked" | "lost";
 
-/** Of one transaction. */
+/** Options of one transaction. */
 export interface CallOptions {
     readonly signal?: AbortSignal | undefined;
     /** In ms. Default: the session's `transactTimeoutMs`. */
     readonly timeoutMs?: number | undefined;
 }
 
+/** Options of `OvsdbSession.until`. */
 export interface UntilOptions {
     readonly signal?: AbortSignal | undefined;
+    /** In ms. */
     readonly timeoutMs: number;
-    /** What is waited for, for messages. */
+    /** Names what the caller waits for, in messages. */
     readonly what?: string;
 }

@@ -1,35 +1,45 @@
 import { isErrorOf } from "@antrea/errors";
 import { OvsdbError } from "../codec/error.ts";
 
+/** Options of one request; `timeoutMs` is in milliseconds. */
 export interface RequestOptions {
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
-    /** The request may change the database: an answer that is lost leaves its outcome unknown. */
+    /** The request may change the database: its outcome is unknown when the answer is lost. */
     readonly changes: boolean;
 }
 
 interface Pending {
     readonly method: string;
     readonly changes: boolean;
-    /** Reads the result, which `read` gives or throws the server's error, and settles. */
+    /** Settles with the result that `read` returns, or the server's error that it throws. */
     readonly settle: (read: () => unknown) => void;
     readonly reject: (error: OvsdbError) => void;
 }
 
-/** The requests that wait for their answer, each until its answer, time limit or signal, whichever is first. */
+/**
+ * The requests that wait for an answer, each until its answer, time limit or abort, whichever is first. `max` limits
+ * their number.
+ */
 export class PendingRequests {
     readonly #max: number;
     readonly #cancel: (id: number) => void;
     readonly #waiting = new Map<unknown, Pending>();
     #nextId = 1;
 
-    /** @param cancel tells the peer that nobody waits for this request any more */
+    /** @param cancel notifies the server that the answer to this request is not needed */
     constructor(max: number, cancel: (id: number) => void) {
         this.#max = max;
         this.#cancel = cancel;
     }
 
-    /** @param send sends the request under this id; what it throws rejects */
+    /**
+     * Sends a request and resolves with what `receive` returns for its result.
+     *
+     * @param send sends the request under this id; an error that it throws rejects
+     * @throws OvsdbError `QUEUE_FULL`, `ABORTED`, `TIMEOUT`, `OUTCOME_UNKNOWN`, an error of `receive` or the server's
+     *   error
+     */
     add<T>(
         method: string,
         receive: (result: unknown) => T,
@@ -77,13 +87,13 @@ export class PendingRequests {
         });
     }
 
-    /** Gives a request its answer; does nothing when nobody waits for this id. */
+    /** Settles the request with this id with what `read` returns or throws; without effect if there is none. */
     settle(id: unknown, read: (method: string) => unknown): void {
         const pending = this.#waiting.get(id);
         pending?.settle(() => read(pending.method));
     }
 
-    /** The connection ended. */
+    /** Rejects all requests: with `OUTCOME_UNKNOWN` those that may change the database, others with `lost`. */
     rejectAll(reason: OvsdbError): void {
         for (const { method, changes, reject } of [...this.#waiting.values()]) {
             reject(changes ? outcomeUnknown(method, "the connection ended", reason) : lost(method, reason));
@@ -91,7 +101,7 @@ export class PendingRequests {
     }
 }
 
-/** The error of a request without effect whose connection has ended. */
+/** The error of a request that changes nothing and whose connection has ended: `CLOSED` or `DISCONNECTED`. */
 export function lost(method: string, cause: OvsdbError): OvsdbError {
     const code = isErrorOf(OvsdbError, cause, "CLOSED") ? "CLOSED" : "DISCONNECTED";
     return new OvsdbError(code, cause.fault, `request ${method} got no answer: the connection ended`, { cause });

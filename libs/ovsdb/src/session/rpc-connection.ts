@@ -12,6 +12,7 @@ import { fromServerError } from "../codec/server-error.ts";
 import { EchoProbe } from "./echo-probe.ts";
 import { lost, PendingRequests, type RequestOptions } from "./pending-requests.ts";
 
+/** Limits of a connection; see the options of the same names in `OvsdbSessionOptions`. */
 export interface RpcConnectionLimits {
     readonly echoIntervalMs: number;
     readonly answerTimeoutMs: number;
@@ -20,16 +21,17 @@ export interface RpcConnectionLimits {
     readonly maxPendingRequests: number;
 }
 
+/** Callbacks of a connection. */
 export interface RpcConnectionHandlers {
-    /** Called in the order of the bytes, between the answers. What it throws ends the connection. */
+    /** Called in the order of the received messages. An error that it throws ends the connection. */
     readonly onNotification: (method: string, params: readonly unknown[]) => void;
     /** Called once when the connection ends, before anything pending rejects. */
     readonly onEnd: (reason: OvsdbError) => void;
 }
 
 /**
- * JSON-RPC 1.0 with one peer over one open stream: requests matched with answers, echo in both directions, and limits.
- * Never reconnects. The stream is its own from the constructor on, and is destroyed when the connection ends.
+ * JSON-RPC 1.0 (RFC 7047 section 4) over one open stream: requests matched with answers, echo in both directions,
+ * limits. Never reconnects. It owns the stream and destroys it when the connection ends.
  */
 export class RpcConnection {
     readonly #stream: Duplex;
@@ -60,15 +62,16 @@ export class RpcConnection {
         stream.on("close", () => this.end(disconnected("the connection was closed")));
     }
 
-    /** Resolves, never rejects, with the reason when the connection has ended. */
+    /** Resolves with the reason when the connection has ended; never rejects. */
     get ended(): Promise<OvsdbError> {
         return this.#ended.promise;
     }
 
     /**
-     * Sends a request. `receive` reads its result, in the order of the bytes, before any message that follows it.
+     * Sends a request. `receive` decodes its result before any message that follows it is handled.
      *
-     * @throws OvsdbError what `receive` threw, the server's refusal, or the session codes
+     * @throws OvsdbError an error of `receive`, the server's error, or a session code: `DISCONNECTED`, `CLOSED`,
+     *   `OUTCOME_UNKNOWN`, `TIMEOUT`, `ABORTED`, `QUEUE_FULL`; `BAD_ARGUMENT` for a request beyond `maxQueuedBytes`
      */
     async request<T>(
         method: string,
@@ -84,7 +87,7 @@ export class RpcConnection {
         });
     }
 
-    /** Ends the connection, once; what is pending rejects. */
+    /** Ends the connection and rejects pending requests. Idempotent. */
     end(reason: OvsdbError): void {
         if (this.#end !== undefined) return;
         this.#end = reason;
@@ -118,7 +121,7 @@ export class RpcConnection {
                 this.#handlers.onNotification(message.method, message.params);
                 return;
             case "response":
-                // An answer nobody waits for is that of an echo, or of a request that was given up.
+                // An answer without a pending request is that of an echo, or of a request that timed out or was cancelled.
                 this.#pending.settle(message.id, (method) => {
                     if (message.error !== null) throw fromServerError(message.error, `request ${method}`);
                     return message.result;
@@ -148,7 +151,7 @@ export class RpcConnection {
         throw new OvsdbError("QUEUE_FULL", "environment", message, { details });
     }
 
-    /** What is written within one turn leaves in one system call. */
+    /** Writes of one turn of the event loop are sent in one system call. */
     #write(text: string): void {
         if (this.#end !== undefined) return;
         if (!this.#corked) {

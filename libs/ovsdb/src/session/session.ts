@@ -23,7 +23,7 @@ import {
 import { RpcConnection } from "./rpc-connection.ts";
 import { Waiters } from "./waiters.ts";
 
-/** A state owns what it names: it is gone with the state. */
+/** A state owns its members: they are dropped with the state. */
 type State =
     | { readonly kind: "idle" | "connecting" | "closed" }
     | { readonly kind: "synchronizing"; readonly monitor: Monitor }
@@ -32,19 +32,19 @@ type State =
           readonly connection: RpcConnection;
           readonly schema: DatabaseSchema;
           readonly monitor: Monitor;
-          /** Of `performance.now()`. */
+          /** In milliseconds of `performance.now()`. */
           readonly since: number;
       };
 
 /**
- * A lasting connection to an OVSDB server (RFC 7047) that keeps a copy of the monitored rows and reconnects by itself.
+ * A session with an OVSDB server (RFC 7047) that keeps a copy of the monitored rows and reconnects automatically.
  *
  * - The copy has every committed change in the order of the commits, and a transaction's own changes before its
- *   `transact` resolves. While there is no connection it stays as it was; after a reconnect what changed meanwhile is
- *   reported like any other change, so a listener that follows `onChange` from the start never misses or repeats one.
- * - Nothing is sent twice: a transaction whose answer was lost rejects with `OUTCOME_UNKNOWN`, and the caller looks at
- *   the rows.
- * - Listeners are called at once and must not wait; one that throws is logged and otherwise ignored.
+ *   `transact` resolves. While disconnected it stays unchanged; after a reconnect the changes since then are reported
+ *   like any other, so a listener that follows `onChange` from the start never misses or repeats one.
+ * - Nothing is sent twice: a transaction whose answer was lost rejects with `OUTCOME_UNKNOWN`, and the caller must
+ *   check the rows.
+ * - Listeners are called synchronously; an error that one throws is logged and otherwise ignored.
  */
 export class OvsdbSession implements AsyncDisposable {
     readonly #logger: SessionLogger;
@@ -62,7 +62,7 @@ export class OvsdbSession implements AsyncDisposable {
     #resume: ResumePoint | undefined;
     #lastError: OvsdbError | undefined;
 
-    /** Does nothing until `start`. @throws OvsdbError `BAD_ARGUMENT` when the lock's name is not an <id> */
+    /** Connects only after `start`. @throws OvsdbError `BAD_ARGUMENT` when the lock's name is not an <id> */
     constructor(components: OvsdbSessionComponents, options: OvsdbSessionOptions) {
         this.#logger = components.logger;
         this.#options = { ...defaultSessionOptions, ...options } as OvsdbSessionOptions & typeof defaultSessionOptions;
@@ -79,7 +79,11 @@ export class OvsdbSession implements AsyncDisposable {
         }
     }
 
-    /** Connects, and reconnects until the signal aborts, which closes the session. Call it once. */
+    /**
+     * Connects, and reconnects until the signal aborts, which closes the session.
+     *
+     * @throws OvsdbError `BAD_ARGUMENT` at a second call or after `close`
+     */
     start(signal: AbortSignal): void {
         if (this.#running !== undefined || this.#state.kind === "closed") {
             throw new OvsdbError("BAD_ARGUMENT", "caller", "a session is started once: make a new one");
@@ -90,7 +94,7 @@ export class OvsdbSession implements AsyncDisposable {
         this.#running = this.#run(this.#stop.signal).finally(() => signal.removeEventListener("abort", onAbort));
     }
 
-    /** Why nothing can be asked of the database now; undefined when all is well. For health checks. */
+    /** Why the database cannot be used now, as text for health checks; undefined when the session is ready. */
     get problem(): string | undefined {
         const kind = this.#state.kind === "synchronizing" ? "connecting" : this.#state.kind;
         if (kind === "ready") return undefined;
@@ -99,7 +103,7 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     /**
-     * Resolves when connected and the first snapshot is in (at once when that is so now).
+     * Resolves when connected with the first snapshot in the copy; immediately if that is so already.
      *
      * @throws OvsdbError `SCHEMA_MISMATCH`, `ABORTED` (with the last failure as its cause), `CLOSED`
      */
@@ -112,11 +116,16 @@ export class OvsdbSession implements AsyncDisposable {
         await this.#waiters.wait(probe, { what: "the database", signal, why: () => this.#lastError });
     }
 
+    /** State of the lock of the option `lock`; `none` without it. */
     get lockState(): LockState {
         return this.#lock?.state ?? "none";
     }
 
-    /** Resolves when this session owns its lock. @throws OvsdbError `ABORTED`, `CLOSED`; `BAD_ARGUMENT` without option `lock` */
+    /**
+     * Resolves when this session owns its lock.
+     *
+     * @throws OvsdbError `ABORTED`, `CLOSED`; `BAD_ARGUMENT` without the option `lock`
+     */
     async lockAcquired(signal?: AbortSignal): Promise<void> {
         const lock = this.#lock;
         if (lock === undefined) {
@@ -126,34 +135,43 @@ export class OvsdbSession implements AsyncDisposable {
         await this.#waiters.wait(probe, { what: `lock ${lock.name}`, signal, why: () => this.#lastError });
     }
 
-    /** The rows of a monitored table by UUID. The map is the live copy: later changes show in it; rows never change. */
+    /**
+     * The rows of a monitored table by UUID. The map is the live copy: it shows later changes; rows never change.
+     *
+     * @throws OvsdbError `BAD_ARGUMENT` for a table that is not monitored
+     */
     rows(table: string): ReadonlyMap<string, Row> {
         return this.#cache.rows(table);
     }
 
-    /** Calls with all changes of one commit, or of one (re)connect, after they are in the copy. */
+    /**
+     * Calls the listener with all changes of one commit, or of one (re)connect, after they are in the copy; disposal
+     * removes it.
+     */
     onChange(listener: (changes: readonly RowChange[]) => void): Disposable {
         return this.#changed.add(listener);
     }
 
-    /** Calls after each (re)connect, when the snapshot is in and its changes have been reported. */
+    /**
+     * Calls the listener after each (re)connect, when the snapshot is in the copy and its changes have been reported.
+     */
     onConnect(listener: () => void): Disposable {
         return this.#connected.add(listener);
     }
 
-    /** Calls when a connection that was ready has ended. */
+    /** Calls the listener when a connection that was ready has ended. */
     onDisconnect(listener: () => void): Disposable {
         return this.#disconnected.add(listener);
     }
 
-    /** Calls with each new state of the lock. */
+    /** Calls the listener with each new state of the lock. */
     onLockChange(listener: (state: LockState) => void): Disposable {
         return this.#lockChanged.add(listener);
     }
 
     /**
-     * Resolves with the first result of `probe` that is not undefined: it is called now and after each change. What it
-     * throws rejects.
+     * Resolves with the first result of `probe` that is not undefined; it is called now and after each change. An error
+     * that it throws rejects.
      *
      * @throws OvsdbError `TIMEOUT`, `ABORTED`, `CLOSED`
      */
@@ -163,12 +181,13 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     /**
-     * Commits all operations or none. With the option `lock` the server checks first that this session owns it.
-     * Transactions are sent at once and run in the order of the calls.
+     * Commits all operations or none. With the option `lock` the server first checks that this session owns it.
+     * Transactions are sent immediately and run in the order of the calls.
      *
      * @returns one result for each operation, at its index
-     * @throws OvsdbError naming the refused operation (`details`, `operationIndex`); `DISCONNECTED` and `QUEUE_FULL` when
-     *   nothing was sent; `OUTCOME_UNKNOWN` when the connection or the time ended before the answer; `ABORTED` likewise
+     * @throws OvsdbError of the server with the rejected operation (`details`, `operationIndex`); `BAD_ARGUMENT`,
+     *   `DISCONNECTED` and `QUEUE_FULL` when nothing was sent; `OUTCOME_UNKNOWN` when the connection or the time ended
+     *   before the answer; `ABORTED`, after which it may have taken effect; `CLOSED`
      */
     async transact(operations: readonly Operation[], options: CallOptions = {}): Promise<readonly OperationResult[]> {
         const own = this.#lock === undefined ? [] : [assertLock(this.#lock.name)];
@@ -190,7 +209,7 @@ export class OvsdbSession implements AsyncDisposable {
         });
     }
 
-    /** Ends the connection, and with it the lock; what is pending rejects. Resolves when all is over. */
+    /** Ends the connection, and with it the lock; pending calls reject. Resolves when the session has ended. */
     async close(): Promise<void> {
         this.#stop.abort();
         if (this.#running === undefined) this.#finish();
@@ -210,14 +229,16 @@ export class OvsdbSession implements AsyncDisposable {
         this.#finish();
     }
 
-    /** The only change of state; gives the one that was left, for what is to be done about its end. */
+    /** The only place that changes the state; returns the previous one. */
     #enter(state: State): State {
         const left = this.#state;
         this.#state = state;
         return left;
     }
 
-    /** One connection, from the attempt to its end. Never rejects. @returns for how many milliseconds it was ready */
+    /**
+     * Runs one connection, from the attempt to its end. Never rejects. @returns for how many milliseconds it was ready
+     */
     async #serve(signal: AbortSignal): Promise<number> {
         this.#enter({ kind: "connecting" });
         let readyMs = 0;
@@ -251,7 +272,7 @@ export class OvsdbSession implements AsyncDisposable {
             this.#lock?.request(connection, timeoutMs),
         ]);
         const resume = this.#resume;
-        // Used once: should the rows not fit, the next attempt starts from a whole snapshot.
+        // Used once: if the updates do not fit the rows, the next attempt requests a whole snapshot.
         this.#resume = undefined;
         const monitor = new Monitor(this.#cache, schema, pickColumns(schema, wanted));
         this.#enter({ kind: "synchronizing", monitor });
@@ -297,7 +318,7 @@ export class OvsdbSession implements AsyncDisposable {
         const wasReady = left.kind === "ready";
         if (wasReady && isErrorOf(OvsdbError, reason, "DISCONNECTED")) this.#resume = left.monitor.resumePoint;
         if (!signal.aborted) {
-            // Once for each new trouble; the attempts that follow tell nothing new.
+            // Warn once per new failure; the attempts that follow fail for the same reason.
             const isNew = wasReady || this.#lastError?.message !== reason.message;
             const log = isNew ? this.#logger.warn : this.#logger.debug;
             log.call(this.#logger, "no connection to the database", { reason: messageOf(reason), code: reason.code });

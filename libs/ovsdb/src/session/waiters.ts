@@ -1,12 +1,13 @@
 import { OvsdbError } from "../codec/error.ts";
 
+/** Options of `Waiters.wait`. */
 export interface WaitOptions {
-    /** What is waited for, for messages. */
+    /** Names what the caller waits for, in messages. */
     readonly what: string;
     readonly signal?: AbortSignal | undefined;
-    /** Default: no limit. */
+    /** In milliseconds. Default: no limit. */
     readonly timeoutMs?: number | undefined;
-    /** Why it may not have come, for the error of a timeout or abort. */
+    /** The possible reason of a timeout or abort, as the cause of its error. */
     readonly why?: () => unknown;
 }
 
@@ -15,12 +16,17 @@ interface Waiter {
     readonly reject: (error: OvsdbError) => void;
 }
 
-/** Promises that each wait until a probe of the present state gives something. */
+/** Promises that wait until a probe of the current state returns a value. */
 export class Waiters {
     readonly #waiting = new Set<Waiter>();
     #closed: OvsdbError | undefined;
 
-    /** Resolves with the first value of `probe` that is not undefined: now, or at a later `evaluate`. */
+    /**
+     * Resolves with the first value of `probe` that is not undefined, now or at a later `evaluate`; rejects with what
+     * it throws.
+     *
+     * @throws OvsdbError `TIMEOUT`, `ABORTED`, or the error of `close`
+     */
     wait<T>(probe: () => T | undefined, options: WaitOptions): Promise<T> {
         const { what, signal, timeoutMs } = options;
         return new Promise<T>((resolve, reject) => {
@@ -67,12 +73,12 @@ export class Waiters {
         });
     }
 
-    /** The state changed: look again. */
+    /** Runs all probes; called after each change of the state. */
     evaluate(): void {
         for (const waiter of [...this.#waiting]) waiter.evaluate();
     }
 
-    /** Nothing will come any more. */
+    /** Rejects all waiting promises, and later ones, with this error. */
     close(error: OvsdbError): void {
         this.#closed = error;
         for (const waiter of [...this.#waiting]) waiter.reject(error);

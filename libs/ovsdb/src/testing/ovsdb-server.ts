@@ -12,19 +12,20 @@ const run = promisify(execFile);
 /** The schema of Open vSwitch as Debian's package installs it. */
 export const vswitchSchema = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/** ovsdb-server of a test could not be started. */
+/** The ovsdb-server of a test did not start. */
 export class OvsdbServerError extends AntreaError<"SERVER_NOT_STARTED"> {}
 
+/** Options of `OvsdbServer.start`. */
 export interface OvsdbServerOptions {
-    /** Default: that of Open vSwitch. */
+    /** Path of the schema. Default: that of Open vSwitch. */
     readonly schemaPath?: string;
-    /** A cluster of one, which remembers its last transactions so that monitors can resume. Default false. */
+    /** A cluster of one server, which keeps its last transactions so that monitors can resume. Default false. */
     readonly clustered?: boolean;
 }
 
 /**
- * An ovsdb-server of a test's own, with an empty database in a new folder under the temporary folder. Disposal ends it
- * by its pid and removes the folder. Needs Debian's package openvswitch-switch (its service need not run).
+ * An ovsdb-server for one test, with an empty database in a new folder under the temporary folder. Disposal ends it by
+ * its pid and removes the folder. Needs Debian's package openvswitch-switch (its service need not run).
  */
 export class OvsdbServer implements AsyncDisposable {
     readonly folder: string;
@@ -36,7 +37,9 @@ export class OvsdbServer implements AsyncDisposable {
         this.#options = options;
     }
 
-    /** Resolves when the server accepts connections. */
+    /**
+     * Resolves when the server accepts connections; rejects with `OvsdbServerError` `SERVER_NOT_STARTED` after 10 s.
+     */
     static async start(options: OvsdbServerOptions = {}): Promise<OvsdbServer> {
         // The path stays short: a unix socket's name has at most 107 bytes.
         const server = new OvsdbServer(await mkdtemp(join(tmpdir(), "ovsdb-")), options);
@@ -58,7 +61,7 @@ export class OvsdbServer implements AsyncDisposable {
         return this.#process?.pid;
     }
 
-    /** Replaces the database by an empty one; the server must not run. */
+    /** Replaces the database with an empty one; the server must not run. */
     async createDatabase(): Promise<void> {
         const { schemaPath = vswitchSchema, clustered = false } = this.#options;
         await rm(this.#databasePath, { force: true });
@@ -73,17 +76,17 @@ export class OvsdbServer implements AsyncDisposable {
         await run("ovs-appctl", ["-t", join(this.folder, "ctl"), "ovsdb-server/reconnect"]);
     }
 
-    /** `ovsdb-client transact`: a change by someone who shares no code with ours. */
+    /** Runs `ovsdb-client transact`, a client that shares no code with this library. */
     async transact(...operations: readonly unknown[]): Promise<void> {
         await run("ovsdb-client", ["transact", `unix:${this.socketPath}`, JSON.stringify(operations)]);
     }
 
-    /** Sends a signal to the running server: SIGSTOP makes it silent, SIGCONT lets it go on. */
+    /** Sends a signal to the running server: SIGSTOP suspends it, SIGCONT resumes it. */
     signal(name: NodeJS.Signals): void {
         this.#process?.kill(name);
     }
 
-    /** kill -9 and wait for the end. */
+    /** Ends the server with SIGKILL and waits for its end. */
     async kill(): Promise<void> {
         const child = this.#process;
         this.#process = undefined;
@@ -93,7 +96,10 @@ export class OvsdbServer implements AsyncDisposable {
         await ended;
     }
 
-    /** Starts the server, after a kill -9 if it runs. */
+    /**
+     * Starts the server, after a SIGKILL if it runs; resolves when it accepts connections, rejects with
+     * `OvsdbServerError` after 10 s.
+     */
     async restart(): Promise<void> {
         await this.kill();
         await rm(this.socketPath, { force: true });
