@@ -2,7 +2,7 @@ import { invalidVariable } from "./names.ts";
 
 /** CNI_ARGS, with the keys that Kubernetes runtimes set. A key that is absent or empty is left out. */
 export interface CniArgs {
-    /** Every pair; of a key that stands twice the last one. */
+    /** All pairs; of a repeated key the last one. */
     readonly all: ReadonlyMap<string, string>;
     /** K8S_POD_NAME. */
     readonly podName?: string;
@@ -20,7 +20,7 @@ interface KnownKey {
     readonly rule: string;
 }
 
-// These become parts of object names, paths of the API server and values in OVSDB: nothing else may come through.
+// These become parts of object names, paths of the API server and values in OVSDB, so other characters are rejected.
 const known: ReadonlyMap<string, KnownKey> = new Map([
     [
         "K8S_POD_NAME",
@@ -57,8 +57,8 @@ const known: ReadonlyMap<string, KnownKey> = new Map([
 ]);
 
 /**
- * Parses "KEY=VALUE;KEY=VALUE". Unknown keys are kept, not refused: runtimes add their own. Throws `CniCallError`
- * INVALID_ENVIRONMENT_VARIABLES.
+ * Parses CNI_ARGS, "KEY=VALUE;KEY=VALUE". Unknown keys are kept, since runtimes add their own. Throws `CniCallError`
+ * INVALID_ENVIRONMENT_VARIABLES for a part that is no pair or a Kubernetes key whose value breaks its rule.
  */
 export function parseCniArgs(text: string): CniArgs {
     const all = new Map<string, string>();

@@ -4,10 +4,10 @@ import { containerIdFault, ifnameFault, invalidVariable } from "./names.ts";
 import { shown } from "./shown.ts";
 import { type CniCommand } from "./versions.ts";
 
-/** What a runtime asks for through the environment of a plugin (CNI specification, section "Parameters"). */
+/** The call of a plugin by a runtime, from its environment variables (CNI specification, section "Parameters"). */
 export interface Invocation {
     readonly command: CniCommand;
-    /** All but the configuration, which comes on standard input. Variables that are not set are empty. */
+    /** All but the configuration, which comes on standard input. A variable that is not set is an empty text. */
     readonly args: Omit<CniCmdArgs, "networkConfiguration">;
 }
 
@@ -22,8 +22,8 @@ const required: Readonly<Record<CniCommand, readonly string[]>> = {
 };
 
 /**
- * Reads and checks the environment. Throws `CniCallError` INVALID_ENVIRONMENT_VARIABLES naming the variable, the value
- * and the rule; all missing variables are named at once.
+ * Parses and checks the environment of a CNI plugin. Throws `CniCallError` INVALID_ENVIRONMENT_VARIABLES with the
+ * variable, the value and the rule in the message, or with all missing variables.
  */
 export function parseEnvironment(environment: Readonly<Record<string, string | undefined>>): Invocation {
     const command = environment["CNI_COMMAND"] ?? "";
@@ -55,7 +55,10 @@ export function parseEnvironment(environment: Readonly<Record<string, string | u
     return { command, args };
 }
 
-/** The rules for container id and interface name, which the agent applies too: its callers are not only our binary. */
+/**
+ * Checks container id and interface name against the rules of the CNI specification and the kernel. The agent applies
+ * them too, since other programs than the CNI binary may call it. Throws `CniCallError` INVALID_ENVIRONMENT_VARIABLES.
+ */
 export function checkAttachment(args: Pick<CniCmdArgs, "containerId" | "ifname">): void {
     const idFault = containerIdFault(args.containerId);
     if (idFault !== undefined) throw invalidVariable("CNI_CONTAINERID", args.containerId, idFault);

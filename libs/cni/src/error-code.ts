@@ -1,7 +1,7 @@
 /**
- * Error codes of a CNI answer. 1–99 belong to the CNI specification (section "Error"), 100–199 to the agent, 200–299 to
- * the CNI binary itself, which never sees them on the wire. 999 is what the specification's own library says for a
- * defect. `UNKNOWN` is the zero of the enumeration on the wire.
+ * Error codes of a CNI answer. 1–99 are those of the CNI specification (section "Error"), 100–199 of the agent, 200–299
+ * of the CNI binary, never sent on the wire. 999 is the code of libcni for a defect. `UNKNOWN` is the zero of the
+ * enumeration on the wire.
  */
 export const ErrorCode = {
     UNKNOWN: 0,
@@ -14,9 +14,9 @@ export const ErrorCode = {
     INVALID_NETWORK_CONFIG: 7,
     INVALID_NETNS: 8,
     TRY_AGAIN_LATER: 11,
-    /** STATUS: no ADD can be served. */
+    /** STATUS: the plugin cannot serve ADD. */
     PLUGIN_NOT_AVAILABLE: 50,
-    /** STATUS: no ADD can be served, and containers that exist may have limited connectivity. */
+    /** STATUS: the plugin cannot serve ADD, and existing containers may have limited connectivity. */
     LIMITED_CONNECTIVITY: 51,
     IPAM_FAILURE: 101,
     CONFIG_INTERFACE_FAILURE: 102,
@@ -26,13 +26,14 @@ export const ErrorCode = {
     INTERNAL: 999,
 } as const;
 
+/** Name of an error code, which is the code of a `CniCallError`. */
 export type ErrorCodeName = keyof typeof ErrorCode;
 
 const names: ReadonlyMap<number, ErrorCodeName> = new Map(
     Object.entries(ErrorCode).map(([name, code]) => [code, name as ErrorCodeName]),
 );
 
-/** The name of a code, or undefined: the enumeration is open, a newer peer may send others. */
+/** The name of a code; undefined for one that this version does not have, since a newer version may send others. */
 export function errorCodeName(code: number): ErrorCodeName | undefined {
     return names.get(code);
 }

@@ -1,7 +1,7 @@
 import { detailText } from "./text-detail.ts";
 import { type CniError } from "./messages.ts";
 
-/** What a plugin prints on standard output when it fails (CNI specification, section "Error"). */
+/** The JSON object that a plugin prints on standard output when it fails (CNI specification, section "Error"). */
 export interface CniErrorObject {
     readonly cniVersion: string;
     readonly code: number;
@@ -9,7 +9,10 @@ export interface CniErrorObject {
     readonly details?: string;
 }
 
-/** The error as the runtime reads it; `cniVersion` is that of the configuration. */
+/**
+ * The error object to print for an error of the wire; `cniVersion` is that of the configuration. `details` has the
+ * texts of `detailText`, if any.
+ */
 export function toErrorObject(error: CniError, cniVersion: string): CniErrorObject {
     const details = detailText(error.details);
     return { cniVersion, code: error.code, msg: error.message, ...(details === "" ? {} : { details }) };

@@ -3,16 +3,17 @@ import { ErrorCode, errorCodeName, type ErrorCodeName } from "./error-code.ts";
 import { type CniError } from "./messages.ts";
 import { detailText, textDetail } from "./text-detail.ts";
 
+/** Details of a `CniCallError`, each present where it applies. */
 export interface CniCallErrorDetails {
-    /** The error of ours that the call failed with. */
+    /** The error of this project that made the call fail. */
     readonly cause: unknown;
-    /** The number of the answer that the error was read from. */
+    /** The error code of the answer from which the error was decoded. */
     readonly cniCode: number;
 }
 
 /**
- * A CNI call that fails with a code of the CNI answer. `code` is the name, `cniCode` the number on the wire, `hint` the
- * optional longer text that becomes `details` of the CNI error object.
+ * A CNI call that fails with an error code of the CNI answer. `code` is its name, `cniCode` the number on the wire,
+ * `hint` an optional longer text, which becomes `details` of the CNI error object.
  */
 export class CniCallError extends AntreaError<ErrorCodeName, CniCallErrorDetails> {
     readonly cniCode: number;
@@ -30,7 +31,10 @@ export class CniCallError extends AntreaError<ErrorCodeName, CniCallErrorDetails
     }
 }
 
-/** The wire form of anything that was thrown: a `CniCallError` keeps its code, everything else is `INTERNAL`. */
+/**
+ * The wire form of any error: a `CniCallError` keeps its code, message and hint, every other error is `INTERNAL` with
+ * its message.
+ */
 export function toCniError(error: unknown): CniError {
     if (error instanceof CniCallError) {
         const details = error.hint === undefined ? [] : [textDetail(error.hint)];
@@ -39,7 +43,10 @@ export function toCniError(error: unknown): CniError {
     return { code: ErrorCode.INTERNAL, message: messageOf(error), details: [] };
 }
 
-/** The error that a peer's answer carries; a code this version does not know becomes `UNKNOWN` and keeps its number. */
+/**
+ * The error that an answer carries; a code that this version does not have becomes `UNKNOWN`, and `details.cniCode` has
+ * its number.
+ */
 export function fromCniError(error: CniError): CniCallError {
     const hint = detailText(error.details);
     return new CniCallError(errorCodeName(error.code) ?? "UNKNOWN", "peer", error.message, {

@@ -5,33 +5,37 @@ import { shown } from "./shown.ts";
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the keys of one JSON object of a CNI document. Every method throws `CniCallError` INVALID_NETWORK_CONFIG whose
- * message holds the path of the key, the value and the rule. Absent and null are the same: encoders in the field write
- * either for "not set".
+ * Reads the members of one JSON object of a CNI document. Every method throws `CniCallError` INVALID_NETWORK_CONFIG
+ * with the path of the key, the value and the rule in its message. An absent key and null are the same, since encoders
+ * in use write either for "not set".
  */
 export class JsonReader {
     readonly path: string;
     readonly #object: JsonObject;
 
+    /** `path` is that of the object in the document, "" for the document itself. */
     constructor(value: unknown, path: string) {
         this.path = path;
         if (!isJsonObject(value)) throw invalid(path, value, "must be a JSON object");
         this.#object = value;
     }
 
+    /** The value of a key; undefined for an absent key or null. */
     get(key: string): unknown {
         return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
     }
 
+    /** The error of a key whose value breaks `rule`. */
     invalid(key: string, rule: string): CniCallError {
         return invalid(this.key(key), this.get(key), rule);
     }
 
-    /** The full path of a key, for messages. */
+    /** The path of a key in the document, for messages. */
     key(key: string): string {
         return this.path === "" ? key : `${this.path}.${key}`;
     }
 
+    /** A text that must be present and not empty. */
     text(key: string): string {
         const value = this.optionalText(key);
         if (value === undefined || value === "") throw this.invalid(key, "must be a non-empty string");
@@ -44,6 +48,7 @@ export class JsonReader {
         return value;
     }
 
+    /** An integer from `min` to `max`, both inclusive. */
     optionalInteger(key: string, min: number, max: number): number | undefined {
         const value = this.get(key);
         if (value === undefined) return undefined;
@@ -51,11 +56,12 @@ export class JsonReader {
         throw this.invalid(key, `must be an integer from ${min} to ${max}`);
     }
 
-    /** The elements of a list, each as the reader of an object; an absent list is empty. */
+    /** The objects of a list, each with a reader; an absent list is empty. */
     objects(key: string): readonly JsonReader[] {
         return this.#list(key).map((element, index) => new JsonReader(element, `${this.key(key)}[${index}]`));
     }
 
+    /** The texts of a list; undefined if the list is absent. */
     texts(key: string): readonly string[] | undefined {
         if (this.get(key) === undefined) return undefined;
         return this.#list(key).map((element, index) => {
@@ -69,6 +75,7 @@ export class JsonReader {
         return value === undefined ? undefined : new JsonReader(value, this.key(key));
     }
 
+    /** The object itself. */
     get raw(): JsonObject {
         return this.#object;
     }
@@ -80,11 +87,14 @@ export class JsonReader {
     }
 }
 
+/** True for an object that is neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An error about one value of a document. */
+/**
+ * The error of a value of a document: `CniCallError` INVALID_NETWORK_CONFIG with path, value and rule in its message.
+ */
 export function invalid(path: string, value: unknown, rule: string): CniCallError {
     return new CniCallError("INVALID_NETWORK_CONFIG", "caller", `${path}: ${shown(value)} ${rule}`);
 }

@@ -1,13 +1,13 @@
 /**
- * The messages of Antrea's CNI service, proto3 package `antrea_io.antrea.pkg.apis.cni.v1beta1`. A field that a sender
- * left out has its proto3 default (empty text, no bytes, 0).
+ * The request of every call of Antrea's CNI service, proto3 package `antrea_io.antrea.pkg.apis.cni.v1beta1`. In all
+ * messages here a field that the sender left out has its proto3 default (empty text, no bytes, 0).
  */
 export interface CniCmdRequest {
     /** Field 1. */
     readonly cniArgs: CniCmdArgs;
 }
 
-/** What a runtime hands to a CNI plugin: environment and standard input. */
+/** The input that a runtime gives a CNI plugin: environment variables and standard input. */
 export interface CniCmdArgs {
     /** Field 1, CNI_CONTAINERID. */
     readonly containerId: string;
@@ -25,12 +25,13 @@ export interface CniCmdArgs {
 
 /** The answer to every call of the service: a result or an error, never both. */
 export interface CniCmdResponse {
-    /** Field 1: what the binary prints, unchanged; empty for calls without a result. */
+    /** Field 1: the JSON that the binary prints unchanged; empty for calls without a result. */
     readonly cniResult: Uint8Array;
     /** Field 2. */
     readonly error?: CniError;
 }
 
+/** The error of a call. */
 export interface CniError {
     /** Field 1, an open enumeration: see `ErrorCode`. */
     readonly code: number;
@@ -40,7 +41,7 @@ export interface CniError {
     readonly details: readonly Any[];
 }
 
-/** google.protobuf.Any. */
+/** google.protobuf.Any: a message of the type that `typeUrl` names, encoded in `value`. */
 export interface Any {
     /** Field 1. */
     readonly typeUrl: string;

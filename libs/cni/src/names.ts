@@ -4,16 +4,16 @@ import { shown } from "./shown.ts";
 
 const idPattern = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const idRule = "must start with a letter or digit and consist of letters, digits, '_', '.' and '-'";
-// A NUL cannot stand in an environment variable, but in a JSON string or a protobuf field it can.
+// An environment variable cannot contain a NUL, but a JSON string or a protobuf field can.
 const forbiddenInIfname = /[/:\s\0]/;
 const maxIfnameBytes = 15;
 
-/** The rule that a container id breaks (CNI specification, section "Parameters"), or undefined. */
+/** The rule that a container id breaks (CNI specification, section "Parameters"); undefined for a valid one. */
 export function containerIdFault(id: string): string | undefined {
     return idPattern.test(id) ? undefined : idRule;
 }
 
-/** The rule that an interface name breaks (the same section, and the kernel's IFNAMSIZ), or undefined. */
+/** The rule that an interface name breaks (the same section, and the kernel's IFNAMSIZ); undefined for a valid one. */
 export function ifnameFault(name: string): string | undefined {
     if (name === "") return "must not be empty";
     if (name === "." || name === "..") return "must not be '.' or '..'";
@@ -22,12 +22,18 @@ export function ifnameFault(name: string): string | undefined {
     return undefined;
 }
 
-/** Refuses a network name that breaks the rule of the specification, section "Network configuration format". */
+/**
+ * Checks a network name against the CNI specification, section "Network configuration format". Throws `CniCallError`
+ * INVALID_NETWORK_CONFIG.
+ */
 export function checkNetworkName(name: string): void {
     if (!idPattern.test(name)) throw invalid("name", name, idRule);
 }
 
-/** `CniCallError` INVALID_ENVIRONMENT_VARIABLES for one variable. */
+/**
+ * The error of one environment variable: `CniCallError` INVALID_ENVIRONMENT_VARIABLES with variable, value and rule in
+ * its message.
+ */
 export function invalidVariable(variable: string, value: string, rule: string): CniCallError {
     return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", `${variable}: ${shown(value)} ${rule}`);
 }

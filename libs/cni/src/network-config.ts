@@ -5,42 +5,48 @@ import { parseDns, parseResult } from "./result-parse.ts";
 import { type CniDns, type CniResult } from "./result.ts";
 import { type CniVersion, checkVersion } from "./versions.ts";
 
-/** The configuration of one plugin of a network, as it comes on standard input. */
+/**
+ * The configuration of one plugin of a network, as a plugin gets it on standard input (CNI specification, section
+ * "Network configuration format").
+ */
 export interface NetworkConfig {
     readonly cniVersion: CniVersion;
-    /** The network: part of the identity of an attachment. */
+    /** Name of the network, a part of the identity of an attachment. */
     readonly name: string;
-    /** The plugin. */
+    /** Name of the plugin's binary. */
     readonly type: string;
-    /** Bytes; absent and 0 both mean "not set" and are left out. */
+    /** In bytes, 68 to 65535; absent and 0 both mean "not set" and are left out. */
     readonly mtu?: number;
     readonly ipam?: IpamConfig;
     readonly dns?: CniDns;
-    /** The result of the plugin before, or of ADD when CHECK or DEL asks; converted to the newest form. */
+    /** The result of the previous plugin, or of ADD in a CHECK or DEL; converted to the newest form. */
     readonly prevResult?: CniResult;
-    /** GC: the attachments that still exist. Absent is not the same as empty: without a list nothing is garbage. */
+    /** GC: the attachments that still exist. Without the list, unlike with an empty one, nothing is garbage. */
     readonly validAttachments?: readonly Attachment[];
+    /** Values of the capabilities, as the runtime set them. */
     readonly runtimeConfig?: JsonObject;
     /** The whole document, for keys that a feature reads itself. */
     readonly raw: JsonObject;
 }
 
+/** The `ipam` section of a configuration. */
 export interface IpamConfig {
     readonly type: string;
-    /** The whole section: each kind of IPAM has its own keys. */
+    /** The whole section: each IPAM plugin has its own keys. */
     readonly raw: JsonObject;
 }
 
-/** One network interface of one container: what ADD makes and GC compares. */
+/** One network interface of one container, which ADD creates and GC compares. */
 export interface Attachment {
     readonly containerId: string;
     readonly ifname: string;
 }
 
+/** Options of `parseNetworkConfig`. */
 export interface ParseNetworkConfigOptions {
     /**
-     * What to do with a `prevResult` that breaks a rule: "refuse" (the default), or "drop", for DEL, which must clean up
-     * whatever it is told.
+     * Handling of a `prevResult` that breaks a rule: "refuse" (the default) throws, "drop" leaves it out, for DEL,
+     * which must clean up even with wrong input.
      */
     readonly badPrevResult?: "refuse" | "drop";
 }
@@ -51,8 +57,9 @@ const maxMtu = 65535;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses and checks a configuration. Unknown keys are allowed, says the specification. Throws `CniCallError`:
- * DECODING_FAILURE for what is no JSON, INCOMPATIBLE_CNI_VERSION, else INVALID_NETWORK_CONFIG with key, value and rule.
+ * Parses and checks a network configuration of at most 4 MiB. Unknown keys are allowed, as the CNI specification says.
+ * Throws `CniCallError`: DECODING_FAILURE for empty input or invalid JSON, INCOMPATIBLE_CNI_VERSION, else
+ * INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseNetworkConfig(input: Uint8Array | string, options: ParseNetworkConfigOptions = {}): NetworkConfig {
     const document = parseJson(input);
@@ -145,8 +152,8 @@ function parseAttachments(reader: JsonReader): readonly Attachment[] | undefined
 }
 
 /**
- * The version an answer to this configuration should carry, read without any check: for error objects about a
- * configuration that may itself be what is wrong. Undefined if none can be read.
+ * The `cniVersion` of a configuration, without any check: for the error object about a configuration that may itself be
+ * wrong. Undefined if it cannot be read.
  */
 export function peekCniVersion(input: Uint8Array): string | undefined {
     try {

@@ -3,16 +3,17 @@ import { addressInPrefix } from "@antrea/ip";
 import { type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 import { type CniVersion, isAtLeast } from "./versions.ts";
 
-/** A result of ours that no version can carry: a defect, found before a runtime stumbles over it. */
+/** A result of this project that no version of the CNI specification can express: a defect. */
 export class CniResultError extends AntreaError<"BAD_INTERFACE_INDEX"> {}
 
-/** A result as JSON of one version of the specification, `cniVersion` included. */
+/** A result as the JSON object of one version of the CNI specification, with its `cniVersion`. */
 export type ConvertedResult = Readonly<Record<string, unknown>> & { readonly cniVersion: CniVersion };
 
 /**
- * The result as the given version writes it. Up to 0.4.0 each address carries its family as `version`; what came with
- * 1.1 (mtu, socketPath, pciID, the attributes of routes) is left out before. Empty lists and sections are left out,
- * except `ips`. Throws `CniResultError` for an address that points at no interface, `IpError` for one that is none.
+ * Converts a result to the JSON object of a version. Up to 0.4.0 each address has its family as `version`; the members
+ * that came with 1.1 (mtu, socketPath, pciID, attributes of routes) are left out of older versions. Empty lists and
+ * sections are left out, except `ips`. Throws `CniResultError` BAD_INTERFACE_INDEX for an address with the index of an
+ * interface that does not exist, `IpError` for an invalid address.
  */
 export function convertResult(result: CniResult, version: CniVersion): ConvertedResult {
     const newest = isAtLeast(version, "1.1.0");
@@ -29,7 +30,7 @@ export function convertResult(result: CniResult, version: CniVersion): Converted
     };
 }
 
-/** `convertResult` as the bytes that go into `cni_result`. */
+/** The UTF-8 JSON of `convertResult`, for `cniResult` of the response. Throws as it does. */
 export function encodeResult(result: CniResult, version: CniVersion): Uint8Array {
     return new TextEncoder().encode(JSON.stringify(convertResult(result, version)));
 }

@@ -3,18 +3,19 @@ import { JsonReader } from "./json-object.ts";
 import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 import { type CniVersion, checkVersion } from "./versions.ts";
 
+/** Options of `parseResult`. */
 export interface ParseResultOptions {
-    /** Where the result stands, for messages. */
+    /** The path of the result in its document, for messages. */
     readonly path: string;
-    /** The version if the result has no `cniVersion` of its own. */
+    /** The version of a result without `cniVersion`. */
     readonly defaultVersion: CniVersion;
 }
 
 const maxUint32 = 0xffff_ffff;
 
 /**
- * Reads a result of any supported version into the newest form. Throws `CniCallError`: INCOMPATIBLE_CNI_VERSION, or
- * INVALID_NETWORK_CONFIG with key, value and rule.
+ * Parses a result of any supported version (the value after `JSON.parse`) and converts it to the newest form. Throws
+ * `CniCallError`: INCOMPATIBLE_CNI_VERSION, or INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseResult(value: unknown, options: ParseResultOptions): CniResult {
     const reader = new JsonReader(value, options.path);
@@ -28,7 +29,10 @@ export function parseResult(value: unknown, options: ParseResultOptions): CniRes
     };
 }
 
-/** The `dns` section of a configuration or a result, without its empty members. */
+/**
+ * Parses the `dns` section of a configuration or a result, without its empty members; undefined if absent. Throws
+ * `CniCallError` INVALID_NETWORK_CONFIG.
+ */
 export function parseDns(parent: JsonReader): CniDns | undefined {
     const reader = parent.optionalObject("dns");
     if (reader === undefined) return undefined;
@@ -70,7 +74,7 @@ function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
     return { address, ...present({ gateway, interface: index }) };
 }
 
-/** Up to 0.4.0 each address says its family; if it does it must be right. */
+/** Up to 0.4.0 each address has its family as `version`, which must be correct. */
 function checkIpVersion(reader: JsonReader, family: Family): void {
     const version = reader.optionalText("version");
     if (version !== undefined && version !== String(family)) {
@@ -98,7 +102,7 @@ function parseRoute(reader: JsonReader): CniRoute {
     };
 }
 
-/** Runs a parser of @antrea/ip and lets its refusal name the key. */
+/** Runs a parser of @antrea/ip and converts its error to one that names the key. */
 function checked<Value>(reader: JsonReader, key: string, parse: () => Value): Value {
     try {
         return parse();

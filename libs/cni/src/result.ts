@@ -1,6 +1,6 @@
 /**
- * The result of ADD in its newest form (CNI 1.1, section "ADD Success"). Addresses stay text, as the runtime gets them.
- * `convertResult` writes it for an older version, `parseResult` reads any version.
+ * The result of ADD in its newest form (CNI specification 1.1, section "ADD Success"). Addresses are text, as the
+ * runtime gets them. `convertResult` converts it to an older version, `parseResult` parses any version.
  */
 export interface CniResult {
     readonly interfaces: readonly CniInterface[];
@@ -9,6 +9,7 @@ export interface CniResult {
     readonly dns: CniDns;
 }
 
+/** An interface that ADD created, in the container or on the host. */
 export interface CniInterface {
     readonly name: string;
     /** "aa:bb:cc:dd:ee:ff". */
@@ -17,20 +18,23 @@ export interface CniInterface {
     readonly mtu?: number;
     /** Path of the network namespace; absent for an interface of the host. */
     readonly sandbox?: string;
-    /** Since 1.1. */
+    /** Path of a socket file that represents the interface; since 1.1. */
     readonly socketPath?: string;
-    /** Since 1.1. */
+    /** PCI device that represents the interface; since 1.1. */
     readonly pciID?: string;
 }
 
+/** An address of an interface. */
 export interface CniIp {
     /** Address and prefix length, "10.0.0.5/24". */
     readonly address: string;
+    /** Default gateway of its subnet. */
     readonly gateway?: string;
     /** Index in `interfaces`. */
     readonly interface?: number;
 }
 
+/** A route of the container. */
 export interface CniRoute {
     /** Prefix, "0.0.0.0/0". */
     readonly dst: string;
@@ -45,6 +49,7 @@ export interface CniRoute {
     readonly scope?: number;
 }
 
+/** DNS settings of the container. */
 export interface CniDns {
     readonly nameservers?: readonly string[];
     readonly domain?: string;

@@ -4,9 +4,12 @@ import { decodeCniCmdResponse, encodeCniCmdResponse } from "./wire/response.ts";
 
 const cniServiceName = "antrea_io.antrea.pkg.apis.cni.v1beta1.Cni";
 
+/** Name of a method of the CNI service. */
 export type CniMethodName = "CmdAdd" | "CmdCheck" | "CmdDel" | "CmdStatus" | "CmdGc";
 
-/** One unary call of the service: everything a gRPC library needs, over plain byte arrays. */
+/**
+ * One unary method of the service for a gRPC library: its path and the codecs of its messages, over plain byte arrays.
+ */
 export interface CniMethod {
     /** The `:path` of the call. */
     readonly path: string;
@@ -30,15 +33,16 @@ function method(name: CniMethodName): CniMethod {
     };
 }
 
-/** The `:path` of a call. */
+/** The `:path` of a method: `/antrea_io.antrea.pkg.apis.cni.v1beta1.Cni/CmdAdd`. */
 export function cniMethodPath(name: CniMethodName): string {
     return `/${cniServiceName}/${name}`;
 }
 
 /**
- * The whole service. `CmdAdd`, `CmdCheck` and `CmdDel` are those of Antrea's cni.proto; `CmdStatus` and `CmdGc` are ours
- * for the verbs of CNI 1.1 and use the same messages. It has the shape of a `ServiceDefinition` of @grpc/grpc-js,
- * except that grpc-js wants a Buffer from the two `serialize` functions: wrap those with `Buffer.from(bytes.buffer, …)`.
+ * The methods of the service. `CmdAdd`, `CmdCheck` and `CmdDel` are those of Antrea's cni.proto; `CmdStatus` and
+ * `CmdGc` are extensions of this project for the commands of CNI 1.1, with the same messages. It has the shape of a
+ * `ServiceDefinition` of @grpc/grpc-js, except that grpc-js requires a Buffer from the two `serialize` functions: wrap
+ * those with `Buffer.from(bytes.buffer, …)`.
  */
 export const cniServiceDefinition: Readonly<Record<CniMethodName, CniMethod>> = {
     CmdAdd: method("CmdAdd"),

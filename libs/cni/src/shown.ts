@@ -1,6 +1,9 @@
 const shownCharacters = 80;
 
-/** Any value as it shall stand in an error message: JSON, escaped, and cut so that hostile input cannot fill a log. */
+/**
+ * Any value as text for an error message: its JSON, at most 80 characters, so that hostile input cannot fill a log;
+ * `nothing` for undefined.
+ */
 export function shown(value: unknown): string {
     const text = value === undefined ? "nothing" : jsonOf(value);
     return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;

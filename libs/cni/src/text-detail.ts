@@ -3,12 +3,12 @@ import { decodeStringValue, encodeStringValue } from "./wire/string-value.ts";
 
 const stringValueUrl = "type.googleapis.com/google.protobuf.StringValue";
 
-/** Text as an element of `CniError.details`: a google.protobuf.StringValue, which every protobuf runtime can read. */
+/** Text as an element of `CniError.details`: a google.protobuf.StringValue. */
 export function textDetail(text: string): Any {
     return { typeUrl: stringValueUrl, value: encodeStringValue(text) };
 }
 
-/** The texts among the details, one a line; details of other types have no text form and are named by their type. */
+/** The texts of details, one per line; a detail that is no valid StringValue is given as its type URL. */
 export function detailText(details: readonly Any[]): string {
     return details
         .map((detail) => {

@@ -1,24 +1,29 @@
 import { CniCallError } from "./errors.ts";
 import { shown } from "./shown.ts";
 
-/** The versions of the CNI specification that are spoken, oldest first. */
+/** The supported versions of the CNI specification, oldest first. */
 export const supportedVersions = ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 
+/** A supported version of the CNI specification. */
 export type CniVersion = (typeof supportedVersions)[number];
 
-/** The newest version: that of answers to callers who named none. */
+/** The newest supported version, for answers to callers that gave none. */
 export const currentVersion: CniVersion = "1.1.0";
 
+/** A value of CNI_COMMAND (CNI specification, section "CNI operations"). */
 export type CniCommand = "ADD" | "CHECK" | "DEL" | "GC" | "STATUS" | "VERSION";
 
-/** Commands that came after the oldest version. */
+/** The versions of commands that the oldest version does not have. */
 const introducedIn: { readonly [Command in CniCommand]?: CniVersion } = {
     CHECK: "0.4.0",
     GC: "1.1.0",
     STATUS: "1.1.0",
 };
 
-/** The version if it is spoken, else `CniCallError` INCOMPATIBLE_CNI_VERSION; `key` is where the value stands. */
+/**
+ * Returns the version if it is supported. Throws `CniCallError` INCOMPATIBLE_CNI_VERSION otherwise; `key` is the path
+ * of the value, for the message.
+ */
 export function checkVersion(value: unknown, key = "cniVersion"): CniVersion {
     const version = supportedVersions.find((supported) => supported === value);
     if (version !== undefined) return version;
@@ -34,7 +39,7 @@ export function isAtLeast(version: CniVersion, other: CniVersion): boolean {
     return supportedVersions.indexOf(version) >= supportedVersions.indexOf(other);
 }
 
-/** Refuses a command that the configuration's version does not have yet: `CniCallError` INCOMPATIBLE_CNI_VERSION. */
+/** Throws `CniCallError` INCOMPATIBLE_CNI_VERSION for a command that the configuration's version does not have yet. */
 export function checkCommandVersion(command: CniCommand, version: CniVersion): void {
     const since = introducedIn[command];
     if (since === undefined || isAtLeast(version, since)) return;
@@ -45,7 +50,7 @@ export function checkCommandVersion(command: CniCommand, version: CniVersion): v
     );
 }
 
-/** The answer to VERSION (CNI specification, section "VERSION Success"). */
+/** The JSON object to print for VERSION (CNI specification, section "VERSION Success"). */
 export function versionAnswer(): {
     readonly cniVersion: CniVersion;
     readonly supportedVersions: readonly CniVersion[];

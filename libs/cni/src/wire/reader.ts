@@ -1,6 +1,6 @@
 import { CniMessageError } from "./error.ts";
 
-/** Wire types of the protobuf encoding. 3 and 4 are groups, which proto3 has not but an unknown field may be. */
+/** Wire types of the protobuf encoding. 3 and 4 are groups, which proto3 does not have but an unknown field may use. */
 export const WireType = { VARINT: 0, I64: 1, LEN: 2, START_GROUP: 3, END_GROUP: 4, I32: 5 } as const;
 
 const wireNames = ["VARINT", "I64", "LEN", "START_GROUP", "END_GROUP", "I32"];
@@ -9,8 +9,9 @@ const maxFieldNumber = 0x1fff_ffff;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads the fields of one protobuf message. Never reads past its end; what it hands out as bytes are views, not copies.
- * `name` stands in error messages.
+ * Reads the fields of one protobuf message; bytes are views, not copies. Every method throws `CniMessageError` for
+ * malformed bytes and never reads beyond the end. `name` is the message's name in errors; a `label` is the name of a
+ * field there.
  */
 export class MessageReader {
     readonly #bytes: Uint8Array;
@@ -26,7 +27,7 @@ export class MessageReader {
         this.#name = name;
     }
 
-    /** The number of the next field, or undefined at the end. Each field must then be read or skipped. */
+    /** The number of the next field; undefined at the end. Each field must then be read or skipped. */
     next(): number | undefined {
         if (this.#at === this.#bytes.length) return undefined;
         const tag = this.#varint("the tag of a field");
@@ -49,7 +50,7 @@ export class MessageReader {
         return this.#delimited(label);
     }
 
-    /** The text of a LEN field; refuses what is not UTF-8. */
+    /** The text of a LEN field, which must be UTF-8. */
     text(label: string): string {
         const bytes = this.bytes(label);
         try {
@@ -68,7 +69,7 @@ export class MessageReader {
         return this.#low32;
     }
 
-    /** Passes over a field that this version does not know. */
+    /** Skips a field that this version does not know. */
     skip(): void {
         this.#skip(this.#field, this.#wireType, 0);
     }
@@ -134,8 +135,8 @@ export class MessageReader {
     }
 
     /**
-     * Up to 64 bits. What does not fit a double exactly is given rounded: lengths and field numbers that large are
-     * refused anyway, and `int32` asks for the low half.
+     * Up to 64 bits. A value that a double cannot hold exactly is rounded: lengths and field numbers that large are
+     * rejected, and `int32` uses the low half.
      */
     #varint(label: string): number {
         let low = 0;

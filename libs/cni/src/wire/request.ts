@@ -2,7 +2,7 @@ import { type CniCmdArgs, type CniCmdRequest } from "../messages.ts";
 import { MessageReader } from "./reader.ts";
 import { MessageWriter } from "./writer.ts";
 
-/** The bytes of a request. */
+/** Encodes a request in protobuf. */
 export function encodeCniCmdRequest(request: CniCmdRequest): Uint8Array {
     const args = new MessageWriter();
     args.text(1, request.cniArgs.containerId);
@@ -17,8 +17,8 @@ export function encodeCniCmdRequest(request: CniCmdRequest): Uint8Array {
 }
 
 /**
- * The request in the bytes; unknown fields are skipped, absent ones have their defaults. Throws `CniMessageError`.
- * The configuration is a view of `bytes`.
+ * Decodes a request; unknown fields are skipped, absent ones have their default. `networkConfiguration` is a view of
+ * `bytes`. Throws `CniMessageError`.
  */
 export function decodeCniCmdRequest(bytes: Uint8Array): CniCmdRequest {
     const reader = new MessageReader(bytes, "CniCmdRequest");
@@ -31,7 +31,7 @@ export function decodeCniCmdRequest(bytes: Uint8Array): CniCmdRequest {
         networkConfiguration: new Uint8Array(),
     };
     for (let field = reader.next(); field !== undefined; field = reader.next()) {
-        // A message field that stands twice is merged, says the encoding.
+        // The protobuf encoding merges a repeated message field.
         if (field === 1) cniArgs = { ...cniArgs, ...decodeCniCmdArgs(reader.bytes("cni_args")) };
         else reader.skip();
     }

@@ -2,7 +2,7 @@ import { type Any, type CniCmdResponse, type CniError } from "../messages.ts";
 import { MessageReader } from "./reader.ts";
 import { MessageWriter } from "./writer.ts";
 
-/** The bytes of a response. */
+/** Encodes a response in protobuf. */
 export function encodeCniCmdResponse(response: CniCmdResponse): Uint8Array {
     const writer = new MessageWriter();
     writer.bytes(1, response.cniResult);
@@ -24,8 +24,8 @@ function encodeCniError(error: CniError): Uint8Array {
 }
 
 /**
- * The response in the bytes; unknown fields are skipped, absent ones have their defaults. Throws `CniMessageError`.
- * Result and detail values are views of `bytes`.
+ * Decodes a response; unknown fields are skipped, absent ones have their default. `cniResult` and the values of details
+ * are views of `bytes`. Throws `CniMessageError`.
  */
 export function decodeCniCmdResponse(bytes: Uint8Array): CniCmdResponse {
     const reader = new MessageReader(bytes, "CniCmdResponse");
@@ -39,7 +39,7 @@ export function decodeCniCmdResponse(bytes: Uint8Array): CniCmdResponse {
     return error === undefined ? { cniResult } : { cniResult, error };
 }
 
-/** `before` is the same field met earlier: the encoding merges the two. */
+/** `before` is an earlier occurrence of the field: the protobuf encoding merges the two. */
 function decodeCniError(bytes: Uint8Array, before: CniError | undefined): CniError {
     const reader = new MessageReader(bytes, "Error");
     let code = before?.code ?? 0;

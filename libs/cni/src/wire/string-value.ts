@@ -1,14 +1,14 @@
 import { MessageReader } from "./reader.ts";
 import { MessageWriter } from "./writer.ts";
 
-/** google.protobuf.StringValue. */
+/** Encodes a google.protobuf.StringValue. */
 export function encodeStringValue(value: string): Uint8Array {
     const writer = new MessageWriter();
     writer.text(1, value);
     return writer.finish();
 }
 
-/** Throws `CniMessageError` for bytes that are no such message. */
+/** Decodes a google.protobuf.StringValue. Throws `CniMessageError`. */
 export function decodeStringValue(bytes: Uint8Array): string {
     const reader = new MessageReader(bytes, "StringValue");
     let value = "";

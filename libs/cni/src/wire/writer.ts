@@ -3,8 +3,8 @@ import { WireType } from "./reader.ts";
 const utf8 = new TextEncoder();
 
 /**
- * Collects the fields of one protobuf message. Fields with their proto3 default are left out, as every proto3 encoder
- * does; write fields in the order of their numbers.
+ * Writes the fields of one protobuf message. Fields with their proto3 default are left out, as proto3 encoders do; the
+ * caller writes them in the order of their numbers.
  */
 export class MessageWriter {
     readonly #parts: Uint8Array[] = [];
@@ -18,14 +18,14 @@ export class MessageWriter {
         if (value.length > 0) this.message(field, value);
     }
 
-    /** A message field has presence: it is written even if empty. */
+    /** Writes a message field, also an empty one, since message fields have presence. */
     message(field: number, value: Uint8Array): void {
         this.#varint(field * 8 + WireType.LEN);
         this.#varint(value.length);
         this.#push(value);
     }
 
-    /** An int32 or enumeration value; a negative one takes ten bytes, as the encoding wants it. */
+    /** Writes an int32 or enumeration value; a negative one takes ten bytes, as the encoding requires. */
     int32(field: number, value: number): void {
         if (value === 0) return;
         this.#varint(field * 8 + WireType.VARINT);
@@ -33,6 +33,7 @@ export class MessageWriter {
         else this.#push(negativeVarint(value));
     }
 
+    /** The bytes of the message. */
     finish(): Uint8Array {
         const whole = new Uint8Array(this.#length);
         let at = 0;
