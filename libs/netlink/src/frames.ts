@@ -10,8 +10,8 @@ const ICMPV6 = 58;
 
 /**
  * The Ethernet frame of a gratuitous ARP, which announces `ip` at `mac`: a broadcast request for one's own address (RFC
- * 5227 section 3, "ARP announcement"). 42 bytes; the driver pads. Throws `NetlinkError` `BAD_ARGUMENT` for IPv6, the
- * error of @antrea/ip for an invalid MAC address.
+ * 5227 section 3, "ARP announcement"). 42 bytes; the driver pads. Throws `NetlinkError` `BAD_ARGUMENT` for IPv6,
+ * `IpError` for an invalid MAC address.
  */
 export function gratuitousArp(mac: MacText, ip: IpAddress): Uint8Array {
     if (ip.family !== 4) throw badArgument("family of a gratuitous ARP", ip.family, "ARP is for IPv4");
@@ -25,7 +25,7 @@ export function gratuitousArp(mac: MacText, ip: IpAddress): Uint8Array {
 /**
  * The Ethernet frame of an unsolicited neighbour advertisement of `ip` at `mac` to all nodes (RFC 4861 sections 4.4 and
  * 7.2.6), with the override flag, so that caches take the new MAC address. 86 bytes. Throws `NetlinkError`
- * `BAD_ARGUMENT` for IPv4, the error of @antrea/ip for an invalid MAC address.
+ * `BAD_ARGUMENT` for IPv4, `IpError` for an invalid MAC address.
  */
 export function unsolicitedNa(mac: MacText, ip: IpAddress): Uint8Array {
     if (ip.family !== 6) throw badArgument("family of a neighbour advertisement", ip.family, "it is for IPv6");

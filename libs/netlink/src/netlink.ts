@@ -35,7 +35,7 @@ import {
  *
  * Calls run one after the other in their order. All except `deleteLink` and large dumps complete in the turn of the
  * event loop in which they begin, so they cannot be cancelled. Methods reject with NetlinkError: the kernel's errors
- * with the errno by name as code and the kernel's text in the message, `BAD_ARGUMENT` (or the error of @antrea/ip) for
+ * with the errno by name as code and the kernel's text in the message, `BAD_ARGUMENT` (or `IpError` of @antrea/ip) for
  * wrong arguments, `CLOSED` after disposal. A delete of an object that does not exist succeeds and returns false.
  */
 export class Netlink implements Disposable {

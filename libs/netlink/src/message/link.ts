@@ -88,7 +88,7 @@ export function queryLink(key: LinkKey): Query {
 /**
  * The request that creates a veth pair: one end here, the other in the namespace of the descriptor `netnsFd`, which
  * must stay open until the message is sent. The kernel accepts no alias at creation: set it with `setLink`. Throws
- * `NetlinkError` `BAD_ARGUMENT`, the error of @antrea/ip for a MAC address.
+ * `NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address.
  */
 export function createVeth(options: VethOptions, netnsFd: number): Request {
     const { peer } = options;
@@ -127,7 +127,7 @@ function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: n
 
 /**
  * The request that changes one link; `netnsFd` is the open descriptor of `changes.netnsPath`. Throws `NetlinkError`
- * `BAD_ARGUMENT`, also for a rename of a link given by name; the error of @antrea/ip for a MAC address.
+ * `BAD_ARGUMENT`, also for a rename of a link given by name; `IpError` for a MAC address.
  */
 export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): Request {
     if (changes.name !== undefined && typeof key === "string") {

@@ -45,7 +45,7 @@ export function queryNeighbours(index?: number): Query {
 
 /**
  * The request that adds a neighbour entry, or replaces the one for the address. Throws `NetlinkError` `BAD_ARGUMENT`,
- * the error of @antrea/ip for a MAC address.
+ * `IpError` for a MAC address.
  */
 export function replaceNeighbour(options: NeighbourOptions): Request {
     const { index, ip, mac, state = NeighbourState.PERMANENT } = options;
@@ -63,7 +63,7 @@ export function replaceNeighbour(options: NeighbourOptions): Request {
 /**
  * The request that makes the kernel probe a neighbour (ARP, ND) as if a packet was sent to it: its entry becomes
  * reachable or failed. With `mac`, the known MAC address, that one is probed and the entry stays usable meanwhile.
- * Throws `NetlinkError` `BAD_ARGUMENT`, the error of @antrea/ip for a MAC address.
+ * Throws `NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address.
  */
 export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac?: string | undefined }): Request {
     const body =
