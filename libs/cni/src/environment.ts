@@ -14,7 +14,7 @@ export interface Invocation {
 const required: Readonly<Record<CniCommand, readonly string[]>> = {
     ADD: ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
     CHECK: ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
-    // The namespace of a DEL may be gone.
+    // The namespace of a DEL may not exist any longer.
     DEL: ["CNI_CONTAINERID", "CNI_IFNAME"],
     GC: [],
     STATUS: [],

@@ -42,6 +42,7 @@ export class JsonReader {
         return value;
     }
 
+    /** A text, which may be empty; undefined if absent. */
     optionalText(key: string): string | undefined {
         const value = this.get(key);
         if (value !== undefined && typeof value !== "string") throw this.invalid(key, "must be a string");
@@ -70,6 +71,7 @@ export class JsonReader {
         });
     }
 
+    /** A reader of an object; undefined if absent. */
     optionalObject(key: string): JsonReader | undefined {
         const value = this.get(key);
         return value === undefined ? undefined : new JsonReader(value, this.key(key));

@@ -117,7 +117,7 @@ function parseMtu(reader: JsonReader): number | undefined {
 
 function parseIpam(reader: JsonReader): IpamConfig | undefined {
     const ipam = reader.optionalObject("ipam");
-    // An empty section is how "no IPAM" is written when a template leaves the key in.
+    // Templates that always write the key express "no IPAM" as an empty section.
     if (ipam === undefined || Object.keys(ipam.raw).length === 0) return undefined;
     return { type: ipam.text("type"), raw: ipam.raw };
 }

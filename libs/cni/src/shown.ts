@@ -13,7 +13,7 @@ function jsonOf(value: unknown): string {
     try {
         return JSON.stringify(value);
     } catch {
-        // JSON.parse takes any depth; JSON.stringify needs stack for each level.
+        // JSON.parse accepts any depth; JSON.stringify needs stack for each level.
         return "a value of too many levels";
     }
 }

@@ -100,7 +100,7 @@ export class Netlink implements Disposable {
             const alias = options.alias === undefined ? [] : [setLink(options.name, { alias: options.alias })];
             const netns = openNetns(options.peer.netnsPath);
             try {
-                // Not in one datagram: after EEXIST the kernel would put the alias on the link that was there before.
+                // Not in one datagram: after EEXIST the kernel would set the alias on the existing link.
                 this.#exchange.change([createVeth(options, netns)]);
                 this.#exchange.change(alias);
             } finally {

@@ -72,7 +72,7 @@ describe("links", () => {
     it("the id of a namespace is that by which a link names the place of its other end, and each namespace has its own", async () => {
         const otherPath = namespaces.add();
         await expect(host.netnsId(podPath)).resolves.toBeUndefined();
-        // Ids are given in the order in which links are read.
+        // Ids are assigned in the order in which links are read.
         await host.createVeth(veth({ name: "veth-b", peer: { ...veth().peer, netnsPath: otherPath } }));
         await host.createVeth(veth());
         const [b, a] = [await host.link("veth-b"), await host.link("veth-a")];
@@ -85,7 +85,7 @@ describe("links", () => {
         expect(inPod?.peerNetnsId).toEqual(expect.any(Number));
         expect(await pod.netnsId(hostPath)).toBe(inPod?.peerNetnsId);
         await expect(pod.netnsId(otherPath)).resolves.toBeUndefined();
-        // Of a pair in one namespace no id is said.
+        // The kernel reports no id for a pair in one namespace.
         runIn(hostPath, "ip", "link", "add", "veth-c", "type", "veth", "peer", "name", "veth-d");
         const inHost = await host.link("veth-c");
         expect(inHost?.peerIndex).toBe((await host.link("veth-d"))?.index);
@@ -198,7 +198,7 @@ describe("addresses and routes", () => {
                 .replaceRoute({ dst: "default", via: parseIp("10.1.2.1"), dev: index })
                 .replaceRoute({ dst: "default", via: parseIp("fd00::1"), dev: index });
         });
-        // The kernel makes the link-local address when it finds the carrier, maybe between two looks.
+        // The kernel adds the link-local address when it detects the carrier, maybe between two checks.
         const shown = ipJson(podPath, "address", "show", "eth0")[0]?.["addr_info"] as Record<string, unknown>[];
         const infos = shown.filter((info) => info["scope"] !== "link");
         expect(infos).toEqual([
@@ -311,7 +311,7 @@ describe("addresses and routes", () => {
         const [read] = (await pod.routes({ family: 6, dev: index })).filter(({ dst }) => dst.length === 0);
         expect(read).toMatchObject({ via: route.via, metric: 1025, preference: 3, protocol: RouteProtocol.BOOT });
         expect(read?.expiresSeconds).toBeGreaterThan(295);
-        // RTF_ADDRCONF and RTF_DEFAULT, by which the kernel knows its own.
+        // RTF_ADDRCONF and RTF_DEFAULT, by which the kernel identifies advertised routes.
         const flags = runIn(podPath, "cat", "/proc/net/ipv6_route").match(/ 00000401 .* ([0-9a-f]{8}) +eth0$/m)?.[1];
         expect(Number(`0x${flags}`) & 0x5_0000).toBe(0x5_0000);
     });
@@ -506,7 +506,7 @@ describe("subscribe", () => {
 describe("sockets", () => {
     it("leak no descriptor, whatever goes wrong", async () => {
         await host.createVeth(veth());
-        // Handles of closed watchers are given back in the next turn of the event loop.
+        // Handles of closed watchers are released in the next turn of the event loop.
         const count = async (): Promise<number> => {
             await new Promise((resolve) => setImmediate(resolve));
             return readdirSync("/proc/self/fd").length;

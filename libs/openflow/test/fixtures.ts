@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** A flow in ovs-ofctl's words and the message that ovs-ofctl made of it. */
+/** A flow in ovs-ofctl's syntax and the message that ovs-ofctl made of it. */
 export interface FlowModFixture {
     readonly flow: string;
     readonly hex: string;

@@ -9,7 +9,7 @@ import {
     ErrorCode,
 } from "../../src/index.ts";
 
-// The service's messages as another implementation knows them: names and numbers are Antrea's, the encoder is not ours.
+// The service's messages in another implementation: names and numbers are Antrea's, the encoder is protobufjs.
 const antreaCodes = {
     UNKNOWN: 0,
     INCOMPATIBLE_CNI_VERSION: 1,

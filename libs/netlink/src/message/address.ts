@@ -52,7 +52,7 @@ export function decodeAddress(payload: Uint8Array): Address | undefined {
     const ip = local ?? address;
     if (ip === undefined) return undefined;
     const label = attributes.text(AddressAttribute.LABEL);
-    // IFA_FLAGS has the bits that do not fit into the 8 of the header, and those too.
+    // IFA_FLAGS has all bits, also those that do not fit into the 8 bits of the header.
     const flags = attributes.u32(AddressAttribute.FLAGS) ?? shortFlags;
     const hasPeer = local !== undefined && address !== undefined && local.value !== address.value;
     const broadcast = family === 4 ? attributes.ip(AddressAttribute.BROADCAST, family) : undefined;

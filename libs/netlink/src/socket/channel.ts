@@ -28,7 +28,7 @@ export interface Channel {
 /** The namespace of a socket: that of this process, the one at a path, or that of another socket's descriptor. */
 export type SocketPlace = { readonly netnsPath?: string | undefined } | { readonly socket: number };
 
-// A dump comes in datagrams of at most 32 KiB, whatever the buffer; a single object is smaller.
+// A dump has datagrams of at most 32 KiB, independent of the buffer; a single object is smaller.
 const BUFFER_BYTES = 65_536;
 
 // Answers can be received when send returns. This is for a kernel that behaves otherwise.

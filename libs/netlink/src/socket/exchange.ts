@@ -128,7 +128,7 @@ export class Exchange {
                 }
             }
         }
-        return requests.map((_, at) => found.get(at) as Acknowledgement); // all are there: the loop above ended
+        return requests.map((_, at) => found.get(at) as Acknowledgement); // the loop above ends when all are present
     }
 
     /** The first of `count` new sequence numbers, which wrap at 2^32. */

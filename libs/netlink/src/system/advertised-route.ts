@@ -12,7 +12,7 @@ import { inNetns } from "./namespace.ts";
 const SIOCADDRT = 0x890b;
 const TICKS_A_SECOND = 100n;
 
-/** RTF_* of linux/ipv6_route.h: what the kernel gives a default route that a router advertised. */
+/** RTF_* of linux/ipv6_route.h, as the kernel sets them on an advertised default route. */
 const Flag = { UP: 0x1, GATEWAY: 0x2, DEFAULT: 0x1_0000, ADDRCONF: 0x4_0000, EXPIRES: 0x40_0000 } as const;
 const PREFERENCE_SHIFT = 27;
 

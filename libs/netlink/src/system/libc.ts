@@ -40,7 +40,7 @@ export function libc(): Libc {
 }
 
 function load(): Libc {
-    // The process itself: node is linked with the C library, whichever that is.
+    // The process itself: node is linked with the C library of the system.
     const library = koffi.load(null);
     const send = library.func("intptr_t send(int, const void *, size_t, int)");
     return {

@@ -45,7 +45,7 @@ export const neighbours = fromHex(
     "580000001c0002006b000000093c00000a000000020000000200000114000100fd0000000000000000000000000000090a00020002000000000a000008000400000000001400030000000000000000000000000001000000",
 );
 
-/** The question for the id of the namespace behind descriptor 22, and the answers before it had one and with id 0. */
+/** The query for the id of the namespace of descriptor 22, and the answers before it had one and with id 0. */
 export const netnsIdQuery = fromHex("1c0000005a0001000100000000000000000000000800030016000000");
 export const netnsIds = fromHex(
     "1c00000058000000010000008f2e00000000000008000100ffffffff",
@@ -57,8 +57,8 @@ export const refusal = fromHex(
     "44000000020000036c000000093c00009bffffff34000000180005056c00000000000000200001004e657874686f702068617320696e76616c6964206761746577617900",
 );
 
-/** The answer to a request that was done. */
+/** The answer to a request that succeeded. */
 export const success = fromHex("24000000020000016d000000093c00000000000034000000180005056d00000000000000");
 
-/** The end of a dump of the addresses of a link that is not there. */
+/** The end of a dump of the addresses of a link that does not exist. */
 export const failedDump = fromHex("14000000030022006e000000093c0000edffffff");

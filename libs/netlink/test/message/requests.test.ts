@@ -37,7 +37,7 @@ const refusal = (rule: string): unknown =>
     expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller", message: expect.stringMatching(rule) });
 
 describe("a request", () => {
-    // What errors call it by, and which answers to a deletion say that nothing is left to be deleted.
+    // The name in errors, and the answers to a deletion that mean that the object does not exist.
     it.each<[Query & Pick<Request, "absentCodes">, number, number, string, readonly string[]]>([
         [queryLinks(), 18, 0x300, "list links", []],
         [queryLink(5), 18, 0, "get link 5", []],

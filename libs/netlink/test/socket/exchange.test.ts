@@ -7,7 +7,7 @@ import { Exchange } from "../../src/socket/exchange.ts";
 
 const INTERRUPTED = 0x10;
 
-/** A kernel that answers each datagram with those its script makes of the requests in it. */
+/** A kernel that answers each datagram with the datagrams that its script returns for the requests in it. */
 class ScriptedChannel implements Channel {
     readonly sent: (readonly Frame[])[] = [];
     drained = 0;
@@ -65,11 +65,11 @@ const query: Query = { type: 18, flags: 0x300, body: new Uint8Array(), label: "l
 const first = (payload: Uint8Array): number | undefined => payload[0];
 
 describe("change", () => {
-    // Refuses what has an odd number, with ENODEV.
+    // Rejects requests with an odd number, with ENODEV.
     let kernel: ScriptedChannel;
     beforeEach(() => {
         kernel = new ScriptedChannel((frames) => [
-            [ack(4_000_000, 1)], // left over from somebody else's call
+            [ack(4_000_000, 1)], // left over from another call
             ...frames.map((frame) => [ack(frame.sequence, (frame.payload[0] ?? 0) % 2 === 1 ? 19 : 0)]),
         ]);
     });

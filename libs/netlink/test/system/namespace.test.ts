@@ -4,7 +4,7 @@ import { setSysctl } from "../../src/system/sysctl.ts";
 
 class Aborted extends Error {}
 
-/** A kernel whose n-th setns fails with the errno given. */
+/** A kernel whose n-th setns fails with the given errno. */
 function failing(at: number, errno: number): NamespaceComponents & { readonly calls: number[] } {
     const calls: number[] = [];
     return {
@@ -22,7 +22,7 @@ function failing(at: number, errno: number): NamespaceComponents & { readonly ca
     };
 }
 
-// Any file that can be opened stands for a namespace here.
+// Any file that can be opened serves as a namespace here.
 const PATH = "/proc/self/ns/net";
 
 describe("inNetns", () => {

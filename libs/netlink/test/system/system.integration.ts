@@ -153,12 +153,12 @@ describe("sendFrames", () => {
                 .replaceNeighbour({ index, ip: ip4, mac: "02:00:00:00:00:99", state: 0x04 })
                 .replaceNeighbour({ index, ip: ip6, mac: "02:00:00:00:00:99", state: 0x04 }),
         );
-        // The kernel takes no new ARP answer within a second of the last ("locktime") but for this.
+        // Otherwise the kernel ignores an ARP answer within a second of the last one ("locktime").
         setSysctl(path, "net/ipv4/neigh/eth1/locktime", "0");
         const frames = [gratuitousArp("02:00:00:00:00:09", ip4), unsolicitedNa("02:00:00:00:00:09", ip6)];
         const isTaken = async (): Promise<boolean> =>
             (await netlink.neighbours(index)).filter(({ mac }) => mac === "02:00:00:00:00:09").length === 2;
-        // More than once: eth1 drops them until IPv6 has seen its carrier, and within the tick of the entry's making.
+        // Repeated: eth1 drops them until IPv6 has detected its carrier, and in the tick of the entry's creation.
         while (!(await isTaken())) {
             sendFrames(path, "eth0", frames);
             await setTimeout(10);

@@ -69,7 +69,10 @@ export interface MoveAction {
     readonly to: SubField;
 }
 
-/** Looks the packet up in another table, then runs the actions after this one: ovs-actions(7), "resubmit". */
+/**
+ * Searches another table for a flow of the packet and runs its actions, then continues after this one: ovs-actions(7),
+ * "resubmit".
+ */
 export interface ResubmitAction {
     readonly type: "resubmit";
     /** The in_port of the lookup, at most 65279 or a reserved port. Default: the packet's own in_port. */

@@ -10,7 +10,7 @@ export const Port = {
     ANY: 0xffffffff,
 } as const;
 
-/** Stands for all tables in requests and deletions: OFPTT_ALL. */
+/** All tables, in requests and deletions: OFPTT_ALL. */
 export const allTables = 0xff;
-/** Stands for any group in filters: OFPG_ANY. */
+/** Any group, in filters: OFPG_ANY. */
 export const anyGroup = 0xffffffff;

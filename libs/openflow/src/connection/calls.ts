@@ -29,9 +29,10 @@ interface Call {
 
 /** The requests of one connection that wait for an answer. */
 export class Calls {
-    // By last xid, which is what answers carry; only errors carry another xid of a call.
+    // By last xid, which answers carry; only errors carry another xid of a call.
     readonly #calls = new Map<number, Call>();
 
+    /** The number of pending calls. */
     get size(): number {
         return this.#calls.size;
     }

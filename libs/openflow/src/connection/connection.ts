@@ -61,6 +61,7 @@ export class OpenFlowConnection {
         this.#run = this.#keepConnected(AbortSignal.any([signal, this.#closing.signal]));
     }
 
+    /** The current state. */
     get state(): ConnectionState {
         return this.#state;
     }
@@ -196,7 +197,7 @@ export class OpenFlowConnection {
         const over = link.closed.then((reason): never => {
             throw reason;
         });
-        // It rejects when the link ends, also after the last race.
+        // It rejects at the end of every link, also when no race awaits it.
         over.catch(() => undefined);
         try {
             for (const listener of [...this.#replays]) await Promise.race([Promise.resolve(listener(link)), over]);

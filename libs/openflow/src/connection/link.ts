@@ -36,6 +36,7 @@ export interface LinkComponents {
 
 /** One connected socket: frames in both directions, requests with their answers, and liveness. It never reconnects. */
 export class Link implements ReplayLink {
+    /** Datapath id of the bridge; 0 until the handshake has set it. */
     datapathId = 0n;
     /** The xid under which the received hello is dispatched: its own xid has no meaning. */
     readonly helloXid: number;

@@ -53,6 +53,7 @@ export interface PortOptions {
  * reject with `PrivateOvsError` `OVS_PROGRAM_FAILED`.
  */
 export class PrivateOvs implements AsyncDisposable {
+    /** Folder of the databases, sockets and logs. */
     readonly runDir: string;
     readonly #options: PrivateOvsOptions;
     readonly #devices = new Set<string>();
@@ -90,10 +91,12 @@ export class PrivateOvs implements AsyncDisposable {
         return { ...process.env, OVS_RUNDIR: this.runDir, OVS_DBDIR: this.runDir, OVS_LOGDIR: this.runDir };
     }
 
+    /** Pid of ovs-vswitchd; undefined when it does not run. */
     get vswitchdPid(): number | undefined {
         return this.#vswitchd?.pid;
     }
 
+    /** Pid of ovsdb-server; undefined when it does not run. */
     get databasePid(): number | undefined {
         return this.#database?.pid;
     }
@@ -184,7 +187,7 @@ export class PrivateOvs implements AsyncDisposable {
             "--disable-system",
             ...(this.#options.vswitchdArgs ?? []),
         ]);
-        // ovs-vsctl waits for ovs-vswitchd to take over the configuration only when something in it changes.
+        // ovs-vsctl waits until ovs-vswitchd has applied the configuration only when something in it changes.
         this.#starts += 1;
         await this.vsctl("init", "--", "set", "Open_vSwitch", ".", `external_ids:private-start=${this.#starts}`);
     }
@@ -236,7 +239,7 @@ export class PrivateOvs implements AsyncDisposable {
     }
 
     #spawn(command: readonly string[]): ChildProcess {
-        // The kernel ends the program when the test runner dies, so that no run leaves one behind.
+        // The kernel ends the program when the test runner exits, so that no run leaves one.
         return spawn("setpriv", ["--pdeathsig", "KILL", ...command], {
             cwd: this.runDir,
             env: this.env,

@@ -4,14 +4,14 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { type PrivateOvs } from "../../src/testing/private-ovs.ts";
 
-/** One OpenFlow message on its way between ovs-ofctl and ovs-vswitchd. */
+/** One OpenFlow message between ovs-ofctl and ovs-vswitchd. */
 export interface Captured {
     readonly from: "ofctl" | "switch";
     readonly hex: string;
 }
 
 export interface CaptureOptions {
-    /** Message types that never reach the switch, so that ovs-ofctl may send what this switch would refuse. */
+    /** Message types that are not forwarded, so that ovs-ofctl may send what this switch would reject. */
     readonly swallow?: readonly number[];
     /** ovs-ofctl is ended after this time. Default 10000. */
     readonly timeoutMs?: number;
@@ -19,7 +19,7 @@ export interface CaptureOptions {
     readonly meanwhile?: () => Promise<void>;
 }
 
-/** Runs ovs-ofctl against the bridge through a proxy and gives every message; `SWITCH` in `args` is the proxy. */
+/** Runs ovs-ofctl on the bridge through a proxy and returns every message; `SWITCH` in `args` is the proxy. */
 export async function capture(
     ovs: PrivateOvs,
     bridge: string,

@@ -14,7 +14,7 @@ const names: readonly FieldName[] = fieldList
     .filter((name) => !/recirc|dp_hash|packet_type|actset|xreg|gbp|tun_flags|mpls|conj_id/.test(name));
 const field = fc.constantFrom(...names);
 
-/** A value each field takes that has a meaning as a prerequisite. */
+/** Values of the fields that are prerequisites of others. */
 const usual: Partial<Record<FieldName, Match[FieldName] & {}>> = {
     eth_type: 0x0800,
     icmpv6_type: 135,
@@ -23,12 +23,12 @@ const usual: Partial<Record<FieldName, Match[FieldName] & {}>> = {
     ct_state: { value: 0x21, mask: 0x21 },
 };
 
-/** Present once in `oneIn` times. */
+/** Present in one of `oneIn` cases. */
 function rarely<T>(oneIn: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
     return fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 }
 
-/** Matches in which prerequisites are there about as often as they are missing. */
+/** Matches in which prerequisites are present about as often as they are missing. */
 const match: fc.Arbitrary<Match> = fc
     .record({
         eth_type: fc.constantFrom(undefined, 0x0800, 0x0800, 0x86dd, 0x86dd, 0x0806, 0x8847, 0x88cc),
@@ -97,7 +97,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     },
 );
 
-/** Flows that fit into each field, of which many are refused for what they combine. */
+/** Flows whose values fit their fields; many are rejected for their combination. */
 export const arbitraryFlow: fc.Arbitrary<Omit<Flow, "priority">> = fc
     .record({
         table: fc.nat(2),

@@ -17,9 +17,9 @@ import { arbitraryFlow } from "./arbitrary-flow.ts";
 
 const firstXid = 100;
 
-/** What the switch says of each flow: the name of its error, or undefined. */
+/** The switch's answer to each flow: the name of its error, or undefined. */
 async function verdicts(socketPath: string, flows: readonly Flow[]): Promise<(string | undefined)[]> {
-    // Written before connecting: ovs-vswitchd drops who says no hello within seconds.
+    // Written before connecting: ovs-vswitchd closes a connection without a hello after some seconds.
     const writer = new Writer();
     writeHello(writer, 1);
     flows.forEach((flow, index) => writeFlowMod(writer, firstXid + index, { command: "add", flow }));

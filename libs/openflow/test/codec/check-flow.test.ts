@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { checkFlow, OpenFlowError, type Action, type FlowLike, type Match } from "../../src/codec/index.ts";
 
-// That ovs-vswitchd refuses exactly these is shown by check-flow.integration.ts, with flows made by chance.
+// check-flow.integration.ts shows that ovs-vswitchd rejects exactly these, with random flows.
 
 function verdict(flow: Partial<FlowLike>): string {
     try {

@@ -18,7 +18,7 @@ function message(type: number, body: string): Message {
     return decodeMessage(bytes(`06${type.toString(16).padStart(2, "0")}${word(8 + body.length / 2)}00000001${body}`));
 }
 
-/** What is read of a packet-out with these bytes of actions. */
+/** Decodes a packet-out with these bytes of actions. */
 function actions(text: string): readonly Action[] {
     const decoded = message(13, `ffffffff${word(text.length / 2)}00000001000c800000040000000100000000${text}`);
     return decoded.type === "packet_out" ? decoded.packet.actions : [];
@@ -175,7 +175,7 @@ describe("messages that break the protocol are refused with what is wrong", () =
         // An element of another kind comes first, with its padding.
         expect(versions("00070006ffff00000001000800000040")).toMatchObject({ versions: [6] });
         expect(versions("")).toMatchObject({ versions: [1, 2, 3, 4, 5, 6] });
-        // A bitmap without a word says nothing.
+        // A bitmap without a word has no meaning.
         expect(versions("00010004")).toMatchObject({ versions: [1, 2, 3, 4, 5, 6] });
     });
 

@@ -216,7 +216,7 @@ describe("what cannot be written is refused with its name", () => {
                 mod: { command, flow: { match: {} }, cookieMask: 1n, checkOverlap: true, resetCounts: true },
             });
         }
-        // What is deleted has no instructions.
+        // A deletion has no instructions.
         const deleted = (actions: readonly Action[]): number => {
             const writer = new Writer();
             writeFlowMod(writer, 1, { command: "delete_strict", flow: { match: {}, actions } });

@@ -5,7 +5,7 @@ import { bytes, flowMods, hex, messages } from "../fixtures.ts";
 
 const frames = [...flowMods, ...messages].map(({ hex }) => bytes(hex)).filter((frame) => frame.length < 4096);
 
-/** Decodes, or gives the typed error; anything else that is thrown fails the test. */
+/** Decodes, or returns the OpenFlowError; any other error fails the test. */
 function attempt(frame: Uint8Array): Message | OpenFlowError {
     try {
         return decodeMessage(frame);
@@ -15,7 +15,7 @@ function attempt(frame: Uint8Array): Message | OpenFlowError {
     }
 }
 
-/** Decoded and encoded again; undefined when one of both refuses it. */
+/** Decodes and encodes again; undefined when either rejects it. */
 function rewritten(frame: Uint8Array): Uint8Array | undefined {
     const message = attempt(frame);
     if (message instanceof OpenFlowError || message.type !== "flow_mod") return undefined;
@@ -23,7 +23,7 @@ function rewritten(frame: Uint8Array): Uint8Array | undefined {
     try {
         writeFlowMod(writer, 1, message.mod);
     } catch (error) {
-        // What a switch may say and we would not.
+        // A switch may send it, but this codec would not.
         if (error instanceof OpenFlowError) return undefined;
         throw error;
     }
@@ -61,7 +61,7 @@ describe("decoders on bad bytes", () => {
                 fc.array(change, { minLength: 1, maxLength: 6 }),
                 (frame, changes) => {
                     const copy = frame.slice();
-                    // The header's version and length stay, so that the body is reached.
+                    // Version and length of the header stay unchanged, so that the body is decoded.
                     for (const { at, to } of changes) copy[4 + (at % (copy.length - 4))] = to;
                     attempt(copy);
                 },

@@ -20,7 +20,7 @@ const add = (flow: Flow): FlowMod => ({ command: "add", flow });
 const keys = (flows: readonly Flow[]): string[] =>
     flows.map((flow) => `${flowKey(flow)} ${flowBodyKey(flow)} ${flow.cookie ?? 0n}`).sort();
 
-/** Every captured flow that a switch without groups and meters takes. */
+/** Every captured flow that a switch without groups and meters accepts. */
 const table: readonly Flow[] = flowMods
     .filter(({ flow }) => !/group:|meter|ct_ipv6_src/.test(flow))
     .map(({ hex }) => {
@@ -132,7 +132,7 @@ describe("OpenFlowConnection with ovs-vswitchd", () => {
         }));
         await Promise.all(flows.map((flow) => connection.bundle([add(flow)])));
         expect((await connection.dumpFlows()).length).toBe(500);
-        // The same flow changed again and again: the last bundle wins.
+        // The same flow changed repeatedly: the last bundle determines it.
         const change = (value: number): FlowMod =>
             add({ table: 2, priority: 1, match: {}, actions: [{ type: "set_field", field: "reg1", value }] });
         const changes = Array.from({ length: 100 }, (_, value) => connection.bundle([change(value)]));
@@ -195,7 +195,7 @@ describe("OpenFlowConnection with ovs-vswitchd", () => {
         );
         await ovs.killVswitchd();
         expect(["answered", "retryable"]).toContain(await inFlight);
-        // Its end may be noticed later than the answer: what is asked in between ends with the connection.
+        // The end may be noticed after the answer: a request in between ends with the connection.
         while (connection.state.kind === "ready") await sleep(5);
         const other = connection.dumpFlows({}, { timeoutMs: 20_000 }).then((flows) => {
             order.push("other");

@@ -6,7 +6,7 @@ import { errorFrame, Peer, until } from "./peer.ts";
 
 const flow = (priority: number): FlowMod => ({ command: "add", flow: { table: 0, priority, match: {}, actions: [] } });
 
-/** A started connection to a peer, both ended at the end of the block. */
+/** A started connection and its remote end, both closed at the end of the block. */
 async function connected(
     options: Parameters<Peer["connection"]>[0] = {},
     prepare: (connection: OpenFlowConnection, peer: Peer) => void = () => undefined,
@@ -110,7 +110,7 @@ describe("OpenFlowConnection", () => {
         await test.connection.barrier();
         test.peer.script = (message) => {
             pieces.push([message.type]);
-            // Nothing is answered until all is there.
+            // Answers only after all messages have arrived.
             return true;
         };
         const all = Promise.allSettled([1, 2, 3].map((n) => test.connection.bundle([flow(n), flow(n + 10)])));
@@ -201,7 +201,7 @@ describe("OpenFlowConnection", () => {
         test.peer.script = () => silent;
         await until(() => test.peer.types().includes("echo_request"));
         for (const socket of test.peer.sockets) socket.write(bytes("0602000a00000009abcd"));
-        // As a process that was stopped: the deadline passes, and the sign of life lies in the socket.
+        // As after a SIGSTOP: the deadline has passed, and the answer waits in the socket.
         const began = performance.now();
         while (performance.now() - began < 150);
         silent = false;

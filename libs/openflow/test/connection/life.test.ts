@@ -31,7 +31,7 @@ function recorder() {
     return { lines, logger: { debug: at("debug"), info: at("info"), warn: at("warn") } };
 }
 
-/** A connection that logs, and its peer, both ended at the end of the block. */
+/** A connection with a logger, and its remote end, both closed at the end of the block. */
 async function logged(
     prepare: (peer: Peer, connection: OpenFlowConnection) => void,
     options: Partial<ConnectionOptions> = {},
@@ -359,7 +359,7 @@ describe("the limits of a connection", () => {
     it("are for the time of a call, the wait for the connection included", async () => {
         await using peer = await Peer.start();
         peer.script = (message) => message.type === "barrier_request" || message.type === "features_request";
-        // The connection is never there: the handshake outlasts the test.
+        // The connection is never ready: the handshake takes longer than the test.
         const connection = peer.connection({ requestTimeoutMs: 40, handshakeTimeoutMs: 600_000 });
         connection.start(new AbortController().signal);
         await expect(connection.barrier()).rejects.toMatchObject({ code: "NOT_CONNECTED" });

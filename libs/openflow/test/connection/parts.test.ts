@@ -227,7 +227,7 @@ describe("what a request makes of an answer", () => {
         expect(request({ command: "delete", flow: { match: { reg0: -1 } } })).toThrow(
             "delete table=all,priority=default: ",
         );
-        // Of what is deleted the match need not make sense; of what is added it must.
+        // The match of a deletion need not be consistent; that of an addition must be.
         const odd = { match: { tcp_dst: 1 }, table: 0, priority: 1, actions: [] };
         expect(request({ command: "delete", flow: odd })).not.toThrow();
         expect(request({ command: "modify", flow: odd })).toThrow(expect.objectContaining({ code: "BAD_FIELD" }));
@@ -266,7 +266,7 @@ describe("what a request makes of an answer", () => {
             },
         });
         expect(portsSpec(4, 100).answer(refusal(4), 8)).toMatchObject({ kind: "fail", error: { code: "REFUSED" } });
-        // An answer to another question has none of what was asked for.
+        // An answer to another request has no items of the requested kind.
         expect(flowsSpec(4, 100).answer(part(false, 1), 8)).toEqual({ kind: "done", value: [] });
     });
 });

@@ -8,14 +8,14 @@ import { writeHello } from "../../src/codec/message/hello.ts";
 import { OpenFlowConnection, type ConnectionLogger, type ConnectionOptions } from "../../src/connection/index.ts";
 import { bytes } from "../fixtures.ts";
 
-/** What the peer does with a message; true keeps the default answer away. */
+/** The remote end's handling of a message; true suppresses the default answer. */
 export type Script = (message: Message, socket: Socket) => boolean;
 
-/** The other end of a connection, which answers as a switch does unless a script says otherwise. */
+/** The remote end of a connection, which answers as a switch does unless a script replaces the answer. */
 export class Peer implements AsyncDisposable {
     readonly path: string;
     readonly received: Message[] = [];
-    /** Milliseconds (of performance.now) at which each connection came. */
+    /** Time of each connection, in milliseconds of performance.now. */
     readonly connectedAt: number[] = [];
     readonly sockets = new Set<Socket>();
     script: Script = () => false;
@@ -78,7 +78,7 @@ export class Peer implements AsyncDisposable {
     }
 }
 
-/** What a switch answers: nothing to most messages. */
+/** The default answer of a switch, none to most messages. */
 function answer(message: Message, frame: Uint8Array): Uint8Array {
     const xid = frame.subarray(4, 8);
     if (message.type === "echo_request") return Uint8Array.from([6, 3, 0, frame.length, ...frame.subarray(4)]);
@@ -105,7 +105,7 @@ export function errorFrame(xid: number, type: number, code: number): Uint8Array 
 
 export const silent: ConnectionLogger = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 
-/** Resolves as soon as `probe` gives true; looked at on each turn of the event loop. */
+/** Resolves when `probe`, called on each turn of the event loop, returns true. */
 export async function until(probe: () => boolean): Promise<void> {
     while (!probe()) await new Promise((resolve) => setImmediate(resolve));
 }

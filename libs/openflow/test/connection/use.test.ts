@@ -3,7 +3,7 @@ import { OpenFlowConnection } from "../../src/connection/index.ts";
 import { bytes } from "../fixtures.ts";
 import { errorFrame, Peer, until } from "./peer.ts";
 
-/** What a logger was told. */
+/** The entries of a logger. */
 function recorder() {
     const lines: unknown[] = [];
     const at =

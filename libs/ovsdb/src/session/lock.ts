@@ -19,6 +19,7 @@ export class SessionLock {
         this.#onChange = onChange;
     }
 
+    /** The current state. */
     get state(): LockState {
         return this.#state;
     }

@@ -121,7 +121,7 @@ export class RpcConnection {
                 this.#handlers.onNotification(message.method, message.params);
                 return;
             case "response":
-                // An answer without a pending request is that of an echo, or of a request that timed out or was cancelled.
+                // An answer without a pending request is that of an echo, or of one that timed out or was cancelled.
                 this.#pending.settle(message.id, (method) => {
                     if (message.error !== null) throw fromServerError(message.error, `request ${method}`);
                     return message.result;

@@ -28,6 +28,7 @@ export interface OvsdbServerOptions {
  * its pid and removes the folder. Needs Debian's package openvswitch-switch (its service need not run).
  */
 export class OvsdbServer implements AsyncDisposable {
+    /** Folder of the database and the sockets. */
     readonly folder: string;
     readonly #options: OvsdbServerOptions;
     #process: ChildProcess | undefined;
@@ -53,10 +54,12 @@ export class OvsdbServer implements AsyncDisposable {
         }
     }
 
+    /** Path of the database's unix socket. */
     get socketPath(): string {
         return join(this.folder, "db.sock");
     }
 
+    /** Pid of ovsdb-server; undefined when it does not run. */
     get pid(): number | undefined {
         return this.#process?.pid;
     }
@@ -105,7 +108,7 @@ export class OvsdbServer implements AsyncDisposable {
         await rm(this.socketPath, { force: true });
         const unixctl = join(this.folder, "ctl");
         const args = [this.#databasePath, `--remote=punix:${this.socketPath}`, `--unixctl=${unixctl}`, "--no-chdir"];
-        // The kernel ends the program when the test runner dies, so that no run leaves one behind.
+        // The kernel ends the program when the test runner exits, so that no run leaves one.
         this.#process = spawn("setpriv", ["--pdeathsig", "KILL", "ovsdb-server", ...args, "-vconsole:off"], {
             cwd: this.folder,
             env: { ...process.env, OVS_RUNDIR: this.folder, OVS_DBDIR: this.folder, OVS_LOGDIR: this.folder },

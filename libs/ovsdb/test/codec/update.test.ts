@@ -15,7 +15,7 @@ import { messagesOf, vswitch } from "../fixtures/captured.ts";
 const monitored = pickColumns(vswitch(), { Bridge: ["name", "external_ids", "fail_mode", "protocols", "stp_enable"] });
 const uuidA = "8819c1ef-f655-4bc1-829e-ef99c7b3e4a1";
 
-/** Where the rows are in an answer and in a notification of each monitor method. */
+/** Position of the rows in the answer and the notification of each monitor method. */
 const formats: readonly (readonly [string, UpdateFormat, (result: unknown) => unknown, number])[] = [
     ["monitor", "updates", (result) => result, 1],
     ["monitor-cond", "updates2", (result) => result, 1],

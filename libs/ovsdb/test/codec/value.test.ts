@@ -55,7 +55,7 @@ describe("values", () => {
             fc.property(cases, ([type, value]) => {
                 const wire = JSON.parse(JSON.stringify(encodeValue(value, "v"))) as unknown;
                 const read = decodeValue(wire, type, "v");
-                // Reading puts sets and maps in order, so what was read is what is compared and written again.
+                // Decoding sorts sets and maps, so the decoded value is compared and encoded again.
                 const again = decodeValue(encodeValue(read, "v"), type, "v");
                 expect(sameValue(read, again)).toBe(true);
                 const elements = (v: Value): Set<unknown> =>

@@ -154,7 +154,7 @@ describe("EchoProbe", () => {
         const actions = { send: () => (said += 1), fail: () => (said += 1) };
         const before = timers();
         const probe = new EchoProbe({ echoIntervalMs: 5, answerTimeoutMs: 5 }, actions);
-        // Due in the same moment as the probe's, right after it, and so before it looks.
+        // Due at the same time as the probe's timer and after it, so it runs before the probe checks.
         const over = pause(5);
         for (const end = performance.now() + 20; performance.now() < end;);
         await over;
@@ -201,7 +201,7 @@ describe("a session", () => {
         return session;
     }
 
-    /** Plays a connection up to its snapshot; gives the transaction that the session wants to go on from. */
+    /** Serves a connection up to its snapshot; returns the transaction from which the session resumes. */
     async function serve(
         transactionId = zero,
         found = false,
@@ -241,7 +241,7 @@ describe("a session", () => {
         const session = open();
         const told: string[] = [];
         using _a = session.onConnect(() => told.push(`connected ${session.problem}`));
-        // None of the rows changed, so nobody is told of changes.
+        // None of the rows changed, so no change is reported.
         using _b = session.onChange(() => told.push("changed"));
         const listening = session.onDisconnect(() => told.push("disconnected"));
         const early = await server.accept();
@@ -302,7 +302,7 @@ describe("a session", () => {
         expect(from).toBe(zero);
         await session.ready();
         first.drop();
-        // Asked for once: an attempt that comes to nothing begins anew.
+        // Used once: the attempt after a failed one requests a whole snapshot.
         const second = await server.accept();
         await second.answer("get_schema", schema());
         expect((await second.next("monitor_cond_since")).params?.[3]).toBe(id(1));
@@ -314,12 +314,12 @@ describe("a session", () => {
         const [fourth, changed] = await serve(id(4), false, "2.0.0");
         expect(changed).toBe(zero);
         await session.ready();
-        // Rows that do not fit are no place to go on from.
+        // The session does not resume from rows that do not fit.
         fourth.say({ id: null, method: "update3", params: ["rows", id(5), { T: { [id(1)]: { delete: null } } }] });
         const [fifth, anew] = await serve(zero);
         expect(anew).toBe(zero);
         await session.ready();
-        // A server that keeps no history has none.
+        // A server without history has no transaction to resume from.
         fifth.drop();
         expect((await serve())[1]).toBe(zero);
     });
@@ -368,7 +368,7 @@ describe("a session", () => {
                 { method: update },
                 { method: "update3" },
             ]);
-            // The connection is as good as before.
+            // The connection still works.
             connection.say({ id: null, method: update, params: ["rows", { T: { [id(1)]: remove } }] });
             await session.until(() => (session.rows("T").size === 0 ? true : undefined), { timeoutMs: 5_000 });
             expect(session.problem).toBeUndefined();

@@ -265,7 +265,7 @@ describe("RpcConnection", () => {
         maxPendingRequests: 10,
     };
 
-    /** A stream whose writes are kept, and which takes no more of them while it is stopped. */
+    /** A stream that records its writes and accepts no more of them while it is stopped. */
     function make(onNotification: (method: string, params: readonly unknown[]) => void = () => undefined) {
         const writes: string[] = [];
         let stopped = false;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeRpcMessage, JsonSplitter, type RpcMessage } from "../../src/codec/index.ts";
 
-/** One connection as the server sees it: what came is taken in order, and what a test says is sent as it is. */
+/** The server's end of one connection: received messages are read in order, and a test's text is sent unchanged. */
 export class ScriptedConnection {
     readonly #socket: Socket;
     readonly #messages: RpcMessage[] = [];
@@ -32,7 +32,7 @@ export class ScriptedConnection {
         return message;
     }
 
-    /** Takes the next request and answers it. */
+    /** Reads the next request and answers it. */
     async answer(method: string, result: unknown): Promise<readonly unknown[]> {
         const { id, params } = await this.next(method);
         this.say({ id, result, error: null });
@@ -55,7 +55,7 @@ export class ScriptedConnection {
     }
 }
 
-/** A unix socket on which a test plays the database server. */
+/** A unix socket on which a test acts as the database server. */
 export class ScriptedServer implements AsyncDisposable {
     readonly folder: string;
     readonly #server: Server;
@@ -95,7 +95,7 @@ export class ScriptedServer implements AsyncDisposable {
     }
 }
 
-/** Keeps what a session logs. */
+/** Records the log entries of a session. */
 export function recordingLogger(): {
     readonly lines: { level: string; message: string; fields: unknown }[];
     debug(message: string, fields?: unknown): void;

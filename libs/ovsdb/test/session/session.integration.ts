@@ -84,7 +84,7 @@ describe("a session with ovsdb-server", () => {
         mutate("Bridge", [equals("name", "br-int")], [["ports", "insert", named("port")]]),
     ];
 
-    /** What the cache should hold, asked from the server. */
+    /** The expected rows of the cache, queried from the server. */
     async function expectCacheRight(session: OvsdbSession): Promise<void> {
         for (const [table, columns] of Object.entries(monitor)) {
             const [result] = await session.transact([select(table, [], ["_uuid", ...columns])]);
@@ -274,7 +274,7 @@ describe("a session with ovsdb-server", () => {
             }
         });
         const stays = [...session.rows("Port")].find(([, row]) => row["name"] === "stays");
-        // Stopped, the server cannot answer what it is then killed over.
+        // A stopped server cannot answer before it is killed.
         server.signal("SIGSTOP");
         const pending = ["pending-1", "pending-2"].map((name) => session.transact(addPort(name, 9)));
         await server.kill();
@@ -340,7 +340,7 @@ describe("a session with ovsdb-server", () => {
         session.start(new AbortController().signal);
         await session.ready(AbortSignal.timeout(10_000));
         await withBridge(session);
-        // The server remembers no more than it stores, so it must store something.
+        // The server keeps only transactions that it stores, so it must store one.
         for (let port = 1; port <= 20; port++) await session.transact(addPort(`pod-${port}`, port));
         const away = new Promise<void>((resolve) => void session.onDisconnect(resolve));
         await cluster.dropConnections();
@@ -432,7 +432,7 @@ describe("a session with ovsdb-server", () => {
             await expect(second.transact([update("Bridge", [], { fail_mode: "secure" })])).rejects.toEqual(
                 expect.objectContaining({ code: "NOT_LOCK_OWNER", retryable: true, operationIndex: undefined }),
             );
-            // The caller's indexes do not count the assert in front.
+            // The caller's indexes do not count the assert operation before.
             await expect(first.transact([update("Bridge", [], { fail_mode: "bad" })])).rejects.toEqual(
                 expect.objectContaining({ operationIndex: 0 }),
             );

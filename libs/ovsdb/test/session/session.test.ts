@@ -43,7 +43,7 @@ describe("a session", () => {
         return session;
     }
 
-    /** Plays the start of a connection up to its snapshot; gives the parameters of the monitor request. */
+    /** Serves the start of a connection up to its snapshot; returns the parameters of the monitor request. */
     async function serve(
         rows: unknown = {},
         found = false,
@@ -201,7 +201,7 @@ describe("a session", () => {
             await expect(pending).rejects.toEqual(
                 refused({ code: "OUTCOME_UNKNOWN", fault: "environment", retryable: true }),
             );
-            // The state has changed when the caller learns of it.
+            // The state has changed when the caller is notified.
             await expect(session.transact([comment("x")])).rejects.toEqual(
                 refused({ code: "DISCONNECTED", retryable: true }),
             );

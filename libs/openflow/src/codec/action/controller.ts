@@ -21,7 +21,7 @@ export function writeController(writer: Writer, action: ControllerAction): void 
     const id = checkUint(action.id ?? 0, 16, "controller.id");
     const reason = reasons.indexOf(action.reason ?? "action");
     const { pause, meter } = action;
-    // Empty data is not written, so it asks for no larger action.
+    // Empty data is not written, so it does not require a larger action.
     const userdata = action.userdata?.length === 0 ? undefined : action.userdata;
     if (userdata !== undefined || pause === true || meter !== undefined) {
         return writeProperties(writer, { userdata, pause, meter }, { maxLength, id, reason });

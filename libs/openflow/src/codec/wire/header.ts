@@ -82,7 +82,7 @@ export function readHeader(frame: Uint8Array): { readonly header: Header; readon
             ...header,
         });
     }
-    // A hello may be of any version: it is how versions are found out.
+    // A hello may have any version: it negotiates the version.
     if (header.version !== wireVersion && header.type !== MessageType.HELLO) {
         throw peerError("VERSION", `message of OpenFlow wire version ${header.version}, need ${wireVersion}`, {
             ...header,

@@ -20,10 +20,12 @@ export class Reader {
         return this.#what;
     }
 
+    /** Bytes read so far. */
     get offset(): number {
         return this.#offset;
     }
 
+    /** Bytes not read yet. */
     get remaining(): number {
         return this.#bytes.length - this.#offset;
     }
