@@ -16,7 +16,8 @@ import {
 
 /**
  * Changes to be sent together, one per call, in the order of the calls. Each method checks its arguments
- * (`NetlinkError` `BAD_ARGUMENT`) and sends nothing.
+ * (`NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address) and sends nothing. A delete of an object that does not
+ * exist succeeds.
  */
 export interface Batch {
     /** Changes a link. A link that is given by name cannot be renamed. */
@@ -28,11 +29,13 @@ export interface Batch {
     deleteLink(key: LinkKey): this;
     /** Adds an alternative name of 1 to 127 bytes; the kernel rejects one that a link has with `EEXIST`. */
     addAltName(index: number, name: string): this;
+    /** Removes an alternative name of a link. */
     deleteAltName(index: number, name: string): this;
     /** Adds an address; the kernel rejects one that exists with `EEXIST`. */
     addAddress(options: AddressOptions): this;
     /** Adds an address, or updates the existing one. */
     replaceAddress(options: AddressOptions): this;
+    /** Deletes an address. */
     deleteAddress(key: AddressKey): this;
     /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): this;
@@ -44,6 +47,7 @@ export interface Batch {
     replaceNeighbour(options: NeighbourOptions): this;
     /** Makes the kernel probe a neighbour, at `mac` if given; the state of its entry becomes reachable or failed. */
     probeNeighbour(key: NeighbourKey & { readonly mac?: string | undefined }): this;
+    /** Deletes a neighbour entry. */
     deleteNeighbour(key: NeighbourKey): this;
 }
 

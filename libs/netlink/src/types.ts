@@ -96,9 +96,11 @@ export interface Address {
     readonly label?: string;
     /** IFA_F_PERMANENT: it has no lifetime from a lease or router advertisement. */
     readonly permanent: boolean;
+    /** IFA_F_SECONDARY of IPv4: another address of the same prefix is primary. False for IPv6. */
     readonly secondary: boolean;
     /** IFA_F_TENTATIVE: duplicate address detection is not complete (IPv6). */
     readonly tentative: boolean;
+    /** IFA_F_DADFAILED: duplicate address detection found the address in use (IPv6). */
     readonly dadFailed: boolean;
     /** All bits, those of AddressFlag and others. */
     readonly flags: number;
@@ -121,7 +123,7 @@ export interface AddressLifetime {
     readonly validSeconds: number;
 }
 
-/** An address to add to the link `index`. */
+/** An address to add to a link; `index` is the link's. */
 export interface AddressOptions {
     readonly index: number;
     readonly ip: IpAddress;
@@ -258,7 +260,7 @@ export interface Neighbour {
     readonly flags: number;
 }
 
-/** A neighbour entry to add to the link `index`. */
+/** A neighbour entry to add to a link; `index` is the link's. */
 export interface NeighbourOptions {
     readonly index: number;
     readonly ip: IpAddress;
@@ -269,7 +271,7 @@ export interface NeighbourOptions {
     readonly flags?: number | undefined;
 }
 
-/** Identifies a neighbour. */
+/** Identifies a neighbour entry: the index of its link, and its address. */
 export type NeighbourKey = Pick<NeighbourOptions, "index" | "ip">;
 
 /** Kinds of objects whose changes `Netlink.subscribe` reports. */

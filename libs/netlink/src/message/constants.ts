@@ -103,7 +103,7 @@ export const LinkAttribute = {
     ALT_IFNAME: 53,
 } as const;
 
-/** IFLA_INFO_* within IFLA_LINKINFO, and VETH_INFO_PEER within the data of a veth. */
+/** Attributes within IFLA_LINKINFO (IFLA_INFO_*), and VETH_INFO_PEER within the data of a veth. */
 export const LinkInfoAttribute = { KIND: 1, DATA: 2, VETH_PEER: 1 } as const;
 
 /** RTEXT_FILTER_SKIP_STATS: omits the IPv6 counters, which cost the kernel more than the rest of a link. */

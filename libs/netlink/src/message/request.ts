@@ -21,5 +21,5 @@ export type Query = Omit<Request, "absentCodes">;
 export const CREATE: number = MessageFlag.CREATE | MessageFlag.EXCL;
 /** Flags of a request that adds an object or replaces the existing one. */
 export const CREATE_OR_REPLACE: number = MessageFlag.CREATE | MessageFlag.REPLACE;
-/** Flags of a request that adds an object after existing ones of the same key. */
+/** Flags of a request that adds an object after existing ones of the same key, such as a route. */
 export const APPEND: number = MessageFlag.CREATE | MessageFlag.APPEND;

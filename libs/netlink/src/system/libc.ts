@@ -16,6 +16,7 @@ export interface Libc {
     send(fd: number, bytes: Uint8Array, length: number, flags: number): number;
     recv(fd: number, bytes: Uint8Array, length: number, flags: number): number;
     setns(fd: number, type: number): number;
+    /** `argument` is the structure that a pointer argument refers to, or a number. */
     ioctl(fd: number, request: number, argument: Uint8Array | number): number;
     /** Waits for one descriptor of a struct pollfd; blocks the thread. */
     poll(fds: Uint8Array, count: number, timeoutMs: number): number;

@@ -92,6 +92,7 @@ export interface CtAction {
     readonly zone: number | SubField;
     /** Table that a copy of the packet is resubmitted to with its conntrack state set. Default none. */
     readonly table?: number;
+    /** Translates addresses and ports of the connection. Default none. */
     readonly nat?: Nat;
     /** `set_field` and `move` to `ct_mark` and `ct_label`. */
     readonly exec?: readonly Action[];
@@ -117,6 +118,7 @@ export interface LearnAction {
     readonly sendFlowRemoved?: boolean;
     /** Most learned flows with this cookie in this table; 0 and absent: no limit. */
     readonly limit?: number;
+    /** The matches and actions of the learned flow. */
     readonly specs: readonly LearnSpec[];
 }
 

@@ -33,8 +33,8 @@ export interface Flow {
  * Command of a flow mod.
  *
  * - `add` replaces a flow of the same table, priority and match.
- * - `modify` and `delete` apply to every flow that the match covers, the `_strict` ones only to the flow with the same
- *   priority and match.
+ * - `modify` and `delete` apply to every flow whose match is that of the command or narrower, the `_strict` ones only
+ *   to the flow with the same priority and match.
  */
 export type FlowCommand = "add" | "modify" | "modify_strict" | "delete" | "delete_strict";
 
@@ -57,15 +57,14 @@ export interface FlowMod {
     readonly resetCounts?: boolean;
 }
 
-/**
- * A flow as the switch reports it, with its counters: OpenFlow 1.5 section 7.3.5.2. Times are in seconds and may have
- * fractions.
- */
+/** A flow as the switch reports it, with its counters: OpenFlow 1.5 section 7.3.5.2. */
 export interface FlowStats extends Flow {
     readonly cookie: bigint;
     readonly packets: bigint;
     readonly bytes: bigint;
+    /** Since the flow was added, with fractions. */
     readonly durationSeconds: number;
+    /** Since the last packet, with fractions; absent when the switch does not report it. */
     readonly idleSeconds?: number;
     /** OXM bytes of match fields unknown to this codec: a flow of another program, which cannot be written back. */
     readonly opaqueMatch?: Uint8Array;

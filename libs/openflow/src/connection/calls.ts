@@ -3,7 +3,10 @@ import { type ErrorMessage } from "../codec/message/error.ts";
 import { type Message } from "../codec/message/decode.ts";
 import { type CallOptions } from "./types.ts";
 
-/** What a message means for the call that waits: more messages follow, it is done with a value, or it failed. */
+/**
+ * What a message means for the call that waits for it: `wait` for more messages, `done` with the call's value, or
+ * `fail`.
+ */
 export type Answer<T> =
     | { readonly kind: "wait" }
     | { readonly kind: "done"; readonly value: T }

@@ -101,10 +101,15 @@ export interface FlowFilter {
  */
 export interface ReplayLink {
     readonly datapathId: bigint;
+    /** Applies all changes, or none. */
     bundle(mods: readonly FlowMod[], options?: BundleOptions): Promise<void>;
+    /** Resolves when the switch has processed all messages sent before. */
     barrier(options?: CallOptions): Promise<void>;
+    /** The flows that fit the filter, with their counters. */
     dumpFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowStats[]>;
+    /** The number of flows that fit the filter, and the sums of their counters. */
     countFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowTotals>;
+    /** All ports of the bridge. */
     ports(options?: CallOptions): Promise<PortDescription[]>;
     /** Sends without an answer; an error that the switch reports is logged. */
     packetOut(packet: PacketOut): void;

@@ -22,7 +22,9 @@ export function encodeValue(value: InputValue, path: string): unknown {
     return encodeAtom(value as InputAtom, path);
 }
 
-/** Encodes the columns of a row, for `JSON.stringify`. @throws OvsdbError `BAD_ARGUMENT` */
+/**
+ * Encodes the columns of a row, for `JSON.stringify`; `path` names the row in errors. @throws OvsdbError `BAD_ARGUMENT`
+ */
 export function encodeRow(row: InputRow, path: string): Record<string, unknown> {
     return Object.fromEntries(
         Object.entries(row).map(([column, value]) => [column, encodeValue(value, `${path} column ${column}`)]),
@@ -67,7 +69,11 @@ export function checkId(name: string, path: string): string {
     throw badArgument(path, "must be a name of letters, digits and _ that does not begin with a digit", name);
 }
 
-/** Returns the text if OVSDB can store it: well-formed Unicode without NUL. @throws OvsdbError `BAD_ARGUMENT` */
+/**
+ * Returns the text if OVSDB can store it: well-formed Unicode without NUL. `path` names it in errors.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT`
+ */
 export function checkText(text: string, path: string): string {
     if (!text.isWellFormed())
         throw badArgument(path, "must be well-formed Unicode (it has half a surrogate pair)", text);

@@ -95,7 +95,10 @@ export function wait(table: string, condition: WaitCondition): Operation {
     return { op: "wait", table, ...condition };
 }
 
-/** The transaction fails with `NOT_LOCK_OWNER` unless this session owns the lock (RFC 7047 section 5.2.10). */
+/**
+ * The transaction fails with `NOT_LOCK_OWNER` unless this session owns the lock (RFC 7047 section 5.2.10). The name has
+ * letters, digits and `_`, no digit first.
+ */
 export function assertLock(lock: string): Operation {
     return { op: "assert", lock };
 }

@@ -21,7 +21,7 @@ export function show(value: unknown): string {
     return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 
-/** The value if it is an object, not an array or null. @throws OvsdbError `BAD_MESSAGE` */
+/** The value if it is an object, not an array or null. @throws OvsdbError `BAD_MESSAGE` with `path` */
 export function readObject(value: unknown, path: string): JsonObject {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
         throw badMessage(path, "must be an object", value ?? null);
@@ -29,25 +29,25 @@ export function readObject(value: unknown, path: string): JsonObject {
     return value as JsonObject;
 }
 
-/** The value if it is an array. @throws OvsdbError `BAD_MESSAGE` */
+/** The value if it is an array. @throws OvsdbError `BAD_MESSAGE` with `path` */
 export function readArray(value: unknown, path: string): readonly unknown[] {
     if (!Array.isArray(value)) throw badMessage(path, "must be an array", value ?? null);
     return value;
 }
 
-/** The value if it is a string. @throws OvsdbError `BAD_MESSAGE` */
+/** The value if it is a string. @throws OvsdbError `BAD_MESSAGE` with `path` */
 export function readString(value: unknown, path: string): string {
     if (typeof value !== "string") throw badMessage(path, "must be a string", value ?? null);
     return value;
 }
 
-/** The value if it is a boolean. @throws OvsdbError `BAD_MESSAGE` */
+/** The value if it is a boolean. @throws OvsdbError `BAD_MESSAGE` with `path` */
 export function readBoolean(value: unknown, path: string): boolean {
     if (typeof value !== "boolean") throw badMessage(path, "must be true or false", value ?? null);
     return value;
 }
 
-/** The value if it is an integer from 0 to 2^53 - 1. @throws OvsdbError `BAD_MESSAGE` */
+/** The value if it is an integer from 0 to 2^53 - 1. @throws OvsdbError `BAD_MESSAGE` with `path` */
 export function readCount(value: unknown, path: string): number {
     if (!Number.isSafeInteger(value) || (value as number) < 0) {
         throw badMessage(path, "must be a whole number from 0", value ?? null);
@@ -62,7 +62,7 @@ export function isUuidText(text: string): boolean {
     return uuidPattern.test(text);
 }
 
-/** The text of a UUID, in lower case. @throws OvsdbError `BAD_MESSAGE` */
+/** The text of a UUID, in lower case. @throws OvsdbError `BAD_MESSAGE` with `path` for another value */
 export function readUuidText(value: unknown, path: string): string {
     const text = readString(value, path);
     if (!isUuidText(text)) throw badMessage(path, "must be a UUID", text);

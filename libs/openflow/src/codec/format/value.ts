@@ -3,7 +3,7 @@ import { CtState } from "../fields.ts";
 import { ones, type MatchEntry } from "../match/canonical.ts";
 import { Port } from "../port.ts";
 
-/** The value of a match entry in ovs-ofctl's syntax, with `/mask` where the entry has one. */
+/** The value of a match entry in ovs-ofctl's syntax (`FieldSpec.format`), with `/mask` where the entry has one. */
 export function formatValue({ field, value, mask }: MatchEntry): string {
     switch (field.format) {
         case "port":

@@ -19,7 +19,7 @@ export const BundleControl = {
 /** Bundle flags (OFPBF_*), the same in all messages of one bundle. */
 export const BundleFlag = { ATOMIC: 1, ORDERED: 2 } as const;
 
-/** `ofp_bundle_ctrl_msg` without properties; `flags` has bits of `BundleFlag`. */
+/** `ofp_bundle_ctrl_msg` without properties (OpenFlow 1.5 section 7.3.9.1); `flags` has bits of `BundleFlag`. */
 export interface BundleControlMessage {
     readonly bundleId: number;
     /** One of `BundleControl`. */

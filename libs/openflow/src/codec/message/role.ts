@@ -7,7 +7,10 @@ const roles = ["no_change", "equal", "primary", "secondary"] as const;
 /** Role of a controller connection: OpenFlow 1.5 section 7.3.8. */
 export type Role = (typeof roles)[number];
 
-/** Body of a role request or reply. */
+/**
+ * Body of a role request or reply (OpenFlow 1.5 section 7.3.8): `shortId` is the controller's id, `generation` the
+ * generation_id of an election.
+ */
 export interface RoleMessage {
     readonly role: Role;
     readonly shortId: number;
