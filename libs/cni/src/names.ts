@@ -13,7 +13,10 @@ export function containerIdFault(id: string): string | undefined {
     return idPattern.test(id) ? undefined : idRule;
 }
 
-/** The rule that an interface name breaks (the same section, and the kernel's IFNAMSIZ); undefined for a valid one. */
+/**
+ * The rule that an interface name breaks (CNI specification, section "Parameters", and the kernel's IFNAMSIZ);
+ * undefined for a valid one.
+ */
 export function ifnameFault(name: string): string | undefined {
     if (name === "") return "must not be empty";
     if (name === "." || name === "..") return "must not be '.' or '..'";

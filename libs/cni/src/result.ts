@@ -18,9 +18,9 @@ export interface CniInterface {
     readonly mtu?: number;
     /** Path of the network namespace; absent for an interface of the host. */
     readonly sandbox?: string;
-    /** Path of a socket file that represents the interface; since 1.1. */
+    /** Absolute path of the socket file of the interface; since 1.1. */
     readonly socketPath?: string;
-    /** PCI device that represents the interface; since 1.1. */
+    /** Platform-specific identifier of the PCI device of the interface; since 1.1. */
     readonly pciID?: string;
 }
 

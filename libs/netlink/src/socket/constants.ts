@@ -13,5 +13,5 @@ export const SocketOption = {
     NETLINK_GET_STRICT_CHK: 12,
 } as const;
 
-/** MSG_* of recv(2). */
+/** Flags of recv(2) (MSG_*). */
 export const ReceiveFlag = { DONTWAIT: 0x40, TRUNC: 0x20 } as const;

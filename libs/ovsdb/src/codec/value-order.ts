@@ -1,8 +1,8 @@
 import { isMap, isUuid, type Atom, type Row, type Value } from "./value.ts";
 
 /**
- * Order of set elements and map keys, for `Array.sort`: numbers by value, other atoms by text. Both atoms must be of
- * one type.
+ * Order of set elements and map keys, for `Array.sort`: numbers by value, false before true, strings and UUIDs by
+ * UTF-16 code units. Both atoms must be of one type.
  */
 export function compareAtoms(a: Atom, b: Atom): number {
     const [left, right] = [plain(a), plain(b)];

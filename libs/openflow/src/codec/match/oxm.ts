@@ -25,7 +25,7 @@ export function writeMatch(writer: Writer, match: Match): void {
     writer.pad8(start);
 }
 
-/** Writes one OXM field (OpenFlow 1.5 section 7.2.3.2): header, value and, if it has one, mask. */
+/** Writes one OXM field (OpenFlow 1.5 section 7.2.3): header, value and, if it has one, mask. */
 export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): void {
     writer.u16(field.oxmClass);
     writer.u8((field.oxmField << 1) | (mask === undefined ? 0 : 1));
