@@ -29,13 +29,14 @@ import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of PoolAllocator. */
 export interface PoolAllocatorComponents {
     readonly book: PoolCache;
     readonly own: OwnClaims;
     readonly node: Pick<OwnNode, "confirm">;
     readonly writer: ClaimWriter;
     readonly reservations: Reservations;
-    /** The search of a pool, kept for the next claim. */
+    /** Returns the search state of a pool, which is reused by later allocations. */
     readonly search: (pool: string) => PoolSearch;
     readonly clock: Clock;
     readonly events: Pick<PodEvents, "allocationFailed" | "notRouted">;
@@ -43,38 +44,44 @@ export interface PoolAllocatorComponents {
     readonly logger: Logger;
 }
 
+/** Settings of PoolAllocator. */
 export interface PoolAllocatorOptions {
     readonly nodeName: string;
-    /** The Pods live in the underlay; else each is told how far its addresses reach. Default false. */
+    /**
+     * Bridging mode: Pods are attached to the physical network. If false, each Pod gets an event that its addresses are
+     * not routed. Default false.
+     */
     readonly bridged?: boolean | undefined;
 }
 
-/** What is asked of the pools of one family. */
+/** One requested address: the family, its candidate pools and an optional fixed address. */
 interface FamilyRequest {
     readonly family: Family;
     readonly pools: readonly KnownPool[];
     readonly fixed: IpAddress | undefined;
 }
 
-/** For one claim with all its requests, except one that is under way at the end. */
+/** Deadline for one allocation with all its requests; a request in flight at the deadline is still awaited. */
 const deadlineMs = 40_000;
 
-/** How often a claim is made before it is said that its pool changes all the time. */
+/** Number of attempts before the allocation fails with POOL_CHANGED. */
 const claimTries = 3;
 
-/** For what was taken in vain; what does not come to its end is freed by the reconcile. */
+/** Limit for releasing addresses of a failed attempt; the reconciler frees whatever remains. */
 const giveBackMs = 5_000;
 
-/** Claims addresses of IPPools for the interfaces of this Node's Pods, and frees them. */
+/**
+ * Allocates and releases IPPool addresses for the Pod interfaces of this Node, by creating and deleting IPAllocations.
+ */
 export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
     readonly #nodeName: string;
     readonly #bridged: boolean;
     readonly #podLocks = new KeyedLock();
     readonly #containerLocks = new KeyedLock();
-    /** Attachments whose claims were to be freed when the API server was away. */
+    /** Attachments whose release failed because the API server was unavailable; `settle` retries them. */
     readonly #owed = new Map<string, Attachment>();
-    /** Addresses that nobody had before, neither the Pod nor its ordinal. */
+    /** Addresses that neither the Pod nor its StatefulSet ordinal held before. */
     readonly #fresh = new WeakSet<ClaimedAddress>();
 
     constructor(components: PoolAllocatorComponents, options: PoolAllocatorOptions) {
@@ -84,8 +91,9 @@ export class PoolAllocator {
     }
 
     /**
-     * Claims one address of each family that the pools have: all or nothing. The same (Pod UID, interface) asking again
-     * gets the same addresses, for whichever container. Rejects with IpPoolError, told on the Pod too.
+     * Allocates one address per family offered by the pools: all or nothing. Idempotent per (Pod UID, interface): a
+     * retry returns the same addresses, whichever container asks. Rejects with IpPoolError, which is also recorded as
+     * an event on the Pod.
      */
     async claim(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
@@ -115,8 +123,8 @@ export class PoolAllocator {
     }
 
     /**
-     * Frees the address, or keeps it for its StatefulSet, if the claim names this container. Gone, or another's by now,
-     * is a success.
+     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container. Succeeds
+     * if the allocation is already gone or belongs to another container.
      */
     async release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
         const { own, writer } = this.#components;
@@ -125,8 +133,8 @@ export class PoolAllocator {
     }
 
     /**
-     * Frees all that is claimed for a container's interface. What cannot be freed while the API server is away is freed
-     * by `settle`; the rejection only tells of it.
+     * Frees all allocations of a container's interface. Rejects if the API server is unavailable; `settle` then frees
+     * the remaining allocations.
      */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(attachmentKey(attachment), attachment);
@@ -134,7 +142,7 @@ export class PoolAllocator {
         return this.#containerLocks.run(attachmentKey(attachment), release, signal);
     }
 
-    /** Frees what `releaseAll` could not. */
+    /** Retries the releases that `releaseAll` could not complete. */
     async settle(signal: AbortSignal): Promise<void> {
         for (const attachment of [...this.#owed.values()]) {
             await this.#containerLocks.run(
@@ -145,7 +153,10 @@ export class PoolAllocator {
         }
     }
 
-    /** Inside the lock of the container: an ADD that came meanwhile has made what was owed its own. */
+    /**
+     * Called with the container lock held. A concurrent ADD may have taken over the allocations that were due for
+     * release.
+     */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
         if (!this.#owed.has(attachmentKey(attachment))) return;
         const claims = this.#components.own.ofContainer(attachment);
@@ -172,7 +183,7 @@ export class PoolAllocator {
         }
     }
 
-    /** Claims until what was claimed is what the pools say after it: their watch may be late. */
+    /** Repeats the allocation until it matches the current pool definitions, since the IPPool watch may lag behind. */
     async #claimAll(request: ClaimRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { pod } = request;
         if (pod.uid === "")
@@ -235,7 +246,7 @@ export class PoolAllocator {
         }
     }
 
-    /** Without bridging mode no frame has a tag; what is refused then is only what could never be bridged. */
+    /** Outside bridging mode frames are untagged, so only combinations that no bridged Pod could use are rejected. */
     #refuseTwoVlans(addresses: readonly ClaimedAddress[]): void {
         const [one, other] = addresses.filter(({ vlan }) => this.#bridged || vlan !== 0);
         if (one === undefined || other === undefined || one.vlan === other.vlan) return;
@@ -245,7 +256,8 @@ export class PoolAllocator {
 
     async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
         const found: KnownPool[] = [];
-        // One after the other: the annotation may name many that do not exist, and the first ends the claim.
+        // Sequential: the annotation may name many pools that do not exist, and the first missing one fails the
+        // allocation.
         for (const name of names) {
             const known = await this.#components.book.find(name, signal);
             if (known === undefined) throw noPool(name);
@@ -269,7 +281,7 @@ export class PoolAllocator {
         return fresh;
     }
 
-    /** What is kept for the Pod's ordinal; of the families that the Pod has no address of, all or none. */
+    /** Takes the reservations of the Pod's ordinal; for the families without an address, all or none. */
     async #claimReserved(
         wanted: readonly FamilyRequest[],
         place: SetPlace,
@@ -289,8 +301,8 @@ export class PoolAllocator {
     }
 
     /**
-     * Gives back what the interface of the Pod has from an earlier sandbox and cannot get again: addresses that are in no
-     * pool that it names now, as after a pool was made smaller or its Namespace names others.
+     * Frees addresses from an earlier sandbox of the Pod's interface that belong to none of the pools the Pod names
+     * now, e.g. after a pool was shrunk or the Namespace annotation changed.
      */
     async #giveBackLost(wanted: readonly FamilyRequest[], holder: Holder, limit: AbortSignal): Promise<void> {
         const { own, writer } = this.#components;
@@ -304,7 +316,7 @@ export class PoolAllocator {
         }
     }
 
-    /** What the interface of the Pod has already, from an earlier sandbox or an earlier try. */
+    /** Reuses an allocation of the Pod's interface from an earlier sandbox or an earlier attempt. */
     async #adopted(
         { family, pools, fixed }: FamilyRequest,
         holder: Holder,
@@ -363,7 +375,7 @@ export class PoolAllocator {
             if (claim === undefined) metrics.conflict();
             return claim && this.#described(claim, pools);
         };
-        // Nobody knows whether an earlier create for this interface was done: its name comes first.
+        // The outcome of an earlier create for this interface is unknown: retry its name first.
         const unanswered = writer.unanswered(holder, family);
         const home = unanswered && open.find(({ usable }) => usable.has(unanswered));
         const again = unanswered && home && (await attempt(unanswered, home));
@@ -378,7 +390,10 @@ export class PoolAllocator {
         throw exhausted(open);
     }
 
-    /** A claim with what its pool says of the subnet; undefined for a claim of another pool or outside its ranges. */
+    /**
+     * Combines an allocation with the subnet settings of its pool; undefined if it belongs to another pool or lies
+     * outside its ranges.
+     */
     #described(claim: IpAllocation, pools: readonly KnownPool[]): ClaimedAddress | undefined {
         const ip = claimIp(claim);
         const pool = pools.find((known) => known.pool.name === claim.spec.pool)?.pool;
@@ -388,7 +403,7 @@ export class PoolAllocator {
         return { ip, prefixLength: prefix.length, gateway, vlan, pool: pool.name };
     }
 
-    /** Inside the lock of the container. */
+    /** Called with the container lock held. */
     async #giveBack({ containerId, ifName }: Attachment): Promise<void> {
         const attachment = { containerId, ifName };
         this.#owed.set(attachmentKey(attachment), attachment);

@@ -4,6 +4,7 @@ import { formatPrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
 import { type Cooldown } from "./cooldown.ts";
 
+/** Collaborators of BlockView. */
 export interface BlockViewComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
@@ -11,19 +12,19 @@ export interface BlockViewComponents {
     readonly cooldown: Cooldown;
 }
 
-/** The places of the addresses of a set in one block, ascending: the lowest byte of each. */
+/** Offsets of addresses within one block, ascending: the lowest byte of each address. */
 export type Slots = Uint8Array;
 
 const slotCount = 256;
-/** By this time the watch has told what became of an address that was tried. */
+/** The watch is expected to have delivered the outcome of an attempted address within this time. */
 const noteMs = 10_000;
 
-// Only names are looked at, whatever the claims say.
+// Only the object names are used; the spec is not read.
 const blockClaims: Resource<KubeObject> = ipAllocations;
 
 /**
- * Which addresses of one block are claimed, by whichever pool: what a watch tells, and what was tried a moment ago. It
- * is a help to choose, never a decision: that is the API server's.
+ * Which addresses of one block are allocated, from any pool, according to the watch and to recent attempts of this
+ * agent. Only a hint for choosing an address; the API server decides.
  */
 export class BlockView {
     readonly block: Prefix;
@@ -31,7 +32,7 @@ export class BlockView {
     readonly #informer: Informer<KubeObject>;
     readonly #claimed = new Uint8Array(slotCount);
     readonly #notedUntil = new Float64Array(slotCount);
-    // Reused by every pick; a pick never waits.
+    // Scratch buffer reused by every pick, which is synchronous.
     readonly #free = new Uint8Array(slotCount);
 
     constructor(components: BlockViewComponents, block: Prefix) {
@@ -56,39 +57,47 @@ export class BlockView {
         });
     }
 
+    /** Starts the watch of the block's allocations. */
     start(signal: AbortSignal): void {
         this.#informer.start(signal);
     }
 
+    /** Ends the watch. */
     close(): Promise<void> {
         return this.#informer.close();
     }
 
-    /** Whether the claims of the block are known. */
+    /** Whether the allocations of the block are known. */
     get hasSynced(): boolean {
         return this.#informer.hasSynced;
     }
 
-    /** Resolves when the claims of the block are known, or after that time. Rejects when the signal ends first. */
+    /**
+     * Resolves when the allocations of the block are known or after `limitMs` milliseconds. Rejects if the signal
+     * aborts first.
+     */
     async synced(limitMs: number, signal: AbortSignal): Promise<void> {
         const done = Promise.withResolvers<void>();
         using _ = this.#components.clock.after(limitMs, done.resolve);
-        // A view that is closed meanwhile will not know more.
+        // A view closed in the meantime gets no further updates.
         this.#informer.synced().then(done.resolve, () => done.resolve());
         await orAborted(done.promise, signal);
     }
 
-    /** The address is being tried: whatever comes of it, it is not to be tried again before the watch has told. */
+    /** Marks the address as attempted, so that it is not chosen again before the watch delivers the outcome. */
     note(ip: IpAddress): void {
         this.#notedUntil[slotOf(ip)] = this.#components.clock.monotonic() + noteMs;
     }
 
-    /** Whether nobody is known to have the address or to be trying for it. */
+    /** Whether the address is neither known as allocated nor being attempted. */
     isFree(ip: IpAddress): boolean {
         return this.#isFree(slotOf(ip), this.#components.clock.monotonic());
     }
 
-    /** A free address among these that need not rest, any with equal chance; noted as tried. */
+    /**
+     * Picks a free address that is not cooling down, uniformly at random, and marks it as attempted; undefined if there
+     * is none.
+     */
     pick(slots: Slots, random: () => number): IpAddress | undefined {
         let count = this.#collectFree(slots);
         while (count > 0) {
@@ -104,7 +113,7 @@ export class BlockView {
         return undefined;
     }
 
-    /** Free addresses among these that rest, the longest rested first. */
+    /** Free addresses among `slots` that are cooling down, longest-free first. */
     resting(slots: Slots): readonly IpAddress[] {
         const { cooldown } = this.#components;
         return [...this.#free.subarray(0, this.#collectFree(slots))]

@@ -1,7 +1,7 @@
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import { BlockView, type BlockViewComponents } from "./block-view.ts";
 
-/** The views of the blocks that are in use, shared by all pools: an address is claimed for all of them. */
+/** Open block views, shared by all pools because the name of an allocation is unique across pools. */
 export class Blocks {
     readonly #components: BlockViewComponents;
     readonly #views = new Map<string, { readonly view: BlockView; users: number }>();
@@ -12,12 +12,12 @@ export class Blocks {
         this.#components = components;
     }
 
-    /** How many views are open. */
+    /** Number of open views. */
     get size(): number {
         return this.#views.size;
     }
 
-    /** The view of a block, opened if nobody has it yet. Each is to be given back with `release`. */
+    /** Returns the view of a block, opening it on first use. Each call must be paired with `release`. */
     acquire(block: Prefix): BlockView {
         const key = formatPrefix(block);
         const known = this.#views.get(key);
@@ -31,7 +31,7 @@ export class Blocks {
         return view;
     }
 
-    /** The last one to give a view back closes it. */
+    /** Drops one reference to the view; the last reference closes it. */
     release(view: BlockView): void {
         const key = formatPrefix(view.block);
         const known = this.#views.get(key);

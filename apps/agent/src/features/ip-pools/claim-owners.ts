@@ -7,22 +7,24 @@ import { type NodePods } from "./node-pods.ts";
 import { askLimitMs, within } from "./requests.ts";
 import { type PodIdentity } from "./types.ts";
 
+/** Collaborators of ClaimOwners. */
 export interface ClaimOwnersComponents {
     readonly pods: Pick<NodePods, "known" | "live">;
     readonly logger: Logger;
 }
 
-/** For whom a claim is made again. */
+/** For whom an allocation is recreated. */
 export interface ClaimOwner {
-    /** With its name, as far as that can be found out. */
+    /** The Pod, with its name if it can be resolved. */
     readonly pod: PodIdentity;
-    /** The ordinal of its StatefulSet; undefined: the Pod. */
+    /** The StatefulSet ordinal that owns the allocation; undefined if the Pod itself does. */
     readonly owner: AllocationOwner | undefined;
 }
 
 /**
- * Finds out for whom a claim is made again: a Pod of a StatefulSet has its address for its ordinal. Nobody corrects a claim
- * that is made for the Pod alone: agents may not change owners. So the API server is asked for a Pod that the watch lacks.
+ * Determines the owner of an allocation that is recreated: the address of a StatefulSet Pod belongs to its ordinal.
+ * Agents may not change the owner afterwards, so a wrong owner is never corrected; a Pod that the watch lacks is
+ * therefore read from the API server.
  */
 export class ClaimOwners {
     readonly #components: ClaimOwnersComponents;
@@ -31,7 +33,10 @@ export class ClaimOwners {
         this.#components = components;
     }
 
-    /** Asks for 3 s at most. When nobody answers, it is the Pod: an address in use without a claim would be worse. */
+    /**
+     * Resolves the owner within 3 s. If the API server does not answer, the owner is the Pod: an address in use without
+     * an allocation would be worse.
+     */
     async find(pod: PodIdentity, signal: AbortSignal): Promise<ClaimOwner> {
         const { pods, logger } = this.#components;
         const known = pods.known(pod);

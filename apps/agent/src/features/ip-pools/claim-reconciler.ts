@@ -23,6 +23,7 @@ import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of ClaimReconciler. */
 export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
     readonly writer: ClaimWriter;
@@ -38,41 +39,44 @@ export interface ClaimReconcilerComponents {
     readonly logger: Logger;
 }
 
+/** Settings of ClaimReconciler. */
 export interface ClaimReconcilerOptions {
     readonly nodeName: string;
-    /** Between the two looks that find a claim unused. Default 10 s. */
+    /**
+     * Milliseconds between the two checks that must both find an allocation unused before it is freed. Default 10 s.
+     */
     readonly confirmMs?: number | undefined;
 }
 
-/** How long a pass waits for the Pods and the IPPools that it needs to know. */
+/** How long a pass waits for the Pod and IPPool caches to sync. */
 const knownSoonMs = 3_000;
 
 type PoolAddress = PoolInterface["addresses"][number];
 
-/** What was asked about an interface before its container's lock was taken. */
+/** Answers obtained for an interface before its container lock was taken. */
 interface Asked {
     readonly answers: readonly Answer<PoolAddress>[];
-    /** Undefined when it had all its claims. */
+    /** Undefined if the interface had all its allocations. */
     readonly claimOwner: ClaimOwner | undefined;
 }
 
-/** For claims of containers that ended in an outage. */
+/** Limit for releasing allocations of containers that ended during an outage. */
 const settleLimitMs = 10_000;
-/** How often an interface is asked about in one pass when its claims change meanwhile. */
+/** How often one pass queries the allocations of an interface if they change meanwhile. */
 const askTries = 3;
 
 class ClaimReconcilerError extends AntreaError<"CHANGED"> {}
 
 /**
- * Brings the claims of this Node in step with the records of its interfaces. A record of a living container is right
- * whatever the claim says; a claim without a record is kept for the next ADD of its Pod, and freed when there will be
- * none.
+ * Reconciles the IPAllocations of this Node with the interface records. The record of a running container is
+ * authoritative over the allocation; an allocation without a record is kept for the next ADD of its Pod, and freed once
+ * no ADD can follow.
  */
 export class ClaimReconciler {
     readonly #components: ClaimReconcilerComponents;
     readonly #options: ClaimReconcilerOptions;
     readonly #logger: Logger;
-    /** Claims that looked unused, by UID and version, and since when. */
+    /** Allocations that appear unused, by UID and resourceVersion, with the time since when. */
     #suspects = new Map<string, number>();
     readonly #poolChanges: PoolChanges;
     readonly #unclaimed: UnclaimedAddresses;
@@ -89,25 +93,26 @@ export class ClaimReconciler {
         this.#owners = new ClaimOwners(components);
     }
 
-    /** Interfaces that are isolated. */
+    /** Number of isolated interfaces. */
     get isolated(): number {
         const { wiring } = this.#components;
         return wiring.interfaces().filter((wired) => wiring.isIsolated(wired)).length;
     }
 
-    /** Addresses of running containers that no pool has any more, or that their pools describe otherwise by now. */
+    /** Number of addresses of running containers that no pool contains now, or whose pool settings have changed. */
     get changed(): number {
         return this.#poolChanges.size + this.#unclaimed.poolless;
     }
 
-    /** Claims that are looked at again before they are freed. */
+    /** Number of allocations that are checked again before they are freed. */
     get suspects(): number {
         return this.#suspects.size;
     }
 
     /**
-     * One pass. What fails of it is logged and left to the next; rejects when the claims are not known, and at its end when
-     * something was left since the API server did not answer in time or a container was busy: to be repeated soon.
+     * Runs one pass. Failures of single items are logged and left to the next pass. Rejects if the allocations are not
+     * synced, or, at the end, if items were skipped because the API server timed out or a container was busy: retry
+     * soon.
      */
     async reconcile(signal: AbortSignal): Promise<void> {
         const { allocator, node, own } = this.#components;
@@ -127,13 +132,13 @@ export class ClaimReconciler {
         if (urgent !== undefined) throw urgent.error;
     }
 
-    /** By their Pods' names, also those whose Pod was not known when the record was rebuilt. */
+    /** Interfaces with their Pod names resolved, including those whose Pod was unknown when the record was rebuilt. */
     #interfaces(): readonly PoolInterface[] {
         const { pods, wiring } = this.#components;
         return pods.withNames(wiring.interfaces());
     }
 
-    /** A claim that is made again is kept for whom its Pod says, and is of the IPPool that has the address. */
+    /** Waits for the caches that determine the owner and the IPPool of a recreated allocation. */
     async #knownSoon(signal: AbortSignal): Promise<void> {
         const { book, pods } = this.#components;
         const wired = this.#interfaces();
@@ -151,14 +156,14 @@ export class ClaimReconciler {
         await Promise.all(waits);
     }
 
-    /** The claims of an interface are as its record says, or the interface has no traffic. */
+    /** Restores the allocations of an interface as in its record; isolates the interface if that is not possible. */
     async #mend(wired: PoolInterface, signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
         for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
         for (let left = askTries; left > 0; left -= 1) {
             const judged = this.#toMend(wired);
             if (judged === undefined || !(await wiring.linkExists(judged))) return;
-            // Before the lock is taken: no work on the container, nor the repair of OVS, waits for the API server.
+            // Before the lock is taken: neither other work on the container nor OVS repair may wait for the API server.
             const claimOwner = this.#hasClaims(judged) ? undefined : await this.#owners.find(podOf(judged), signal);
             const answers = await this.#live.ask(judged.addresses, signal);
             const act = (): Promise<boolean> => this.#mendBy({ answers, claimOwner }, judged, signal);
@@ -172,17 +177,21 @@ export class ClaimReconciler {
         );
     }
 
-    /** The interface as it is now, when it lacks a claim or is isolated. */
+    /** The current state of the interface if it lacks an allocation or is isolated; else undefined. */
     #toMend(judged: Attachment): PoolInterface | undefined {
         const { wiring } = this.#components;
         const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
         const isRight = this.#hasClaims(current);
-        // One with all its claims may be cut off still: OVS was away when it was to be connected again.
+        // An interface with all its allocations may still be isolated: OVS was unavailable when it was to be
+        // reconnected.
         return isRight && !wiring.isIsolated(current) ? undefined : current;
     }
 
-    /** Inside the lock. False when the interface, or what is known of its claims, is not what it was when it was asked. */
+    /**
+     * Called with the container lock held. Returns false if the interface or its known allocations changed since the
+     * query.
+     */
     async #mendBy({ answers, claimOwner }: Asked, judged: PoolInterface, signal: AbortSignal): Promise<boolean> {
         const { node, wiring } = this.#components;
         const current = this.#toMend(judged);
@@ -197,15 +206,16 @@ export class ClaimReconciler {
         let all = true;
         for (const answer of answers) {
             const { address, live } = answer;
-            // What is known here may be late; whoever was isolated once is connected by what the API server says now.
+            // The cache may be stale: an interface that was isolated is reconnected only on the API server's current
+            // answer.
             const isRight = this.#isClaimed(current, address.ip)
                 ? live !== undefined && namesContainer(live, current)
                 : await this.#claimAgain(current, answer, { ...looked, signal: limit });
-            // Until the next pass it would use the address beside whoever was first: who that is, is asked at once.
+            // Query the holder at once: until the next pass the interface would share the address with the first user.
             if (isRight === "overtaken") return false;
             all &&= isRight;
         }
-        // The claims of a Node that is gone will be freed, or are.
+        // The allocations of a deleted Node are freed by the controller, or already are.
         if (!all || node.isGone || !wiring.isIsolated(current)) return true;
         await wiring.reconnect(current);
         for (const { ip } of current.addresses) this.#unclaimed.isConnected(current, ip);
@@ -221,7 +231,10 @@ export class ClaimReconciler {
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
     }
 
-    /** False when another has the address, or nobody knows yet whose it is; "overtaken" when another was first. */
+    /**
+     * Returns false if another Pod holds the address or the holder is unknown, "overtaken" if another Pod allocated it
+     * first.
+     */
     async #claimAgain(
         wired: PoolInterface,
         { address, live, askedAt }: Answer<PoolAddress>,
@@ -239,11 +252,12 @@ export class ClaimReconciler {
             own.note(live, askedAt);
             return true;
         }
-        // Of a Pod with traffic it is claimed although the IPPool is gone: one that comes back must meet the claim.
+        // A Pod with traffic keeps its allocation although the IPPool is gone: a recreated IPPool must find the
+        // allocation.
         const isPoolless = live === undefined && pool === undefined && (address.pool === "" || wasIsolated);
         if (!isPoolless) this.#unclaimed.hasPool(wired, ip);
         if (live !== undefined && !mayTake(live, holder)) {
-            // Nobody uses it, and it may be reserved for this very Pod.
+            // The address is unused, and it may be reserved for this very Pod.
             if (
                 live.spec.pod === undefined &&
                 isUnnamed(wired) &&
@@ -258,13 +272,13 @@ export class ClaimReconciler {
         const isLost = live === undefined;
         if (isLost && (await this.#unclaimed.isolateIfElsewhere(wired, ip, { pool, wasIsolated }))) return false;
         if (isPoolless) return book.hasPools && (await this.#unclaimed.mayKeep(wired, ip, { wasIsolated }));
-        // Claims of a Node that is gone are freed by the controller; to make them again would only delay it.
+        // The controller frees the allocations of a deleted Node; recreating them would only delay that.
         if (this.#components.node.isGone) {
             await this.#unclaimed.isolateFreed(wired, ip);
             return false;
         }
         const known = live?.spec.pool ?? pool ?? address.pool;
-        // Without a version the interface is compared with its pool in any case.
+        // Without a pool version the interface is always compared with its pool.
         const now = book.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
         const version = isSame ? now.version : undefined;
@@ -283,14 +297,14 @@ export class ClaimReconciler {
         return true;
     }
 
-    /** The IPPool that has the address now; while the IPPools are not known, the one that it came from. */
+    /** The IPPool that contains the address now; while the IPPools are not synced, the one it was allocated from. */
     #poolOf({ ip, pool }: PoolAddress): string | undefined {
         const { book } = this.#components;
         if (book.hasPools) return book.poolOf(ip, pool);
         return pool === "" ? undefined : pool;
     }
 
-    /** Frees the claims that have no record and will have none. */
+    /** Frees allocations that have no record and will get none. */
     async #freeUnused(signal: AbortSignal): Promise<void> {
         const { clock, own } = this.#components;
         const now = clock.monotonic();
@@ -308,7 +322,7 @@ export class ClaimReconciler {
         this.#unclaimed.keep(this.#components.wiring.interfaces());
     }
 
-    /** By what is known here; it may be late. */
+    /** Whether the allocation is unused according to the caches, which may be stale. */
     #looksUnused(claim: IpAllocation): boolean {
         const { pod } = claim.spec;
         if (pod === undefined || !isOfPods(claim.spec.owner) || this.#recordOf(claim) !== undefined) return false;
@@ -324,7 +338,7 @@ export class ClaimReconciler {
         if (!unused) return;
         metrics.leakFound();
         const free = async (): Promise<void> => {
-            // An ADD may have come while the API server was asked: from here on it would change the version.
+            // An ADD may have started during the request; from here on it would change the resourceVersion.
             if (!this.#looksUnused(claim) || own.get(claimName(claim)) !== claim) return;
             const version = claim.metadata?.resourceVersion;
             const isSame = (current: IpAllocation): boolean => current.metadata?.resourceVersion === version;
@@ -341,26 +355,26 @@ export class ClaimReconciler {
     }
 
     /**
-     * Of a claim without a record: the interface of its Pod is wired with other addresses, of this family or, since the Pod
-     * asks for other pools now, of another.
+     * Whether an allocation without a record is superfluous: the Pod's interface is wired with other addresses of this
+     * family, or of another family since the Pod requests other pools now.
      */
     #isSurplus(claim: IpAllocation): boolean {
         const { own, wiring } = this.#components;
         const { uid = "", interface: ifName = "" } = claim.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
-        // A record that was rebuilt from little knows no UID.
+        // A record rebuilt from incomplete data has no UID.
         return own
             .ofPod(uid, ifName, claimIp(claim).family)
             .some((other) => claimName(other) !== claimName(claim) && this.#recordOf(other) !== undefined);
     }
 
-    /** The interface of the claim's Pod that has the claimed address, in whichever of its sandboxes. */
+    /** The interface of the allocation's Pod that has the allocated address, in any of its sandboxes. */
     #recordOf({ spec: { address, pod } }: IpAllocation): PoolInterface | undefined {
         return this.#components.wiring.interfaces().find(
             (wired) =>
                 wired.addresses.some(({ ip }) => formatIp(ip) === address) &&
                 wired.ifName === pod?.interface &&
-                // A record that was rebuilt from little knows no UID: it may be of this Pod.
+                // A record rebuilt from incomplete data has no UID: it may belong to this Pod.
                 (wired.containerId === pod.containerID || wired.podUid === pod.uid || wired.podUid === ""),
         );
     }
@@ -378,7 +392,7 @@ export class ClaimReconciler {
         return this.#options.confirmMs ?? 10_000;
     }
 
-    /** What failed of it, if anything. */
+    /** Runs the work and logs a failure; returns the error, if any. */
     async #quietly(message: string, work: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
         try {
             await work();

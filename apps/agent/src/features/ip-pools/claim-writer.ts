@@ -22,6 +22,7 @@ import { type OwnClaims } from "./own-claims.ts";
 import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 
+/** Collaborators of ClaimWriter. */
 export interface ClaimWriterComponents {
     readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
     readonly own: OwnClaims;
@@ -30,37 +31,37 @@ export interface ClaimWriterComponents {
     readonly metrics: Pick<IpamMetrics, "retry">;
 }
 
-/** For one request, unless the caller has less time; an answer that takes longer is asked for again. */
+/** Default limit for one write including its retries; a request without an answer is retried. */
 const requestLimitMs = 12_000;
 const maxUnanswered = 1_000;
 
 /**
- * Writes claims so that it is known what became of each write: a request without an answer is made again until it is
- * answered, for the same name. What the server says is noted at once, before a watch tells it.
+ * Writes IPAllocations so that the outcome of each write is known: a request without an answer is repeated under the
+ * same name until it is answered. The server's answer is recorded at once, before the watch delivers it.
  *
- * Signals only end the repetition: a write under way is waited for, up to `requestMs`, 12 s by default, since a write
- * that is cut short may still happen.
+ * The signal only ends the retries: a write in flight is awaited, up to `requestMs` (12 s by default), since an aborted
+ * write may still take effect.
  */
 export class ClaimWriter {
     readonly #components: ClaimWriterComponents;
-    /** Creates that were given up without an answer, by who they were for: the next try begins with the same name. */
+    /** Creates abandoned without an answer, by holder: the next attempt starts with the same name. */
     readonly #unanswered = new Map<string, IpAddress>();
 
     constructor(components: ClaimWriterComponents) {
         this.#components = components;
     }
 
-    /** The address of an earlier create for this interface and family of which nobody knows whether it was done. */
+    /** The address of an earlier create for this interface and family whose outcome is unknown. */
     unanswered(holder: Holder, family: IpAddress["family"]): IpAddress | undefined {
         return this.#unanswered.get(keyOf(holder, family));
     }
 
     /**
-     * Claims an address. Undefined when it is claimed for another.
+     * Allocates an address. Undefined if it is allocated to another holder.
      *
-     * @param look whether a claim that stands in the way is looked at in any case; else only when it may be our own
+     * @param look whether an existing allocation is always read; else only if it may be this agent's own
      * @param owner who the address is kept for; by default the Pod
-     * @param version the definition of the pool by which the interface is set up
+     * @param version the pool definition by which the interface is set up
      */
     async create(
         ip: IpAddress,
@@ -93,7 +94,7 @@ export class ClaimWriter {
         this.#unanswered.delete(key);
         if (!mayBeOurs) return undefined;
         const found = await this.find(ip, o.signal, o.requestMs);
-        // Freed between the two looks: to be had.
+        // Freed between the create and the read: available again.
         if (found === undefined) return this.create(ip, pool, holder, o);
         return isForPod(found, holder.pod.uid, holder.ifName)
             ? this.take(found, holder, o.signal, o.version, o.requestMs)
@@ -101,8 +102,8 @@ export class ClaimWriter {
     }
 
     /**
-     * Makes a claim that is reserved for the Pod, or is the Pod's already, name this container, and the definition of the
-     * pool by which its interface is set up. Undefined when it is neither any more.
+     * Updates an allocation that is reserved for the Pod, or already held by it, to name this container and the pool
+     * definition by which its interface is set up. Undefined if it is neither now.
      */
     async take(
         claim: IpAllocation,
@@ -140,9 +141,9 @@ export class ClaimWriter {
     }
 
     /**
-     * Frees a claim as long as it is to be freed, looking again whenever it changed meanwhile: deletes it, or keeps it
-     * reserved for its StatefulSet. What is gone or not to be freed any more is a success; a claim whose kind of owner
-     * is not known here is left alone.
+     * Frees an allocation while the condition holds, re-evaluating it after each conflict: deletes the object, or keeps
+     * it reserved for its StatefulSet. Succeeds if the object is gone or the condition does not hold; an allocation
+     * with an unknown owner kind is not modified.
      */
     async free(
         claim: IpAllocation,
@@ -171,13 +172,13 @@ export class ClaimWriter {
         }
     }
 
-    /** The claim of an address, live. */
+    /** Reads the allocation of an address from the API server; undefined if there is none. */
     find(ip: IpAddress, signal: AbortSignal, requestMs?: number): Promise<IpAllocation | undefined> {
         const name = allocationName(ip);
         return this.#answered(signal, () => this.#components.api.find(ipAllocations, { name }, once(requestMs)));
     }
 
-    /** The claim as it was last. */
+    /** Frees the allocation once and returns its last state. */
     async #free(claim: IpAllocation, signal: AbortSignal, requestMs: number | undefined): Promise<IpAllocation> {
         const { api } = this.#components;
         if (claim.spec.owner.kind === "StatefulSet") {
@@ -227,12 +228,15 @@ function keyOf({ pod, ifName }: Holder, family: IpAddress["family"]): string {
     return `${pod.uid}/${ifName}/${family}`;
 }
 
-/** The object is not as it was: somebody wrote it, we did without having been told, or it is gone. */
+/**
+ * Whether the object changed: another client wrote it, an earlier write of this agent took effect unnoticed, or it is
+ * gone.
+ */
 function isChanged(error: unknown): boolean {
     return isKubeError(error, "CONFLICT", "NOT_FOUND");
 }
 
-/** What the server will not do however often it is asked; anything else as it is. */
+/** Maps a permanent rejection by the server to IpPoolError REFUSED; returns any other error unchanged. */
 function refused(error: unknown, claim: IpAllocation): unknown {
     if (!isKubeError(error) || isRetryable(error) || isAborted(error)) return error;
     const address = formatIp(claimIp(claim));

@@ -4,28 +4,32 @@ import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resour
 import { type ClaimUser } from "./claims.ts";
 import { type PoolCache } from "./pool-cache.ts";
 
+/** Collaborators of ClaimsWithin. */
 export interface ClaimsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
-    /** Only for what is logged: a claim outlives what its pool has, and the pool itself. */
+    /** Only for logging: an allocation may outlive its pool's range, and the pool itself. */
     readonly book: Pick<PoolCache, "poolsWithin" | "onRanges">;
 }
 
-/** What is kept of a claim. Only those in the prefixes have a `spec`, and in it no `pod` while the address is reserved. */
+/**
+ * The fields kept of an allocation. Only those within the prefixes have a `spec`, which has no `pod` while the address
+ * is reserved.
+ */
 interface KeptClaim extends KubeObject, ClaimUser {}
 
 const claims: Resource<KeptClaim> = ipAllocations;
 
 interface WatchedBlock {
     readonly informer: Informer<KeptClaim>;
-    /** It is watched from the start on: then a Node goes on without its claims while nobody can tell them. */
+    /** Watched since startup: the Node does not wait for these allocations while the API server is unavailable. */
     readonly isFirst: boolean;
 }
 
 /**
- * The claims of addresses in some prefixes, of whichever pool: one that has a range there, had one, is gone, or never was.
- * Watched are blocks, from when they matter until the process ends: at the start the first block of each prefix, and later
- * those of each address that is asked about. So a prefix may be of any size.
+ * The allocations of addresses within some prefixes, from any pool, including pools that no longer exist or have no
+ * range there. Watches blocks on demand until the process ends: at startup the first block of each prefix, later the
+ * block of each queried address. A prefix may therefore be of any size.
  */
 export class ClaimsWithin {
     readonly #components: ClaimsWithinComponents;
@@ -44,19 +48,19 @@ export class ClaimsWithin {
         this.#report();
     }
 
-    /** Called after each change of a claim in the prefixes. */
+    /** Registers a listener for changes of allocations within the prefixes. */
     onChange(listener: () => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Resolves when the claims of all blocks that are watched are known. */
+    /** Resolves when the allocations of all watched blocks are known. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([...this.#blocks.values()].map(({ informer }) => informer.synced(signal)));
     }
 
     /**
-     * Whether an address is claimed, false for one outside the prefixes. Undefined while that is not known of a block that
-     * was not watched from the start on; to be asked again then.
+     * Whether an address is allocated; false for one outside the prefixes. Undefined while a block that was not watched
+     * since startup is not synced: retry later.
      */
     has(ip: IpAddress): boolean | undefined {
         if (!this.#isWithin(ip)) return false;
@@ -65,11 +69,12 @@ export class ClaimsWithin {
         return informer.get(allocationName(ip)) !== undefined;
     }
 
-    /** The claim of an address in the prefixes, as far as the watch of its block has delivered it. */
+    /** The allocation of an address within the prefixes, as delivered by the watch of its block. */
     get(ip: IpAddress): ClaimUser | undefined {
         return this.#isWithin(ip) ? this.#blockAt(ip).informer.get(allocationName(ip)) : undefined;
     }
 
+    /** Ends all watches. */
     async close(): Promise<void> {
         this.#bookListener[Symbol.dispose]();
         this.#stop.abort();
@@ -127,7 +132,7 @@ export class ClaimsWithin {
     }
 }
 
-/** One whose name is no address claims none, and must not keep the others from being known. */
+/** The address of an allocation name. A name that is not an address is ignored, so that it does not block the sync. */
 function addressOf(name: string): IpAddress | undefined {
     try {
         return allocationAddress(name);

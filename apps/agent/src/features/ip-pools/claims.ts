@@ -11,27 +11,28 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
-/** Who a claim is written for. */
+/** The Pod interface and Node that an allocation is written for. */
 export interface Holder extends Attachment {
     readonly pod: PodIdentity;
     readonly nodeName: string;
 }
 
-/** What is read of a claim to know which interface of which Pod has it. */
+/** The fields of an allocation that identify the Pod interface holding it. */
 export interface ClaimUser {
     readonly spec?: { readonly pod?: Pick<AllocationPod, "uid" | "containerID" | "interface"> | undefined };
 }
 
+/** The object name of an allocation; "" if it has none. */
 export function claimName(claim: IpAllocation): string {
     return claim.metadata?.name ?? "";
 }
 
-/** The address of a claim. Its name tells it: that is what the API server keeps unique. */
+/** The address of an allocation, from its name, which the API server keeps unique. */
 export function claimIp(claim: IpAllocation): IpAddress {
     return allocationAddress(claimName(claim));
 }
 
-/** A claim to create: the address for this Pod, and by default for nobody after it. */
+/** Builds a new IPAllocation of the address for this Pod, by default not kept for a later Pod. */
 export function newClaim(
     ip: IpAddress,
     pool: string,
@@ -53,41 +54,41 @@ export function newClaim(
     };
 }
 
-/** The claim in the hands of this holder; its version stays, so that it can be written over nothing else. */
+/** The allocation rewritten for this holder; keeps the resourceVersion, so that a stale write conflicts. */
 export function takenBy(claim: IpAllocation, holder: Holder, version?: PoolVersion): IpAllocation {
     return { ...claim, spec: { ...claim.spec, ...versionFields(version), state: "Allocated", pod: podOf(holder) } };
 }
 
-/** Whether the interface of the claim was set up by this definition of its pool. */
+/** Whether the interface of the allocation was set up by this definition of its pool. */
 export function isOfVersion({ spec }: IpAllocation, { uid, generation }: PoolVersion): boolean {
     return spec.poolUID === uid && spec.poolGeneration === generation;
 }
 
-/** A server without versions, or a claim that was not made by a definition, has none. */
+/** Empty for a server without versions, or an allocation made without a pool definition. */
 function versionFields(version: PoolVersion | undefined): Pick<IpAllocationSpec, "poolUID" | "poolGeneration"> {
     if (version === undefined || version.uid === "" || version.generation < 1) return {};
     return { poolUID: version.uid, poolGeneration: version.generation };
 }
 
-/** The claim kept for its owner, without a Pod. */
+/** The allocation reserved for its owner, without a Pod. */
 export function reservedAgain(claim: IpAllocation): IpAllocation {
     const { pod: _, ...spec } = claim.spec;
     return { ...claim, spec: { ...spec, state: "Reserved" } };
 }
 
-/** Whether the claim is for this interface of this Pod, in whichever of its sandboxes. */
+/** Whether the allocation is for this interface of this Pod, in any of its sandboxes. */
 export function isForPod({ spec }: ClaimUser, podUid: string, ifName: string): boolean {
     const pod = spec?.pod;
     return podUid !== "" && pod?.uid === podUid && pod.interface === ifName;
 }
 
-/** The fence of every change on behalf of a container: the claim names this container and interface. */
+/** Precondition of every change on behalf of a container: the allocation names this container and interface. */
 export function namesContainer({ spec }: ClaimUser, { containerId, ifName }: Attachment): boolean {
     const pod = spec?.pod;
     return pod?.containerID === containerId && pod.interface === ifName;
 }
 
-/** Whether the claim says already what `takenBy` would write. */
+/** Whether the allocation already equals what `takenBy` would write. */
 export function isHeldBy(claim: IpAllocation, holder: Holder): boolean {
     return (
         isForPod(claim, holder.pod.uid, holder.ifName) &&
@@ -96,7 +97,7 @@ export function isHeldBy(claim: IpAllocation, holder: Holder): boolean {
     );
 }
 
-/** Whether the claim is kept for this ordinal of this StatefulSet. */
+/** Whether the allocation is reserved for this ordinal of this StatefulSet. */
 export function isForOrdinal(claim: IpAllocation, namespace: string, place: SetPlace): boolean {
     const { owner } = claim.spec;
     return (
@@ -107,7 +108,10 @@ export function isForOrdinal(claim: IpAllocation, namespace: string, place: SetP
     );
 }
 
-/** Whether the holder may take the claim as it is now: it is the Pod's already, or reserved for the Pod's ordinal. */
+/**
+ * Whether the holder may take the allocation in its current state: it is held by the Pod already, or reserved for the
+ * Pod's ordinal.
+ */
 export function mayTake(claim: IpAllocation, holder: Holder): boolean {
     if (isForPod(claim, holder.pod.uid, holder.ifName)) return true;
     const { state, owner } = claim.spec;
@@ -119,7 +123,7 @@ export function mayTake(claim: IpAllocation, holder: Holder): boolean {
     );
 }
 
-/** Who has the claim, as the end of "it is held by …". */
+/** Describes the holder, as the end of the sentence "it is held by …". */
 export function holderText(claim: IpAllocation): string {
     const { owner, pod, pool } = claim.spec;
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} (UID ${pod.uid}) on Node ${pod.nodeName}`;
@@ -137,7 +141,7 @@ export function holderText(claim: IpAllocation): string {
     }
 }
 
-/** An owner of a kind that only a later version writes. */
+/** Describes an owner of a kind introduced by a later version. */
 function unknownOwner({ kind, namespace, name = "?" }: AllocationOwner): string {
     return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}, for which it is reserved`;
 }

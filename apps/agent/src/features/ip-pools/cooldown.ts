@@ -2,13 +2,13 @@ import { type Clock } from "@antrea/async";
 import { type Family, type IpAddress } from "@antrea/ip";
 
 /**
- * Remembers which addresses became free a moment ago. Others may still hold state for the last owner, such as neighbour
- * entries and connections: as long as there are other addresses, these wait. Best effort: what this agent saw or did.
+ * Remembers recently freed addresses. Other hosts may still hold state for the last owner, such as neighbour entries
+ * and connections, so these addresses are used last. Best effort: covers what this agent observed or did.
  */
 export class Cooldown {
     readonly #clock: Clock;
     readonly #cooldownMs: number;
-    // By address, oldest first: all wait equally long, so the order of insertion is the order of their ends.
+    // By address, oldest first: all cool down equally long, so insertion order is expiry order.
     readonly #ends: Readonly<Record<Family, Map<bigint, number>>> = { 4: new Map(), 6: new Map() };
 
     constructor(components: { readonly clock: Clock }, options: { readonly cooldownMs: number }) {
@@ -16,7 +16,7 @@ export class Cooldown {
         this.#cooldownMs = options.cooldownMs;
     }
 
-    /** The address is free from now on. */
+    /** Starts the cooldown of the address. */
     freed({ family, value }: IpAddress): void {
         const now = this.#clock.monotonic();
         const ends = this.#ends[family];
@@ -28,13 +28,13 @@ export class Cooldown {
         if (this.#cooldownMs > 0) ends.set(value, now + this.#cooldownMs);
     }
 
-    /** For how many more milliseconds the address should rest; 0 when it need not. */
+    /** Remaining cooldown in milliseconds; 0 if there is none. */
     left({ family, value }: IpAddress): number {
         const end = this.#ends[family].get(value);
         return end === undefined ? 0 : Math.max(0, end - this.#clock.monotonic());
     }
 
-    /** How many addresses are remembered. */
+    /** Number of addresses cooling down. */
     get size(): number {
         return this.#ends[4].size + this.#ends[6].size;
     }

@@ -3,21 +3,21 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
 /**
  * Why a Pod gets no address of a pool:
  *
- * - `EXHAUSTED`: all addresses of the pools are claimed.
- * - `NO_POOL`: an IPPool that is named does not exist, or none of its ranges can be read.
- * - `POOL_DELETED`: all IPPools that could give an address are being deleted.
- * - `BAD_ANNOTATION`: an annotation of the Pod or of its Namespace breaks a rule.
- * - `NOT_IN_POOL`: the fixed address is not one that the pool hands out.
- * - `ADDRESS_HELD`: the fixed address is claimed for another.
+ * - `EXHAUSTED`: all addresses of the pools are allocated.
+ * - `NO_POOL`: a named IPPool does not exist, or none of its ranges is valid.
+ * - `POOL_DELETED`: all IPPools that could provide an address are being deleted.
+ * - `BAD_ANNOTATION`: an annotation of the Pod or of its Namespace is invalid.
+ * - `NOT_IN_POOL`: the pool does not hand out the fixed address.
+ * - `ADDRESS_HELD`: the fixed address is allocated to another holder.
  * - `NOT_RESERVED`: the StatefulSet's ordinal has no address yet, or not yet again.
- * - `HELD_ON_OTHER_NODE`: the StatefulSet's ordinal has an address, which an earlier Pod uses on another Node.
- * - `VLAN_CONFLICT`: the addresses of the two families lie in different VLANs.
- * - `POOL_CHANGED`: an IPPool was changed each time while an address of it was claimed.
- * - `POD_GONE`: the Pod that the address is asked for does not exist any more.
- * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror of a static Pod.
+ * - `HELD_ON_OTHER_NODE`: an earlier Pod on another Node still uses the address of the StatefulSet's ordinal.
+ * - `VLAN_CONFLICT`: the addresses of the two families are in different VLANs.
+ * - `POOL_CHANGED`: an IPPool changed during each attempt to allocate an address from it.
+ * - `POD_GONE`: the Pod no longer exists.
+ * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror Pod of a static Pod.
  * - `NODE_GONE`: the Node object of this agent was deleted.
  * - `API_AWAY`: the API server did not answer in time.
- * - `REFUSED`: the API server refused a claim for a reason that trying again does not change.
+ * - `REFUSED`: the API server rejected an allocation for a reason that a retry does not resolve.
  */
 export type IpPoolErrorCode =
     | "EXHAUSTED"
@@ -36,7 +36,7 @@ export type IpPoolErrorCode =
     | "API_AWAY"
     | "REFUSED";
 
-/** `timeout` where the same call may succeed a moment later without anybody doing anything. */
+/** `timeout` where the same call may succeed shortly without intervention. */
 const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     EXHAUSTED: "environment",
     NO_POOL: "environment",
@@ -55,14 +55,14 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     REFUSED: "environment",
 };
 
-/** Every failure to give a Pod an address of a pool. The message is a sentence for users, with the next step. */
+/** Failure to allocate an IPPool address for a Pod. The message is a sentence for users and names the next step. */
 export class IpPoolError extends AntreaError<IpPoolErrorCode> {
     constructor(code: IpPoolErrorCode, message: string, options: AntreaErrorOptions = {}) {
         super(code, faults[code], message, options);
     }
 }
 
-/** The error of work on the API server that did not end within its time. */
+/** The error API_AWAY for work on the API server that exceeded its time limit. */
 export function apiAway(what: string, cause: unknown): IpPoolError {
     return new IpPoolError(
         "API_AWAY",

@@ -12,19 +12,19 @@ import { isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "
 import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
-/** Without a new Pod a look costs nothing. */
+/** Without new Pods a check makes no requests. */
 const ignoredLookMs = 1_000;
 const ownNodeLookMs = 5_000;
 const claimsSoonMs = 3_000;
 
 /**
- * An interface is asked about for 3 s, so a pass over all of a Node in an outage takes some minutes. One that takes longer
- * waits for the first list of its claims: that is reported, as a failure of the job. When the API server is back, isolated
- * Pods must not wait long.
+ * Querying an interface takes up to 3 s, so during an outage a pass over all interfaces of a Node takes minutes. A
+ * longer pass waits for the initial list of allocations, which is reported as a failure of the job. The backoff is
+ * short so that isolated Pods are reconnected soon after the API server recovers.
  */
 const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
-/** Pools and their claims as this Node sees them; undefined while the gate AntreaIPAM is off. */
+/** Builds the pool allocation of this Node; undefined if the feature gate AntreaIPAM is disabled. */
 export function buildIpPools({
     clock,
     config,
@@ -56,7 +56,7 @@ export function buildIpPools({
     );
 }
 
-/** Keeps claims of IPPools in step with what is wired. */
+/** Adds the jobs that keep IPAllocations in sync with the wired interfaces. */
 export function addPoolJobs(
     {
         environment,
@@ -79,13 +79,13 @@ export function addPoolJobs(
     jobs.every("ip-pools/own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
-        // An address that is in no IPPool any more may be another Node's now.
+        // An address that left all IPPools may be assigned to another Node now.
         if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) claims.trigger();
         if (hasOtherPodCidrs) subnetClaims.trigger();
     });
 }
 
-/** While pools are off: reports what is ignored, and who is isolated. */
+/** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
 export function addJobsWithoutPools(
     {
         environment,
@@ -130,7 +130,9 @@ export function addJobsWithoutPools(
     });
 }
 
-/** The look at podCIDRs while IPPools are switched off: nothing is claimed, and IsolatedPods reports who is isolated. */
+/**
+ * The podCIDR check without IPPools: no address is allocated from pools, and IsolatedPods reports the isolated Pods.
+ */
 export function subnetClaimsWithoutPools(components: {
     readonly wiring: SubnetWiring;
     readonly holders: SubnetHolders;
@@ -142,7 +144,9 @@ export function subnetClaimsWithoutPools(components: {
     return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
 }
 
-/** Keeps what is claimed from pools inside the podCIDRs out of them; while the API server is away nobody can tell. */
+/**
+ * Excludes addresses allocated from pools from the Node's podCIDRs. Does not wait while the API server is unavailable.
+ */
 export async function guardSubnets(
     { logger }: Pick<Platform, "logger">,
     ipPools: IpPools | undefined,

@@ -2,17 +2,20 @@ import { type Clock } from "@antrea/async";
 import { isOutOfService } from "@antrea/ipam";
 import { type NodeSource } from "./node-addresses.ts";
 
+/** Collaborators of GoneNodes. */
 export interface GoneNodesComponents {
     readonly nodes: Pick<NodeSource, "list" | "onChange">;
     readonly clock: Clock;
 }
 
-/** What becomes of addresses that Pods of a Node have, when their Pods are gone. */
+/** State of a Node that determines what happens to the addresses of its Pods once they are deleted. */
 export type NodeState =
     | { readonly kind: "present" }
-    /** The controller takes them from the Node at once. */
+    /** The Node has the out-of-service taint: the controller frees its addresses at once. */
     | { readonly kind: "out-of-service" }
-    /** The Node object was deleted at that wall time, in milliseconds; undefined if that was before this agent started. */
+    /**
+     * The Node object was deleted at that wall time, in milliseconds; undefined if that was before this agent started.
+     */
     | { readonly kind: "gone"; readonly at: number | undefined };
 
 const maxRemembered = 256;
@@ -33,13 +36,14 @@ export class GoneNodes {
         });
     }
 
-    /** Of a Node, once all Nodes are known. */
+    /** The state of a Node, once all Nodes are known. */
     stateOf(name: string): NodeState {
         const node = this.#components.nodes.list().find(({ metadata }) => metadata?.name === name);
         if (node === undefined) return { kind: "gone", at: this.#goneAt.get(name) };
         return { kind: isOutOfService(node) ? "out-of-service" : "present" };
     }
 
+    /** Removes the listener from the Node source. */
     [Symbol.dispose](): void {
         this.#listener[Symbol.dispose]();
     }

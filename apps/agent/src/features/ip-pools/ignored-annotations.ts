@@ -4,35 +4,36 @@ import type { Logger } from "@antrea/runtime";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { attachmentKey, type PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
-/** An interface that is wired with addresses of the Node's subnets. */
+/** An interface wired with addresses of the Node's podCIDRs. */
 export interface SubnetInterface extends PodAttachment {
-    /** Found at the start of the agent, which cannot know what its Namespace said when it was wired. */
+    /** Rebuilt when the agent started, which does not know the Namespace's annotations at the time of wiring. */
     readonly isRebuilt: boolean;
 }
 
+/** Collaborators of IgnoredAnnotations. */
 export interface IgnoredAnnotationsComponents {
     readonly api: Pick<ApiClient, "list" | "find">;
     readonly events: Pick<EventRecorder, "record">;
-    /** Those whose ADD is answered. */
+    /** Interfaces whose ADD has completed. */
     readonly interfaces: () => readonly SubnetInterface[];
     readonly logger: Logger;
 }
 
-/** More Pods than these are read by one list. */
+/** Up to this many Pods are read one by one; more are read by one list. */
 const fewPods = 8;
-/** The mirror of a static Pod may come after it. */
+/** The mirror Pod of a static Pod may be created after it starts. */
 const maxMisses = 30;
 
 /**
- * While IPPools are switched off, annotations that name them have no effect, and a Pod that should have been in a pool
- * starts in the Node's subnet. Says so on each such Pod, and once in the log.
+ * With AntreaIPAM disabled, annotations that name IPPools have no effect, and such a Pod gets an address of the Node's
+ * podCIDR. Reports that as an event on each such Pod, and once in the log.
  */
 export class IgnoredAnnotations {
     readonly #components: IgnoredAnnotationsComponents;
     readonly #nodeName: string;
-    /** Keys of interfaces that need no look any more. */
+    /** Keys of interfaces that are checked already. */
     readonly #seen = new Set<string>();
-    /** How often the Pod of an interface was not there. */
+    /** How often the Pod of an interface was not found. */
     readonly #misses = new Map<string, number>();
     #isLogged = false;
 
@@ -41,7 +42,7 @@ export class IgnoredAnnotations {
         this.#nodeName = options.nodeName;
     }
 
-    /** Reads the Pods of interfaces that are new; asks for nothing while there are none. */
+    /** Reads the Pods of new interfaces; makes no request if there are none. */
     async look(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces();
         const keys = new Set(present.map(attachmentKey));
@@ -55,7 +56,7 @@ export class IgnoredAnnotations {
             const pod = found.find((candidate) => isPodOf(candidate, one));
             if (pod === undefined) this.#missed(one);
             else if (await this.#isIgnored(one, pod, annotated, signal)) this.#report(pod);
-            // A look that failed is made again.
+            // A failed check is repeated.
             if (pod !== undefined) this.#seen.add(attachmentKey(one));
         }
     }

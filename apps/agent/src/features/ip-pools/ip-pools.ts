@@ -37,36 +37,38 @@ import type {
     PodAttachment,
 } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of IpPools. */
 export interface IpPoolsComponents {
     readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;
     readonly logger: Logger;
     readonly metrics: MetricsFactory;
-    /** Records an event; never waits, never fails. */
+    /** Records an event; never blocks, never throws. */
     readonly record: (event: EventInput) => void;
     readonly nodes: DatedNodeSource;
     readonly clock?: Clock;
-    /** Numbers from 0 to below 1. Default `Math.random`. */
+    /** Random numbers in [0, 1). Default `Math.random`. */
     readonly random?: () => number;
 }
 
+/** Settings of IpPools; times in milliseconds. */
 export interface IpPoolsOptions {
     readonly nodeName: string;
-    /** How long a freed address rests while others are free. Default 30 s. */
+    /** Cooldown of a freed address while other addresses are free. Default 30 s. */
     readonly cooldownMs?: number | undefined;
     /** How long the ADD of a StatefulSet's Pod waits for its reservation. Default 20 s. */
     readonly reservationWaitMs?: number | undefined;
-    /** Pods of pools live in the underlay. Default false. */
+    /** Bridging mode: Pods of pools are attached to the physical network. Default false. */
     readonly bridged?: boolean | undefined;
-    /** Between the two looks that find a claim unused. Default 10 s. */
+    /** Time between the two checks that must both find an allocation unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
 }
 
-/** How long a DEL waits for its claims to be freed, and how long that is tried. */
+/** How long a DEL waits for its allocations to be freed, and how long that is retried. */
 const releaseWaitMs = 1_000;
 const releaseEndMs = 10_000;
 /**
- * After so long without a claim the blocks of a pool are not watched any more: each watch of claims makes each claim in
- * the cluster dearer for the API server.
+ * After this time without an allocation the watches of a pool's blocks are closed: each watch makes every write of an
+ * IPAllocation more expensive for the API server.
  */
 const idleMs = 60_000;
 
@@ -161,25 +163,26 @@ export class IpPools implements AsyncDisposable {
         );
     }
 
-    /** Starts what every claim needs; for the allocator alone, without `resolve` and `reconcile`. */
+    /** Starts the parts needed to allocate and release addresses, without `resolve` and `reconcile`. */
     startAllocation(signal: AbortSignal): void {
         this.book.start(signal);
         this.own.start(signal);
     }
 
+    /** Starts all watches; they end when the signal aborts. */
     start(signal: AbortSignal): void {
         this.startAllocation(signal);
         this.pods.start(signal);
     }
 
-    /** Resolves when claims can be made at once: pools, what is never handed out, and the claims of this Node are known. */
+    /** Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.book.synced(signal), this.own.synced(signal)]);
     }
 
     /**
-     * What a Pod asks of pools; undefined when it gets addresses of its Node's subnets. `claim` claims them, all or
-     * nothing. Both reject with IpPoolError, told on the Pod too.
+     * The pools that a Pod requests; undefined if it gets addresses of its Node's podCIDRs. `claim` of the result
+     * allocates the addresses, all or nothing. Both reject with IpPoolError, which is also recorded on the Pod.
      */
     async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
         const { containerId, ifName } = attachment;
@@ -193,7 +196,7 @@ export class IpPools implements AsyncDisposable {
         return { claim };
     }
 
-    /** Frees all that is claimed for a container's interface. Resolves after a second at the latest; never rejects. */
+    /** Frees all allocations of a container's interface. Resolves within one second; never rejects. */
     async release(attachment: Attachment): Promise<void> {
         const released = this.allocator.releaseAll(attachment, AbortSignal.timeout(releaseEndMs));
         try {
@@ -207,39 +210,45 @@ export class IpPools implements AsyncDisposable {
     }
 
     /**
-     * Watches for claims in these podCIDRs of this Node, made before the Node had them or by who does not know it. Resolves
-     * when they are known; rejects when the signal ends first, and goes on watching.
+     * Watches for allocations within these podCIDRs of this Node, made before the Node got the podCIDRs or by an agent
+     * that does not know that it has them. Resolves when they are known; if the signal aborts first, rejects and
+     * continues to watch.
      */
     async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
         this.#within ??= this.#newWithin(prefixes);
         await this.#within.synced(signal);
     }
 
-    /** Called after each change of a claim in the guarded podCIDRs. */
+    /** Registers a listener for changes of allocations within the guarded podCIDRs. */
     onSubnetClaim(listener: () => void): void {
         this.#subnetListeners.add(listener);
     }
 
-    /** Isolates and reports what is in use of podCIDRs and claimed for another, or another Node's; `wiring` is always the same. */
+    /**
+     * Isolates and reports interfaces whose podCIDR address is allocated to another Pod or belongs to another Node.
+     * `wiring` must be the same object on each call.
+     */
     async lookAtSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
         this.#subnetClaims ??= this.#newSubnetClaims(wiring);
         await this.#subnetClaims.look(signal);
     }
 
     /**
-     * Whether an address of the guarded podCIDRs is claimed from a pool, for a Pod of any Node. Undefined while its block is
-     * read, because nobody asked about the block before.
+     * Whether an address of the guarded podCIDRs is allocated from a pool, for a Pod of any Node. Undefined while its
+     * block, queried for the first time, is being read.
      */
     isClaimed(ip: IpAddress): boolean | undefined {
         return this.#within === undefined ? false : this.#within.has(ip);
     }
 
-    /** The pool that an address of this Node is claimed from. */
+    /** The pool that an address of this Node is allocated from. */
     poolOf(ip: ClaimedAddress["ip"]): string | undefined {
         return this.own.get(allocationName(ip))?.spec.pool;
     }
 
-    /** Whether each address is claimed for the interface, or for its Pod, by what is known of the claims of this Node. */
+    /**
+     * Whether each address is allocated to the interface or its Pod, according to the known allocations of this Node.
+     */
     hasClaims(holder: Attachment & Pick<PodAttachment, "podUid">, ips: readonly IpAddress[]): boolean {
         return ips.every((ip) => {
             const claim = this.own.get(allocationName(ip));
@@ -248,31 +257,32 @@ export class IpPools implements AsyncDisposable {
         });
     }
 
-    /** What an earlier start of this agent heard: this Node was deleted then, in milliseconds of wall time. */
+    /** Restores the deletion time of this Node (wall time, milliseconds) that an earlier run of the agent observed. */
     recallGone(goneAt: number): void {
         this.#node.recall(goneAt);
     }
 
-    /** When this Node was deleted at the earliest, in milliseconds of wall time; undefined while it is there. */
+    /** The earliest possible deletion time of this Node (wall time, milliseconds); undefined while it exists. */
     get nodeGoneAt(): number | undefined {
         return this.#node.goneAt;
     }
 
-    /** Isolates the pool interfaces of a Node that is gone for 4 min; to be called every few seconds. */
+    /** Isolates the pool interfaces once the Node has been deleted for 4 min; to be called every few seconds. */
     lookAtOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
         return this.#node.look(wiring, signal);
     }
 
     /**
-     * Called when `reconcile` should be soon: a claim of this Node is gone, or a range of an IPPool came, went or changed,
-     * and with it who may be given an address that is in use here without a claim.
+     * Registers a listener that is called when `reconcile` is due: an allocation of this Node is gone, or a range of an
+     * IPPool was added, removed or changed, and with it the potential holder of an address in use here without an
+     * allocation.
      */
     onReconcileDue(listener: () => void): void {
         this.own.onGone(listener);
         this.book.onRanges(listener);
     }
 
-    /** Brings claims and records in step; `wiring` is always the same. Also ends watches that nobody needs any more. */
+    /** Reconciles allocations and records, and closes unused watches. `wiring` must be the same object on each call. */
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
         try {
@@ -282,7 +292,7 @@ export class IpPools implements AsyncDisposable {
         }
     }
 
-    /** Ends the watches of pools that were not used for a while. */
+    /** Ends the watches of pools that have not been used for a while. */
     async closeIdle(): Promise<void> {
         for (const [pool, search] of this.#searches) {
             if (this.#clock.monotonic() - search.lastUsed <= idleMs) continue;
@@ -292,6 +302,7 @@ export class IpPools implements AsyncDisposable {
         await this.#reservations.closeIdle();
     }
 
+    /** Ends all watches and waits for them. */
     async close(): Promise<void> {
         this.#goneNodes[Symbol.dispose]();
         await Promise.all([
@@ -304,6 +315,7 @@ export class IpPools implements AsyncDisposable {
         ]);
     }
 
+    /** Calls `close`. */
     async [Symbol.asyncDispose](): Promise<void> {
         await this.close();
     }

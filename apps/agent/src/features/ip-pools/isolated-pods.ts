@@ -6,28 +6,29 @@ import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
 import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
 import { type SubnetWired } from "./subnet-claims.ts";
 
+/** Collaborators of IsolatedPods. */
 export interface IsolatedPodsComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly events: Pick<EventRecorder, "record">;
     readonly metrics: Pick<MetricsFactory, "gauge">;
     readonly interfaces: () => readonly SubnetWired[];
-    /** Of which of the addresses it is known that they are of the podCIDR of another Node. */
+    /** Reports which addresses are known to be in the podCIDR of another Node. */
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
     readonly logger: Logger;
 }
 
 interface Judged {
-    /** Tells the interface, with the Nodes that have its addresses, from all others. */
+    /** Identifies the interface and the Nodes that hold its addresses. */
     readonly key: string;
     readonly wired: SubnetWired;
     readonly report: { readonly reason: string; readonly action: string; readonly note: string };
 }
 
 /**
- * While IPPools are switched off no claim is looked at. An interface that was isolated before stays isolated: its address
- * is another's, or may be, and to connect it could give one address two users. Reports each one, once in the log and once
- * on its Pod, and with the Node where its address is of the podCIDR of another one. One without the name of its Pod is
- * looked for by the UID; without that too the log and the metric have it.
+ * With AntreaIPAM disabled allocations are not read. An interface that was isolated before stays isolated: its address
+ * is or may be assigned to another Pod, and reconnecting it could give one address two users. Reports each interface
+ * once in the log and once on its Pod, with the other Node if the address is in that Node's podCIDR. A Pod without a
+ * known name is searched by UID; without either, only the log and the metric report it.
  */
 export class IsolatedPods {
     readonly #components: IsolatedPodsComponents;
@@ -41,7 +42,7 @@ export class IsolatedPods {
         isolatedInterfacesMetric(components.metrics, () => components.interfaces().length);
     }
 
-    /** Reads the Pods that have no event yet; asks for nothing while no interface is isolated. */
+    /** Reads the Pods that have no event yet; makes no request while no interface is isolated. */
     async look(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces().map((one) => this.#judged(one));
         const keys = new Set(present.map(({ key }) => key));
@@ -86,13 +87,16 @@ export class IsolatedPods {
         }
     }
 
-    /** The object of its Pod is there: the mirror of a static Pod may come later, and of one that is gone the container ends. */
+    /**
+     * Called once the Pod object exists: the mirror Pod of a static Pod may be created later; the container of a
+     * deleted Pod ends soon.
+     */
     #report({ key, report }: Judged, pod: Pod): void {
         this.#reported.add(key);
         this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
     }
 
-    /** Asks once who has the addresses: that is a look through all Nodes. */
+    /** Queries the address holders only once, because that iterates over all Nodes. */
     #judged(wired: SubnetWired): Judged {
         const { addresses } = wired;
         const held = this.#components.holders.heldElsewhere(addresses);

@@ -5,23 +5,24 @@ import { type ClaimWriter } from "./claim-writer.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { askLimitMs, within } from "./requests.ts";
 
+/** Collaborators of LiveClaims. */
 export interface LiveClaimsComponents {
     readonly own: OwnClaims;
     readonly writer: Pick<ClaimWriter, "find">;
     readonly clock: Clock;
 }
 
-/** An address, with what the API server said of its claim. */
+/** An address with the API server's answer about its allocation. */
 export interface Answer<Address> {
     readonly address: Address;
     readonly live: IpAllocation | undefined;
-    /** The state of the claim that was known before. */
+    /** The cached state of the allocation before the request. */
     readonly before: string | undefined;
-    /** By the monotonic clock, before it was asked. */
+    /** Monotonic time of the request, in milliseconds. */
     readonly askedAt: number;
 }
 
-/** Asks the API server for claims before the lock of a container is taken, so that nobody waits for it there. */
+/** Reads allocations from the API server before a container lock is taken, so that no lock holder waits for it. */
 export class LiveClaims {
     readonly #components: LiveClaimsComponents;
 
@@ -29,7 +30,7 @@ export class LiveClaims {
         this.#components = components;
     }
 
-    /** The answers about all of them; rejects after 3 s, and one request under way. */
+    /** Reads the allocations of all addresses; rejects after 3 s plus at most one request in flight. */
     ask<Address extends { readonly ip: IpAddress }>(
         addresses: readonly Address[],
         signal: AbortSignal,
@@ -45,7 +46,7 @@ export class LiveClaims {
         );
     }
 
-    /** Whether something became known since which the answer may not have. */
+    /** Whether the cache changed since the request, so that the answer may be stale. */
     isLate({ address, before }: Answer<{ readonly ip: IpAddress }>): boolean {
         return this.#stateOf(address.ip) !== before;
     }

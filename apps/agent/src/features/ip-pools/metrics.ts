@@ -1,11 +1,12 @@
 import { type MetricsFactory } from "@antrea/runtime";
 
+/** Counters and timings of pool allocation; times in seconds. */
 export interface IpamMetrics {
     claimed(seconds: number): void;
     failed(reason: string): void;
-    /** Another had claimed the address first. */
+    /** Another holder allocated the address first. */
     conflict(): void;
-    /** A request without an answer was made again. */
+    /** A request without an answer was retried. */
     retry(): void;
     relist(): void;
     leakFound(): void;
@@ -14,7 +15,7 @@ export interface IpamMetrics {
     heldElsewhere(): void;
 }
 
-/** What the metrics show at each scrape. */
+/** Values of the gauges, read at each scrape. */
 export interface IpamState {
     readonly blockViews: () => number;
     readonly ownClaims: () => number;
@@ -23,7 +24,7 @@ export interface IpamState {
     readonly isolated: () => number;
 }
 
-/** For whoever isolates and reconnects, with or without IPPools. */
+/** Registers the gauge of isolated interfaces, used with and without IPPools. */
 export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">, collect: () => number): void {
     factory.gauge({
         name: "antrea_agent_ipam_isolated_interfaces",
@@ -32,7 +33,7 @@ export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">,
     });
 }
 
-/** The metrics of the agent's pool allocation. */
+/** Registers the metrics of the agent's pool allocation. */
 export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetrics {
     const durations = factory.histogram({
         name: "antrea_agent_ipam_claim_duration_seconds",
@@ -43,7 +44,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         help: "Pod interfaces that got no address of their IPPools, by reason.",
         labelNames: ["reason"],
     });
-    // The names are written whole, so that they are found by grep.
+    // Names are spelled out in full so that grep finds them.
     const counter = (name: string, help: string): (() => void) => {
         const one = factory.counter({ name, help });
         return () => one.inc();

@@ -4,12 +4,13 @@ import { namespaces, type ApiClient } from "@antrea/kube";
 import { IpPoolError } from "./errors.ts";
 import { askLimitMs } from "./requests.ts";
 
+/** Collaborators of NamespacePools. */
 export interface NamespacePoolsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly clock: Clock;
 }
 
-/** So that many Pods that start at once ask once. */
+/** Many Pods that start at once share one request. */
 const reuseMs = 1_000;
 
 interface Asked {
@@ -18,13 +19,13 @@ interface Asked {
 }
 
 /**
- * The annotations of Namespaces, read live. No watch could answer: a late one knows the annotations of an earlier
- * Namespace of the same name, or of the time before the annotation came, and the Pod would be wired into a network that
- * is not its own.
+ * Annotations of Namespaces, read from the API server. A watch is not sufficient: a late one may still have the
+ * annotations of an earlier Namespace of the same name, or from before the annotation was set, and the Pod would be
+ * attached to the wrong network.
  */
 export class NamespacePools {
     readonly #components: NamespacePoolsComponents;
-    // The oldest first.
+    // Oldest first.
     readonly #asked = new Map<string, Asked>();
 
     constructor(components: NamespacePoolsComponents) {
@@ -32,9 +33,9 @@ export class NamespacePools {
     }
 
     /**
-     * The Namespace's annotations as they are for a Pod whose creation was known at that monotonic time: what an earlier
-     * request got may be older than the Pod. Rejects with POD_GONE without the Namespace, else with the KubeError of the
-     * request: a failure never means that there is no annotation.
+     * The Namespace's annotations for a Pod known to exist at that monotonic time; an answer older than the Pod is not
+     * reused. Rejects with POD_GONE if the Namespace does not exist, else with the KubeError of the request: a failure
+     * never means that there is no annotation.
      */
     async annotations(namespace: string, podKnownAt: number, signal: AbortSignal): Promise<Annotations> {
         return orAborted(this.#ask(namespace, podKnownAt), signal);
@@ -51,7 +52,7 @@ export class NamespacePools {
         const annotations = this.#live(namespace);
         this.#asked.delete(namespace);
         this.#asked.set(namespace, { at: now, annotations });
-        // A failure is for those who wait for it, not for those who come later.
+        // A failure is reported to current waiters only, not to later callers.
         annotations.catch(() => {
             if (this.#asked.get(namespace)?.annotations === annotations) this.#asked.delete(namespace);
         });

@@ -2,30 +2,31 @@ import { prefixRange, rangeOf, type IpAddress, type IpRange, type Prefix } from 
 import { clusterAddresses, podCidrTexts, type ClusterAddresses } from "@antrea/ipam";
 import { type ChangeListener, type Node } from "@antrea/kube";
 
-/** The Nodes of the cluster, kept true by somebody else; an Informer of Nodes is one. */
+/** The Nodes of the cluster, maintained by the caller, e.g. an Informer of Nodes. */
 export interface NodeSource {
     list(): readonly Node[];
     onChange(listener: ChangeListener<Node>): Disposable;
     synced(signal?: AbortSignal): Promise<void>;
-    /** Whether the Nodes were listed since the start. */
+    /** Whether the Nodes have been listed since startup. */
     readonly hasSynced: boolean;
 }
 
-/** Nodes of which it is known how old the knowledge is. */
+/** A Node source with a freshness timestamp. */
 export interface DatedNodeSource extends NodeSource {
-    /** By the monotonic clock: what happened to Nodes before this is known. */
+    /** Monotonic time up to which Node changes are known. */
     readonly upToDateAt: number;
 }
 
+/** Collaborators of NodeAddresses. */
 export interface NodeAddressesComponents {
     readonly nodes: Pick<NodeSource, "list" | "onChange">;
-    /** Whether an IPPool has an address of the range. */
+    /** Whether an IPPool contains an address of the range. */
     readonly isInPool: (range: IpRange) => boolean;
-    /** Called when what pools may not hand out has changed. */
+    /** Called when the set of excluded addresses has changed. */
     readonly onChange: () => void;
 }
 
-/** What no pool hands out because of Nodes. */
+/** Addresses and podCIDRs of Nodes that no pool hands out. */
 export type NodesAddresses = Pick<ClusterAddresses, "nodeAddresses" | "podCidrs">;
 
 interface OneNode {
@@ -38,13 +39,13 @@ interface Parsed extends OneNode {
 }
 
 /**
- * The addresses and podCIDRs of Nodes that lie in the ranges of IPPools. A cluster may have thousands of Nodes, almost
- * none of which has any: each is read once, and one that concerns no pool makes nothing to be computed again.
+ * The addresses and podCIDRs of Nodes that lie in ranges of IPPools. A cluster may have thousands of Nodes, of which
+ * few have any: each Node is evaluated once, and one outside all pools triggers no recomputation.
  */
 export class NodeAddresses {
     readonly #components: NodeAddressesComponents;
     readonly #all = new Map<string, Parsed>();
-    /** Those of which something lies in a pool; undefined until it is found out for the pools as they are now. */
+    /** Nodes with an address or podCIDR in a pool; undefined until computed for the current pools. */
     #inPools: Map<string, OneNode> | undefined;
     readonly #listener: Disposable;
 
@@ -54,12 +55,12 @@ export class NodeAddresses {
         this.#listener = components.nodes.onChange((type, name, node) => this.#changed(type === "deleted", name, node));
     }
 
-    /** The ranges of pools have changed. */
+    /** Invalidates the result after the ranges of pools changed. */
     poolsChanged(): void {
         this.#inPools = undefined;
     }
 
-    /** Of all Nodes, what lies in a pool. */
+    /** Of all Nodes, the addresses and podCIDRs that lie in a pool. */
     inPools(): NodesAddresses {
         if (this.#inPools === undefined) {
             this.#inPools = new Map();
@@ -68,11 +69,12 @@ export class NodeAddresses {
         return joined(this.#inPools.values());
     }
 
-    /** Of all Nodes, everything: for a pool that `isInPool` does not know of. */
+    /** All addresses and podCIDRs of all Nodes, for a pool that `isInPool` does not cover. */
     all(): NodesAddresses {
         return joined(this.#all.values());
     }
 
+    /** Removes the listener from the Node source. */
     [Symbol.dispose](): void {
         this.#listener[Symbol.dispose]();
     }
@@ -80,7 +82,7 @@ export class NodeAddresses {
     #changed(isDeleted: boolean, name: string, node: Node): void {
         const before = this.#all.get(name);
         if (isDeleted) this.#all.delete(name);
-        // Not a kubelet's heartbeat.
+        // Ignores the heartbeats of the kubelet.
         else if (before?.text === textOf(node)) return;
         else this.#all.set(name, parsed(node));
         if (this.#inPools === undefined) return this.#components.onChange();
@@ -89,7 +91,7 @@ export class NodeAddresses {
         if (mattered || matters) this.#components.onChange();
     }
 
-    /** Adds what of a Node lies in a pool; false if nothing does. */
+    /** Adds the addresses and podCIDRs of a Node that lie in a pool; false if there are none. */
     #note(target: Map<string, OneNode>, name: string, node: OneNode | undefined): boolean {
         const { isInPool } = this.#components;
         const addresses = (node?.addresses ?? []).filter((ip) => isInPool(rangeOf(ip)));

@@ -9,20 +9,21 @@ import type { SubnetInterface } from "./ignored-annotations.ts";
 import type { SubnetWired, SubnetWiring } from "./subnet-claims.ts";
 import type { InterfaceActions, PoolInterface, Wiring } from "./wiring.ts";
 
+/** Collaborators of the wiring adapters. */
 export interface NodeInterfacesComponents {
     readonly podInterfaces: PodInterfaceView;
     readonly control: InterfaceControl;
     readonly netlink: Pick<Netlink, "link">;
 }
 
-/** The interfaces of this Node as the reconcile of claims sees them. */
+/** The interfaces of this Node as the reconciler of allocations uses them. */
 export function poolWiring(components: NodeInterfacesComponents): Wiring {
     const { podInterfaces, control } = components;
     return {
         interfaces: () =>
             podInterfaces
                 .list()
-                // Those that are being removed too: their claims are in use until port and flows are gone.
+                // Includes those being removed: their allocations are in use until the port and flows are gone.
                 .filter(({ record }) => isPoolRecord(record))
                 .map(({ record }) => poolInterfaceOf(record)),
         isWired: (podUid, ifName) =>
@@ -35,7 +36,7 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
     };
 }
 
-/** The interfaces of this Node as the look at claims in its podCIDRs sees them. */
+/** The interfaces of this Node as the check of allocations within its podCIDRs uses them. */
 export function subnetWiring(components: NodeInterfacesComponents): SubnetWiring {
     const { podInterfaces } = components;
     return {
@@ -58,7 +59,7 @@ function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents
         isIsolated: (wired) => podInterfaces.isIsolated(wired),
         isolate: async (wired) => {
             const known = podInterfaces.get(wired);
-            // Also one that is: an earlier try may have failed in part.
+            // Also if it is isolated already: an earlier attempt may have failed halfway.
             if (known !== undefined) await control.isolate(known);
         },
         reconnect: async (wired) => {
@@ -68,7 +69,7 @@ function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents
     };
 }
 
-/** Interfaces with addresses of the Node's subnets, whose ADD is answered. */
+/** Interfaces with addresses of the Node's podCIDRs whose ADD has completed. */
 export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">): readonly SubnetInterface[] {
     return podInterfaces
         .list()
@@ -83,7 +84,7 @@ export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">):
         }));
 }
 
-/** Interfaces that are isolated, with whatever addresses. */
+/** Isolated interfaces, whatever the source of their addresses. */
 export function isolatedInterfaces(
     podInterfaces: Pick<PodInterfaceView, "list" | "isIsolated" | "isLeaving">,
 ): readonly SubnetWired[] {

@@ -11,6 +11,7 @@ import {
 } from "../../platform/pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
+/** Collaborators of NodePods. */
 export interface NodePodsComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;
@@ -20,12 +21,12 @@ export interface NodePodsComponents {
 const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation, configMirrorAnnotation];
 const requestLimitMs = 10_000;
 
-/** The Pods of this Node, with what pool allocation reads of them. */
+/** The Pods of this Node, reduced to the fields that pool allocation reads. */
 export class NodePods {
     readonly #api: NodePodsComponents["api"];
     readonly #nodeName: string;
     readonly #informer: Informer<Pod>;
-    /** When the watch first reported a Pod, by the UID of its object. */
+    /** When the watch first delivered a Pod, by the UID of its object. */
     readonly #knownSince = new Map<string, number>();
 
     constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
@@ -43,39 +44,41 @@ export class NodePods {
         });
     }
 
+    /** Starts the watch. */
     start(signal: AbortSignal): void {
         this.#informer.start(signal);
     }
 
+    /** Ends the watch. */
     close(): Promise<void> {
         return this.#informer.close();
     }
 
-    /** Whether the watch has told all Pods. */
+    /** Whether the initial list is complete. */
     get hasSynced(): boolean {
         return this.#informer.hasSynced;
     }
 
-    /** Resolves when it has; rejects when the signal ends first. */
+    /** Resolves when the initial list is complete; rejects if the signal aborts first. */
     synced(signal: AbortSignal): Promise<void> {
         return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
     }
 
-    /** The very Pod, as the watch last told of it. Undefined says nothing: the watch may be late. */
+    /** The Pod with this UID, as last delivered by the watch. Undefined is inconclusive: the watch may lag behind. */
     known(pod: PodIdentity): Pod | undefined {
         if (pod.name === "") return podOfUid(this.#informer.list(), pod.uid);
         const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
 
-    /** A moment, by the monotonic clock, at which the Pod had been created already; undefined if the watch lacks it. */
+    /** A monotonic time at which the Pod already existed; undefined if the watch lacks it. */
     knownSince(pod: PodIdentity): number | undefined {
         return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
     }
 
     /**
-     * The very Pod, live. Undefined when there is none, or another of that name. An empty UID stands for any; one without
-     * a name is looked for among the Pods of this Node.
+     * Reads the Pod with this UID from the API server. Undefined if there is none, or the name belongs to another Pod.
+     * An empty UID matches any; a Pod without a name is searched among the Pods of this Node.
      */
     async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
         const { namespace, name } = pod;
@@ -84,19 +87,21 @@ export class NodePods {
         return found !== undefined && (pod.uid === "" || isPod(found, pod)) ? slimPod(found) : undefined;
     }
 
-    /** Whether the Pod is known not to be over. False says nothing: the watch may be late. */
+    /**
+     * Whether the Pod is known to be neither deleted nor terminated. False is inconclusive: the watch may lag behind.
+     */
     isKnownAlive(pod: PodIdentity): boolean {
         const known = this.known(pod);
         return known !== undefined && !isEnded(known);
     }
 
-    /** Whether the Pod is gone or over, by what the API server says now. */
+    /** Whether the Pod is deleted or terminated, according to the API server. */
     async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
         const live = await this.live(pod, signal);
         return live === undefined || isEnded(live);
     }
 
-    /** The interfaces with the names of their Pods: of those that lack them by the UID, as far as the watch has it. */
+    /** Fills in missing Pod names by UID, as far as the watch has the Pod. */
     withNames<T extends NamedPod>(wired: readonly T[]): readonly T[] {
         return wired.map((one) => {
             if (one.podName !== "" || one.podUid === "") return one;
@@ -106,7 +111,7 @@ export class NodePods {
         });
     }
 
-    /** The UID of the Pod's object, as far as known; that of a static Pod is not the one that CNI tells. */
+    /** The UID of the Pod's object, as far as known; for a static Pod it differs from the UID that CNI passes. */
     objectUid(pod: PodIdentity): string {
         return this.known(pod)?.metadata?.uid ?? pod.uid;
     }

@@ -6,22 +6,23 @@ import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./cl
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of OwnClaims. */
 export interface OwnClaimsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock: Clock;
-    /** Told of claims of this Node that others see as free from now on. */
+    /** Called with each address of this Node that other agents see as free from now on. */
     readonly freed: (ip: IpAddress) => void;
 }
 
-/** By this time the watch has told of what was written, or of what became of it. */
+/** The watch is expected to have delivered a write, or its later outcome, within this time. */
 const toldMs = 60_000;
 
 interface Known {
     readonly claim: IpAllocation;
-    /** By the monotonic clock, when it became known. */
+    /** Monotonic time in milliseconds when it became known. */
     readonly at: number;
-    /** By an answer to a request of ours that the watch has not told yet. */
+    /** Known from the answer to a request of this agent that the watch has not delivered yet. */
     readonly isAnswer: boolean;
 }
 
@@ -31,12 +32,12 @@ interface Ended {
 }
 
 /**
- * The claims that name this Node: those that the watch tells, and our own writes, which count at once. A Node has few
- * Pods, so they are looked through rather than indexed by everything.
+ * The IPAllocations that name this Node: those delivered by the watch, and this agent's own writes, which count at
+ * once. A Node has few Pods, so lookups scan the list instead of using indexes.
  *
- * Of two states of a claim the later counts. A list, or the answer to a request, is later than all that was known when it
- * was asked for, whatever its versions are: after etcd was restored from a backup they are lower. Only what may have
- * crossed an answer, and what the watch tells, is judged by versions.
+ * Of two states of an allocation the later one counts. A list, or the answer to a request, is later than everything
+ * known when it was requested, regardless of resourceVersions: after etcd was restored from a backup they are lower.
+ * Only an event that may have crossed an answer, and watch events, are compared by resourceVersion.
  */
 export class OwnClaims {
     readonly #components: OwnClaimsComponents;
@@ -44,9 +45,12 @@ export class OwnClaims {
     readonly #nodeName: string;
     readonly #claims = new Map<string, Known>();
     readonly #byPod = new Map<string, Set<string>>();
-    /** By UID up to which version a claim is no longer this Node's: a late event must not bring it back. */
+    /**
+     * By UID, the resourceVersion up to which an allocation no longer belongs to this Node: a late event must not
+     * restore it.
+     */
     readonly #ended = new Map<string, Ended>();
-    /** The same by the watch: a late answer must not bring it back. */
+    /** The same according to the watch: a late answer must not restore it. */
     readonly #toldEnded = new Map<string, Ended>();
     readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
 
@@ -61,62 +65,69 @@ export class OwnClaims {
         this.#informer.onList((began) => this.#listed(began));
     }
 
+    /** Starts the watch. */
     start(signal: AbortSignal): void {
         this.#informer.start(signal);
     }
 
+    /** Ends the watch. */
     close(): Promise<void> {
         return this.#informer.close();
     }
 
-    /** Resolves when all claims of this Node are known. */
+    /** Resolves when all allocations of this Node are known. */
     synced(signal: AbortSignal): Promise<void> {
         return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
     }
 
-    /** Why the claims are not known, as far as it is a failure of requests. */
+    /** The request error that prevents the sync; undefined if there is none. */
     get lastError(): KubeError | undefined {
         const { hasSynced, state } = this.#informer;
         return !hasSynced && state.kind === "waiting" ? state.lastError : undefined;
     }
 
+    /** Number of known allocations. */
     get size(): number {
         return this.#claims.size;
     }
 
+    /** All known allocations of this Node. */
     list(): readonly IpAllocation[] {
         return [...this.#claims.values()].map(({ claim }) => claim);
     }
 
+    /** The allocation with this object name; undefined if this Node has none. */
     get(name: string): IpAllocation | undefined {
         return this.#claims.get(name)?.claim;
     }
 
-    /** The claims for an interface of a Pod. Of one family there should be one; after failures there may be more. */
+    /** The allocations for an interface of a Pod. There should be one per family; after failures there may be more. */
     ofPod(podUid: string, ifName: string, family: Family): readonly IpAllocation[] {
         return [...(this.#byPod.get(podUid) ?? [])]
             .flatMap((name) => this.get(name) ?? [])
             .filter((claim) => isForPod(claim, podUid, ifName) && claimIp(claim).family === family);
     }
 
+    /** The allocations that name this container and interface. */
     ofContainer(attachment: Attachment): readonly IpAllocation[] {
         return this.list().filter((claim) => namesContainer(claim, attachment));
     }
 
+    /** The allocations of this StatefulSet ordinal. */
     ofOrdinal(namespace: string, place: SetPlace): readonly IpAllocation[] {
         return this.list().filter((claim) => isForOrdinal(claim, namespace, place));
     }
 
-    /** Tells of each claim that another deleted or took from this Node. */
+    /** Registers a listener for each allocation that another client deleted or moved to another Node. */
     onGone(listener: (claim: IpAllocation) => void): Disposable {
         this.#goneListeners.add(listener);
         return { [Symbol.dispose]: () => this.#goneListeners.delete(listener) };
     }
 
     /**
-     * The API server says that the claim is so: the answer to a request of ours.
+     * Records the state of an allocation from the answer to a request of this agent.
      *
-     * @param askedAt by the monotonic clock, before the request was made; undefined when that is not known
+     * @param askedAt monotonic time before the request was made; undefined if unknown
      */
     note(claim: IpAllocation, askedAt?: number): void {
         if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim, askedAt);
@@ -125,19 +136,22 @@ export class OwnClaims {
         this.#put(withoutManagedFields(claim), { isAnswer: true });
     }
 
-    /** The API server says that this claim is gone, or is no longer this Node's as of this version; `askedAt` as of `note`. */
+    /**
+     * Records that the allocation is deleted, or no longer belongs to this Node as of this version; `askedAt` as in
+     * `note`.
+     */
     noteGone(claim: IpAllocation, askedAt?: number): void {
         const uid = claim.metadata?.uid ?? "";
         const known = this.#claims.get(claimName(claim));
-        // The late answer to an earlier write: the claim is this Node's again since.
+        // A late answer to an earlier write: the allocation has been assigned to this Node again since.
         if (isBefore(claim, known, askedAt) || isBefore(claim, this.#ended.get(uid), askedAt)) return;
         this.#end(this.#ended, claim);
         if (known?.claim.metadata?.uid === uid) this.#drop(claimName(claim));
     }
 
     /**
-     * Forgets what was written long ago and never told by a watch that told what came after it: it was deleted while the
-     * watch was broken. A watch that says nothing may be a connection that is dead, and tells nothing of what was written.
+     * Drops entries that were written long ago and never delivered by a watch that has delivered later changes: they
+     * were deleted while the watch was broken. A silent watch is inconclusive, since its connection may be dead.
      */
     settle(): void {
         const toldUntil = this.#informer.upToDateAt;
@@ -163,8 +177,9 @@ export class OwnClaims {
     }
 
     /**
-     * What was known before the list began is as the list says: what it does not have was deleted or taken from this Node
-     * while no watch told, and what it has differently is so, also if its version is lower.
+     * Applies a list over what was known before the list request: an allocation that is missing was deleted or moved to
+     * another Node while the watch was down, and a differing state is the current one even if its resourceVersion is
+     * lower.
      */
     #listed(began: number): void {
         for (const [name, { claim, at, isAnswer }] of [...this.#claims]) {
@@ -195,14 +210,14 @@ export class OwnClaims {
         }
         this.#end(this.#toldEnded, claim);
         if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
-        // The end of what was before our last write of the same object is no end of that.
+        // The end of a state before this agent's last write of the same object does not end that object.
         if (isOlder(claim, known.claim)) return;
         this.#drop(name);
         this.#components.freed(claimIp(claim));
         this.#tellGone(known.claim);
     }
 
-    /** Whether the watch tells late of the object that had the name before the one that we wrote a moment ago. */
+    /** Whether a late watch event concerns the previous object of the name, not the one this agent has just written. */
     #isBeforeAnswer(claim: IpAllocation, known: Known | undefined): boolean {
         if (known?.isAnswer !== true || known.claim.metadata?.uid === claim.metadata?.uid) return false;
         return this.#now - known.at <= toldMs && versionOf(claim) < versionOf(known.claim);
@@ -217,8 +232,8 @@ export class OwnClaims {
         const names = this.#byPod.get(uid);
         if (names === undefined) this.#byPod.set(uid, new Set([name]));
         else names.add(name);
-        // Another object of the name, or the past of this one after etcd was restored: who had the one before has lost the
-        // address, whatever the watch tells, and when.
+        // A new object of the name, or an old state after an etcd restore: the previous holder has lost the address,
+        // whatever the watch delivers and when.
         if (before === undefined) return;
         if (before.metadata?.uid !== claim.metadata?.uid || isOlder(claim, before)) this.#tellGone(before);
     }
@@ -238,7 +253,7 @@ export class OwnClaims {
     }
 }
 
-/** Whether an answer is from before what is known of the same object; it is not if it was asked for after that. */
+/** Whether an answer predates the known state of the same object; never if it was requested after that state. */
 function isBefore(
     claim: IpAllocation,
     known: Pick<Known, "claim" | "at"> | undefined,
@@ -247,7 +262,7 @@ function isBefore(
     return (askedAt === undefined || known === undefined || askedAt <= known.at) && isOlder(claim, known?.claim);
 }
 
-/** Whether the claim is a state before the known one of the same object. Versions are decimal numbers that grow. */
+/** Whether the allocation is an earlier state of the known object. resourceVersions are increasing decimal numbers. */
 function isOlder(claim: IpAllocation, known: IpAllocation | undefined): boolean {
     if (known === undefined || known.metadata?.uid !== claim.metadata?.uid) return false;
     return versionOf(claim) < versionOf(known);

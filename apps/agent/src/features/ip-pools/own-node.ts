@@ -9,6 +9,7 @@ import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { attachmentKey, podText } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of OwnNode. */
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: DatedNodeSource;
@@ -16,32 +17,37 @@ export interface OwnNodeComponents {
     readonly logger: Logger;
 }
 
+/** Settings of OwnNode. */
 export interface OwnNodeOptions {
     readonly nodeName: string;
 }
 
-/** The controller frees the claims of a Node that is gone for 5 min: an agent that still runs must be done before. */
+/**
+ * The controller frees the allocations of a Node deleted for 5 min: an agent that still runs must isolate its Pods
+ * before.
+ */
 const isolateAfterMs = 240_000;
 const noNodeText = "the Node object of this agent does not exist; its claims will be freed";
 
 /**
- * Whether the Node object of this agent is there, and what follows when it is not: the controller will free the claims of
- * this Node, so nothing is claimed for it meanwhile, and its pool interfaces are isolated before their addresses may be
- * another's. When the Node is back, the reconcile of claims reconnects those whose addresses are still theirs.
+ * Tracks whether the Node object of this agent exists. If it is deleted, the controller will free the allocations of
+ * this Node, so no address is allocated meanwhile and the pool interfaces are isolated before their addresses may be
+ * reassigned. After the Node is recreated, the reconciler of allocations reconnects the interfaces whose addresses are
+ * still theirs.
  *
- * It goes by what the API server said: while that is away, or refuses the agent's token, a Node that was there counts as
- * there. A deletion that was heard of counts on, also for the next start of the agent.
+ * Based on answers of the API server: while it is unavailable or rejects the agent's token, a Node that existed counts
+ * as existing. An observed deletion remains in effect, also for the next start of the agent.
  */
 export class OwnNode {
     readonly #components: OwnNodeComponents;
     readonly #nodeName: string;
     readonly #check: OwnNodeCheck;
     #isKnown = false;
-    /** By the monotonic clock, when it was deleted at the earliest. -Infinity: it was gone when this agent began. */
+    /** Earliest deletion time by the monotonic clock. -Infinity: the Node was missing when the agent started. */
     #goneSince: number | undefined;
-    /** By the monotonic clock, when the API server was asked that said that the Node is back, while the watch has not. */
+    /** Monotonic time of the request that found the Node recreated, until the watch confirms it. */
     #backAt: number | undefined;
-    /** Interfaces that were isolated because the Node is gone. */
+    /** Interfaces that were isolated because the Node is deleted. */
     readonly #isolated = new Set<string>();
 
     constructor(components: OwnNodeComponents, options: OwnNodeOptions) {
@@ -51,7 +57,7 @@ export class OwnNode {
         components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
             this.#backAt = undefined;
-            // The controller counts from the deletion; while the watch was cut, nobody here could hear of it.
+            // The controller counts from the deletion, which a broken watch may have delivered late.
             if (type === "deleted") {
                 this.#goneSince = Math.min(after, components.clock.monotonic());
                 return;
@@ -61,7 +67,7 @@ export class OwnNode {
         });
     }
 
-    /** Resolves when it is known whether the Node is there; rejects when the signal ends first. */
+    /** Resolves when it is known whether the Node exists; rejects if the signal aborts first. */
     async known(signal: AbortSignal): Promise<void> {
         if (this.#isKnown) return;
         const { nodes, logger } = this.#components;
@@ -78,8 +84,8 @@ export class OwnNode {
     }
 
     /**
-     * Ends to believe an answer that the Node is back when the watch is newer and does not know the Node: it was deleted
-     * again, and to a list without it, after one without it, that is no change to deliver.
+     * Discards an answer that the Node is back when a newer watch does not have the Node: it was deleted again, and
+     * between two lists that both lack it the Informer reports no change.
      */
     #judgeBack(): void {
         const { nodes, logger } = this.#components;
@@ -92,18 +98,18 @@ export class OwnNode {
     }
 
     /**
-     * What an earlier start of this agent heard: the Node was deleted then, in milliseconds of wall time. Counts until the
-     * API server says that the Node is there.
+     * Restores the deletion time (wall time, milliseconds) that an earlier run of the agent observed. Remains in effect
+     * until the API server reports that the Node exists.
      */
     recall(goneAt: number): void {
         const { clock } = this.#components;
         if (this.#isKnown || this.#goneSince !== undefined) return;
         const ago = clock.now() - goneAt;
-        // A clock that was set back says nothing of how long ago it was.
+        // A clock that was set back gives no information about the age.
         this.#goneSince = clock.monotonic() - (ago < 0 ? isolateAfterMs : ago);
     }
 
-    /** When the Node was deleted at the earliest, for `recall`; undefined while it is there. */
+    /** The earliest deletion time of the Node, for `recall`; undefined while it exists. */
     get goneAt(): number | undefined {
         const { clock } = this.#components;
         if (this.#goneSince === undefined) return undefined;
@@ -112,16 +118,16 @@ export class OwnNode {
         return clock.now() - ago;
     }
 
-    /** Whether the Node was gone by what was heard last. */
+    /** Whether the Node is deleted, according to the latest information. */
     get isGone(): boolean {
         return this.#goneSince !== undefined;
     }
 
     /**
-     * Resolves when an address may be claimed for this Node. When the Node was gone by what was heard last, or the watch
-     * of Nodes has been silent for 30 s, the API server is asked: a Node that was made again has claims at once. Rejects
-     * with NODE_GONE when there is none, or when nobody says that a deleted one is back. While nobody answers about a Node
-     * that was not heard to be deleted, the claim itself finds out what the API server says.
+     * Resolves when addresses may be allocated for this Node. Asks the API server if the Node was last seen as deleted,
+     * or if the Node watch has been silent for 30 s, so that a recreated Node gets addresses at once. Rejects with
+     * NODE_GONE if the Node does not exist, or if its return cannot be confirmed. If the API server does not answer
+     * about a Node not known as deleted, resolves: the allocation request itself determines the outcome.
      */
     async confirm(signal: AbortSignal): Promise<void> {
         await this.known(signal);
@@ -140,7 +146,7 @@ export class OwnNode {
             return false;
         }
         const { node, askedAt, overtakenBy } = answer;
-        // What was delivered meanwhile counts as the newer: that it was deleted would not be delivered once more.
+        // A watch event during the request is newer: a deletion would not be delivered again.
         const counts = overtakenBy === undefined;
         if (counts && node !== undefined) this.#backBy(askedAt);
         if (counts && node === undefined) this.#goneSince ??= Math.min(this.#components.nodes.upToDateAt, askedAt);
@@ -148,7 +154,7 @@ export class OwnNode {
         return counts;
     }
 
-    /** Isolates the pool interfaces of a Node that is gone for 4 min. To be called every few seconds. */
+    /** Isolates the pool interfaces once the Node has been deleted for 4 min. To be called every few seconds. */
     async look(wiring: Wiring, signal: AbortSignal): Promise<void> {
         if (!this.isGone) await this.known(signal);
         this.#judgeBack();
@@ -158,7 +164,9 @@ export class OwnNode {
         await Promise.all(wiring.interfaces().map((wired) => this.#isolate(wired, wiring, signal)));
     }
 
-    /** The deletion was heard of, so while nobody answers it counts; without that an answer is needed. */
+    /**
+     * An observed deletion remains in effect while the API server does not answer; without one, an answer is required.
+     */
     #isStillGone(since: number): Promise<boolean> {
         return this.#check.ask((answer) => {
             if (answer.kind === "unanswered") {
@@ -167,7 +175,7 @@ export class OwnNode {
                 if (!heard) this.#components.logger.warn("cannot verify that this Node exists", fields);
                 return heard && this.isGone;
             }
-            // The next look goes by what was delivered meanwhile.
+            // The next check uses what the watch delivered meanwhile.
             if (answer.overtakenBy !== undefined) return false;
             if (answer.node !== undefined) this.#backBy(answer.askedAt);
             return this.isGone;
@@ -180,7 +188,7 @@ export class OwnNode {
         const fields = { pod: podText(wired), container: wired.containerId };
         try {
             const isolate = async (): Promise<void> => {
-                // The Node may have come back while the container was worked on.
+                // The Node may have been recreated while the container lock was awaited.
                 if (this.#isolated.has(key) || !this.isGone) return;
                 await wiring.isolate(wired);
                 this.#isolated.add(key);
@@ -189,7 +197,7 @@ export class OwnNode {
                     fields,
                 );
             };
-            // One whose container is busy is left to the next look, and keeps no others waiting.
+            // A busy container is left to the next check, so that it does not delay the others.
             await wiring.exclusively(wired.containerId, isolate, within(signal, lockLimitMs));
         } catch (error) {
             logger.warn("Pod interface cannot be isolated yet; retrying", { ...fields, reason: messageOf(error) });
@@ -201,7 +209,7 @@ export class OwnNode {
         this.#back();
     }
 
-    /** Without the first list it is not known for good: a list that is newer than an answer may be without the Node. */
+    /** Does not count as final until the first list: a list newer than an answer may lack the Node. */
     #back(): void {
         this.#goneSince = undefined;
         this.#isolated.clear();

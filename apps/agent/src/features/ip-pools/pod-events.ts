@@ -3,17 +3,18 @@ import { formatIp } from "@antrea/ip";
 import { type EventInput } from "@antrea/kube";
 import { type ClaimedAddress, type PodIdentity } from "./types.ts";
 
+/** Collaborators of PodEvents. */
 export interface PodEventsComponents {
     readonly record: (event: EventInput) => void;
-    /** The UID of the Pod's object. That of a static Pod is not the one that CNI tells. */
+    /** The UID of the Pod's object; for a static Pod it differs from the UID that CNI passes. */
     readonly objectUid: (pod: PodIdentity) => string;
 }
 
 const maxRemembered = 1_024;
 
 /**
- * What users are told on their Pods. False: the name of the Pod is not known yet, and nothing is recorded, as no event can
- * be of a Pod without one.
+ * Records events on Pods. Methods return false if the Pod's name is not known yet: nothing is recorded then, since an
+ * event needs a named object.
  */
 export class PodEvents {
     readonly #components: PodEventsComponents;
@@ -23,11 +24,12 @@ export class PodEvents {
         this.#components = components;
     }
 
+    /** Records that no address could be allocated, with the reason from the error. */
     allocationFailed(pod: PodIdentity, error: unknown): void {
         this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
     }
 
-    /** The Pod of an ordinal waits for its address, which is no failure yet. */
+    /** Records that the Pod of a StatefulSet ordinal waits for its address, which is not a failure yet. */
     waiting(pod: PodIdentity, reason: string): void {
         this.#record(pod, {
             type: "Normal",
@@ -37,7 +39,7 @@ export class PodEvents {
         });
     }
 
-    /** Once a Pod. */
+    /** Records, once per Pod, that its addresses are not routed outside the cluster's Nodes. */
     notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
         if (this.#told.has(key)) return;
@@ -52,6 +54,7 @@ export class PodEvents {
         });
     }
 
+    /** Records that the address is allocated to another holder. */
     heldElsewhere(pod: PodIdentity, address: string, holder: string): boolean {
         return this.#warn(
             pod,
@@ -61,7 +64,7 @@ export class PodEvents {
         );
     }
 
-    /** The address is of the Node's podCIDR, which has no claims; a claim of another has the address now. */
+    /** Records that an address of the Node's podCIDR, which needs no allocation, is now allocated to another Pod. */
     claimedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
         return this.#warn(
             pod,
@@ -71,7 +74,7 @@ export class PodEvents {
         );
     }
 
-    /** Nobody uses the claimed address yet, so the Pod keeps its traffic. */
+    /** Records that such an address is reserved; the reservation is unused, so the Pod keeps its traffic. */
     reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
         return this.#warn(
             pod,
@@ -81,12 +84,16 @@ export class PodEvents {
         );
     }
 
-    /** The address is of an earlier podCIDR of the Pod's Node, which another Node has by now. */
+    /** Records that the address is from an earlier podCIDR of the Pod's Node, which another Node has now. */
     anothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
         return this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
     }
 
-    /** @param pool the IPPool that has the address; undefined: it was of an IPPool, and no IPPool has it any more */
+    /**
+     * Records that the Pod's pool address is in the podCIDR of another Node.
+     *
+     * @param pool the IPPool that contains the address; undefined if no IPPool contains it now
+     */
     inAnothersSubnet(pod: PodIdentity, address: string, node: string, pool: string | undefined): boolean {
         const lack = pool === undefined ? "is in no IPPool any more" : "has no IPAllocation any more";
         return this.#warn(
@@ -97,7 +104,7 @@ export class PodEvents {
         );
     }
 
-    /** Whose the address is cannot be found out: it is in no IPPool and has no claim. */
+    /** Records that the holder of the address cannot be determined: it is in no IPPool and has no allocation. */
     staysIsolated(pod: PodIdentity, address: string): boolean {
         return this.#warn(
             pod,
@@ -107,7 +114,11 @@ export class PodEvents {
         );
     }
 
-    /** @param difference what the pool says now, as a sentence without its end */
+    /**
+     * Records that the pool settings of the Pod's address have changed.
+     *
+     * @param difference the current setting, as a sentence without its period
+     */
     poolChanged(pod: PodIdentity, address: string, difference: string): boolean {
         return this.#warn(
             pod,
@@ -131,7 +142,7 @@ export class PodEvents {
     }
 }
 
-/** What is reported of a Pod whose address is in the podCIDR of another Node than its own. */
+/** The event message for a Pod whose address is in the podCIDR of another Node. */
 export function anothersSubnetNote(address: string, node: string): string {
     return `address ${address} of this Pod is of a podCIDR that its Node does not have any more, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
 }

@@ -9,6 +9,7 @@ import { type PoolCache } from "./pool-cache.ts";
 import { isRetryable } from "./requests.ts";
 import { type PodIdentity, type PoolsWanted } from "./types.ts";
 
+/** Collaborators of PodPools. */
 export interface PodPoolsComponents {
     readonly pods: NodePods;
     readonly namespaces: NamespacePools;
@@ -16,15 +17,15 @@ export interface PodPoolsComponents {
     readonly clock: Clock;
 }
 
-/** More than the Pods of a Node. */
+/** More than the number of Pods of a Node. */
 const maxRemembered = 1_024;
 
-/** Finds out which pools a Pod asks for. */
+/** Determines the IPPools that a Pod requests. */
 export class PodPools {
     readonly #components: PodPoolsComponents;
     /**
-     * UIDs of Pods that were found to ask for no pool, the newest last. That is true of them for good, so that their next
-     * sandbox need not wait for the API server. Of others nothing can be said while that is away.
+     * UIDs of Pods known to request no pool, newest last. The result never changes for a Pod, so that its next sandbox
+     * need not wait for the API server. For other Pods nothing can be assumed while it is unavailable.
      */
     readonly #without = new Set<string>();
 
@@ -33,7 +34,7 @@ export class PodPools {
     }
 
     /**
-     * What the Pod asks for; undefined when it asks for no pool and gets addresses of its Node's subnets. Rejects with
+     * The Pod's request; undefined if it requests no pool and gets addresses of its Node's podCIDRs. Rejects with
      * IpPoolError: BAD_ANNOTATION, POD_GONE, POD_UNKNOWN, API_AWAY.
      */
     async resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
@@ -64,7 +65,7 @@ export class PodPools {
                 : undefined;
         const named = poolsOf(own, inherited);
         const { ips, problems } = readPodIps(own?.[podIpsAnnotation] ?? "");
-        // First: a list that is too long must not be asked for.
+        // Checked first: the pools of an overlong list must not be requested.
         if (named !== undefined && named.problems.length > 0) {
             const where = named.from === "Pod" ? `Pod ${pod.namespace}/${pod.name}` : `Namespace ${pod.namespace}`;
             throw new IpPoolError(
@@ -87,7 +88,7 @@ export class PodPools {
         if (this.#without.size > maxRemembered) this.#without.delete(this.#without.values().next().value ?? "");
     }
 
-    /** The same rules as at admission, for a Pod that came past it. */
+    /** Applies the admission rules to a Pod that bypassed the webhook. */
     async #checkFixed(object: Pod, namespace: Annotations, signal: AbortSignal): Promise<void> {
         const { book } = this.#components;
         const annotations = object.metadata?.annotations;
@@ -103,7 +104,10 @@ export class PodPools {
     }
 }
 
-/** kubelet knows a static Pod by the hash of its file, and makes the object by which others know it when it can. */
+/**
+ * The kubelet identifies a static Pod by the hash of its manifest and creates the mirror Pod when it can reach the API
+ * server.
+ */
 function noSuchPod({ namespace, name, uid }: PodIdentity): IpPoolError {
     const isStatic = uid !== "" && !uid.includes("-");
     if (isStatic) {

@@ -12,20 +12,21 @@ import {
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 import { type PoolVersion } from "./types.ts";
 
+/** Collaborators of PoolCache. */
 export interface PoolCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;
     readonly nodes: NodeSource;
 }
 
-/** An IPPool, what it hands out now, and what the controller says of it. */
+/** An IPPool, the addresses it hands out now, and its status from the controller. */
 export interface KnownPool {
     readonly pool: Pool;
-    /** The same object until an input of it changes. */
+    /** Identical object until one of its inputs changes. */
     readonly usable: RangeSet;
     readonly status: IpPoolStatus | undefined;
     readonly version: PoolVersion;
-    /** It was deleted and only waits for a finalizer: it hands out nothing new. */
+    /** Deleted and waiting for a finalizer: no new addresses are handed out. */
     readonly isDeleting: boolean;
 }
 
@@ -36,11 +37,11 @@ interface Entry {
     readonly pool: Pool;
     readonly status: IpPoolStatus | undefined;
     readonly isDeleting: boolean;
-    /** A live look found it; the watch has not told of it yet. */
+    /** Read live; the watch has not delivered it yet. */
     readonly isLive: boolean;
 }
 
-/** The IPPools of the cluster and what of them is never handed out, computed again only when an input changes. */
+/** The IPPools of the cluster and their excluded addresses, recomputed only when an input changes. */
 export class PoolCache {
     readonly #components: PoolCacheComponents;
     readonly #pools: Informer<IpPool>;
@@ -72,46 +73,50 @@ export class PoolCache {
         ];
     }
 
+    /** Starts all watches. */
     start(signal: AbortSignal): void {
         this.#pools.start(signal);
         this.#services.start(signal);
     }
 
+    /** Ends all watches and waits for them. */
     async close(): Promise<void> {
         for (const listener of this.#listeners) listener[Symbol.dispose]();
         await Promise.all([this.#pools.close(), this.#services.close()]);
     }
 
-    /** Resolves when everything is known that an address may not be handed out for. */
+    /** Resolves when all inputs that exclude addresses are synced. */
     async synced(signal: AbortSignal): Promise<void> {
         if (this.#isReady) return;
         await Promise.all([this.#pools.synced(signal), this.#services.synced(signal)]);
         await this.#components.nodes.synced(signal);
     }
 
-    /** Why not everything is known that must be, as far as it is a failure of requests. */
+    /** The request error that prevents the sync; undefined if there is none. */
     get lastError(): KubeError | undefined {
         const waiting = [this.#pools, this.#services].map(({ hasSynced, state }) => !hasSynced && state);
         return waiting.flatMap((state) => (state && state.kind === "waiting" ? [state.lastError] : []))[0];
     }
 
-    /** The ranges that Services' addresses are of; undefined while they are not known. */
+    /** The Service CIDRs; undefined while they are not known. */
     get serviceCidrs(): readonly Prefix[] | undefined {
         return this.#services.hasSynced ? this.#serviceCidrs() : undefined;
     }
 
-    /** Called when the ranges of Services may have changed. */
+    /** Registers a listener for possible changes of the Service CIDRs. */
     onServiceCidrs(listener: () => void): Disposable {
         return this.#services.onChange(listener);
     }
 
-    /** Called when a range of a pool came, went or changed. */
+    /** Registers a listener that is called when a range of a pool is added, removed or changed. */
     onRanges(listener: () => void): Disposable {
         this.#rangeListeners.add(listener);
         return { [Symbol.dispose]: () => this.#rangeListeners.delete(listener) };
     }
 
-    /** An IPPool by name; one that the cache lacks is asked for. Undefined only if the API server says that there is none. */
+    /**
+     * An IPPool by name, read live if the cache lacks it. Undefined only if the API server reports that there is none.
+     */
     async find(name: string, signal: AbortSignal): Promise<KnownPool | undefined> {
         await this.synced(signal);
         const known = this.#entries.get(name);
@@ -121,9 +126,9 @@ export class PoolCache {
     }
 
     /**
-     * An IPPool as the API server has it when it is asked, whatever the watch has told; undefined when there is none. A GET
-     * without resourceVersion is read from etcd by a quorum. One with the version of a claim would wait until the server's
-     * cache of IPPools has come so far, and that only happens every 100 ms, without events for pools.
+     * Reads an IPPool from the API server, bypassing the watch; undefined if there is none. A GET without
+     * resourceVersion is a quorum read from etcd. With the resourceVersion of an allocation it would wait until the
+     * server's cache of IPPools has caught up, which without IPPool events happens only every 100 ms.
      */
     async live(
         name: string,
@@ -131,7 +136,7 @@ export class PoolCache {
     ): Promise<KnownPool | undefined> {
         const before = this.#entries.get(name);
         const found = await this.#components.api.find(ipPools, { name }, o);
-        // What the watch told meanwhile may be newer.
+        // A watch event during the request may be newer.
         const isKept = this.#entries.get(name) === before;
         if (found === undefined) {
             if (isKept && before?.isLive === true) this.#asWatched(name);
@@ -142,45 +147,45 @@ export class PoolCache {
         return this.#known(this.#entryOf(object, true));
     }
 
-    /** An IPPool as the watch told it last. */
+    /** An IPPool as last delivered by the watch. */
     known(name: string): KnownPool | undefined {
         const entry = this.#isReady ? this.#entries.get(name) : undefined;
         return entry && this.#known(entry);
     }
 
-    /** Whether there is no IPPool of the name, as the watch told last; false while nothing is known. */
+    /** Whether the watch knows no IPPool of the name; false before the first list. */
     isMissing(name: string): boolean {
         return this.hasPools && !this.#entries.has(name);
     }
 
-    /** Whether the watch has told all IPPools, so that an address without one is in none. */
+    /** Whether all IPPools are synced, so that an address without a pool is in none. */
     get hasPools(): boolean {
         return this.#pools.hasSynced;
     }
 
-    /** The IPPool that has the address in a range, used or not; the named one, if it is one of several. */
+    /** The IPPool with a range that contains the address, usable or not; the named one if several do. */
     poolOf(ip: IpAddress, named = ""): string | undefined {
         const names = this.#index.overlapping(rangeOf(ip)).map(({ key }) => key);
         return names.includes(named) ? named : names[0];
     }
 
-    /** The IPPools with a range in the prefix, used or not. */
+    /** The IPPools with a range in the prefix, usable or not. */
     poolsWithin(prefix: Prefix): readonly string[] {
         return [...new Set(this.#index.overlapping(prefixRange(prefix)).map(({ key }) => key))];
     }
 
-    /** The other IPPools with a range that has an address of this one. */
+    /** The other IPPools whose ranges overlap with this one. */
     overlapping(pool: Pool): readonly string[] {
         const found = pool.subnets.flatMap(({ range }) => this.#index.overlapping(range));
         return [...new Set(found.map(({ key }) => key))].filter((name) => name !== pool.name);
     }
 
-    /** Why a pool does not hand an address out, as the end of a sentence; undefined when it does. */
+    /** Why a pool does not hand out an address, as the end of a sentence; undefined if it does. */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         return this.#exclusionsFor(pool).reason(pool, ip);
     }
 
-    /** Also when nobody has waited for it, as after a restart until a Pod asks for an address. */
+    /** True also without a caller of `synced`, as after a restart until a Pod requests an address. */
     get #isReady(): boolean {
         return this.#pools.hasSynced && this.#services.hasSynced && this.#components.nodes.hasSynced;
     }
@@ -190,7 +195,10 @@ export class PoolCache {
         return { pool, usable, status, version, isDeleting };
     }
 
-    /** Whether the watch tells of what was before a live look. By versions, which a list after a restore of etcd ends. */
+    /**
+     * Whether a watch event is older than a live read. Compares versions until the next list, which covers an etcd
+     * restore.
+     */
     #isLate(object: IpPool): boolean {
         const before = this.#entries.get(object.metadata?.name ?? "");
         return (
@@ -200,7 +208,7 @@ export class PoolCache {
         );
     }
 
-    /** To a list that has or lacks what the one before did, a live look between the two is no change. */
+    /** Clears the marks of live reads: a list after them supersedes them, and an unchanged list reports no change. */
     #asListed(): void {
         for (const [name, { isLive }] of this.#entries) if (isLive) this.#asWatched(name);
     }
@@ -227,7 +235,7 @@ export class PoolCache {
         this.#rangesChanged();
     }
 
-    /** The controller writes the status often; the spec and all that follows from it stay the same objects. */
+    /** The controller updates the status often; the spec and everything derived from it remain the same objects. */
     #entryOf(object: IpPool, isLive: boolean): Entry {
         const { name = "", uid = "", generation = 0 } = object.metadata ?? {};
         const held = this.#entries.get(name);
@@ -254,7 +262,7 @@ export class PoolCache {
 
     #exclusionsFor(pool: Pool): Exclusions {
         if (this.#isIndexed(pool)) return this.#index.exclusions;
-        // What of Nodes lies in the ranges of a pool that the watch lacks was not picked out.
+        // For a pool that the watch lacks, the Node addresses within its ranges are not preselected.
         return new Exclusions(this.#cluster(this.#nodes.all()), [...this.#index.all(), pool]);
     }
 
@@ -271,7 +279,7 @@ function isSameObject({ resourceVersion, version }: Entry, object: IpPool): bool
     return version.uid === object.metadata?.uid && resourceVersion === versionOf(object);
 }
 
-/** Decimal numbers that grow, of all objects together. */
+/** resourceVersions are increasing decimal numbers, common to all objects. */
 function versionOf({ metadata }: IpPool): bigint {
     const text = metadata?.resourceVersion ?? "";
     return /^\d+$/.test(text) ? BigInt(text) : 0n;

@@ -19,7 +19,7 @@ function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
     return one.uid === other.uid && one.generation === other.generation;
 }
 
-/** In what a pool says something else of an address, as "IPPool pool1 now says …"; undefined when it says the same. */
+/** The setting of an address that differs in its pool, as "IPPool pool1 now says …"; undefined if none differs. */
 export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: Pool): string | undefined {
     const subnet = pool.subnetOf(ip);
     if (subnet === undefined) return `IPPool ${pool.name} does not have the address any more`;
@@ -33,9 +33,9 @@ export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: P
 }
 
 /**
- * What was claimed by a definition that its pool does not have any more; undefined when there is nothing. Asks for each
- * pool once, until it is answered or the signal ends, so it is to be called after the claims were made. Rejects with
- * NO_POOL when one is gone.
+ * Finds an address whose pool has changed since it was allocated; undefined if there is none. Reads each pool once,
+ * retrying until answered or aborted, so it must be called after the allocations were made. Rejects with NO_POOL if a
+ * pool is deleted.
  */
 export async function changedSince(
     {
@@ -49,9 +49,12 @@ export async function changedSince(
     },
     o: {
         readonly claimed: readonly ClaimedAddress[];
-        /** By which they were claimed. */
+        /** The pool definitions used for the allocation. */
         readonly pools: readonly KnownPool[];
-        /** Whether nobody had the address before: what the Pod, or its ordinal, has of a pool that is being deleted it keeps. */
+        /**
+         * Whether the address was unassigned before: an existing address of a Pod or ordinal is kept although its pool
+         * is being deleted.
+         */
         readonly isFresh: (address: ClaimedAddress) => boolean;
         readonly signal: AbortSignal;
     },
@@ -73,6 +76,7 @@ export async function changedSince(
     return found.find((one) => one !== undefined);
 }
 
+/** Collaborators of PoolChanges. */
 export interface PoolChangesComponents {
     readonly own: OwnClaims;
     readonly book: Pick<PoolCache, "isMissing" | "known">;
@@ -83,26 +87,26 @@ export interface PoolChangesComponents {
 type ChangedAddresses = Map<string, { readonly version: string; readonly isTold: boolean }>;
 
 /**
- * Finds interfaces that were set up by an earlier definition of their pool, and tells of those that differ from what the
- * pool says now. The traffic of a running container is not changed: it goes on as long as the network lets it.
+ * Finds interfaces that were set up by an earlier definition of their pool, and reports those that differ from the
+ * current one. Running containers are not changed: their traffic continues as long as the network permits.
  */
 export class PoolChanges {
     readonly #components: PoolChangesComponents;
-    /** Addresses that differ, by claim, with the definition that was logged, and whether the Pod has its event. */
+    /** Differing addresses by allocation, with the definition that was logged and whether the Pod has its event. */
     #changed: ChangedAddresses = new Map();
-    /** Pools of claims that were not there at the last look: the watch may not have come to them. */
+    /** Pools missing at the last check: the watch may not have delivered them yet. */
     #missing: ReadonlySet<string> = new Set();
 
     constructor(components: PoolChangesComponents) {
         this.#components = components;
     }
 
-    /** Addresses of running containers that their pools describe otherwise. */
+    /** Number of addresses of running containers whose pool settings have changed. */
     get size(): number {
         return this.#changed.size;
     }
 
-    /** Looks at all interfaces. Compares in memory only; whatever is not known is not told. */
+    /** Checks all interfaces, in memory only; what is not synced is not reported. */
     look(interfaces: readonly PoolInterface[]): void {
         const before = this.#changed;
         this.#changed = new Map();
@@ -118,7 +122,7 @@ export class PoolChanges {
             const claim = claims.find(({ spec }) => spec.address === formatIp(address.ip));
             return claim === undefined ? [] : [{ address, claim, known: book.known(claim.spec.pool) }];
         });
-        // An interface has one VLAN, and without bridging mode its addresses may have two.
+        // An interface has one VLAN; outside bridging mode its addresses may have two.
         const vlans = found.flatMap(({ address, known }) =>
             known ? [known.pool.subnetOf(address.ip)?.vlan ?? 0] : [],
         );
@@ -149,7 +153,7 @@ export class PoolChanges {
         this.#tell(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
     }
 
-    /** Once for each definition. */
+    /** Reports a difference once per pool definition. */
     #tell(
         wired: PoolInterface,
         claim: IpAllocation,
@@ -162,7 +166,7 @@ export class PoolChanges {
         const told = before.get(key);
         const isKnown = told?.version === text;
         const pod = podOf(wired);
-        // One whose Pod is not known yet has its event from a later look.
+        // If the Pod is not known yet, a later check records the event.
         const isTold = (isKnown && told.isTold) || events.poolChanged(pod, claim.spec.address, difference);
         this.#changed.set(key, { version: text, isTold });
         if (isKnown) return;

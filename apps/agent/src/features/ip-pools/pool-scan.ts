@@ -9,31 +9,32 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { retryUntilAnswered } from "./requests.ts";
 
+/** Collaborators of PoolScanner. */
 export interface PoolScanComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;
     readonly cooldown: Cooldown;
-    /** The names of the other pools that have an address of this one in a range: their claims count here too. */
+    /** Names of the pools whose ranges overlap: their allocations count too. */
     readonly overlapping: (pool: Pool) => readonly string[];
     readonly metrics: Pick<IpamMetrics, "relist" | "retry">;
     readonly random: () => number;
 }
 
-/** More free addresses than this are not all remembered: with so many free, one of them is soon got. */
+/** Upper limit of remembered free addresses: with more free ones a random choice succeeds quickly. */
 const maxCandidates = 4_096;
 const maxBlocks = 32;
 const scanLimitMs = 30_000;
 const intervalMs = 10_000;
 /**
- * While the controller says that the pool is full the interval doubles up to this: it would say so if that changed, but
- * it may be away.
+ * While the controller reports the pool as full, the interval doubles up to this: the controller would update the
+ * status, but it may be down.
  */
 const maxIntervalMs = 60_000;
 
-/** What a list of all claims of a pool showed: the addresses that were free. */
+/** Result of listing all allocations of a pool: the free addresses. */
 export class PoolScan {
     readonly startedAt: number;
-    /** What the controller had said by then. */
+    /** The pool status at the time of the scan. */
     readonly status: IpPoolStatus | undefined;
     /** Some of the blocks that have free addresses. */
     readonly blocks: readonly Prefix[];
@@ -56,13 +57,16 @@ export class PoolScan {
         this.blocks = [...blocks.values()];
     }
 
-    /** The next address to try; each is given once. */
+    /** The next address to try; each is returned once. */
     take(): IpAddress | undefined {
         return this.#candidates.pop();
     }
 }
 
-/** Lists all claims of one pool, and of those that overlap with it, when choosing by blocks finds nothing: at most once at a time, and not often. */
+/**
+ * Lists all allocations of a pool and of overlapping pools if the choice by blocks finds nothing: one list at a time,
+ * rate limited.
+ */
 export class PoolScanner {
     readonly #components: PoolScanComponents;
     #running: Promise<PoolScan> | undefined;
@@ -73,26 +77,26 @@ export class PoolScanner {
         this.#components = components;
     }
 
-    /** What the last scan showed; it may be old. */
+    /** The last result, which may be outdated. */
     get last(): PoolScan | undefined {
         return this.#last;
     }
 
-    /** Whether the last scan is too young for another one. */
+    /** Whether the last scan is too recent for another one. */
     isFresh({ status }: Pick<KnownPool, "status">): boolean {
         if (this.#last === undefined) return false;
         const interval = status?.usage?.free === 0 ? this.#fullIntervalMs : intervalMs;
         return this.#components.clock.monotonic() - this.#last.startedAt < interval;
     }
 
-    /** Scans the pool, or gives the last scan while that is fresh. */
+    /** Scans the pool, or returns the last scan while it is fresh. */
     async scan(target: KnownPool, signal: AbortSignal): Promise<PoolScan> {
         if (this.#last !== undefined && this.#running === undefined && this.isFresh(target)) return this.#last;
         this.#running ??= this.#read(target).finally(() => (this.#running = undefined));
         return orAborted(this.#running, signal);
     }
 
-    /** How long the next empty list serves, if this one comes to nothing too. */
+    /** How long the next empty result is reused if this one finds nothing either. */
     #nextFullInterval(startedAt: number, isEmpty: boolean): number {
         const idleMs = startedAt - (this.#last?.startedAt ?? -Infinity);
         if (!isEmpty || idleMs >= 2 * maxIntervalMs) return intervalMs;
@@ -103,7 +107,7 @@ export class PoolScanner {
         const { api, clock, metrics, overlapping } = this.#components;
         metrics.relist();
         const startedAt = clock.monotonic();
-        // Of all who wait for it nobody may stop it for the others.
+        // Shared by all waiters: no single caller may abort it.
         const signal = AbortSignal.timeout(scanLimitMs);
         const claimed = await retryUntilAnswered(
             async () => {
@@ -128,7 +132,7 @@ export class PoolScanner {
         return Array.from({ length: maxCandidates }, () => free.at(randomBelow(free.size, random)));
     }
 
-    /** In random order, so that agents with the same list do not collide; those that rest come last. */
+    /** Random order, so that agents with the same list do not collide; addresses in cooldown come last. */
     #ordered(ips: IpAddress[]): readonly IpAddress[] {
         const { cooldown, random } = this.#components;
         for (let last = ips.length - 1; last > 0; last -= 1) {
@@ -141,7 +145,7 @@ export class PoolScanner {
     }
 }
 
-/** A whole number from 0 to below `count`, which is positive and may be larger than what a double tells exactly. */
+/** A random integer in [0, count); `count` is positive and may exceed the integer precision of a double. */
 export function randomBelow(count: bigint, random: () => number): bigint {
     const drawn = BigInt(Math.floor(random() * Number(count)));
     return drawn < count ? drawn : count - 1n;

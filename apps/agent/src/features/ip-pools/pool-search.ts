@@ -7,22 +7,23 @@ import { type Blocks } from "./blocks.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScanComponents } from "./pool-scan.ts";
 
+/** Collaborators of PoolSearch. */
 export interface PoolSearchComponents extends PoolScanComponents {
     readonly blocks: Blocks;
     readonly clock: Clock;
 }
 
-/** Addresses tried, and blocks opened, before the whole pool is listed. */
+/** Attempted addresses and opened blocks before the whole pool is listed. */
 const maxTries = 16;
 const maxOpenings = 3;
-/** Views kept for a pool. */
+/** Maximum of open views per pool. */
 const maxViews = 3;
-/** After a try that failed, for the claims of the block to become known. */
+/** After a failed attempt, how long to wait for the allocations of the block. */
 const syncLimitMs = 2_000;
-/** For this long a block that was found full is not chosen again. */
+/** How long a block found full is not chosen again. */
 const fullMs = 60_000;
 const maxFull = 256;
-/** For this many blocks all are looked at to find one; of more, some at random. */
+/** With up to this many blocks all are examined; with more, a random sample. */
 const fewBlocks = 64n;
 
 interface OpenBlock {
@@ -31,7 +32,7 @@ interface OpenBlock {
 }
 
 /**
- * Finds addresses of one pool to try, as fast as it can: from the blocks that it watches, then from further ones, at
+ * Finds candidate addresses of one pool with few requests: first from the watched blocks, then from further blocks,
  * last from a list of the whole pool.
  */
 export class PoolSearch {
@@ -39,7 +40,7 @@ export class PoolSearch {
     readonly #scanner: PoolScanner;
     readonly #seed: number;
     readonly #full = new Map<string, number>();
-    // The newest last.
+    // Newest last.
     #open: OpenBlock[] = [];
     #usable: RangeSet = RangeSet.empty;
     #blocks: BlockSet = blocksOf(RangeSet.empty);
@@ -52,19 +53,19 @@ export class PoolSearch {
         this.#seed = hash(options.nodeName);
     }
 
-    /** When addresses were last asked for, by the monotonic clock. */
+    /** Monotonic time of the last search. */
     get lastUsed(): number {
         return this.#lastUsed;
     }
 
-    /** Closes all views; the next use opens them again. */
+    /** Closes all views; the next search reopens them. */
     close(): void {
         for (const { view } of this.#open.splice(0)) this.#components.blocks.release(view);
     }
 
     /**
-     * Addresses to try, one after the other: whoever asks for the next one could not have the one before. The end means
-     * that nothing is free as far as can be seen.
+     * Yields candidate addresses; requesting the next one means that the previous one was taken. Ends when no address
+     * appears free.
      */
     async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
         this.#lastUsed = this.#components.clock.monotonic();
@@ -90,7 +91,7 @@ export class PoolSearch {
             view?.note(ip);
             yield ip;
         }
-        // What came free after the list was made rests for all who saw it, and nothing else is left.
+        // Addresses freed after the list are in cooldown, and nothing else is left.
         yield* this.#resting();
     }
 
@@ -112,7 +113,7 @@ export class PoolSearch {
         }
     }
 
-    /** Follows a change of what the pool hands out, and opens the first block. */
+    /** Applies a change of the usable addresses and opens the first block. */
     #adapt(usable: RangeSet): void {
         if (this.#usable !== usable) {
             this.#usable = usable;
@@ -129,7 +130,7 @@ export class PoolSearch {
         if (this.#open.length === 0 && count > 0n) this.#openBlock(this.#blocks.at(BigInt(this.#seed) % count));
     }
 
-    /** Opens one more block, in place of the oldest when there are enough. False when no other is worth a look. */
+    /** Opens one more block, replacing the oldest at the limit. False if no other block is worth opening. */
     #openNext(target: KnownPool): boolean {
         const next = this.#chooseBlock(target);
         if (next === undefined) return false;
@@ -147,7 +148,7 @@ export class PoolSearch {
         this.#open.push({ view: this.#components.blocks.acquire(block), slots });
     }
 
-    /** What the controller says anew of a block counts more than what was seen of it before. */
+    /** A new status from the controller overrides earlier observations of a block. */
     #heed(status: IpPoolStatus | undefined): void {
         if (status === this.#status) return;
         this.#status = status;
@@ -155,8 +156,8 @@ export class PoolSearch {
     }
 
     /**
-     * First what the controller or the last list say has free addresses, then any. While a list of the whole pool is
-     * fresh it knows better than chance where something is left, and only the controller may know better than that.
+     * Prefers blocks with free addresses by the controller's status or the last list, then any. A fresh list of the
+     * whole pool is more reliable than a random choice; only the controller may be more up to date.
      */
     #chooseBlock(target: KnownPool): Prefix | undefined {
         const { usable, status } = target;
@@ -178,7 +179,7 @@ export class PoolSearch {
         return fitting[Math.floor(random() * fitting.length)];
     }
 
-    /** Whether every block of the pool is watched and known. */
+    /** Whether every block of the pool is watched and synced. */
     #seesAll(): boolean {
         return this.#blocks.count <= BigInt(this.#open.length) && this.#open.every(({ view }) => view.hasSynced);
     }
@@ -208,7 +209,7 @@ function slotsOf(usable: RangeSet, block: Prefix): Slots {
     return Uint8Array.from([...usable.within(block)].map((ip) => Number(ip.value - block.base)));
 }
 
-/** A hint is the word of another program: what cannot be read is no hint. */
+/** Parses a hint from the status; an invalid one is ignored. */
 function readBlock(text: string): readonly Prefix[] {
     try {
         return [parsePrefix(text)];

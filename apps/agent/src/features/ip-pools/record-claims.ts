@@ -2,7 +2,7 @@ import { formatIp } from "@antrea/ip";
 import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 import type { IpPools } from "./ip-pools.ts";
 
-/** The claims of this Node as the rebuild of its interfaces sees them. */
+/** Adapts the allocations of this Node for the rebuild of its interfaces. */
 export function recordClaims(pools: Pick<IpPools, "own" | "hasClaims">): {
     readonly synced: (signal: AbortSignal) => Promise<void>;
     readonly cover: (record: PodRecord) => boolean;
@@ -19,7 +19,9 @@ export function recordClaims(pools: Pick<IpPools, "own" | "hasClaims">): {
 
 const claimsKnownMs = 2_000;
 
-/** For CHECK: what is wrong with the claims of a record, if anything; nothing is while the claims are not known. */
+/**
+ * For CHECK: describes a problem with the allocations of a record; undefined if there is none or they are not synced.
+ */
 export async function claimProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
     if (pools === undefined || !isPoolRecord(record)) return undefined;
     try {

@@ -6,6 +6,7 @@ import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { type PoolChange } from "./types.ts";
 
+/** The error POOL_CHANGED: the pool changed during each attempt. */
 export function poolChanged({ address, difference }: PoolChange): IpPoolError {
     return new IpPoolError(
         "POOL_CHANGED",
@@ -13,6 +14,7 @@ export function poolChanged({ address, difference }: PoolChange): IpPoolError {
     );
 }
 
+/** The error NO_POOL: the IPPool does not exist. */
 export function noPool(name: string): IpPoolError {
     return new IpPoolError(
         "NO_POOL",
@@ -20,7 +22,11 @@ export function noPool(name: string): IpPoolError {
     );
 }
 
-/** @param cause why nobody says whether the Node is back */
+/**
+ * The error NODE_GONE.
+ *
+ * @param cause why it cannot be confirmed that the Node is back
+ */
 export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     const what =
         cause === undefined
@@ -33,7 +39,7 @@ export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     );
 }
 
-/** Of pools that are all being deleted. */
+/** The error POOL_DELETED, for pools that are all being deleted. */
 export function poolDeleted(names: readonly string[]): IpPoolError {
     const [subject, verb] = names.length === 1 ? ["IPPool", "is"] : ["IPPools", "are"];
     return new IpPoolError(
@@ -42,14 +48,14 @@ export function poolDeleted(names: readonly string[]): IpPoolError {
     );
 }
 
-/** Those that hand out new addresses; throws POOL_DELETED when there were some and all are being deleted. */
+/** The pools that hand out new addresses; throws POOL_DELETED if there are pools and all are being deleted. */
 export function openPools(pools: readonly KnownPool[]): readonly KnownPool[] {
     const open = pools.filter(({ isDeleting }) => !isDeleting);
     if (open.length === 0 && pools.length > 0) throw poolDeleted(pools.map(({ pool }) => pool.name));
     return open;
 }
 
-/** Of pools of one family, at least one, none of which has an address left. */
+/** The error EXHAUSTED for pools of one family, at least one, without a free address. */
 export function exhausted(pools: readonly KnownPool[]): IpPoolError {
     const texts = pools.map(
         ({ pool, usable }) => `${pool.name} (${usable.size} ${usable.size === 1n ? "address" : "addresses"})`,
@@ -66,7 +72,7 @@ export function exhausted(pools: readonly KnownPool[]): IpPoolError {
     );
 }
 
-/** Pools whose addresses can never be of one VLAN, the untagged one among them: told before anything is claimed. */
+/** Throws VLAN_CONFLICT before any allocation if the pools of the families have no VLAN (or untagged) in common. */
 export function refuseVlansApart(pools: readonly KnownPool[]): void {
     const of = (family: Family): PoolsInVlans => {
         const own = pools.map(({ pool }) => pool).filter((pool) => pool.family === family);
@@ -78,11 +84,13 @@ export function refuseVlansApart(pools: readonly KnownPool[]): void {
     if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
 }
 
+/** Pools with the VLANs of their addresses; 0 is untagged. */
 export interface PoolsInVlans {
     readonly names: readonly string[];
     readonly vlans: ReadonlySet<number>;
 }
 
+/** The error VLAN_CONFLICT between two groups of pools. */
 export function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
     const [ours, theirs] = [one, other].map(({ vlans }) =>
         [...vlans].map((vlan) => (vlan === 0 ? "0 (untagged)" : String(vlan))).join(", "),
@@ -93,6 +101,7 @@ export function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolErro
     );
 }
 
+/** The error ADDRESS_HELD, with the holder if known. */
 export function heldByOther(ip: IpAddress, pool: string, claim: IpAllocation | undefined): IpPoolError {
     const holder = claim === undefined ? "another Pod" : holderText(claim);
     const isPod = claim?.spec.pod !== undefined;

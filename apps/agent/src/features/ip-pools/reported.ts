@@ -2,18 +2,23 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * Of which addresses of interfaces something was reported: at once in the log, and by an event on the Pod as soon as that
- * has a name, each once.
+ * Deduplicates reports about addresses of interfaces: each is logged once, and recorded once as an event as soon as the
+ * Pod has a name.
  */
 export class Reported {
     /** By interface and address: whether the event is recorded. */
     readonly #told = new Map<string, boolean>();
 
+    /** Number of reported addresses. */
     get size(): number {
         return this.#told.size;
     }
 
-    /** @param event false when the event cannot be recorded yet */
+    /**
+     * Reports an address unless that was done before.
+     *
+     * @param event returns false if the event cannot be recorded yet
+     */
     report(
         wired: Attachment,
         ip: IpAddress,
@@ -25,12 +30,12 @@ export class Reported {
         this.#told.set(key, told === true || event());
     }
 
-    /** It is so no more; when it is again, it is reported again. */
+    /** The condition has ended; if it recurs, it is reported again. */
     forget(wired: Attachment, ip: IpAddress): void {
         this.#told.delete(keyOf(wired, ip));
     }
 
-    /** Forgets all but these interfaces. */
+    /** Drops the entries of all other interfaces. */
     keep(present: readonly Attachment[]): void {
         const known = new Set(present.map(attachmentKey));
         for (const key of this.#told.keys()) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#told.delete(key);

@@ -3,8 +3,7 @@ import { AntreaError } from "@antrea/errors";
 import { isKubeError } from "@antrea/kube";
 
 /**
- * Whether the same request may be made again: nobody said what became of it, or the server said that it cannot serve it
- * now.
+ * Whether the same request may be retried: its outcome is unknown, or the server reported that it cannot serve it now.
  */
 export function isRetryable(error: unknown): boolean {
     if (!isKubeError(error)) return false;
@@ -17,24 +16,25 @@ export function isRetryable(error: unknown): boolean {
         "UNAVAILABLE",
         "SERVER_ERROR",
         "TOO_MANY_REQUESTS",
-        // A token that was rotated is read again with the next request.
+        // A rotated token is reread for the next request.
         "UNAUTHORIZED",
     );
 }
 
-/** Whether the work may succeed as soon as the API server, OVS, or other work on a container lets it. */
+/** Whether the work may succeed once the API server, OVS, or other work on a container permits it. */
 export function isToBeRepeated(error: unknown): boolean {
     return isRetryable(error) || (error instanceof AntreaError && ["timeout", "aborted"].includes(error.fault));
 }
 
+/** How to retry a request. */
 export interface Repetition {
-    /** No further try after this. The request under way is not cut short: its outcome would stay unknown. */
+    /** No further attempt after abort. The request in flight is not aborted, since its outcome would remain unknown. */
     readonly signal: AbortSignal;
     readonly clock: Clock;
     readonly onRepeat: (error: unknown) => void;
 }
 
-/** Makes a request until it is answered. Rejects with its last error when the signal ends first. */
+/** Repeats a request until it is answered. Rejects with its last error if the signal aborts first. */
 export async function retryUntilAnswered<T>(request: () => Promise<T>, o: Repetition): Promise<T> {
     const backoff = new Backoff({ initialMs: 50, maxMs: 1_000 });
     for (;;) {
@@ -52,16 +52,17 @@ export async function retryUntilAnswered<T>(request: () => Promise<T>, o: Repeti
     }
 }
 
-/** A request about one interface may take this long: a Pod, or a container's DEL, waits for it. */
+/** Limit for a request about one interface, in milliseconds: a Pod, or a container's DEL, waits for it. */
 export const askLimitMs = 3_000;
 
 /**
- * A container's lock is waited for this long, so that what is known is not old: one that is busy keeps no others waiting,
- * and is left to the next look. What is written under the lock has as long: DEL and the repair of OVS wait for it.
+ * Limit for waiting for a container's lock, in milliseconds, so that cached data is not outdated: a busy container does
+ * not delay the others and is left to the next check. A write under the lock has the same limit, because DEL and OVS
+ * repair wait for it.
  */
 export const lockLimitMs = 3_000;
 
-/** A signal that ends with the given one, or after this time. */
+/** A signal that aborts with the given one or after `ms` milliseconds. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
     return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }

@@ -10,6 +10,7 @@ import { type OwnClaims } from "./own-claims.ts";
 import { poolDeleted } from "./refusals.ts";
 import { type SetPlace } from "./types.ts";
 
+/** Collaborators of ReservationHolders. */
 export interface ReservationHoldersComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;
@@ -18,7 +19,7 @@ export interface ReservationHoldersComponents {
     readonly nodes: Pick<GoneNodes, "stateOf">;
 }
 
-/** The address of one family that an ordinal lacks. */
+/** A family without an address for the ordinal. */
 export interface MissingAddress {
     readonly place: SetPlace;
     readonly family: Family;
@@ -31,29 +32,29 @@ export interface MissingAddress {
 }
 
 const maxSeen = 256;
-/** So long an ordinal whose claim nobody has is not asked for again. */
+/** How long an ordinal whose allocation is not in use is not queried again. */
 const missedMs = 60_000;
-/** So long one list serves all who ask. */
+/** How long one list is shared by all callers. */
 const sharedMs = 1_000;
 const listLimitMs = 10_000;
-/** What antrea-controller waits after a Node was deleted before it takes addresses from it. */
+/** How long antrea-controller waits after the deletion of a Node before it frees its addresses. */
 const goneMs = 300_000;
 
-/** Finds out why the Pod of an ordinal does not get its address: who has it still. */
+/** Determines why the Pod of an ordinal does not get its address, and which Pod still holds it. */
 export class ReservationHolders {
     readonly #components: ReservationHoldersComponents;
-    /** Where the claims of ordinals were found last, so that a Pod that waits for long does not list them each time. */
+    /** Last known addresses of ordinals, so that a waiting Pod does not list the allocations each time. */
     readonly #seen = new Map<string, IpAddress>();
-    /** Ordinals of which no claim is in use, and since when that is known. */
+    /** Ordinals whose allocation is not in use, with the time of that observation. */
     readonly #missed = new Map<string, number>();
-    /** The last lists, by the name of the StatefulSets, the oldest first: many Pods of one begin to wait at once. */
+    /** Recent lists by StatefulSet name, oldest first: many Pods of one set start to wait together. */
     readonly #lists = new Map<string, { readonly at: number; readonly claims: Promise<readonly IpAllocation[]> }>();
 
     constructor(components: ReservationHoldersComponents) {
         this.#components = components;
     }
 
-    /** Why the address is missing, with the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. */
+    /** The reason for the missing address and the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. */
     async explain(missing: MissingAddress, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
         const { place, pools, fixed } = missing;
         const { namespace } = holder.pod;
@@ -80,7 +81,7 @@ export class ReservationHolders {
         return new IpPoolError("HELD_ON_OTHER_NODE", `${what} on ${this.#nodeText(pod)}`);
     }
 
-    /** The Node, and when and by what the address comes free there. */
+    /** Describes the Node, and when and how the address becomes free there. */
     #nodeText({ nodeName }: AllocationPod): string {
         const state = this.#components.nodes.stateOf(nodeName);
         const ifNot = "see the log of antrea-controller if it does not";
@@ -98,7 +99,7 @@ export class ReservationHolders {
         );
     }
 
-    /** The ordinal's claim in the hands of another Pod. */
+    /** The ordinal's allocation if another Pod holds it. */
     async #held(missing: MissingAddress, namespace: string, signal: AbortSignal): Promise<IpAllocation | undefined> {
         const { own, writer, clock } = this.#components;
         const { place, family } = missing;
@@ -119,7 +120,7 @@ export class ReservationHolders {
         return found;
     }
 
-    /** Asks for the claims of StatefulSets of that name only: a pool may have many thousand others. */
+    /** Lists only allocations of StatefulSets with that name: a pool may have thousands of others. */
     #list(set: string): Promise<readonly IpAllocation[]> {
         const now = this.#components.clock.monotonic();
         for (const [name, { at }] of this.#lists) {
@@ -130,7 +131,7 @@ export class ReservationHolders {
         if (last !== undefined) return last.claims;
         const read = async (): Promise<readonly IpAllocation[]> => {
             const claims: IpAllocation[] = [];
-            // Of all who wait for it nobody may stop it for the others.
+            // Shared by all waiters: no single caller may abort it.
             const signal = AbortSignal.timeout(listLimitMs);
             const query = { fieldSelector: `spec.owner.name=${set},spec.state=Allocated`, signal };
             for await (const { items } of this.#components.api.pages(ipAllocations, query)) claims.push(...items);
@@ -138,7 +139,7 @@ export class ReservationHolders {
         };
         const claims = read();
         this.#lists.set(set, { at: now, claims });
-        // A failure is for those who wait for it, not for those who come later.
+        // A failure is reported to current waiters only, not to later callers.
         claims.catch(() => this.#lists.delete(set));
         return claims;
     }
@@ -148,7 +149,7 @@ function timeText(ms: number): string {
     return `${new Date(ms).toISOString().slice(11, 19)} UTC`;
 }
 
-/** The newest last, and not more than `maxSeen`. */
+/** Inserts as the newest entry and keeps at most `maxSeen`. */
 function remember<T>(memory: Map<string, T>, key: string, value: T): void {
     memory.delete(key);
     memory.set(key, value);

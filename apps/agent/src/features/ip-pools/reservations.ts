@@ -11,6 +11,7 @@ import { type KnownPool } from "./pool-cache.ts";
 import { type ReservationHolders } from "./reservation-holders.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
+/** Collaborators of Reservations. */
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
@@ -20,25 +21,26 @@ export interface ReservationsComponents {
     readonly events: Pick<PodEvents, "waiting">;
 }
 
+/** Settings of Reservations; times in milliseconds. */
 export interface ReservationsOptions {
     /** How long an ADD waits for its reservation. Default 20 s. */
     readonly waitMs?: number | undefined;
-    /** How long the reservations of a pool are watched after the last use. Default 1 min. */
+    /** How long the reservations of an unused pool remain watched. Default 1 min. */
     readonly idleMs?: number | undefined;
 }
 
-/** What is looked for: the reservation of one ordinal in the pools of one family. */
+/** A requested reservation: one ordinal in the pools of one family. */
 export interface ReservationWanted {
     readonly place: SetPlace;
     /** All of one family. */
     readonly pools: readonly KnownPool[];
     /** The fixed address that the ordinal must have. */
     readonly fixed: IpAddress | undefined;
-    /** What a claim gives the Pod; undefined for one that its pool does not have any more. */
+    /** The address that an allocation provides; undefined if its pool no longer contains it. */
     addressOf(claim: IpAllocation): ClaimedAddress | undefined;
 }
 
-/** A Pod that waits so long is told what for. */
+/** After this time an event on the Pod reports what it waits for. */
 const reportAfterMs = 1_000;
 
 interface View {
@@ -52,9 +54,9 @@ interface Search extends ReservationWanted {
 }
 
 /**
- * The addresses that the controller reserved for the ordinals of StatefulSets. Only the controller makes and frees
- * reservations; an agent takes them for the Pods of its Node. The reservations of a pool are watched only while Pods of
- * StatefulSets start here.
+ * The addresses that the controller reserves for StatefulSet ordinals. Only the controller creates and frees
+ * reservations; an agent takes them for the Pods of its Node. The reservations of a pool are watched only while
+ * StatefulSet Pods start here.
  */
 export class Reservations {
     readonly #components: ReservationsComponents;
@@ -70,9 +72,9 @@ export class Reservations {
     }
 
     /**
-     * Takes the reservations of an ordinal, one of each family, waiting until all of them are there: what was taken counts
-     * as used, and the controller frees half of a reservation only if it never was. Rejects with NOT_RESERVED,
-     * HELD_ON_OTHER_NODE or POOL_DELETED when one does not come.
+     * Takes the reservations of an ordinal, one per family, after waiting until all exist: a taken one counts as used,
+     * and the controller frees an incomplete reservation only if it was never used. Rejects with NOT_RESERVED,
+     * HELD_ON_OTHER_NODE or POOL_DELETED if one is missing at the deadline.
      */
     async take(
         wanted: readonly ReservationWanted[],
@@ -111,13 +113,13 @@ export class Reservations {
         throw await this.#whyNot(searches, holder, signal);
     }
 
-    /** Takes what is not taken yet, if all of it is there. */
+    /** Takes the remaining reservations if all of them exist. */
     async #takeFound(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<void> {
         const { writer } = this.#components;
         const open = searches.filter(({ taken }) => taken === undefined);
         const claims = open.flatMap((search) => found(search, holder) ?? []);
         if (claims.length < open.length) return;
-        // A watch may be late: the first is taken when the others are seen to be there still.
+        // The watch may lag behind: the first is taken after the others were confirmed.
         const [first, ...others] = claims;
         const seen = await Promise.all(others.map((claim) => writer.find(claimIp(claim), signal)));
         const live = seen.flatMap((claim, at) =>
@@ -133,7 +135,7 @@ export class Reservations {
         }
     }
 
-    /** Ends the watches that nobody used for a while. */
+    /** Ends the watches that have not been used for a while. */
     async closeIdle(): Promise<void> {
         const now = this.#components.clock.monotonic();
         const idle = [...this.#views].filter(([, { usedAt }]) => now - usedAt > this.#idleMs);
@@ -141,6 +143,7 @@ export class Reservations {
         await Promise.all(idle.map(([, { informer }]) => informer.close()));
     }
 
+    /** Ends all watches and waits for them. */
     async close(): Promise<void> {
         this.#stop.abort();
         await Promise.all([...this.#views.values()].map(({ informer }) => informer.close()));
@@ -148,7 +151,7 @@ export class Reservations {
 
     #view(pool: string): View {
         const known = this.#views.get(pool);
-        // While somebody waits the view must not be closed under it.
+        // The view must not be closed while a caller waits.
         if (known !== undefined) return Object.assign(known, { usedAt: Infinity });
         const informer = new Informer(this.#components, {
             resource: ipAllocations,
@@ -160,7 +163,7 @@ export class Reservations {
         return view;
     }
 
-    /** Reports on the Pod what it waits for, unless it has that by then. Never rejects. */
+    /** Records on the Pod what it waits for, unless it has the address by then. Never rejects. */
     async #report(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<void> {
         try {
             const reason = await this.#whyNot(searches, holder, signal);
@@ -168,7 +171,7 @@ export class Reservations {
                 this.#components.events.waiting(holder.pod, reason.message);
             }
         } catch {
-            // The API server does not answer: the failure of the claim says so.
+            // The API server does not answer: the error of the allocation reports that.
         }
     }
 
@@ -182,7 +185,7 @@ export class Reservations {
     }
 }
 
-/** The claim that the views of a search know; of several that one which the controller keeps. */
+/** The allocation in the views of a search; of several, the one that the controller keeps. */
 function found({ views, place, fixed, addressOf }: Search, { pod }: Holder): IpAllocation | undefined {
     const fits = (claim: IpAllocation): boolean =>
         isForOrdinal(claim, pod.namespace, place) &&

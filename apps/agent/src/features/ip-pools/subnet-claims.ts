@@ -12,26 +12,27 @@ import { podOf } from "./types.ts";
 import { attachmentKey, isSameAttachment, type PodAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 import { type InterfaceActions } from "./wiring.ts";
 
-/** An interface of this Node with addresses of its podCIDRs, as its record says. */
+/** An interface of this Node with addresses of its podCIDRs, from its record. */
 export interface SubnetWired extends PodAttachment {
     readonly addresses: readonly IpAddress[];
 }
 
-/** What is wired on this Node with addresses of its podCIDRs, and how to deal with it. */
+/** The interfaces with podCIDR addresses on this Node, and the actions on them. */
 export interface SubnetWiring extends InterfaceActions {
     interfaces(): readonly SubnetWired[];
 }
 
+/** Collaborators of SubnetClaims. */
 export interface SubnetClaimsComponents {
-    /** Undefined while IPPools are switched off. */
+    /** Undefined with AntreaIPAM disabled. */
     readonly claims:
         | {
               readonly api: Pick<ApiClient, "find">;
-              /** The claim of an address of this Node's podCIDRs, as far as the watch has delivered it. */
+              /** The allocation of an address within this Node's podCIDRs, as far as the watch has delivered it. */
               readonly of: (ip: IpAddress) => ClaimUser | undefined;
           }
         | undefined;
-    /** Gives interfaces the names of their Pods, as far as they are known. */
+    /** Fills in the Pod names of interfaces, as far as known. */
     readonly withNames: (wired: readonly SubnetWired[]) => readonly SubnetWired[];
     readonly holders: Pick<SubnetHolders, "heldElsewhere" | "isKnown">;
     readonly events: Pick<PodEvents, "claimedFromSubnet" | "reservedFromSubnet" | "anothersSubnet">;
@@ -41,21 +42,24 @@ export interface SubnetClaimsComponents {
 }
 
 /**
- * Finds claims of addresses that Pods of this Node have from its podCIDRs, where no claim protects them: made before the
- * Node had the podCIDR, by an agent that hears of it late, or by force. The claim is the lock of the address, and its Pod may
- * run on a Node that knows of no other user; so the interface in the podCIDR is isolated, for as long as a Pod of another
- * has the claim. What is only reserved is used by nobody: that is reported.
+ * Finds allocations of podCIDR addresses that Pods of this Node use without an allocation: made before the Node had the
+ * podCIDR, by an agent with a stale view, or manually. The allocation is the lock of the address, and its Pod may run
+ * on a Node that knows of no other user; so the interface in the podCIDR is isolated for as long as another Pod has the
+ * allocation. A reservation without a Pod is only reported.
  *
- * Finds also Pods that run on with an address of an earlier podCIDR of this Node, when another Node has that podCIDR by now:
- * they are isolated for as long as it has. While IPPools are switched off this is all that is looked for, and only what was
- * isolated since the start is connected again: what was before may be a claim's.
+ * Also finds Pods with an address of an earlier podCIDR of this Node that another Node has now: they are isolated for
+ * as long as it has it. With AntreaIPAM disabled only this is checked, and only interfaces isolated since startup are
+ * reconnected: those isolated before may be so because of an allocation.
  */
 export class SubnetClaims {
     readonly #components: SubnetClaimsComponents;
     readonly #logger: Logger;
-    /** What was reported, once: interface, address, UID of the claim, whether a Pod has it; in the log, and by an event. */
+    /**
+     * Reported conditions, each once in the log and once as an event: interface, address, UID of the allocation,
+     * whether a Pod has it.
+     */
     #reported = new Set<string>();
-    /** Interfaces that were connected before this start of the agent isolated them. */
+    /** Interfaces that were connected until this run of the agent isolated them. */
     readonly #isolatedHere = new Set<string>();
 
     constructor(components: SubnetClaimsComponents) {
@@ -63,13 +67,13 @@ export class SubnetClaims {
         this.#logger = components.logger;
     }
 
-    /** Interfaces that are isolated. */
+    /** Number of isolated interfaces. */
     get isolated(): number {
         const { wiring } = this.#components;
         return wiring.interfaces().filter((wired) => wiring.isIsolated(wired)).length;
     }
 
-    /** One look. Rejects with what failed of it last, when all else is done: to be repeated then. */
+    /** Runs one check. Rejects at the end with the last failure: retry then. */
     async look(signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
         const before = this.#reported;
@@ -101,12 +105,12 @@ export class SubnetClaims {
     async #mend(attachment: SubnetWired, before: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
         const { holders, wiring, withNames } = this.#components;
         const wired = withNames(wiring.interfaces()).find((one) => isSameAttachment(one, attachment));
-        // The reconcile of interfaces removes one that ended.
+        // The reconciler of interfaces removes one whose namespace ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
         const asked = wiring.isIsolated(wired) ? wired.addresses : this.#suspectsOf(wired);
         const live = await this.#claimsOf(asked, signal);
         const others = live.filter((claim) => isOfAnother(claim, wired));
-        // What a pool gave it is its own, wherever it lies.
+        // An address from a pool belongs to the interface, also within the podCIDR.
         const owned = new Set(live.filter((claim) => !isOfAnother(claim, wired)).map(({ spec }) => spec.address));
         const held = holders.heldElsewhere(wired.addresses).filter(({ ip }) => !owned.has(formatIp(ip)));
         if (held.length > 0 || others.some(({ spec }) => spec.pod !== undefined)) {
@@ -123,7 +127,7 @@ export class SubnetClaims {
         for (const { ip, node } of held) this.#reportHeld(wired, formatIp(ip), node, before);
     }
 
-    /** Live: after a restart the watch may not have delivered the claims yet; and what it delivers may be late. */
+    /** Read live: after a restart the watch may not have delivered the allocations yet, and its events may be late. */
     async #claimsOf(ips: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAllocation[]> {
         const { claims } = this.#components;
         if (claims === undefined) return [];
@@ -132,13 +136,13 @@ export class SubnetClaims {
         return (await Promise.all(ips.map(find))).filter((claim) => claim !== undefined);
     }
 
-    /** Whether all is known for which the interface can have been isolated. */
+    /** Whether all possible reasons for isolating the interface are known. */
     #maySayFree(wired: SubnetWired): boolean {
         const { claims, holders } = this.#components;
         return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(attachmentKey(wired)));
     }
 
-    /** Its addresses that are claimed for others, by what the watch has delivered, or of another Node's podCIDR. */
+    /** Addresses of the interface allocated to others, according to the watch, or within another Node's podCIDR. */
     #suspectsOf(wired: SubnetWired): readonly IpAddress[] {
         const { claims, holders } = this.#components;
         const claimed = wired.addresses.filter((ip) => {
@@ -185,7 +189,7 @@ export class SubnetClaims {
         this.#once(key, before, { first, event: () => events.claimedFromSubnet(pod, address, pool, holder) });
     }
 
-    /** In the log at once, and by an event as soon as the Pod has a name. */
+    /** Logs at once, and records an event as soon as the Pod has a name. */
     #once(
         key: string,
         before: ReadonlySet<string>,

@@ -2,19 +2,21 @@ import { prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { clusterAddresses } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
+/** Collaborators of SubnetHolders. */
 export interface SubnetHoldersComponents {
-    /** The Nodes of the cluster, kept true by somebody else; an Informer of Nodes is one. */
+    /** The Nodes of the cluster, maintained by the caller, e.g. an Informer of Nodes. */
     readonly nodes: { readonly hasSynced: boolean; list(): readonly Node[] };
 }
 
 /**
- * Whose podCIDR an address is of, for Pods that run on when their Node has lost its podCIDR: it was deleted, or made again with another
- * one. This Node's own podCIDRs are those that its Node object has now; where another Node has the same, both keep theirs.
+ * Finds the Node whose podCIDR contains an address, for Pods that continue to run after their Node lost its podCIDR:
+ * the Node was deleted, or recreated with another one. This Node's podCIDRs are those of its current Node object; if
+ * another Node has the same podCIDR, both keep theirs.
  */
 export class SubnetHolders {
     readonly #components: SubnetHoldersComponents;
     readonly #nodeName: string;
-    /** By object: a cluster may have thousands of Nodes. */
+    /** Keyed by object: a cluster may have thousands of Nodes. */
     readonly #prefixes = new WeakMap<Node, readonly Prefix[]>();
 
     constructor(components: SubnetHoldersComponents, options: { readonly nodeName: string }) {
@@ -22,12 +24,12 @@ export class SubnetHolders {
         this.#nodeName = options.nodeName;
     }
 
-    /** Whether the Nodes are known; until then no address has a holder, which says nothing. */
+    /** Whether the Nodes are synced; until then no holder is reported, which is inconclusive. */
     get isKnown(): boolean {
         return this.#components.nodes.hasSynced;
     }
 
-    /** Of these addresses, each that is in the podCIDR of another Node and in none of this Node's. */
+    /** The addresses that are in the podCIDR of another Node and in none of this Node's. */
     heldElsewhere(addresses: readonly IpAddress[]): readonly { readonly ip: IpAddress; readonly node: string }[] {
         if (!this.isKnown || addresses.length === 0) return [];
         const nodes = this.#components.nodes.list();

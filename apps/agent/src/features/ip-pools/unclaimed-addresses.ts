@@ -10,6 +10,7 @@ import { type PodIdentity, podOf } from "./types.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
+/** Collaborators of UnclaimedAddresses. */
 export interface UnclaimedAddressesComponents {
     readonly wiring: Pick<Wiring, "isolate" | "isConnected" | "isIsolated" | "isUndecided">;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
@@ -19,19 +20,19 @@ export interface UnclaimedAddressesComponents {
 }
 
 /**
- * Addresses in use that are not claimed for their interface: isolates the interface where another has the address or may
- * get it, and reports that, or that no pool has it, once.
+ * Handles addresses in use that are not allocated to their interface: isolates the interface if the address is or may
+ * be assigned to another Pod. Reports that, or that no pool contains the address, once.
  */
 export class UnclaimedAddresses {
     readonly #components: UnclaimedAddressesComponents;
     readonly #logger: Logger;
-    /** For which interfaces are isolated. */
+    /** Addresses whose interfaces are isolated. */
     readonly #isolated = new Reported();
-    /** That are in no IPPool, and kept. */
+    /** Addresses that are in no IPPool and are kept. */
     readonly #poolless = new Reported();
     /**
-     * By address of an interface, whether that may be connected although there is neither claim nor pool: it was so when the
-     * interface had its traffic, so that no pool can have given it to another, or when it was isolated for a podCIDR.
+     * By address of an interface, whether it may be reconnected without allocation and pool: this held while the
+     * interface had traffic, so that no pool can have handed the address out, or it was isolated because of a podCIDR.
      */
     readonly #mayReturn = new Map<string, boolean>();
 
@@ -40,17 +41,17 @@ export class UnclaimedAddresses {
         this.#logger = components.logger;
     }
 
-    /** How many addresses that are kept are in no IPPool. */
+    /** Number of kept addresses that are in no IPPool. */
     get poolless(): number {
         return this.#poolless.size;
     }
 
     /**
-     * Isolates the interface of an address without any claim when the podCIDR of another Node has the address: that Node may
-     * have given it to a Pod. False when none has.
+     * Isolates the interface of an address without allocation if the podCIDR of another Node contains the address: that
+     * Node may have assigned it to a Pod. Returns false if none does.
      *
-     * @param pool the IPPool that has the address, if any
-     * @param wasIsolated whether the interface was isolated before this look at its addresses
+     * @param pool the IPPool that contains the address, if any
+     * @param wasIsolated whether the interface was isolated before this check
      */
     async isolateIfElsewhere(
         wired: PoolInterface,
@@ -71,11 +72,11 @@ export class UnclaimedAddresses {
     }
 
     /**
-     * Of an address without any claim that is in no IPPool, nor of another Node's podCIDR: none hands it out, so an interface
-     * that has its traffic keeps it. One that is isolated may be so for another that has the address and lost its claim as
-     * well: it stays isolated, unless it is known to have been isolated for something else.
+     * Whether an interface may keep an address without allocation that is in no IPPool and no other Node's podCIDR: it
+     * is not handed out, so an interface with traffic keeps it. An isolated one may conflict with another user that
+     * lost its allocation as well: it stays isolated unless the reason of its isolation is known to be different.
      *
-     * @param wasIsolated as of `isolateIfElsewhere`
+     * @param wasIsolated as in `isolateIfElsewhere`
      */
     async mayKeep(
         wired: PoolInterface,
@@ -100,7 +101,7 @@ export class UnclaimedAddresses {
         return true;
     }
 
-    /** The address is claimed for another, or reserved. */
+    /** Isolates the interface because the address is allocated to another Pod, or reserved. */
     isolateFor(wired: PoolInterface, ip: IpAddress, claim: IpAllocation): Promise<void> {
         const { events } = this.#components;
         const holder = holderText(claim);
@@ -112,7 +113,10 @@ export class UnclaimedAddresses {
         });
     }
 
-    /** The claim is freed already, whenever the deletion of the Node was heard of: the address may be another's any time. */
+    /**
+     * Isolates the interface because its allocation is freed, whenever the Node was deleted: the address may be
+     * reassigned at any time.
+     */
     async isolateFreed(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { wiring } = this.#components;
         const isNew = !wiring.isIsolated(wired);
@@ -124,18 +128,18 @@ export class UnclaimedAddresses {
         );
     }
 
-    /** A pool has the address, or a claim: if both are gone again, that is reported again. */
+    /** The address has a pool or an allocation; if both disappear again, that is reported again. */
     hasPool(wired: Attachment, ip: IpAddress): void {
         this.#poolless.forget(wired, ip);
         this.#mayReturn.set(keyOf(wired, ip), false);
     }
 
-    /** It is the interface's: if that is isolated for it again, it is reported again. */
+    /** The address belongs to the interface; if it is isolated for it again, that is reported again. */
     isConnected(wired: Attachment, ip: IpAddress): void {
         this.#isolated.forget(wired, ip);
     }
 
-    /** Forgets all but these interfaces. */
+    /** Drops the entries of all other interfaces. */
     keep(present: readonly PoolInterface[]): void {
         this.#isolated.keep(present);
         this.#poolless.keep(present);
@@ -143,7 +147,7 @@ export class UnclaimedAddresses {
         for (const key of this.#mayReturn.keys()) if (!keys.has(key)) this.#mayReturn.delete(key);
     }
 
-    /** Isolated again, in case that an earlier try failed in part. */
+    /** Isolates again, in case an earlier attempt failed halfway. */
     async #stayIsolated(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { events, wiring } = this.#components;
         await wiring.isolate(wired);
