@@ -6,8 +6,8 @@ import { socketAddress, type KubeClients } from "@antrea/kube";
 import type { Netlink } from "@antrea/netlink";
 
 /**
- * True for a host that is this Node itself: its loopback, or one of its addresses. A ClusterIP is none, wherever
- * kube-proxy leads it.
+ * Whether a host is this Node itself: loopback or one of its addresses. A ClusterIP does not count, wherever kube-proxy
+ * forwards it.
  */
 export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses">): Promise<boolean> {
     const [found, own] = await Promise.all([lookup(host, { all: true }), netlink.addresses()]);
@@ -18,7 +18,7 @@ export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses"
     });
 }
 
-/** True when the API server takes a new connection: one that is open already may look alive long after a cut. */
+/** Whether the API server accepts a new connection: an existing one may appear alive long after the network is down. */
 export async function apiAnswers(
     { connection }: Pick<KubeClients, "connection">,
     signal: AbortSignal,

@@ -15,6 +15,7 @@ import type { Logger, MetricsFactory } from "@antrea/runtime";
 import type { FeaturePipeline } from "../../platform/ovs/pipeline.ts";
 import { Announcer, BridgedPods, type VlanFlowTable } from "./bridged-pods/index.ts";
 
+/** Dependencies of Bridging. */
 export interface BridgingComponents {
     readonly flowTable: VlanFlowTable;
     readonly next: NextTable;
@@ -26,7 +27,7 @@ export interface BridgingComponents {
 
 class BridgingError extends AntreaError<"NO_MAC" | "NOT_READY"> {}
 
-/** What the agent has in bridging mode beside the rest. */
+/** The additional parts of the agent in bridging mode. */
 export class Bridging implements Disposable {
     readonly pods: BridgedPods;
     readonly #announcer: Announcer;
@@ -42,7 +43,10 @@ export class Bridging implements Disposable {
         });
     }
 
-    /** The Node's interface is known: it, or the port that has taken its place, which has the same MAC address. */
+    /**
+     * Sets the Node's interface: the NIC, or the host port that replaced it and has the same MAC address. Throws
+     * BridgingError `NO_MAC`.
+     */
     use(link: Pick<Link, "name" | "mac">): void {
         if (link.mac === undefined) {
             throw new BridgingError(
@@ -54,23 +58,25 @@ export class Bridging implements Disposable {
         this.#mac = link.mac;
     }
 
-    /** Of the Node's interface. */
+    /** MAC address of the Node's interface; throws BridgingError `NOT_READY` before `use`. */
     get mac(): string {
         if (this.#mac === undefined)
             throw new BridgingError("NOT_READY", "internal", "the Node's interface is not known yet");
         return this.#mac;
     }
 
-    /** What it puts into the pipeline, made of what `input` says when it is asked. */
+    /** The pipeline tables and flows of bridging mode; `input` is evaluated each time the flows are built. */
     pipeline(input: () => PipelineInput): FeaturePipeline {
         return { tables: bridgingTables, parts: () => Promise.resolve(bridgingParts(input())) };
     }
 
+    /** The pipeline input for the uplink and host ports; `ips` are the addresses of the host port. */
     input(ips: readonly IpAddress[], serviceCidrs: readonly Prefix[]): BridgingInput {
         const host = { ofPort: OfPort.host, mac: parseMac(this.mac), ips };
         return { uplink: { ofPort: OfPort.uplink }, host, serviceCidrs };
     }
 
+    /** Cancels pending announcements. */
     [Symbol.dispose](): void {
         this.#announcer[Symbol.dispose]();
     }

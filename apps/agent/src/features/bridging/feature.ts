@@ -13,6 +13,7 @@ import { Uplink } from "./uplink/index.ts";
 const resyncMs = 60_000;
 const uplinkStopMs = 20_000;
 
+/** Builds the uplink from the agent's configuration and OVS state. */
 export function buildUplink(
     platform: Pick<
         Platform,
@@ -46,15 +47,15 @@ export function buildUplink(
     );
 }
 
-/** Gives the Node its interface back, also when the agent is told to end before its start is over. */
+/** Restores the Node's interface at the end, also if the agent is stopped before its startup is complete. */
 export function uplinkEnd(keeper: UplinkKeeper): LifecyclePart {
     return { name: "uplink-end", stopTimeoutMs: uplinkStopMs, stop: () => keeper.stop() };
 }
 
 /**
- * Moves the Node's interface when the flows that its traffic needs are in place, and back before they go.
+ * Moves the Node's interface once the flows for its traffic are installed, and restores it before they are removed.
  *
- * @param transport in bridging mode, once it is known
+ * @param transport returns the transport in bridging mode, once it is known
  */
 export function uplinkPart(
     keeper: UplinkKeeper,
@@ -73,7 +74,7 @@ export function uplinkPart(
     };
 }
 
-/** The routes of Services' answers to bridged Pods, or their removal after bridging mode was switched off. */
+/** Adds the job for the routes of Service replies to bridged Pods; it removes them after bridging mode was disabled. */
 export function addServiceRouteJob(
     { config, jobs, netlink, openflow }: Platform,
     isBridging: boolean,
@@ -88,7 +89,7 @@ export function addServiceRouteJob(
     openflow.onReady(() => ensuring.trigger());
 }
 
-/** Retries flows of VLANs that could not be set or removed when a Pod came or went. */
+/** Adds the job that retries VLAN flows that could not be set or removed when a Pod was added or removed. */
 export function addBridgedPodsJob({ jobs, openflow }: Pick<Platform, "jobs" | "openflow">, pods: BridgedPods): void {
     const retrying = jobs.every("bridging/vlans", resyncMs, async (limit) => {
         const { againInMs } = await pods.pass(limit);

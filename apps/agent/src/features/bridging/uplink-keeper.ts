@@ -8,7 +8,7 @@ import type { Platform } from "../../platform/platform.ts";
 import type { BridgedPods } from "./bridged-pods/index.ts";
 import { UplinkReport, type Uplink, type UplinkEvent, type UplinkState } from "./uplink/index.ts";
 
-/** What the keeper works with; `bridging` is undefined while bridging mode is off. */
+/** Dependencies of UplinkKeeper; `bridging` is undefined outside bridging mode. */
 export interface KeeperPlatform extends Pick<
     Platform,
     "database" | "environment" | "events" | "jobs" | "kube" | "openflow"
@@ -22,8 +22,9 @@ const maxPauseMs = 30_000;
 const endMs = 2_000;
 
 /**
- * Connects the Node's interface to the bridge and keeps it there. What happens is told on the Node, and the agent is not
- * ready while it is not so. A move that was undone is not repeated by this process: it would cut the Node off again.
+ * Connects the Node's interface to the bridge and keeps it connected. Reports the state as condition and events of the
+ * Node; the agent is not ready until the interface is connected. A move that was rolled back is not repeated by this
+ * process, since it would disconnect the Node again.
  */
 export class UplinkKeeper {
     readonly #base: KeeperPlatform;
@@ -39,11 +40,12 @@ export class UplinkKeeper {
         this.#condition = new NodeCondition({ api: base.kube.api }, { nodeName });
     }
 
-    /** Why the agent is not ready as far as its uplink goes. Pods of the Node's subnet do not wait for it. */
+    /** Why the uplink makes the agent not ready. Pods with podCIDR addresses do not wait for it. */
     get problem(): string | undefined {
         return this.#problem;
     }
 
+    /** Adds the jobs that connect the interface and report its state. */
     addJobs(transport: Transport): void {
         const { jobs, openflow } = this.#base;
         this.#reporting = jobs.every("bridging/uplink-report", 60_000, (signal) => this.#report(signal));
@@ -52,21 +54,23 @@ export class UplinkKeeper {
         openflow.onReady(() => keeping.trigger());
     }
 
-    /** Bridging mode is off: the Node gets back what an agent that was killed has left, and says no more of it. */
+    /**
+     * Outside bridging mode: restores the NIC that a killed agent may have left moved, and removes the Node condition.
+     */
     async leave(): Promise<void> {
         const { jobs, uplink } = this.#base;
         await uplink.restore();
         jobs.once("bridging/uplink-report", (signal) => this.#condition.remove(uplinkCondition, signal));
     }
 
-    /** Gives the Node its interface back, unless that is another agent's care. May be repeated. */
+    /** Restores the Node's interface, unless another agent holds the database lock. Idempotent. */
     async stop(): Promise<void> {
         const { database, kube, uplink } = this.#base;
         if (database.lockState === "waiting") return;
         const { kind } = uplink.state;
         await uplink.restore();
         if (kind !== "bridged" && kind !== "found") return;
-        // See below: they ended with this move too.
+        // See below: the move back also breaks these connections.
         kube.close();
         const condition = UplinkReport.condition(uplink.state);
         if (condition !== undefined) await this.#condition.setAtEnd(condition, endMs);
@@ -87,14 +91,16 @@ export class UplinkKeeper {
             this.#tell(uplink.state);
         }
         if (uplink.state.kind !== "bridged" || before === uplink.state) return;
-        // The name is the same, the link is another. For the kernel that ends all connections that it masquerades, those
-        // to the API server's ClusterIP among them: better now than when they are found dead.
+        // The link changed although its name did not, so the kernel drops all connections that it masquerades,
+        // including those to the API server's ClusterIP: close them now rather than wait for a timeout.
         kube.close();
         await transport.look();
         bridging?.pods.announceAll();
     }
 
-    /** The agent's readiness at once, condition and event by the job, which is repeated while the API server is away. */
+    /**
+     * Updates the readiness at once; the job sets the condition and is repeated while the API server is unavailable.
+     */
     #tell(state: UplinkState): void {
         const { environment, events } = this.#base;
         this.#problem = this.#refusal?.message ?? UplinkReport.problem(state);
@@ -104,7 +110,7 @@ export class UplinkKeeper {
         const event = this.#refusal === undefined ? UplinkReport.event(state) : refusalEvent(this.#refusal);
         if (event !== undefined) {
             const { nodeName: name } = environment;
-            // By the name as kubelet does, so that "kubectl describe node" shows it.
+            // The UID is the name, as kubelet sets it, so that "kubectl describe node" shows the event.
             const regarding = { apiVersion: "v1", kind: nodes.kind, name, uid: name };
             const { type, reason, message: note } = event;
             events.record({ regarding, type, reason, action: "ConnectUplink", note });

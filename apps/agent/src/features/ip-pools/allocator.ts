@@ -29,7 +29,7 @@ import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type ClaimRequest, type PoolChange, type SetPlace } from "./types.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of PoolAllocator. */
+/** Dependencies of PoolAllocator. */
 export interface PoolAllocatorComponents {
     readonly book: PoolCache;
     readonly own: OwnClaims;

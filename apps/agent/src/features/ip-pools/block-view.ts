@@ -4,7 +4,7 @@ import { formatPrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
 import { type Cooldown } from "./cooldown.ts";
 
-/** Collaborators of BlockView. */
+/** Dependencies of BlockView. */
 export interface BlockViewComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

@@ -7,7 +7,7 @@ import { type NodePods } from "./node-pods.ts";
 import { askLimitMs, within } from "./requests.ts";
 import { type PodIdentity } from "./types.ts";
 
-/** Collaborators of ClaimOwners. */
+/** Dependencies of ClaimOwners. */
 export interface ClaimOwnersComponents {
     readonly pods: Pick<NodePods, "known" | "live">;
     readonly logger: Logger;

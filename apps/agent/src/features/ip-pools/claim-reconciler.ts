@@ -23,7 +23,7 @@ import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of ClaimReconciler. */
+/** Dependencies of ClaimReconciler. */
 export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
     readonly writer: ClaimWriter;

@@ -22,7 +22,7 @@ import { type OwnClaims } from "./own-claims.ts";
 import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 
-/** Collaborators of ClaimWriter. */
+/** Dependencies of ClaimWriter. */
 export interface ClaimWriterComponents {
     readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
     readonly own: OwnClaims;

@@ -4,7 +4,7 @@ import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resour
 import { type ClaimUser } from "./claims.ts";
 import { type PoolCache } from "./pool-cache.ts";
 
-/** Collaborators of ClaimsWithin. */
+/** Dependencies of ClaimsWithin. */
 export interface ClaimsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

@@ -2,7 +2,7 @@ import { type Clock } from "@antrea/async";
 import { isOutOfService } from "@antrea/ipam";
 import { type NodeSource } from "./node-addresses.ts";
 
-/** Collaborators of GoneNodes. */
+/** Dependencies of GoneNodes. */
 export interface GoneNodesComponents {
     readonly nodes: Pick<NodeSource, "list" | "onChange">;
     readonly clock: Clock;

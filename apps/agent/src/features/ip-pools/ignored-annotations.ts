@@ -10,7 +10,7 @@ export interface SubnetInterface extends PodAttachment {
     readonly isRebuilt: boolean;
 }
 
-/** Collaborators of IgnoredAnnotations. */
+/** Dependencies of IgnoredAnnotations. */
 export interface IgnoredAnnotationsComponents {
     readonly api: Pick<ApiClient, "list" | "find">;
     readonly events: Pick<EventRecorder, "record">;

@@ -37,7 +37,7 @@ import type {
     PodAttachment,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of IpPools. */
+/** Dependencies of IpPools. */
 export interface IpPoolsComponents {
     readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;
     readonly logger: Logger;

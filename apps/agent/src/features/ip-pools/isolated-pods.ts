@@ -6,7 +6,7 @@ import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
 import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
 import { type SubnetWired } from "./subnet-claims.ts";
 
-/** Collaborators of IsolatedPods. */
+/** Dependencies of IsolatedPods. */
 export interface IsolatedPodsComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly events: Pick<EventRecorder, "record">;

@@ -5,7 +5,7 @@ import { type ClaimWriter } from "./claim-writer.ts";
 import { type OwnClaims } from "./own-claims.ts";
 import { askLimitMs, within } from "./requests.ts";
 
-/** Collaborators of LiveClaims. */
+/** Dependencies of LiveClaims. */
 export interface LiveClaimsComponents {
     readonly own: OwnClaims;
     readonly writer: Pick<ClaimWriter, "find">;

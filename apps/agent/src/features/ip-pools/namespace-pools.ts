@@ -4,7 +4,7 @@ import { namespaces, type ApiClient } from "@antrea/kube";
 import { IpPoolError } from "./errors.ts";
 import { askLimitMs } from "./requests.ts";
 
-/** Collaborators of NamespacePools. */
+/** Dependencies of NamespacePools. */
 export interface NamespacePoolsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly clock: Clock;

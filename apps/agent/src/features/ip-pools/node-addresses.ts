@@ -17,7 +17,7 @@ export interface DatedNodeSource extends NodeSource {
     readonly upToDateAt: number;
 }
 
-/** Collaborators of NodeAddresses. */
+/** Dependencies of NodeAddresses. */
 export interface NodeAddressesComponents {
     readonly nodes: Pick<NodeSource, "list" | "onChange">;
     /** Whether an IPPool contains an address of the range. */

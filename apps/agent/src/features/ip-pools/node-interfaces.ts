@@ -9,7 +9,7 @@ import type { SubnetInterface } from "./ignored-annotations.ts";
 import type { SubnetWired, SubnetWiring } from "./subnet-claims.ts";
 import type { InterfaceActions, PoolInterface, Wiring } from "./wiring.ts";
 
-/** Collaborators of the wiring adapters. */
+/** Dependencies of the wiring adapters. */
 export interface NodeInterfacesComponents {
     readonly podInterfaces: PodInterfaceView;
     readonly control: InterfaceControl;

@@ -11,7 +11,7 @@ import {
 } from "../../platform/pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
-/** Collaborators of NodePods. */
+/** Dependencies of NodePods. */
 export interface NodePodsComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;

@@ -6,7 +6,7 @@ import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./cl
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of OwnClaims. */
+/** Dependencies of OwnClaims. */
 export interface OwnClaimsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

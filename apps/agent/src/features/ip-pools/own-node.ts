@@ -9,7 +9,7 @@ import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { attachmentKey, podText } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of OwnNode. */
+/** Dependencies of OwnNode. */
 export interface OwnNodeComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: DatedNodeSource;
@@ -209,7 +209,7 @@ export class OwnNode {
         this.#back();
     }
 
-    /** Does not count as final until the first list: a list newer than an answer may lack the Node. */
+    /** Leaves `#isKnown` unchanged: a first list that is newer than the answer may lack the Node. */
     #back(): void {
         this.#goneSince = undefined;
         this.#isolated.clear();

@@ -3,7 +3,7 @@ import { formatIp } from "@antrea/ip";
 import { type EventInput } from "@antrea/kube";
 import { type ClaimedAddress, type PodIdentity } from "./types.ts";
 
-/** Collaborators of PodEvents. */
+/** Dependencies of PodEvents. */
 export interface PodEventsComponents {
     readonly record: (event: EventInput) => void;
     /** The UID of the Pod's object; for a static Pod it differs from the UID that CNI passes. */
@@ -39,7 +39,7 @@ export class PodEvents {
         });
     }
 
-    /** Records, once per Pod, that its addresses are not routed outside the cluster's Nodes. */
+    /** Records, once per Pod, that its pool addresses are reachable only from its own Node. */
     notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
         if (this.#told.has(key)) return;

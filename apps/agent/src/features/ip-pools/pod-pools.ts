@@ -9,7 +9,7 @@ import { type PoolCache } from "./pool-cache.ts";
 import { isRetryable } from "./requests.ts";
 import { type PodIdentity, type PoolsWanted } from "./types.ts";
 
-/** Collaborators of PodPools. */
+/** Dependencies of PodPools. */
 export interface PodPoolsComponents {
     readonly pods: NodePods;
     readonly namespaces: NamespacePools;

@@ -12,7 +12,7 @@ import {
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 import { type PoolVersion } from "./types.ts";
 
-/** Collaborators of PoolCache. */
+/** Dependencies of PoolCache. */
 export interface PoolCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find">;
     readonly logger: KubeLogger;
@@ -196,8 +196,8 @@ export class PoolCache {
     }
 
     /**
-     * Whether a watch event is older than a live read. Compares versions until the next list, which covers an etcd
-     * restore.
+     * Whether a watch event is older than a live read, by resourceVersion. The next list ends the comparison, as after
+     * an etcd restore, which lowers the versions.
      */
     #isLate(object: IpPool): boolean {
         const before = this.#entries.get(object.metadata?.name ?? "");

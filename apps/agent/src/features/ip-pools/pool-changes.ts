@@ -76,7 +76,7 @@ export async function changedSince(
     return found.find((one) => one !== undefined);
 }
 
-/** Collaborators of PoolChanges. */
+/** Dependencies of PoolChanges. */
 export interface PoolChangesComponents {
     readonly own: OwnClaims;
     readonly book: Pick<PoolCache, "isMissing" | "known">;

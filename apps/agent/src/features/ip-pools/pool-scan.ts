@@ -9,7 +9,7 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { retryUntilAnswered } from "./requests.ts";
 
-/** Collaborators of PoolScanner. */
+/** Dependencies of PoolScanner. */
 export interface PoolScanComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;

@@ -7,7 +7,7 @@ import { type Blocks } from "./blocks.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScanComponents } from "./pool-scan.ts";
 
-/** Collaborators of PoolSearch. */
+/** Dependencies of PoolSearch. */
 export interface PoolSearchComponents extends PoolScanComponents {
     readonly blocks: Blocks;
     readonly clock: Clock;

@@ -10,7 +10,7 @@ import { type OwnClaims } from "./own-claims.ts";
 import { poolDeleted } from "./refusals.ts";
 import { type SetPlace } from "./types.ts";
 
-/** Collaborators of ReservationHolders. */
+/** Dependencies of ReservationHolders. */
 export interface ReservationHoldersComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;

@@ -11,7 +11,7 @@ import { type KnownPool } from "./pool-cache.ts";
 import { type ReservationHolders } from "./reservation-holders.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
-/** Collaborators of Reservations. */
+/** Dependencies of Reservations. */
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

@@ -22,7 +22,7 @@ export interface SubnetWiring extends InterfaceActions {
     interfaces(): readonly SubnetWired[];
 }
 
-/** Collaborators of SubnetClaims. */
+/** Dependencies of SubnetClaims. */
 export interface SubnetClaimsComponents {
     /** Undefined with AntreaIPAM disabled. */
     readonly claims:

@@ -2,7 +2,7 @@ import { prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { clusterAddresses } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
-/** Collaborators of SubnetHolders. */
+/** Dependencies of SubnetHolders. */
 export interface SubnetHoldersComponents {
     /** The Nodes of the cluster, maintained by the caller, e.g. an Informer of Nodes. */
     readonly nodes: { readonly hasSynced: boolean; list(): readonly Node[] };

@@ -10,7 +10,7 @@ import { type PodIdentity, podOf } from "./types.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
-/** Collaborators of UnclaimedAddresses. */
+/** Dependencies of UnclaimedAddresses. */
 export interface UnclaimedAddressesComponents {
     readonly wiring: Pick<Wiring, "isolate" | "isConnected" | "isIsolated" | "isUndecided">;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;

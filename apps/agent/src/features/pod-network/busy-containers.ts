@@ -5,6 +5,7 @@ import type { PodNetwork } from "./pod-network.ts";
 import { PodNetworkError } from "./errors.ts";
 import { podText } from "../../platform/pod-interfaces/index.ts";
 
+/** Dependencies of BusyContainers. */
 export interface BusyContainersComponents {
     readonly network: Pick<PodNetwork, "exclusively" | "interfaces">;
     readonly clock: Clock;
@@ -13,16 +14,17 @@ export interface BusyContainersComponents {
 
 /** How long a round waits for the lock of one container. */
 const lockLimitMs = 5_000;
-/** An ADD has 60 s: whatever has the lock for longer than that does not end by itself. */
+/** An ADD has a limit of 60 s: work that holds the lock longer is stuck. */
 const stuckMs = 60_000;
 
 /**
- * Rounds of work under the locks of containers. One whose lock others keep is left out after 5 s, so that it keeps no
- * other container of the Node waiting; the round rejects at its end then, so that it is soon repeated.
+ * Runs rounds of work under the locks of containers. A container whose lock is not available within 5 s is skipped, so
+ * that it does not delay the other containers of the Node; the round then rejects at its end, so that it is retried
+ * soon.
  */
 export class BusyContainers {
     readonly #components: BusyContainersComponents;
-    /** Those whose lock was not to be had in the last round, and since when. */
+    /** Containers skipped in the last round, with the time since when their lock has been unavailable. */
     #before: ReadonlyMap<string, number> = new Map();
     #busy = new Map<string, number>();
 
@@ -30,7 +32,7 @@ export class BusyContainers {
         this.#components = components;
     }
 
-    /** Runs the work under the lock of the container; returns without it when the lock is not to be had. */
+    /** Runs the work under the lock of the container; skips it if the lock is not available in time. */
     async run(containerId: string, work: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
         const { clock, logger, network } = this.#components;
         let hasBegun = false;
@@ -55,7 +57,7 @@ export class BusyContainers {
         }
     }
 
-    /** Runs one round; rejects at its end with PodNetworkError `BUSY` when a container was left out. */
+    /** Runs one round; rejects at its end with PodNetworkError `BUSY` if a container was skipped. */
     async round(work: () => Promise<void>): Promise<void> {
         this.#busy = new Map();
         try {
@@ -69,7 +71,7 @@ export class BusyContainers {
         throw new PodNetworkError("BUSY", "timeout", text, { details: { containers } });
     }
 
-    /** Why the agent is not ready: a container that rounds leave out for more than a minute. */
+    /** Why the agent is not ready: a container has been skipped for more than a minute; undefined otherwise. */
     get problem(): string | undefined {
         const now = this.#components.clock.monotonic();
         const stuck = [...this.#before].filter(([, since]) => now - since >= stuckMs);
@@ -87,7 +89,7 @@ export class BusyContainers {
 
     #podOf(containerId: string): string | undefined {
         const found = this.#components.network.interfaces().find(({ record }) => record.containerId === containerId);
-        // One that was rebuilt from its link may not know it.
+        // A record rebuilt from its link may lack the Pod name.
         if (found === undefined || found.record.podName === "") return undefined;
         return podText(found.record);
     }

@@ -6,7 +6,7 @@ import { inSlices } from "../../platform/slices.ts";
 import { isPeerIn } from "./link.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** What CHECK found wrong; the code names the part, the message what is and what should be. */
+/** A difference found by CHECK; the code names the part, the message the actual and the expected state. */
 export class CheckError extends AntreaError<
     | "NO_RECORD"
     | "NETNS"
@@ -22,26 +22,31 @@ export class CheckError extends AntreaError<
     | "ISOLATED"
 > {}
 
+/** Dependencies of checkInterface. */
 export interface CheckComponents {
     readonly netlink: Netlink;
     readonly port: (
         name: string,
     ) => { readonly ofPort: number | undefined; readonly error: string | undefined } | undefined;
     readonly flowsOf: (known: PodInterface) => readonly Flow[];
-    /** The flows that OVS has, of this agent's round. */
+    /** Dumps the flows in OVS that carry the cookie of this agent's round. */
     readonly dumpFlows: () => Promise<readonly Flow[]>;
-    /** What is wrong with the claims of a record's pool addresses, if anything. */
+    /** Describes a problem with the allocations of a record's pool addresses; undefined if there is none. */
     readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
 }
 
+/** The interface to check. */
 export interface CheckInput {
     readonly known: PodInterface;
     readonly netns: string;
-    /** The addresses of `prevResult`, if the caller sent one. */
+    /** The addresses of `prevResult`, if the caller passed one. */
     readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
 }
 
-/** Compares a wired interface with the kernel and OVS. Resolves when all is as it should be, else throws CheckError. */
+/**
+ * Implements CNI CHECK: compares a wired interface with the kernel and OVS. Rejects with CheckError on the first
+ * difference.
+ */
 export async function checkInterface(components: CheckComponents, input: CheckInput): Promise<void> {
     const { record } = input.known;
     checkPrevious(input);
@@ -90,12 +95,12 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
     }
 }
 
-/** Those of the flows that OVS has not, or has with other actions. */
+/** The wanted flows that are missing in OVS or have different actions there. */
 export async function missingFlows(wanted: readonly Flow[], present: readonly Flow[]): Promise<readonly Flow[]> {
     const missing = new Map(wanted.map((flow) => [flowKey(flow), flow]));
     const placeOf = ({ table, priority, match }: Flow): string =>
         `${table} ${priority} ${match.eth_type} ${match.in_port}`;
-    // What another table, kind of packet or port has is most of it, and is seen without writing the flow down.
+    // Most flows belong to other tables, packet types or ports and are skipped without encoding them.
     const places = new Set(wanted.map(placeOf));
     await inSlices(present, (flow) => {
         if (!places.has(placeOf(flow))) return;
@@ -106,7 +111,7 @@ export async function missingFlows(wanted: readonly Flow[], present: readonly Fl
     return [...missing.values()];
 }
 
-/** The namespace comes last: it costs a question to the kernel. */
+/** The namespace is checked last, because it needs a netlink request. */
 async function arePair(netlink: Netlink, host: Link, { netns, link }: Inside, input: CheckInput): Promise<boolean> {
     if (host.peerIndex !== link.index || link.peerIndex !== host.index) return false;
     try {
@@ -117,7 +122,7 @@ async function arePair(netlink: Netlink, host: Link, { netns, link }: Inside, in
 }
 
 interface Inside {
-    /** The path of the namespace. */
+    /** Path of the network namespace. */
     readonly netns: string;
     readonly link: Link;
     readonly addresses: readonly Address[];

@@ -1,5 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Failures to wire or unwire a Pod interface. */
 export class PodNetworkError extends AntreaError<
     | "DELETED_MEANWHILE"
     | "NO_PORT_NUMBER"
@@ -12,5 +13,5 @@ export class PodNetworkError extends AntreaError<
     | "TOO_SLOW"
     | "BUSY"
     | "ADDRESS_IN_USE",
-    { /** The ids of the containers that were left out; of `BUSY`. */ readonly containers: readonly string[] }
+    { /** The IDs of the skipped containers; only of `BUSY`. */ readonly containers: readonly string[] }
 > {}

@@ -9,7 +9,7 @@ import type { PodReconciler } from "./reconciler.ts";
 const resyncMs = 60_000;
 const lockLookMs = 10_000;
 
-/** Keeps OVS as it must be, whatever happens to it, and the records in step with what lives. */
+/** Adds the jobs that keep the OVS state as desired and the records in sync with the running containers. */
 export function addOvsJobs(
     platform: Platform,
     {
@@ -19,7 +19,7 @@ export function addOvsJobs(
         reconciler,
     }: Pick<NetworkParts, "gateway" | "pipeline"> & {
         readonly reconciler: PodReconciler;
-        /** In bridging mode: the MAC address that the bridge takes its datapath ID from. */
+        /** In bridging mode: the MAC address from which the bridge derives its datapath ID. */
         readonly bridgedMac: (() => string) | undefined;
     },
 ): Job {
@@ -28,14 +28,14 @@ export function addOvsJobs(
         { bridge, netlink, logger: logger.child("pod-network") },
         { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
     );
-    // It keeps no Pod from being wired.
+    // Reported only: it does not prevent Pods from being wired.
     platform.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
     platform.health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
     const ovs = jobs.every("pod-network/ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
-        // A bridge that comes back after its database was lost has none.
+        // A bridge that is recreated after its database was lost has none.
         if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac(), limit);
-        // The transaction was made, so there is a connection, and the lock is ours.
+        // The transaction succeeded, so the session is connected and holds the lock.
         readiness.met("ovsdb");
         await probe.passed(limit);
         await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, limit);
@@ -51,7 +51,7 @@ export function addOvsJobs(
     return ovs;
 }
 
-/** Reports limits of Pods that a start of OVS has removed. */
+/** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
 export function addBandwidthJob({
     jobs,
     events,

@@ -5,6 +5,7 @@ import { Reconciler, type Logger, type MetricsFactory } from "@antrea/runtime";
 import { podRouteProtocol } from "../../platform/kernel-ids.ts";
 import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 
+/** Dependencies of HostRoutes. */
 export interface HostRoutesComponents {
     readonly netlink: Netlink;
     readonly logger: Logger;
@@ -13,9 +14,10 @@ export interface HostRoutesComponents {
 }
 
 /**
- * The kernel's routes to Pods of this Node whose addresses are of IPPools: no podCIDR leads to them. They make the Node,
- * and so its kubelet, reach such a Pod. Bridged Pods have none: the Node reaches them as all others in the underlay.
- * Routes without our mark are never touched; while the gateway is not there, all waits for the reconcile.
+ * The kernel's host routes to Pods of this Node with IPPool addresses, which no podCIDR route covers. Through them the
+ * Node, and thus its kubelet, reaches such a Pod. Bridged Pods have none: the Node reaches them over the physical
+ * network. Routes with another protocol number are never modified; while the gateway device is missing, changes are
+ * left to the reconcile.
  */
 export class HostRoutes {
     readonly #netlink: Netlink;
@@ -32,7 +34,7 @@ export class HostRoutes {
         this.#isRouted = (record) => !options.bridged && isPoolRecord(record);
         this.#routes = new Reconciler<string, IpAddress>(
             components,
-            // Whoever reconciles the Pod interfaces retries with a delay of its own, and each time all of them.
+            // The caller retries the whole reconcile with its own backoff.
             { name: "pod-network/host-routes", isEqual: sameIp, backoff: { initialMs: 0, maxMs: 0 } },
             {
                 update: ({ value }) => this.#set(value),
@@ -42,6 +44,7 @@ export class HostRoutes {
         );
     }
 
+    /** Adds the routes of a record; no effect for a record that is not routed. */
     async add(record: PodRecord): Promise<void> {
         if (!this.#isRouted(record)) return;
         for (const { ip } of record.addresses) {
@@ -52,7 +55,9 @@ export class HostRoutes {
         }
     }
 
-    /** Removes the routes of a record, but those to addresses that another interface has, by what is so at that moment. */
+    /**
+     * Removes the routes of a record, except to addresses that another interface has, evaluated at the time of removal.
+     */
     async remove(record: PodRecord, isConnected: (ip: IpAddress) => boolean): Promise<void> {
         if (!this.#isRouted(record)) return;
         for (const { ip } of record.addresses) {
@@ -64,8 +69,8 @@ export class HostRoutes {
     }
 
     /**
-     * Makes the routes those of these records, and compares them with what the kernel has. Rejects, after all of them, when
-     * one is refused.
+     * Sets the routes to those of the records and compares them with the kernel. Rejects after processing all of them
+     * if one failed.
      */
     async reconcile(records: readonly PodRecord[]): Promise<void> {
         const ips = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));

@@ -26,23 +26,24 @@ import {
     unfinishedExternalIds,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** On the userspace datapath a port takes about 13 ms; a loaded Node has been seen to need seconds. */
+/** On the userspace datapath adding a port takes about 13 ms; on a loaded Node it has been observed to take seconds. */
 const ofPortTimeoutMs = 20_000;
-/** How long other work on a wired interface waits for OVS, and holds the lock of its container meanwhile. */
+/** How long other work on a wired interface waits for OVS while it holds the lock of its container. */
 const rewireLimitMs = 20_000;
 
-/** One ADD, as far as its steps are concerned. */
+/** The ADD-specific controls of one wiring: signal and checkpoint. */
 export interface Progress {
     readonly signal: AbortSignal;
-    /** Throws when the ADD must not go on. */
+    /** Throws if the ADD must not continue. */
     readonly checkpoint: () => void;
 }
 
+/** Dependencies of InterfaceWiring. */
 export interface InterfaceWiringComponents extends PodNetworkComponents {
     readonly known: KnownInterfaces;
 }
 
-/** Puts the parts of one interface in place: link, port with the record, Pod end, flows, routes. */
+/** Creates the parts of one interface: link, port with the record, Pod end, flows, routes. */
 export class InterfaceWiring {
     readonly #components: InterfaceWiringComponents;
     readonly #options: PodNetworkOptions;
@@ -56,13 +57,13 @@ export class InterfaceWiring {
         this.#clock = components.clock ?? systemClock;
     }
 
-    /** The flows come with the next replay. */
+    /** Stages the flows; the next replay sends them. */
     stage(record: PodRecord, ofPort: number): void {
         this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
         if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
     }
 
-    /** Makes link and port of a draft, whose addresses are being claimed meanwhile. */
+    /** Creates link and port of a draft while its addresses are being allocated. */
     async prepare(draft: PodDraft, ofPort: number, { signal, checkpoint }: Progress): Promise<void> {
         await createPodLink(this.#components.netlink, draft, this.#options);
         checkpoint();
@@ -74,7 +75,7 @@ export class InterfaceWiring {
         preparePodEnd(draft, this.#options);
     }
 
-    /** Record, Pod end, flows, in this order of what others see. */
+    /** Creates record, Pod end and flows, in this order of visibility to others. */
     async wire(record: PodRecord, ofPort: number, { signal, checkpoint }: Progress): Promise<void> {
         await settleAll([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
@@ -93,16 +94,18 @@ export class InterfaceWiring {
         checkpoint();
     }
 
+    /** Configures the Pod end of the link inside the Pod's network namespace. */
     configurePodEnd(record: PodRecord): Promise<void> {
         return configurePodEnd(record, this.#linkOptions);
     }
 
-    /** Puts all that OVS and the Node have of a known interface in place again, within 20 s. */
+    /** Calls `restore` with a limit of 20 s. */
     async restoreSoon(known: PodInterface, signal: AbortSignal | undefined): Promise<void> {
         using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
         await this.restore(known, limit.signal);
     }
 
+    /** Restores everything that OVS and the Node have of a known interface. */
     async restore(known: PodInterface, signal: AbortSignal): Promise<void> {
         await this.#restore(known, known.record.isolated !== true, signal);
     }
@@ -145,7 +148,10 @@ export class InterfaceWiring {
         ];
     }
 
-    /** Of an isolated interface that was connected half way. While that fails it is in the way of others with its address. */
+    /**
+     * Removes the traffic of an isolated interface whose reconnection failed. Until this succeeds, the interface
+     * conflicts with others that have its address.
+     */
     async #endTraffic(record: PodRecord, signal: AbortSignal): Promise<void> {
         try {
             await settleAll(this.#withoutTraffic(record, signal));
@@ -163,7 +169,7 @@ export class InterfaceWiring {
         await this.#adjustLink(record);
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
-        // With the number that its flows have: a reconcile that sees another in OVS does this again.
+        // With the port number of its flows: a reconcile that finds another number in OVS repeats this.
         this.#known.note(record, known.ofPort, known.addedAt);
         this.#known.useUnsettled(record, known.ofPort, ofPort);
         if (isConnected) {
@@ -173,7 +179,10 @@ export class InterfaceWiring {
         this.#known.settle(known, ofPort);
     }
 
-    /** The record where an agent that starts again finds it: in OVSDB, and in the link for when the database is lost. */
+    /**
+     * Writes the record where the agent finds it after a restart: to OVSDB, and to the link alias in case the database
+     * is lost.
+     */
     async #writeRecord(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
         await settleAll([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
@@ -181,7 +190,7 @@ export class InterfaceWiring {
         ]);
     }
 
-    /** A namespace that just ended, or was never known, keeps no interface from being restored. */
+    /** A namespace that is gone or unknown does not prevent the interface from being restored. */
     async #adjustLink(record: PodRecord): Promise<void> {
         const { netlink, logger } = this.#components;
         try {
@@ -192,7 +201,7 @@ export class InterfaceWiring {
         }
     }
 
-    /** The number of the port, once OVS has opened its link. */
+    /** The OpenFlow port number, once OVS has opened the link. */
     async #openedPort(record: PodRecord, signal: AbortSignal): Promise<number> {
         const ofPort = await this.#components.ports.ofPort(record.hostIfName, ofPortTimeoutMs, signal);
         await raisePodLink(this.#components.netlink, record);
@@ -206,7 +215,7 @@ export class InterfaceWiring {
 
     async #setFlows(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
         await settleAll([
-            // A repeated ADD puts right what another program has done to the Pod's flows.
+            // A repeated ADD also restores flows of the Pod that another program changed.
             this.#components.flowTable.set(flowOwner(record), this.#flows(record, ofPort), signal, { whole: true }),
             this.#bridge(record, ofPort, signal),
         ]);

@@ -7,27 +7,28 @@ import type { BridgeDevice, OvsBridge } from "../../platform/ovs/bridge/index.ts
 import type { PodReconciler } from "./index.ts";
 import type { Readiness } from "../../platform/readiness.ts";
 
-/** The name of the condition that the Node's stack and other Nodes have their way to Pods. Missing only while it is. */
+/** The readiness condition that the Node and other Nodes can reach Pods. Present only while it is unmet. */
 const gatewayCondition = "gateway";
 
-/** - `NOT_KEPT`: several things failed; `details` has their errors. */
+/** - `NOT_KEPT`: several steps failed; `details` has their errors. */
 class NetworkError extends AntreaError<"NOT_KEPT", { readonly errors: readonly unknown[] }> {}
 
+/** The parts that `keepNetwork` reconciles. */
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;
     readonly bridgeDevice: Pick<BridgeDevice, "ensure">;
     readonly flowTable: Pick<FlowTable, "apply" | "repair">;
     readonly gateway: Pick<Gateway, "ensurePort" | "ensureDevice">;
-    /** The flows that no Pod owns, for the ports as they are now. */
+    /** The flows that no Pod owns, for the current ports. */
     readonly pipeline: (limit: AbortSignal) => Promise<readonly PipelineFlows[]>;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     readonly reconciler: Pick<PodReconciler, "reconcile">;
 }
 
 /**
- * Makes gateway, flows, Pod interfaces and the device of the bridge what they must be, where the bridge is there. What
- * fails of the gateway or the tunnel does not keep flows and interfaces of Pods from being repaired, which reach each other
- * without these. Rejects with what failed, at the end.
+ * Reconciles gateway, flows, Pod interfaces and the bridge device. A failure of the gateway or the tunnel does not
+ * prevent the repair of Pod flows and interfaces, since Pods on the Node reach each other without them. Rejects at the
+ * end with the errors.
  */
 export async function keepNetwork(
     { bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }: NetworkParts,
@@ -55,11 +56,11 @@ export async function keepNetwork(
     await attempt(async () => flowTable.apply(await pipeline(limit), limit));
     await attempt(async () => {
         await flowTable.repair();
-        // Also where a replay failed, or the database was away after it.
+        // Also after a failed replay, or if the database was unavailable after it.
         await bridge.endFlowRestore(limit);
         await reconciler.reconcile(limit);
     });
-    // Last: no traffic of Pods passes it.
+    // Last: no Pod traffic passes the bridge device.
     await attempt(() => bridgeDevice.ensure(limit));
     if (errors.length === 0) return;
     // The pipeline fails with the gateway, for the same reason.

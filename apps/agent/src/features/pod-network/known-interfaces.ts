@@ -10,14 +10,17 @@ import {
     podText,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** What the interfaces in the table hold, port numbers and addresses of the Node's subnet, and which are being connected. */
+/**
+ * The resources held by the interfaces in the table, i.e. port numbers and addresses of the Node's podCIDRs, and which
+ * interfaces are being reconnected.
+ */
 export class KnownInterfaces {
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
     readonly #subnet: Pick<NodeSubnet, "release">;
     readonly #table: PodInterfaces;
-    /** Keys of interfaces that are isolated by their record, while they are connected again. */
+    /** Keys of interfaces that are isolated by their record and are being reconnected. */
     readonly #connecting = new Set<string>();
-    /** By key, the other number that a port has got, while it is not known that its flows have it in OVS. */
+    /** By key, the new number of a port while it is not confirmed that the flows in OVS use it. */
     readonly #unsettledOfPorts = new Map<string, number>();
 
     constructor(components: { readonly subnet: Pick<NodeSubnet, "release">; readonly podInterfaces: PodInterfaces }) {
@@ -25,15 +28,16 @@ export class KnownInterfaces {
         this.#table = components.podInterfaces;
     }
 
+    /** Records an interface in the table, and its port number as used. */
     note(record: PodRecord, ofPort: number, addedAt: number): void {
         this.ofPorts.note(ofPort);
         this.#table.put({ record, ofPort, addedAt });
     }
 
     /**
-     * Marks an isolated interface as one that is being connected, until `decided`. Throws PodNetworkError `ADDRESS_IN_USE`
-     * while another interface of this Node may have traffic with one of its addresses: one that is not isolated, that is
-     * being removed, or that is being connected too.
+     * Marks an isolated interface as being reconnected, until `decided`. Throws PodNetworkError `ADDRESS_IN_USE` while
+     * another interface of this Node may have traffic with one of its addresses: one that is not isolated, that is
+     * being removed, or that is being reconnected too.
      */
     connecting(record: PodRecord): void {
         const key = attachmentKey(record);
@@ -52,7 +56,7 @@ export class KnownInterfaces {
         this.#connecting.add(key);
     }
 
-    /** It is connected, and its record says so; or it has no flows any more. */
+    /** Ends `connecting`: the interface is reconnected and its record updated, or its flows are removed again. */
     decided(record: PodRecord): void {
         this.#connecting.delete(attachmentKey(record));
     }
@@ -62,7 +66,7 @@ export class KnownInterfaces {
         return isUser && record.addresses.some((address) => sameIp(address.ip, ip));
     }
 
-    /** Keeps both numbers taken: OVS has the port by the second, also if the flows do not come to it now. */
+    /** Keeps both numbers reserved: OVS uses the new one for the port even if the flows are not updated. */
     useUnsettled(record: PodRecord, knownOfPort: number, ofPort: number): void {
         const earlier = this.#unsettledOfPorts.get(attachmentKey(record));
         if (earlier !== undefined && earlier !== ofPort) this.ofPorts.release(earlier);
@@ -72,14 +76,14 @@ export class KnownInterfaces {
         this.#unsettledOfPorts.set(attachmentKey(record), ofPort);
     }
 
-    /** The flows of an interface have the number of its port. */
+    /** The flows of an interface use the number of its port. */
     settle({ record, addedAt, ofPort: knownOfPort }: PodInterface, ofPort: number): void {
         this.#unsettledOfPorts.delete(attachmentKey(record));
         this.note(record, ofPort, addedAt);
         if (ofPort !== knownOfPort) this.ofPorts.release(knownOfPort);
     }
 
-    /** Nothing of the interface stands any more: gives back all that it held. */
+    /** The interface is completely removed: releases all its resources. */
     forget(known: PodInterface): void {
         const key = attachmentKey(known.record);
         this.freeAddresses(known.record);
@@ -91,6 +95,7 @@ export class KnownInterfaces {
         this.#table.remove(known.record);
     }
 
+    /** Releases the podCIDR addresses of a record. */
     freeAddresses(record: PodRecord): void {
         for (const { ip } of record.addresses) this.#subnet.release(ip, attachmentKey(record));
     }

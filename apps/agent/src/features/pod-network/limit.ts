@@ -1,12 +1,15 @@
 import { type Clock } from "@antrea/async";
 import { PodNetworkError } from "./errors.ts";
 
-/** A signal that aborts when the time is over, or with one of the given signals. Disposing of it frees its timer. */
+/** An abort signal with a timeout, combined with an optional outer signal. Disposing of it frees its timer. */
 export class Limit implements Disposable {
     readonly signal: AbortSignal;
     readonly #timer: Disposable;
 
-    /** `ms` by the clock; `what` for the error that the signal carries then: "unwiring". */
+    /**
+     * @param ms the timeout in milliseconds of the clock
+     * @param what names the work in the error of the signal, e.g. "unwiring"
+     */
     constructor(clock: Clock, ms: number, what: string, outer?: AbortSignal) {
         const over = new AbortController();
         this.#timer = clock.after(ms, () =>
@@ -15,6 +18,7 @@ export class Limit implements Disposable {
         this.signal = outer === undefined ? over.signal : AbortSignal.any([outer, over.signal]);
     }
 
+    /** Frees the timer. */
     [Symbol.dispose](): void {
         this.#timer[Symbol.dispose]();
     }

@@ -12,38 +12,44 @@ import {
     toAlias,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** How what is in a Pod's network namespace is reached. */
+/** Access to the network namespaces of Pods. */
 export interface PodNamespaces {
-    /** Throws NetlinkError when there is no such namespace, PodLinkError when it is the Node's own. */
+    /** Throws NetlinkError if there is no such namespace, PodLinkError if it is the Node's own. */
     openIn(netns: string): Pick<Netlink, "batch" | "link" | "links" | "neighbours" | "setLink"> & Disposable;
     setSysctl(netns: string, path: string, value: string): void;
     setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
 }
 
+/** Opens the namespaces of the kernel, except the Node's own. */
 export const kernelNamespaces: PodNamespaces = {
     openIn: (netns) => Netlink.openIn(notNodes(netns)),
     setSysctl: (netns, path, value) => setSysctl(notNodes(netns), path, value),
     setTxChecksumOffload: (ifName, isOn, netns) => setTxChecksumOffload(ifName, isOn, notNodes(netns)),
 };
 
+/** Settings of Pod links. */
 export interface PodLinkOptions {
     readonly mtu: number;
     readonly disableTxChecksumOffload: boolean;
-    /** Default: the kernel's. */
+    /** Default: the kernel's namespaces. */
     readonly namespaces?: PodNamespaces | undefined;
 }
 
+/** Settings of the Pod end of a link. */
 export interface PodEndOptions extends PodLinkOptions {
     readonly gatewayMac: () => Uint8Array;
-    /** Pods of pools live in the underlay and resolve their router themselves; else the gateway stands for it. */
+    /**
+     * Bridging mode: Pods of pools are on the physical network and resolve their router themselves; otherwise the
+     * gateway stands in for it.
+     */
     readonly bridged: boolean;
 }
 
 class PodLinkError extends AntreaError<"LINK_VANISHED" | "NAME_TAKEN" | "NODE_NETNS"> {}
 
 /**
- * A path /proc/PID/ns/net of a record, or of a call under way, leads to the Node's own namespace once the process has
- * ended and one of the Node has its number. There an eth0 is the Node's.
+ * Rejects the Node's own namespace. The path /proc/PID/ns/net of a record or a call in progress leads there if the
+ * process has ended and its PID was reused on the Node; an eth0 in that namespace is the Node's NIC.
  */
 function notNodes(netns: string): string {
     if (!isNodeNetns(netns)) return netns;
@@ -54,12 +60,13 @@ function notNodes(netns: string): string {
     );
 }
 
-/** A link before its addresses are known. */
+/** A link whose addresses are not known yet. */
 export type PodLinkDraft = Pick<PodRecord, "containerId" | "ifName" | "netns" | "hostIfName">;
 
 /**
- * Creates the veth pair of a record in one message; its Pod end is born inside the Pod's namespace. The Pod end of a
- * draft has another MAC address until `configurePodEnd`, the host end keeps its own: it never sends a frame.
+ * Creates the veth pair of a record in one netlink message, with the Pod end directly inside the Pod's namespace. The
+ * Pod end of a draft has a temporary MAC address until `configurePodEnd`; the host end keeps its own, as it never sends
+ * a frame.
  */
 export async function createPodLink(
     netlink: Netlink,
@@ -77,7 +84,7 @@ export async function createPodLink(
             alias,
             up: true,
             group: podLinkGroup,
-            // one queue pair: the kernel would make one a CPU, with files in sysfs for each
+            // One queue pair: the kernel would create one per CPU, each with files in sysfs.
             queues: 1,
             peer: { name: link.ifName, mac, mtu, netnsPath: notNodes(link.netns) },
         });
@@ -91,8 +98,9 @@ export async function createPodLink(
 }
 
 /**
- * Whether the other end of a veth is in the namespace at `netns`. An index alone does not say it: each namespace counts its
- * own. To be asked of a link that has just been read, for only that gives the namespace of its other end an id.
+ * Whether the peer of a veth is in the namespace at `netns`. The ifindex alone is not sufficient, since it is unique
+ * only per namespace. The link must have been read just before: that read makes the kernel assign an nsid to the peer's
+ * namespace.
  */
 export async function isPeerIn(
     netlink: Pick<Netlink, "netnsId">,
@@ -102,20 +110,20 @@ export async function isPeerIn(
     return peerNetnsId !== undefined && peerNetnsId === (await netlink.netnsId(netns));
 }
 
-/** Throws NetlinkError when the network namespace is gone, PodLinkError when it is the Node's. */
+/** Throws NetlinkError if the network namespace does not exist, PodLinkError if it is the Node's. */
 export function checkNamespace(netns: string, { namespaces = kernelNamespaces }: PodLinkOptions): void {
     using _ = namespaces.openIn(netns);
 }
 
-/** What of the Pod end can be set up before its addresses are known. */
+/** Sets up what does not depend on the addresses of the Pod end. */
 export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
     const { disableTxChecksumOffload, namespaces = kernelNamespaces } = options;
     if (disableTxChecksumOffload) namespaces.setTxChecksumOffload(link.ifName, false, link.netns);
 }
 
 /**
- * Writes the record onto the link of a draft, whose addresses are known now. Whatever changes on a host end makes
- * ovs-vswitchd go through all of its ports once, so nothing else is, and it is done when OVS has nothing left to do.
+ * Writes the record onto the link of a draft once its addresses are known. Each change of a host end makes
+ * ovs-vswitchd iterate over all its ports, so only this is changed, and only when OVS has no work left to do.
  */
 export async function completePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -123,8 +131,8 @@ export async function completePodLink(netlink: Netlink, record: PodRecord): Prom
 }
 
 /**
- * Sets up the Pod end: addresses, default routes and link-up in one batch, on a socket of the Pod's namespace. What is
- * there already stays.
+ * Configures the Pod end: addresses, default routes and link-up in one batch, through a netlink socket in the Pod's
+ * namespace. Idempotent.
  */
 export async function configurePodEnd(record: PodRecord, options: PodEndOptions): Promise<void> {
     const { namespaces = kernelNamespaces } = options;
@@ -148,7 +156,8 @@ export async function configurePodEnd(record: PodRecord, options: PodEndOptions)
             batch.replaceAddress({ index: link.index, ip, prefixLength, noDad: true });
         }
         for (const { gateway, pool } of record.addresses) {
-            // The router of a pool's subnet is not on the bridge: the gateway stands for it. Of IPv4 the switch says so.
+            // The router of a pool's subnet is not on the bridge: the gateway stands in for it. For IPv4 the flows
+            // answer ARP.
             if (pool !== undefined && gateway.family === 6 && !options.bridged) {
                 batch.replaceNeighbour({ index: link.index, ip: gateway, mac: formatMac(options.gatewayMac()) });
             }
@@ -158,8 +167,8 @@ export async function configurePodEnd(record: PodRecord, options: PodEndOptions)
 }
 
 /**
- * Switches the host end on if it is off. When a link goes and another one of its name comes at once, ovs-vswitchd may
- * take the flags it knew of the first for those of the second, and switch it off with them as it opens it.
+ * Sets the host end up if it is down. If a link is replaced at once by one of the same name, ovs-vswitchd may apply the
+ * cached flags of the old link to the new one, which sets it down when OVS opens it.
  */
 export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -167,8 +176,8 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
 }
 
 /**
- * Gives both ends of a running Pod's link the MTU that new links get, and the host end its group. A Pod end that has not
- * the MTU of its host end was set so by somebody else and stays.
+ * Sets both ends of a running Pod's link to the MTU of new links, and the host end to its group. A Pod end whose MTU
+ * differs from its host end was configured by another program and is not changed.
  */
 export async function adjustPodLink(netlink: Netlink, record: PodRecord, options: PodLinkOptions): Promise<void> {
     const { mtu, namespaces = kernelNamespaces } = options;
@@ -183,8 +192,8 @@ export async function adjustPodLink(netlink: Netlink, record: PodRecord, options
 }
 
 /**
- * Makes a Pod of a pool find its router after bridging mode was switched on or off: in the underlay its neighbours are
- * themselves, elsewhere the gateway stands for its router.
+ * Updates the neighbour entries of a Pod of a pool after bridging mode was enabled or disabled: on the physical network
+ * it resolves its router itself, otherwise the gateway stands in for the router.
  */
 export async function adjustPodNeighbours(record: PodRecord, options: PodEndOptions): Promise<void> {
     const { namespaces = kernelNamespaces } = options;
@@ -205,8 +214,9 @@ export async function adjustPodNeighbours(record: PodRecord, options: PodEndOpti
 }
 
 /**
- * Takes the record off a link that outlives it, and switches it off: nothing may be rebuilt from it any more, and without
- * its port what the Pod sends would reach the Node's own stack, past all flows. Links of others stay alone.
+ * Removes the record from a link that outlives it, and sets the link down: it must not be rebuilt from the alias, and
+ * without its OVS port the Pod's frames would reach the Node's own network stack, bypassing all flows. Links of others
+ * are not changed.
  */
 export async function releasePodLink(
     netlink: Netlink,
@@ -218,7 +228,7 @@ export async function releasePodLink(
     }
 }
 
-/** Deletes the veth pair of a record, released or not. Links of others stay alone. */
+/** Deletes the veth pair of a record, released or not. Links of others are not changed. */
 export async function deletePodLink(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const link = await netlink.link(record.hostIfName);
     if (link !== undefined && isOwn(link, record)) await netlink.deleteLink(link.index);
@@ -230,8 +240,8 @@ function isOwn(link: Link, record: PodLinkDraft): boolean {
 }
 
 /**
- * A link of the wanted name stands in the way. If it is what an earlier call for this container left, it goes (both
- * ends of a pair go together); anybody else's is left alone and named.
+ * Removes a link with the wanted name if an earlier call for this container left it (deleting one end of a pair deletes
+ * both); a link of another owner is kept and named in the error.
  */
 async function removeOwnLeftover(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const host = await netlink.link(record.hostIfName);

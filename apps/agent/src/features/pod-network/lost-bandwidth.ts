@@ -4,28 +4,29 @@ import type { Logger } from "@antrea/runtime";
 
 class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
 
+/** Dependencies of LostBandwidth. */
 export interface LostBandwidthComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly events: Pick<EventRecorder, "record">;
     /** The wired interfaces of this Node. */
     readonly interfaces: () => readonly { readonly podUid: string; readonly hostIfName: string }[];
-    /** What `tc -j qdisc show` prints. */
+    /** The output of `tc -j qdisc show`. */
     readonly qdiscs: () => Promise<string>;
     readonly logger: Logger;
 }
 
-/** The annotation, and the kind of the queueing discipline by which the plugin bandwidth serves it. */
+/** The annotations, and the kind of queueing discipline by which the bandwidth plugin implements each. */
 const served = [
     ["kubernetes.io/ingress-bandwidth", "tbf"],
     ["kubernetes.io/egress-bandwidth", "ingress"],
 ] as const;
 
-/** The second look is for what OVS does a moment after it has connected. */
+/** The second check covers changes that OVS makes shortly after it has connected. */
 const looksAfterStart = 2;
 
 /**
- * OVS removes the queueing disciplines of its ports when it starts, and with them the limits that the plugin bandwidth has
- * set. Says so once on each Pod that is annotated with a limit and has none any more.
+ * OVS removes the queueing disciplines of its ports when it starts, and with them the limits set by the bandwidth
+ * plugin. Records one event on each Pod that has a limit annotation and no limit in effect.
  */
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
@@ -39,12 +40,14 @@ export class LostBandwidth {
         this.#nodeName = options.nodeName;
     }
 
-    /** OVS has connected: it may have been started. */
+    /** Called when OVS has connected, since it may have been restarted. */
     ovsConnected(): void {
         this.#looks = looksAfterStart;
     }
 
-    /** Reads the Pods of this Node and the queueing disciplines, if OVS may have been started since. */
+    /**
+     * Reads the Pods of this Node and the queueing disciplines, if OVS may have been restarted since the last check.
+     */
     async look(signal: AbortSignal): Promise<void> {
         if (this.#looks === 0) return;
         const { api, interfaces, qdiscs } = this.#components;
@@ -84,7 +87,10 @@ function annotationsOf({ metadata }: Pod): readonly (typeof served)[number][] {
     return served.filter(([annotation]) => (metadata?.annotations?.[annotation] ?? "") !== "");
 }
 
-/** All plugins of the chain have run when the Pod's addresses are known, and until it has ended it has its interface. */
+/**
+ * All plugins of the chain have run once the Pod's addresses are reported, and a Pod that has not terminated has its
+ * interface.
+ */
 function isWired({ spec, status }: Pod): boolean {
     const ended = status?.phase === "Succeeded" || status?.phase === "Failed";
     return spec?.hostNetwork !== true && !ended && (status?.podIPs ?? []).length > 0;

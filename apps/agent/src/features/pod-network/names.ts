@@ -3,9 +3,9 @@ import { formatMac, ipToBytes, type IpAddress } from "@antrea/ip";
 
 /**
  * The name of the host end of a Pod's veth pair, at most 15 characters (IFNAMSIZ - 1): eight of the Pod's name and six
- * hexadecimal digits of a SHA-1 over the container id, as Antrea names it, so that DEL can derive it.
+ * hexadecimal digits of a SHA-1 over the container ID, as in upstream Antrea, so that DEL can derive it.
  *
- * @param attempt raised by the caller while another container has the name: six digits meet by chance now and then
+ * @param attempt incremented by the caller while another container has the name: six digits may collide
  */
 export function hostInterfaceName(podName: string, containerId: string, ifName: string, attempt = 0): string {
     const digest = createHash("sha1").update(containerId);
@@ -19,8 +19,9 @@ export function hostInterfaceName(podName: string, containerId: string, ifName: 
 }
 
 /**
- * The MAC address that belongs to an address: 0a:58 and its four bytes, or four bytes of a hash of an IPv6 address. A
- * new Pod with a freed address has the MAC that neighbour caches still know, so no stale entry can cut it off.
+ * The MAC address derived from an IP address: 0a:58 followed by its four bytes, or by four bytes of a hash of an IPv6
+ * address. A new Pod with a reused address has the MAC address that neighbour caches still hold, so a stale entry
+ * cannot break its traffic.
  */
 export function macOf(ip: IpAddress): string {
     const bytes = ipToBytes(ip);
@@ -33,7 +34,7 @@ export function hostMacOf(podMac: string): string {
     return `0e${podMac.slice(2)}`;
 }
 
-/** The MAC address of an interface whose addresses are not known yet: another one than any address gives. */
+/** The MAC address of an interface whose addresses are not known yet; differs from every address-derived one. */
 export function draftMacOf(containerId: string): string {
     const tail = createHash("sha1").update(containerId).digest();
     return formatMac(Uint8Array.of(0x0a, 0x5a, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));

@@ -4,7 +4,7 @@ import { staticUidOf } from "../../platform/pod-object.ts";
 import type { KnownPod } from "./rebuild.ts";
 import type { UnwiredPod } from "./unwired.ts";
 
-/** The Pods of a Node, read live. */
+/** Reads the Pods of a Node from the API server. */
 export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSignal): Promise<readonly KnownPod[]> {
     const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     return items.map((pod) => ({
@@ -21,7 +21,7 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
     }));
 }
 
-/** What the Pod is told that runs without an interface. */
+/** The event on a Pod that runs without an interface. */
 export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
     const { namespace, name, uid } = pod;
     return {
@@ -35,7 +35,7 @@ export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
     };
 }
 
-/** One Pod with an address that cannot be read must not keep all others waiting. */
+/** Parses addresses; one that is invalid is skipped, so that it does not block the other Pods. */
 function readableIps(text: string): readonly IpAddress[] {
     try {
         return [parseIp(text)];

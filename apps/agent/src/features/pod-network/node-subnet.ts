@@ -12,29 +12,36 @@ import {
 } from "@antrea/ip";
 import type { PodAddress } from "../../platform/pod-interfaces/index.ts";
 
+/**
+ * - `CLAIMS_UNKNOWN`: it is not known whether an address is allocated from an IPPool.
+ * - `EXHAUSTED`: no free address.
+ * - `NO_SUBNET`: no podCIDR.
+ * - `TAKEN`: an address is in use outside this Node.
+ */
 export type NodeSubnetErrorCode = "CLAIMS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
 
+/** Failure to allocate an address of the Node's podCIDRs. */
 export class NodeSubnetError extends AntreaError<NodeSubnetErrorCode> {}
 
 interface Subnet {
     readonly prefix: Prefix;
     readonly gateway: IpAddress;
-    /** Indexes inside the prefix. */
+    /** By index inside the prefix, the owner. */
     readonly used: Map<bigint, string>;
     cursor: bigint;
-    /** Only indexes below are handed out; grows by blocks. */
+    /** Only indexes below it are handed out; grows by blocks. */
     limit: bigint;
 }
 
-/** Addresses of a block, as the claims of IPPools are watched. */
+/** Addresses per block, the unit in which IPAllocations are watched. */
 const blockSize = 256n;
 
 /**
- * Gives out the addresses of this Node's podCIDRs. It keeps nothing itself: what it knows is told to it from the
- * records of the interfaces. Never handed out are the network address (and IPv6's subnet-router anycast address,
- * RFC 4291 2.6.1), the gateway, and IPv4's broadcast address. The addresses are of the first block, and of the next only
- * when all of those before are in use: so the claims that concern a Node are those of few blocks, however large its podCIDR.
- * In them the search goes on from the last address given, so that a freed one is used again as late as possible.
+ * Allocates addresses of this Node's podCIDRs. Not persistent: its state is rebuilt from the records of the interfaces.
+ * Never hands out the network address (and IPv6's subnet-router anycast address, RFC 4291 section 2.6.1), the gateway,
+ * and IPv4's broadcast address. Addresses come from the first block, and from the next one only when all earlier blocks
+ * are used up, so that few blocks of IPAllocations concern a Node, however large its podCIDR. Within the blocks the
+ * search continues after the last allocated address, so that a freed address is reused as late as possible.
  */
 export class NodeSubnet {
     readonly #subnets: readonly Subnet[];
@@ -42,9 +49,10 @@ export class NodeSubnet {
     readonly #isTaken: (ip: IpAddress) => boolean | undefined;
 
     /**
-     * @param start index to begin at, a family; a different one after each start keeps reuse late across restarts
-     * @param isTaken whether somebody outside this Node has an address of its podCIDRs; undefined while that is not known,
-     * and then to be asked again
+     * @param start index at which the search starts in each family; a different one after each start of the agent keeps
+     * reuse late across restarts
+     * @param isTaken whether an address of the podCIDRs is in use outside this Node; undefined while unknown: retry
+     * later
      */
     constructor(
         prefixes: readonly Prefix[],
@@ -62,25 +70,25 @@ export class NodeSubnet {
     }
 
     /**
-     * One free address of each family for the owner, or none at all. Throws NodeSubnetError.
+     * Allocates one free address per family for the owner, or none at all. Throws NodeSubnetError.
      *
-     * @param heldBy an owner whose addresses become those of the new one, where it has any: see `heldOwner`
+     * @param heldBy an owner whose addresses are transferred to the new one, if it has any: see `heldOwner`
      */
     allocate(owner: string, heldBy?: string): readonly PodAddress[] {
         if (this.#subnets.length === 0)
             throw new NodeSubnetError("NO_SUBNET", "environment", "this Node has no podCIDR");
         const found = this.#subnets.map((subnet) => this.#held(subnet, heldBy) ?? this.#search(subnet));
         return found.map((index, position) => {
-            // `#search` threw before anything was taken if one family had no address
+            // `#search` has thrown before any allocation if a family has no free address.
             const subnet = this.#subnets[position] as Subnet;
-            // What was held does not move the search: a freed address is to be used again as late as possible.
+            // A held address does not move the search: freed addresses are to be reused as late as possible.
             if (subnet.used.get(index) === undefined) subnet.cursor = index + 1n;
             subnet.used.set(index, owner);
             return { ip: prefixAt(subnet.prefix, index), prefixLength: subnet.prefix.length, gateway: subnet.gateway };
         });
     }
 
-    /** Throws NodeSubnetError when somebody outside this Node has got one of the addresses since they were allocated. */
+    /** Throws NodeSubnetError if one of the addresses has come into use outside this Node since it was allocated. */
     refuseTaken(addresses: readonly PodAddress[]): void {
         const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip) === true);
         if (taken === undefined) return;
@@ -91,7 +99,7 @@ export class NodeSubnet {
         );
     }
 
-    /** Notes that an address is in use. False when another owner has it: a caller must not go on with it then. */
+    /** Marks an address as used. False if another owner has it: the caller must not use it then. */
     take(ip: IpAddress, owner: string): boolean {
         const subnet = this.#subnetOf(ip);
         if (subnet === undefined) return true;
@@ -102,7 +110,7 @@ export class NodeSubnet {
         return true;
     }
 
-    /** Frees an address if this owner has it; anything else is left alone. */
+    /** Frees an address if this owner has it; else does nothing. */
     release(ip: IpAddress, owner: string): void {
         const subnet = this.#subnetOf(ip);
         if (subnet === undefined) return;
@@ -110,23 +118,23 @@ export class NodeSubnet {
         if (subnet.used.get(index) === owner) subnet.used.delete(index);
     }
 
-    /** Who has the address. */
+    /** The owner of the address. */
     ownerOf(ip: IpAddress): string | undefined {
         const subnet = this.#subnetOf(ip);
         return subnet?.used.get(prefixIndexOf(subnet.prefix, ip));
     }
 
-    /** Those in use, and those that are held. */
+    /** The addresses in use and those held. */
     addresses(): readonly IpAddress[] {
         return this.#subnets.flatMap(({ prefix, used }) => [...used.keys()].map((index) => prefixAt(prefix, index)));
     }
 
-    /** True when the address lies in one of the Node's podCIDRs. */
+    /** Whether the address is in one of the Node's podCIDRs. */
     contains(ip: IpAddress): boolean {
         return this.#subnetOf(ip) !== undefined;
     }
 
-    /** Addresses in use and in all, a family. */
+    /** Used and total addresses per family. */
     usage(): readonly { readonly prefix: Prefix; readonly used: number; readonly total: bigint }[] {
         return this.#subnets.map((subnet) => {
             const { first, last } = bounds(subnet.prefix);
@@ -138,7 +146,10 @@ export class NodeSubnet {
         return this.#subnets.find((subnet) => prefixContains(subnet.prefix, ip));
     }
 
-    /** Throws while nobody can tell whether it is claimed: a Pod that runs is not to lose its address for that. */
+    /**
+     * Throws while it is unknown whether the address is allocated from a pool: a running Pod must not lose its address
+     * for that.
+     */
     #held(subnet: Subnet, owner: string | undefined): bigint | undefined {
         if (owner === undefined) return undefined;
         for (const [index, holder] of subnet.used) {
@@ -161,7 +172,9 @@ export class NodeSubnet {
         }
     }
 
-    /** Throws rather than passes over what is not known: the search is not to go from block to block for that. */
+    /**
+     * Throws instead of skipping an address of unknown state: the search must not advance from block to block for that.
+     */
     #searchTo(subnet: Subnet, first: bigint, last: bigint): bigint | undefined {
         const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
         let unknown: bigint | undefined;
@@ -177,7 +190,7 @@ export class NodeSubnet {
     }
 }
 
-/** The owner of addresses that are held for a Pod because the API server says that it has them. */
+/** The owner name of addresses held for a Pod because the API server reports them in its status. */
 export function heldOwner(podUid: string): string {
     return `pod/${podUid}`;
 }
@@ -210,7 +223,7 @@ function bounds(prefix: Prefix): { readonly first: bigint; readonly last: bigint
     return { first: 2n, last: prefix.family === 4 ? size - 2n : size - 1n };
 }
 
-/** The gateway of the podCIDR that an address with this prefix length lies in. */
+/** The gateway of the podCIDR that contains an address with this prefix length. */
 export function gatewayOf(ip: IpAddress, prefixLength: number): IpAddress {
     return prefixAt(prefixOf(ip, prefixLength), 1n);
 }

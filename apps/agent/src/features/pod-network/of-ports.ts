@@ -1,17 +1,20 @@
 import { podOfPorts } from "@antrea/flows";
 import { PodNetworkError } from "./errors.ts";
 
-/** Chooses port numbers to ask OVS for; a number is used again as late as possible, as flows of its last user may be. */
+/**
+ * Allocates OpenFlow port numbers to request from OVS. Numbers are reused as late as possible, since flows of the last
+ * user may still exist.
+ */
 export class OfPortNumbers {
     readonly #used = new Set<number>();
     #cursor: number = podOfPorts.first;
 
-    /** The numbers that are noted as used. */
+    /** The numbers in use. */
     get used(): ReadonlySet<number> {
         return this.#used;
     }
 
-    /** A free number, noted as used. */
+    /** Allocates a free number; throws PodNetworkError `NO_PORT_NUMBER` if there is none. */
     take(): number {
         const count = podOfPorts.last - podOfPorts.first + 1;
         for (let tried = 0; tried < count; tried += 1) {
@@ -28,12 +31,13 @@ export class OfPortNumbers {
         );
     }
 
-    /** Notes a number as used; the search goes on after the highest seen. */
+    /** Marks a number as used; the search continues after the highest one seen. */
     note(ofPort: number): void {
         this.#used.add(ofPort);
         if (ofPort >= this.#cursor && ofPort < podOfPorts.last) this.#cursor = ofPort + 1;
     }
 
+    /** Frees a number. */
     release(ofPort: number): void {
         this.#used.delete(ofPort);
     }

@@ -10,8 +10,8 @@ import {
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * Refuses a second interface of a container: it would take the default route of the first one, and an address for no use.
- * Interfaces that are being removed do not count.
+ * Rejects a second interface of a container: it would take over the default route of the first one, and waste an
+ * address. Interfaces that are being removed do not count.
  */
 export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: readonly PodInterface[]): void {
     const other = interfaces.find(({ record }) => record.containerId === containerId && record.ifName !== ifName);
@@ -23,7 +23,7 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
     );
 }
 
-/** Refuses a call of one network for the interface that another one has: CNI has the two for different attachments. */
+/** Rejects a call of one network for an interface of another: CNI treats the two as different attachments. */
 export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
     if (record.network === undefined || isOfNetwork(record.network, network) !== false) return;
     const { containerId, ifName } = record;
@@ -35,9 +35,9 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
 }
 
 /**
- * Refuses a network namespace in which another container has its interface: the path /proc/PID/ns/net leads there when
- * that container has the number of a process that ended. What tells is the kernel, not the path: of an older container
- * the record may name the same path, and be wrong.
+ * Rejects a network namespace in which another container has its interface: the path /proc/PID/ns/net leads there if
+ * the PID of an ended process was reused by that container. Checked in the kernel rather than by path, because the
+ * record of an older container may have the same, outdated path.
  */
 export async function refuseOthersNamespace(
     request: AddRequest,

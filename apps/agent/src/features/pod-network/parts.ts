@@ -10,27 +10,27 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 import { PodNetworkError } from "./errors.ts";
 
-/** What the flow table knows an interface's flows by. */
+/** The owner key of an interface's flows in the flow table. */
 export function flowOwner(record: Attachment): string {
     return `pod/${attachmentKey(record)}`;
 }
 
-/** The port of an interface, with its record. */
+/** The OVS port of an interface, with its record as external IDs. */
 export function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts["ensurePort"]>[0] {
     return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
 }
 
-/** A record without what follows from the addresses. */
+/** A record without the fields that depend on the addresses. */
 export type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
 
-/** The record of a draft whose addresses are known now. */
+/** Completes a draft with its addresses; throws PodNetworkError `NO_ADDRESS` if there are none. */
 export function recordOf(draft: PodDraft, { addresses, vlan }: AddressAllocation): PodRecord {
     const first = addresses[0];
     if (first === undefined) throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
     return { ...draft, mac: macOf(first.ip), addresses, vlan };
 }
 
-/** The Pod that a port was made for, for the log; empty when its record does not name it. */
+/** The Pod that a port was created for, as log fields; empty if its record does not name it. */
 export function podOfPort({ externalIds }: Pick<StoredPort, "externalIds">): { readonly pod?: string } {
     const [namespace, name] = [externalIds.get("pod-namespace") ?? "", externalIds.get("pod-name") ?? ""];
     return name === "" ? {} : { pod: `${namespace}/${name}` };

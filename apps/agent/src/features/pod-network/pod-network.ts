@@ -28,18 +28,18 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * DEL answers although OVS is away: what it could not remove goes with the reconcile. It waits so long for other work on
- * the container, and so long again for OVS.
+ * Limit of DEL for other work on the container, and again for OVS. DEL succeeds although OVS is unavailable: the
+ * reconcile removes what remains.
  */
 const deleteLimitMs = 5_000;
 
 /**
  * Wires Pods to the bridge and unwires them.
  *
- * ADD: address, veth pair, then OVS port with the record (one transaction) beside the set-up of the Pod's end, then
- * flows, then the answer. While addresses are claimed from IPPools, veth pair and port come into being without them.
- * DEL: flows, port with record, then the address: it stays taken for as long as anything of the wiring may stand. Work is
- * serial per container and per interface of a Pod, and parallel across them.
+ * ADD: address, veth pair, then the OVS port with the record (one transaction) in parallel with the configuration of
+ * the Pod end, then flows, then the result. While addresses are allocated from IPPools, veth pair and port are created
+ * without them. DEL: flows, port with record, then the address, which stays in use as long as any part of the wiring
+ * may exist. Operations are serialized per container and per interface of a Pod, and parallel across them.
  */
 export class PodNetwork implements InterfaceControl {
     readonly #components: PodNetworkComponents;
@@ -53,7 +53,7 @@ export class PodNetwork implements InterfaceControl {
     readonly #locks = new KeyedLock();
     readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
-    /** ADDs under way, by container. */
+    /** Number of ADDs in progress, by container. */
     readonly #adding = new Map<string, number>();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
@@ -69,30 +69,35 @@ export class PodNetwork implements InterfaceControl {
         this.#unwiring = new Unwiring(parts);
     }
 
+    /** The allocator of OpenFlow port numbers. */
     get ofPorts(): OfPortNumbers {
         return this.#known.ofPorts;
     }
 
-    /** Every interface that is wired. */
+    /** All wired interfaces. */
     interfaces(): readonly PodInterface[] {
         return this.#table.list();
     }
 
+    /** The wired interface of a container; undefined if there is none. */
     find(containerId: string, ifName: string): PodInterface | undefined {
         return this.#table.get({ containerId, ifName });
     }
 
-    /** Interfaces that were to be removed when OVS was away: still known, to be removed again by the reconcile. */
+    /**
+     * Whether the interface was to be removed while OVS was unavailable: it stays in the table until the reconcile
+     * removes it.
+     */
     isLeaving(known: PodInterface): boolean {
         return this.#table.isLeaving(known.record);
     }
 
-    /** Serial work on one container, as ADD and DEL do it. */
+    /** Runs the work under the container's lock, serialized with ADD and DEL. */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
         return this.#locks.run(containerId, work, signal);
     }
 
-    /** Wires an interface, or returns the one that is wired already. All or nothing. */
+    /** Wires an interface, or returns the record of one that is wired already. All or nothing. */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
         const adding = [containerId, podUid];
@@ -100,7 +105,8 @@ export class PodNetwork implements InterfaceControl {
         try {
             const add = (): Promise<PodRecord> =>
                 this.exclusively(containerId, () => this.#add(request, signal), signal);
-            // kubelet tries again with another container: the claim of the Pod's interface must not be fought for.
+            // The kubelet retries with a new container: two ADDs must not compete for the allocation of the Pod's
+            // interface.
             return await this.#podLocks.run(`${podUid === "" ? containerId : podUid}/${ifName}`, add, signal);
         } finally {
             for (const one of adding) {
@@ -111,14 +117,14 @@ export class PodNetwork implements InterfaceControl {
         }
     }
 
-    /** True while an ADD of this container, or of the Pod with this UID, is under way. */
+    /** Whether an ADD of this container, or of the Pod with this UID, is in progress. */
     isAdding(containerIdOrPodUid: string): boolean {
         return this.#adding.has(containerIdOrPodUid);
     }
 
     /**
-     * Unwires an interface; what is gone already is a success. Never fails because of what is away, and waits for it no
-     * longer than 10 s.
+     * Unwires an interface; succeeds if it is gone already. Never fails because a dependency is unavailable, and waits
+     * at most 10 s for it.
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);
@@ -127,7 +133,7 @@ export class PodNetwork implements InterfaceControl {
             hasBegun = true;
             const found = this.find(containerId, ifName);
             if (found !== undefined) await this.remove(found, "release");
-            // An ADD that never came to its record may have claimed already.
+            // An ADD that failed before it wrote a record may have allocated addresses already.
             else await this.#components.pools?.release({ containerId, ifName });
         };
         using limit = new Limit(this.#clock, deleteLimitMs, "other work on the container");
@@ -139,7 +145,7 @@ export class PodNetwork implements InterfaceControl {
         }
     }
 
-    /** An ADD under way, which has the lock, finds the tombstone and takes back what it made. */
+    /** An ADD in progress holds the lock, finds the tombstone and rolls back. */
     #leaveToReconcile(containerId: string, ifName: string, reason: string): void {
         const found = this.find(containerId, ifName);
         if (found !== undefined) this.#table.leave(found.record, "release");
@@ -150,56 +156,59 @@ export class PodNetwork implements InterfaceControl {
         });
     }
 
-    /** Takes over an interface that is wired already, at start; see `isUndecided`. The caller has noted its addresses. */
+    /**
+     * Adopts an interface that is wired already, at startup; see `isUndecided`. The caller has marked its addresses as
+     * used.
+     */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.#known.note(record, ofPort, 0);
         if (o.isUndecided === true) this.#table.setUndecided(record);
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
-    /** Completes the record of a known interface by the names of its Pod; the caller is inside `exclusively`. */
+    /** Completes the record of a known interface with the names of its Pod; to be called inside `exclusively`. */
     rename(record: PodRecord): void {
         const known = this.#table.get(record);
         if (known !== undefined) this.#table.put({ ...known, record });
     }
 
     /**
-     * Puts port and flows of a known interface in place again; for the start and after OVS lost them. Rejects when OVS
-     * does not answer in 20 s: flows stay desired and come with the next replay, the rest with the next reconcile.
+     * Restores port and flows of a known interface, at startup and after OVS lost them. Rejects if OVS does not answer
+     * within 20 s: the flows stay desired and are sent with the next replay, the rest with the next reconcile.
      */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         if (!this.isLeaving(known)) await this.#wiring.restoreSoon(known, signal);
     }
 
-    /** The MTU that new interfaces get, and running ones with the next `restore`. */
+    /** The MTU of new interfaces, which running ones get with the next `restore`. */
     get mtu(): number {
         return this.#options.mtu;
     }
 
-    /** Whether the interface is isolated, as its record says. */
+    /** Whether the interface is isolated according to its record. */
     isIsolated(known: PodInterface): boolean {
         return this.#table.isIsolated(known.record);
     }
 
     /**
-     * Isolates an interface: its address turned out to be another's. Port and record stay until the container ends, and
-     * the record says it, for an agent that starts again. Rejects when a part of it failed; to be repeated then.
+     * Isolates an interface whose address belongs to another Pod. Port and record stay until the container ends, and
+     * the record stores the state across restarts of the agent. Rejects if a part failed: retry then.
      */
     isolate(known: PodInterface): Promise<void> {
         return this.#wiring.isolate(known);
     }
 
     /**
-     * Undoes `isolate`. The interface stays isolated by its record until all of it is in place; rejects otherwise, with
-     * PodNetworkError `ADDRESS_IN_USE` while another interface of this Node uses one of its addresses: to be repeated then.
+     * Undoes `isolate`. The record says isolated until everything is in place; rejects otherwise, with PodNetworkError
+     * `ADDRESS_IN_USE` while another interface of this Node uses one of its addresses: retry then.
      */
     reconnect(known: PodInterface): Promise<void> {
         return this.#wiring.reconnect(known);
     }
 
     /**
-     * Removes a wired interface; the caller is inside `exclusively`. False when flows or port cannot be removed in time:
-     * the interface stays known then, its address taken, and the next reconcile goes on.
+     * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed in time:
+     * the interface then stays known and its address in use until the next reconcile.
      */
     remove(known: PodInterface, claims: Claims): Promise<boolean> {
         return this.#unwiring.remove(known, claims);
@@ -233,7 +242,7 @@ export class PodNetwork implements InterfaceControl {
 
     async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { podUid } = draft;
-        // After a reboot the API server still shows the addresses of the Pods before it, and they are held: for them.
+        // After a reboot the API server still reports the earlier addresses of Pods; they are held for these Pods.
         const heldBy = podUid === "" ? undefined : heldOwner(podUid);
         const addresses = this.#components.subnet.allocate(attachmentKey(draft), heldBy);
         const record = recordOf(draft, { addresses, vlan: 0 });
@@ -241,14 +250,14 @@ export class PodNetwork implements InterfaceControl {
         try {
             await createPodLink(this.#components.netlink, record, this.#options);
         } catch (error) {
-            // Nothing was wired: whatever has the name of the link or of the port is somebody else's.
+            // Nothing was wired: an existing link or port of that name has another owner.
             this.#known.forget({ record, ofPort, addedAt: 0 });
             throw error;
         }
         try {
             this.#checkpoint(request, signal);
             await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
-            // From here on a look at new claims finds the interface.
+            // From here on a check of new allocations finds the interface.
             this.#components.subnet.refuseTaken(addresses);
         } catch (error) {
             await this.#unwiring.rollBack(record, ofPort);
@@ -257,7 +266,9 @@ export class PodNetwork implements InterfaceControl {
         return record;
     }
 
-    /** Claims the addresses, and makes link and port meanwhile: only their set-up waits for the API server. */
+    /**
+     * Allocates the addresses and creates link and port in parallel: only their configuration waits for the API server.
+     */
     async #addFromPools(
         draft: PodDraft,
         wanted: AddressRequest,
@@ -282,14 +293,14 @@ export class PodNetwork implements InterfaceControl {
         return record;
     }
 
-    /** Removes what earlier sandboxes of the Pod left of this interface; the claim is for the one that comes. */
+    /** Removes what earlier sandboxes of the Pod left of this interface; the allocation is kept for the new one. */
     async #removeOlder({ containerId, ifName, netns, podUid }: AddRequest, signal: AbortSignal): Promise<void> {
         if (podUid === "") return;
         for (const { record } of this.interfaces()) {
             if (record.podUid !== podUid || record.ifName !== ifName || record.containerId === containerId) continue;
-            // An ADD that comes late may be of a sandbox that is gone, and the other one the Pod's present one.
+            // A late ADD may be of a sandbox that is gone, and the other one the Pod's current one.
             checkNamespace(netns, this.#options);
-            // Nobody who holds the lock of an older container waits for the one that this ADD holds.
+            // No deadlock: a holder of an older container's lock never waits for the one that this ADD holds.
             const remove = async (): Promise<void> => {
                 const older = this.find(record.containerId, ifName);
                 if (older === undefined || (await this.remove(older, "keep"))) return;
@@ -303,7 +314,7 @@ export class PodNetwork implements InterfaceControl {
         }
     }
 
-    /** The record of an ADD that is repeated; undefined when what was wired is gone and is to be made anew. */
+    /** The record of a repeated ADD; undefined if the wired interface is gone and has to be recreated. */
     async #repeated(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord | undefined> {
         const link = this.isLeaving(existing)
             ? undefined
@@ -325,7 +336,7 @@ export class PodNetwork implements InterfaceControl {
         );
     }
 
-    /** Puts all parts of a wired interface in place again, whichever is missing; a record that was rebuilt is completed. */
+    /** Restores all parts of a wired interface that are missing, and completes a rebuilt record. */
     async #mend(existing: PodInterface, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { netns, podNamespace, podName, podUid, network } = request;
         const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
@@ -351,7 +362,7 @@ export class PodNetwork implements InterfaceControl {
         return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
     }
 
-    /** The number to ask OVS for; without one the addresses of the record are given back. */
+    /** Allocates the port number to request from OVS; on failure releases the addresses of the record. */
     #takeOfPort(record: PodRecord): number {
         try {
             return this.ofPorts.take();

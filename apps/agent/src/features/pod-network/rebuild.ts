@@ -17,65 +17,68 @@ export interface StoredPort {
     readonly ofPort: number | undefined;
 }
 
-/** A Pod of this Node as the API server knows it. */
+/** A Pod of this Node as reported by the API server. */
 export interface KnownPod {
     readonly uid: string;
-    /** Of a static Pod: the UID that CNI knows it by; that of its object is another one. */
+    /** For a static Pod, the UID that CNI passes; the UID of its object differs. */
     readonly staticUid?: string | undefined;
     readonly namespace: string;
     readonly name: string;
     readonly hostNetwork: boolean;
     /** Phase Succeeded or Failed: its containers are gone, and their addresses with them. */
     readonly ended: boolean;
-    /** Its sandbox is there; after a restart of the Node it is not, until kubelet has made another one. */
+    /** Whether its sandbox exists; after a restart of the Node it does not until the kubelet has created a new one. */
     readonly hasSandbox: boolean;
     readonly podIps: readonly IpAddress[];
 }
 
+/** The state from which `rebuild` derives the interfaces. */
 export interface RebuildInput {
     readonly ports: readonly StoredPort[];
     readonly links: readonly Link[];
     readonly pods: readonly KnownPod[];
     readonly bootId: string;
     readonly podPrefixes: readonly Prefix[];
-    /** The pool that an address of this Node is claimed from, by the claims. */
+    /** The pool that an address of this Node is allocated from. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
 }
 
-/** An address in use by a Pod that nothing on this Node tells of. */
+/** An address in use by a Pod of which no wiring is found on this Node. */
 export interface HeldAddress {
     readonly ip: IpAddress;
     readonly podUid: string;
 }
 
-/** A port of ours that stands for nothing. */
+/** A port of this agent without a valid interface. */
 export interface DroppedPort {
     readonly port: StoredPort;
     readonly why: string;
-    /** For the log: `info` when a restart of the Node explains it. */
+    /** Log level: `info` if a restart of the Node explains it. */
     readonly level: "info" | "warn";
 }
 
-/** An interface that is wired. */
+/** A wired interface. */
 export interface KeptInterface {
     readonly record: PodRecord;
     readonly ofPort: number | undefined;
-    /** It was connected, and is isolated until the claims of its addresses are compared. */
+    /** It was connected, and is isolated until the allocations of its addresses are compared. */
     readonly isUndecided?: boolean;
 }
 
+/** The result of `rebuild`. */
 export interface Rebuilt {
-    /** What is wired, by OVSDB or, where the database was lost, by the links. */
+    /** The wired interfaces, from OVSDB or, if the database was lost, from the links. */
     readonly kept: readonly KeptInterface[];
-    /** Ports of ours that stand for nothing: unfinished, of another boot, or second owner of an address. */
+    /** Ports of this agent without a valid interface: incomplete, from another boot, or second owner of an address. */
     readonly dropped: readonly DroppedPort[];
-    /** Addresses that the API server says a Pod here has, although nothing of its wiring is left to be seen. */
+    /** Addresses that a Pod here has according to the API server although no wiring of it is left. */
     readonly held: readonly HeldAddress[];
 }
 
 /**
- * Finds out which Pod interfaces this Node has, from three witnesses: the records in OVSDB, the aliases of the links,
- * and the addresses the API server knows. Together they make sure that a lost database gives no address twice. Pure.
+ * Determines the Pod interfaces of this Node from three sources: the records in OVSDB, the aliases of the links, and
+ * the addresses in the API server. Together they ensure that no address is assigned twice after the database was lost.
+ * Pure function.
  */
 export function rebuild(input: RebuildInput): Rebuilt {
     const kept: KeptInterface[] = [];
@@ -84,7 +87,7 @@ export function rebuild(input: RebuildInput): Rebuilt {
         void dropped.push({ port, why, level });
     const owners = new Map<string, string>();
     const claim = (record: PodRecord): string | undefined => {
-        // It uses none of its addresses: on this Node, too, another may have them.
+        // It does not use its addresses: another interface, also on this Node, may have them.
         if (record.isolated === true) return undefined;
         const texts = record.addresses.map((address) => formatIp(address.ip));
         const taken = texts.find((text) => owners.has(text));
@@ -92,9 +95,7 @@ export function rebuild(input: RebuildInput): Rebuilt {
         for (const text of texts) owners.set(text, record.containerId);
         return undefined;
     };
-    /**
-     * Of two live interfaces with one address the claims decide, if a pool has it: until they are read neither has traffic.
-     */
+    /** Of two live interfaces with one pool address, the allocation decides: until it is known, both are isolated. */
     const isolateBoth = (record: PodRecord, ofPort: number | undefined): boolean => {
         const isRival = ({ record: other }: KeptInterface): boolean =>
             (isPoolRecord(other) || isPoolRecord(record)) &&
@@ -105,7 +106,7 @@ export function rebuild(input: RebuildInput): Rebuilt {
         kept.push(undecided({ record, ofPort }));
         return true;
     };
-    // A record whose link lives comes first: of two owners the running one is right.
+    // A record whose link exists comes first: of two owners the running one is right.
     const links = new Map(input.links.map((link) => [link.name, link]));
     const alive = (port: StoredPort): number => (links.has(port.name) ? 0 : 1);
     for (const port of [...input.ports].sort((one, other) => alive(one) - alive(other))) {
@@ -135,20 +136,20 @@ export function rebuild(input: RebuildInput): Rebuilt {
     return { kept, dropped, held };
 }
 
-/** Isolates an interface until its claims are compared; one that is isolated by its record stays as it is. */
+/** Isolates an interface until its allocations are compared; one that is isolated by its record is unchanged. */
 export function undecided(kept: KeptInterface): KeptInterface {
     if (kept.record.isolated === true) return kept;
     return { ...kept, record: { ...kept.record, isolated: true }, isUndecided: true };
 }
 
-/** The addresses that Pods have by what the API server says. Pure. */
+/** The addresses that Pods have according to the API server. Pure function. */
 export function heldAddresses(pods: readonly KnownPod[]): readonly HeldAddress[] {
     return pods
         .filter((pod) => !pod.hostNetwork && !pod.ended)
         .flatMap((pod) => pod.podIps.map((ip) => ({ ip, podUid: pod.uid })));
 }
 
-/** An agent that ended while it isolated an interface may have written only one of the two. */
+/** An agent that ended while isolating an interface may have written only one of the two: record or alias. */
 function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
     const alias = fromAlias(link?.alias);
     const isIsolated = alias?.isolated === true && alias.containerId === record.containerId;
@@ -156,15 +157,15 @@ function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
 }
 
 /**
- * The record with the names of its Pod, by the UID if it lacks them: one that was rebuilt from its link while the API server
- * was away does, also in OVSDB. The same object when there is nothing to add.
+ * Adds missing Pod names to the record, by UID: a record rebuilt from its link while the API server was unavailable
+ * lacks them, also in OVSDB. Returns the same object if there is nothing to add.
  */
 export function named(record: PodRecord, pods: readonly KnownPod[]): PodRecord {
     const pod = record.podName === "" ? podOf(record.podUid, pods) : undefined;
     return pod === undefined ? record : { ...record, podNamespace: pod.namespace, podName: pod.name };
 }
 
-/** An alias that had no room for the UID has none. */
+/** An alias without room for the UID has none. */
 function podOf(podUid: string, pods: readonly KnownPod[]): KnownPod | undefined {
     if (podUid === "") return undefined;
     return pods.find(({ uid }) => uid === podUid) ?? pods.find(({ staticUid }) => staticUid === podUid);
@@ -187,7 +188,7 @@ function fromLink(link: Link, input: RebuildInput): PodRecord | undefined {
         addresses: alias.addresses.map(({ ip, prefixLength, gateway }) =>
             gateway === undefined
                 ? { ip, prefixLength, gateway: gatewayOf(ip, prefixLength) }
-                : // Of a pool in any case: one without a claim gets it again by the name of the pool that has the address.
+                : // Always marked as a pool address: a missing allocation is recreated in the pool that contains the address.
                   { ip, prefixLength, gateway, pool: input.poolOf(ip) ?? "" },
         ),
         vlan: alias.vlan,

@@ -30,58 +30,60 @@ import {
     podText,
 } from "../../platform/pod-interfaces/index.ts";
 
+/** Dependencies of PodReconciler. */
 export interface ReconcilerComponents {
     readonly network: PodNetwork;
     readonly netlink: Netlink;
     readonly subnet: NodeSubnet;
     readonly hostRoutes: HostRoutes;
-    /** The pool that an address of this Node is claimed from; undefined while the claims are not known. */
+    /** The pool that an address of this Node is allocated from; undefined while the allocations are not synced. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
-    /** The claims of this Node; undefined without IPPools. */
+    /** The allocations of this Node; undefined without IPPools. */
     readonly claims: RecordClaims | undefined;
     readonly ports: { ports(): readonly StoredPort[]; deletePort(name: string, signal?: AbortSignal): Promise<void> };
-    /** The Pods of this Node, read live. */
+    /** Reads the Pods of this Node from the API server. */
     readonly pods: (signal: AbortSignal) => Promise<readonly KnownPod[]>;
-    /** Takes each Pod that runs without an interface. */
+    /** Called for each Pod that runs without an interface. */
     readonly reportUnwired?: (unwired: UnwiredPod) => void;
-    /** For how long a container's lock is waited for. Default: the machine's. */
+    /** For timeouts of container locks. Default: the system clock. */
     readonly clock?: Clock;
     readonly logger: Logger;
 }
 
-/** What is claimed for the interfaces of this Node. */
+/** The allocations for the interfaces of this Node. */
 export interface RecordClaims {
-    /** Resolves when the claims are known; rejects when the signal ends first. */
+    /** Resolves when the allocations are synced; rejects if the signal aborts first. */
     synced(signal: AbortSignal): Promise<void>;
-    /** Whether each address of a record with addresses of IPPools is claimed for it, or for its Pod. */
+    /** Whether each pool address of a record is allocated to it or its Pod. */
     cover(record: PodRecord): boolean;
 }
 
+/** Settings of PodReconciler. */
 export interface ReconcilerOptions {
     readonly bootId: string;
     readonly podPrefixes: readonly Prefix[];
 }
 
-/** How long the rebuild waits for the API server: names of Pods are good to have, traffic is needed. */
+/** How long the rebuild waits for the API server: Pod names are optional, traffic is not. */
 const podsSoonMs = 3_000;
-/** How long an API server that answered has for the claims of interfaces that OVS has lost. */
+/** How long to wait for the allocations of interfaces that OVS lost, once the API server has answered. */
 const claimsSoonMs = 3_000;
-/** How long OVS may take for a port that nobody owns, while the lock of its container is held. */
+/** How long OVS may take to remove an orphaned port while the lock of its container is held. */
 const orphanLimitMs = 5_000;
-/** How long a round waits for the Pods that addresses are held for. */
+/** How long a round waits for the Pods for which addresses are held. */
 const podsLimitMs = 5_000;
 
 /**
- * Keeps what is wired in step with what lives. The host end of a veth pair exists exactly as long as the Pod's network
- * namespace: it is the sign of life, whatever the API server says of the Pod.
+ * Reconciles the wired interfaces with the running containers. The host end of a veth pair exists exactly as long as
+ * the Pod's network namespace, so it indicates whether the Pod runs, regardless of the API server.
  */
 export class PodReconciler {
     readonly #components: ReconcilerComponents;
     readonly #options: ReconcilerOptions;
     readonly #logger: Logger;
-    /** Addresses held for Pods whose wiring is not to be seen. */
+    /** Addresses held for Pods without visible wiring. */
     #held: readonly HeldAddress[] = [];
-    /** Whether the API server has said which Pods this Node has. */
+    /** Whether the Pods of this Node are known from the API server. */
     #podsKnown = false;
     #sweepCandidates = new Set<number>();
     readonly #unwired = new UnwiredPods();
@@ -94,15 +96,15 @@ export class PodReconciler {
         this.#logger = components.logger;
     }
 
-    /** Why the agent is not ready: an interface that could not be repaired for a minute, since its container is busy. */
+    /** Why the agent is not ready: an interface could not be repaired for a minute because its container is busy. */
     get problem(): string | undefined {
         return this.#busy.problem;
     }
 
     /**
-     * At start, before any ADD is served: rebuilds records, drops what stands for nothing. An API server that is away
-     * keeps no running Pod from its traffic: the names of Pods stay unknown where only a link tells of them, until
-     * `holdKnownAddresses`, which asks again, is answered.
+     * At startup, before any ADD is served: rebuilds the records and drops invalid ports. An unavailable API server
+     * does not block the traffic of running Pods: Pod names known only by a link stay empty until `holdKnownAddresses`
+     * gets an answer.
      */
     async rebuild(signal: AbortSignal): Promise<void> {
         const { network, netlink, subnet, ports } = this.#components;
@@ -131,14 +133,14 @@ export class PodReconciler {
                 });
             }
         }
-        // All numbers in use are known before a new one is chosen.
+        // All numbers in use must be known before a new one is chosen.
         for (const { ofPort } of rebuilt.kept) if (ofPort !== undefined && ofPort > 0) network.ofPorts.note(ofPort);
         for (const { record, ofPort, isUndecided } of rebuilt.kept) {
             try {
                 const number = ofPort !== undefined && ofPort > 0 ? ofPort : network.ofPorts.take();
                 network.adopt(record, number, { isUndecided });
             } catch (error) {
-                // Its address stays taken: whoever has it must not meet a second owner.
+                // Its address stays in use: no second owner may get it.
                 const reason = messageOf(error);
                 this.#logger.warn("a Pod interface cannot be taken over", { port: record.hostIfName, reason });
             }
@@ -151,9 +153,9 @@ export class PodReconciler {
     }
 
     /**
-     * At start, after `rebuild` and before any ADD is served: holds the addresses that Pods of this Node have by what
-     * the API server says, although nothing of their wiring is to be seen. Asks until it is answered, unless `rebuild`
-     * was answered already.
+     * At startup, after `rebuild` and before any ADD is served: holds the addresses that Pods of this Node have
+     * according to the API server although no wiring of them is found. Retries until answered, unless `rebuild` got an
+     * answer already.
      */
     async holdKnownAddresses(signal: AbortSignal): Promise<void> {
         if (this.#podsKnown) return;
@@ -163,7 +165,7 @@ export class PodReconciler {
         await this.#nameAll(pods, signal);
     }
 
-    /** Completes what was rebuilt without the names of Pods. OVSDB gets them when the record is written the next time. */
+    /** Completes records that were rebuilt without Pod names. OVSDB gets the names when the record is next written. */
     async #nameAll(pods: readonly KnownPod[], signal: AbortSignal): Promise<void> {
         const { network } = this.#components;
         const unnamed = network.interfaces().filter(({ record }) => named(record, pods) !== record);
@@ -172,9 +174,9 @@ export class PodReconciler {
     }
 
     /**
-     * Interfaces that OVS has lost have no traffic: of these, one with an address of a pool that is not claimed for it any
-     * more gets none before the reconcile of claims has looked. What OVS has keeps its traffic until then, and so does all
-     * while the API server is away.
+     * Interfaces that OVS lost have no traffic: one of these with a pool address that is no longer allocated to it
+     * stays isolated until allocations are reconciled. Interfaces present in OVS keep their traffic until then, and so
+     * do all while the API server is unavailable.
      */
     async #isolateUnclaimed(kept: Rebuilt["kept"], signal: AbortSignal): Promise<Rebuilt["kept"]> {
         const { claims } = this.#components;
@@ -236,7 +238,7 @@ export class PodReconciler {
         }
     }
 
-    /** Puts port and flows of all known interfaces in place; one that fails does not keep the others from theirs. */
+    /** Restores port and flows of all known interfaces; a failure of one does not affect the others. */
     async restoreAll(signal: AbortSignal): Promise<void> {
         const { network } = this.#components;
         const links = new Set((await this.#components.netlink.links()).map((link) => link.name));
@@ -253,8 +255,9 @@ export class PodReconciler {
     }
 
     /**
-     * One round: interfaces whose namespace ended go; lost ports come back; leftovers and held addresses are freed. Rejects
-     * at its end with PodNetworkError `BUSY` when other work on a container kept it from that: to be repeated soon.
+     * Runs one round: removes interfaces whose namespace ended, restores lost ports, frees leftovers and held
+     * addresses. Rejects at its end with PodNetworkError `BUSY` if a container was skipped because other work held its
+     * lock: retry soon.
      */
     reconcile(signal: AbortSignal): Promise<void> {
         return this.#busy.round(() => this.#reconcile(signal));
@@ -288,7 +291,10 @@ export class PodReconciler {
         await this.#freeHeld(signal);
     }
 
-    /** Runs the work under the container's lock, unless that is not to be had or the interface went meanwhile. */
+    /**
+     * Runs the work under the container's lock; skips it if the lock is not available or the interface was removed
+     * meanwhile.
+     */
     #current(
         known: PodInterface,
         work: (current: PodInterface) => Promise<unknown>,
@@ -305,9 +311,10 @@ export class PodReconciler {
     #removeIfEnded(known: PodInterface, signal: AbortSignal): Promise<void> {
         const remove = async (current: PodInterface): Promise<void> => {
             const { network, netlink } = this.#components;
-            // Looked at again inside the lock: an ADD may have been making the link.
+            // Checked again inside the lock: an ADD may have been creating the link.
             if (network.isLeaving(current) || (await netlink.link(current.record.hostIfName)) === undefined) {
-                // The claim is for the Pod's next sandbox; if there is none, the reconcile of claims frees it.
+                // The allocation is kept for the Pod's next sandbox; if there is none, the reconciler of allocations
+                // frees it.
                 await network.remove(current, "keep");
             }
         };
@@ -317,7 +324,7 @@ export class PodReconciler {
     async #dropOrphanPorts(signal: AbortSignal): Promise<void> {
         const { network, netlink, ports } = this.#components;
         const isThere = (name: string): boolean => ports.ports().some((port) => port.name === name);
-        // Read now: what this round removed is gone.
+        // Read now, without the ports that this round has removed.
         for (const port of ports.ports()) {
             if (port.externalIds.get("antrea-type") !== "container") continue;
             const containerId = port.externalIds.get("container-id") ?? "";
@@ -327,7 +334,7 @@ export class PodReconciler {
             if (isKnown() || network.isAdding(containerId)) continue;
             const drop = async (): Promise<void> => {
                 if (isKnown() || !isThere(port.name)) return;
-                // Without its link it is what a restart of the Node or the end of a sandbox left.
+                // A port without a link remains after a restart of the Node or the end of a sandbox.
                 const level = (await netlink.link(port.name)) === undefined ? "info" : "warn";
                 this.#logger[level]("a Pod port without a record is dropped", {
                     port: port.name,
@@ -341,7 +348,10 @@ export class PodReconciler {
         }
     }
 
-    /** Deletes host ends of ours that have no record, once they were seen so in two rounds: DEL leaves them to the namespace's end. */
+    /**
+     * Deletes host ends of this agent without a record once two rounds found them: DEL leaves their removal to the end
+     * of the namespace.
+     */
     async #sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
         const { network, netlink } = this.#components;
         const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
@@ -354,20 +364,20 @@ export class PodReconciler {
                 await netlink.deleteLink(link.index);
                 this.#logger.info("leftover veth pair deleted", { link: link.name });
             };
-            // Under the lock of its container: an ADD under way has a link before it has a record.
+            // Under the lock of its container: an ADD in progress has a link before it has a record.
             await this.#busy.run(containerOfAlias(link.alias) ?? "", sweep, signal);
         }
         this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
     }
 
-    /** The link of a port that was dropped. */
+    /** Releases the link of a dropped port. */
     async #releaseLink({ name: hostIfName, externalIds }: StoredPort): Promise<void> {
         const containerId = externalIds.get("container-id") ?? "";
         if (containerId === "") return;
         try {
             await releasePodLink(this.#components.netlink, { hostIfName, containerId });
         } catch (error) {
-            // It may end with its namespace just now.
+            // It may be disappearing with its namespace.
             this.#logger.warn("link of a removed Pod port cannot be deleted", {
                 link: hostIfName,
                 reason: messageOf(error),
@@ -377,7 +387,7 @@ export class PodReconciler {
 
     async #freeHeld(signal: AbortSignal): Promise<void> {
         if (this.#held.length === 0) return;
-        // While this waits for an API server that is away, no lost port comes back.
+        // While this waits for an unavailable API server, no lost port is restored.
         const pods = await this.#components.pods(AbortSignal.any([signal, AbortSignal.timeout(podsLimitMs)]));
         const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
         this.#held = this.#held.filter(({ ip, podUid }) => {

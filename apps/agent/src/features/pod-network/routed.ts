@@ -1,7 +1,9 @@
 import { formatPrefix, prefixOf, type Prefix } from "@antrea/ip";
 import type { PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
-/** Whether a route leads to a Pod of this Node that is wired: neither being removed nor isolated. */
+/**
+ * Whether a route destination is the address of a wired Pod of this Node that is neither being removed nor isolated.
+ */
 export function isRoutedToPod(
     podInterfaces: Pick<PodInterfaceView, "list" | "isLeaving" | "isIsolated">,
     dst: Prefix,

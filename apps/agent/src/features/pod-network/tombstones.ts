@@ -2,8 +2,8 @@
 const lifetimeMs = 10 * 60_000;
 
 /**
- * Remembers which containers were deleted and when. An ADD that was asked for before the DEL, and is late, must not
- * wire a container that is gone: nobody would ever DEL it again.
+ * Remembers which containers were deleted and when. A late ADD, requested before the DEL, must not wire a container
+ * that is gone: no further DEL would follow.
  */
 export class Tombstones {
     readonly #deletedAt = new Map<string, number>();
@@ -13,18 +13,19 @@ export class Tombstones {
         this.#now = now;
     }
 
+    /** Records the deletion of a container. */
     add(containerId: string): void {
         const now = this.#now();
         this.#deletedAt.delete(containerId);
         this.#deletedAt.set(containerId, now);
-        // Insertion order is age: stop at the first that is young enough.
+        // Insertion order is age: stop at the first entry that has not expired.
         for (const [id, at] of this.#deletedAt) {
             if (now - at <= lifetimeMs) break;
             this.#deletedAt.delete(id);
         }
     }
 
-    /** True when the container was deleted at or after that moment. */
+    /** Whether the container was deleted at or after that time. */
     hasSince(containerId: string, moment: number): boolean {
         const at = this.#deletedAt.get(containerId);
         return at !== undefined && at >= moment && this.#now() - at <= lifetimeMs;

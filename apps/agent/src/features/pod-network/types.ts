@@ -13,7 +13,7 @@ import {
     type PodInterfaces,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** The ports of the bridge, as Pod wiring needs them. */
+/** The OVS ports of the bridge, as Pod wiring uses them. */
 export interface PodPorts {
     ensurePort(
         spec: {
@@ -31,23 +31,23 @@ export interface PodPorts {
 /** The desired flows by owner. */
 export interface PodFlowTable {
     stage(owner: string, flows: FlowSet): void;
-    /** @param options `whole`: sends all of them, not only those that changed */
+    /** @param options `whole`: sends all flows, not only the changed ones */
     set(owner: string, flows: FlowSet, signal?: AbortSignal, options?: { readonly whole?: boolean }): Promise<void>;
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
-/** The IPPools, as Pod wiring needs them. A claim outlives the wiring of its address, and the failure to wire it. */
+/** The IPPools, as Pod wiring uses them. An allocation outlives the wiring of its address, and a failed wiring. */
 export interface PodPools {
-    /** What the Pod asks of pools; undefined when it gets addresses of this Node's subnet. */
+    /** The pools that the Pod requests; undefined if it gets addresses of this Node's podCIDRs. */
     requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined>;
     /**
-     * Gives back what is claimed for a container's interface. Resolves when that is done, or after a second, whichever
-     * comes first: the reconcile of claims does the rest. Never rejects.
+     * Frees the allocations of a container's interface. Resolves when that is done, or after one second; the reconciler
+     * of allocations completes the rest. Never rejects.
      */
     release(attachment: Attachment): Promise<void>;
 }
 
-/** Pods with addresses of IPPools that live in the underlay, as Pod wiring needs them. */
+/** Bridged Pods with IPPool addresses, as Pod wiring uses them. */
 export interface PodBridging {
     readonly hostMac: Uint8Array;
     stage(pod: BridgedPod): void;
@@ -56,33 +56,35 @@ export interface PodBridging {
     announce(key: string): void;
 }
 
+/** Dependencies of PodNetwork. */
 export interface PodNetworkComponents {
-    /** Written here alone. */
+    /** Written only by PodNetwork. */
     readonly podInterfaces: PodInterfaces;
     readonly ports: PodPorts;
     readonly flowTable: PodFlowTable;
-    /** The tables of the pipeline. */
+    /** The table that follows each table of the pipeline. */
     readonly next: NextTable;
     readonly netlink: Netlink;
     readonly subnet: NodeSubnet;
     readonly hostRoutes: HostRoutes;
-    /** Undefined when the feature is off: all Pods get addresses of this Node's subnet. */
+    /** Undefined if AntreaIPAM is disabled: all Pods get addresses of this Node's podCIDRs. */
     readonly pools: PodPools | undefined;
     /**
-     * Resolves when a Pod may get an address of this Node's subnet; rejects when that may be another Node's by now. Default:
-     * always.
+     * Resolves when a Pod may get an address of this Node's podCIDRs; rejects if it may belong to another Node now.
+     * Default: always resolves.
      */
     readonly confirmSubnet?: () => Promise<void>;
-    /** Undefined unless bridging mode is on: Pods of pools are behind the gateway then. */
+    /** Undefined outside bridging mode: Pods of pools are then behind the gateway. */
     readonly bridging: PodBridging | undefined;
-    /** For how long the work waits for OVS. Default: the machine's. */
+    /** For timeouts while waiting for OVS. Default: the system clock. */
     readonly clock?: Clock;
     readonly logger: Logger;
 }
 
+/** Settings of PodNetwork. */
 export interface PodNetworkOptions extends PodLinkOptions {
     readonly gatewayMac: () => Uint8Array;
     readonly bootId: string;
-    /** For tombstones and ages, in ms. */
+    /** Clock for tombstones and ages, in milliseconds. */
     readonly now: () => number;
 }

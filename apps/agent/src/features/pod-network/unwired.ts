@@ -2,28 +2,28 @@ import { type IpAddress } from "@antrea/ip";
 import type { HeldAddress, KnownPod } from "./rebuild.ts";
 import type { PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** A Pod that runs on an address of this Node and has no interface here. */
+/** A Pod that runs with an address of this Node and has no interface here. */
 export interface UnwiredPod {
     readonly pod: KnownPod;
     readonly ips: readonly IpAddress[];
 }
 
 /**
- * Finds Pods whose containers run without an interface of ours: another network plugin has started them, or a clean-up of
- * the Node took their interface. They count as running, and reach nobody. Seen so in two rounds, as an ADD may be under
- * way; each Pod is given once.
+ * Finds Pods whose containers run without an interface of this agent: they were started by another network plugin, or a
+ * cleanup of the Node removed their interface. They are reported as running but have no connectivity. A Pod must be
+ * found in two rounds, since an ADD may be in progress, and is reported once.
  */
 export class UnwiredPods {
     #candidates: ReadonlySet<string> = new Set();
     #given: ReadonlySet<string> = new Set();
 
-    /** Give it what each round has read, and the records of the interfaces that are here. */
+    /** Evaluates one round from the Pods it has read and the records of the existing interfaces. */
     look(
         held: readonly HeldAddress[],
         pods: readonly KnownPod[],
         records: readonly Pick<PodRecord, "podNamespace" | "podName" | "podUid">[],
     ): readonly UnwiredPod[] {
-        // A record may lack either: it is of a static Pod, whose mirror has another UID, or rebuilt from its link.
+        // A record may lack either: it is of a static Pod, whose mirror Pod has another UID, or rebuilt from its link.
         const names = new Set(records.map(({ podNamespace, podName }) => `${podNamespace}/${podName}`));
         const uids = new Set(records.map(({ podUid }) => podUid).filter((uid) => uid !== ""));
         const isWired = ({ namespace, name, uid, staticUid = uid }: KnownPod): boolean =>

@@ -15,16 +15,17 @@ import {
     podText,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** What cannot be removed in this time goes with the reconcile. */
+/** What cannot be removed in this time is left to the reconcile. */
 const unwireLimitMs = 5_000;
 
+/** Dependencies of Unwiring. */
 export interface UnwiringComponents extends PodNetworkComponents {
     readonly known: KnownInterfaces;
 }
 
 /**
- * Takes interfaces out again, for a DEL and for an ADD that failed: flows, port with the record, then all that they hold.
- * An address stays taken for as long as anything of the wiring may stand.
+ * Removes interfaces, for DEL and for a failed ADD: flows, port with the record, then all resources they hold. An
+ * address stays in use as long as any part of the wiring may exist.
  */
 export class Unwiring {
     readonly #components: UnwiringComponents;
@@ -43,7 +44,7 @@ export class Unwiring {
         const { bridging, flowTable, hostRoutes, logger, podInterfaces, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");
         const fate = podInterfaces.leave(record, claims);
-        // First: OVS, which gives a link that it closes the flags back that it knows, must know of this before.
+        // First: OVS restores the flags it knows of a link when it closes it, so it must have seen this change before.
         await this.#releaseLink(record);
         try {
             await flowTable.remove(flowOwner(record), limit.signal);
@@ -67,7 +68,7 @@ export class Unwiring {
         return true;
     }
 
-    /** Takes back what an ADD made before it had addresses. What it cannot, port and link, the reconcile removes. */
+    /** Rolls back what an ADD created before it had addresses. The reconcile removes a port or link that remains. */
     async undoDraft(draft: PodDraft, ofPort: number): Promise<void> {
         const { logger, netlink, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");
@@ -78,16 +79,17 @@ export class Unwiring {
             const reason = messageOf(error);
             logger.warn("incomplete port not removed; left to the next reconcile", { port: draft.hostIfName, reason });
         }
-        // Also while the port still has it: nobody is given it again for long, and OVS would give another one then.
+        // Also while the port still uses it: the number is not reused for a long time, and OVS would assign another one
+        // then.
         this.#known.ofPorts.release(ofPort);
         await pools?.release(draft);
     }
 
-    /** Takes back what an ADD made that had its addresses. */
+    /** Rolls back what an ADD with addresses created. */
     async rollBack(record: PodRecord, ofPort: number): Promise<void> {
         const { logger, netlink, podInterfaces } = this.#components;
         const known = podInterfaces.get(record) ?? { record, ofPort, addedAt: 0 };
-        // Known from here on, so that the reconcile goes on where this cannot.
+        // Known from here on, so that the reconcile completes the removal.
         podInterfaces.put(known);
         if (known.ofPort !== ofPort) this.#known.ofPorts.release(ofPort);
         await this.remove(known, "release");
@@ -106,7 +108,7 @@ export class Unwiring {
         try {
             await releasePodLink(netlink, record);
         } catch (error) {
-            // ENODEV: the namespace ended between look and change, and the link with it.
+            // ENODEV: the namespace ended between read and change, and the link with it.
             if (isNetlinkError(error, "ENODEV")) return;
             logger.warn("link of a Pod cannot be set down", { link: record.hostIfName, reason: messageOf(error) });
         }

@@ -5,19 +5,20 @@ import { gratuitousArp, unsolicitedNa } from "@antrea/netlink";
 import { Port, type PacketOut } from "@antrea/openflow";
 import type { Logger } from "@antrea/runtime";
 
+/** Dependencies of Announcer. */
 export interface AnnouncerComponents {
     readonly packetOut: (packet: PacketOut) => void;
     readonly logger: Logger;
     readonly clock?: Clock | undefined;
 }
 
-/** As often as Linux does for its own addresses with three, the first at once. */
+/** Linux uses the same intervals for its own addresses; three announcements, the first at once. */
 const delaysMs = [0, 50, 100] as const;
 
 /**
- * Says in the name of a Pod where its addresses are (RFC 5227 section 2.3, RFC 4861 section 7.2.6): switches of the
- * underlay learn the port, and neighbours that knew an address before learn its new MAC. The frames take the way of
- * frames that the Pod sends.
+ * Announces the addresses of a Pod by gratuitous ARP (RFC 5227 section 2.3) and unsolicited neighbour advertisements
+ * (RFC 4861 section 7.2.6): switches of the physical network learn the port, and neighbours update a cached MAC
+ * address. The frames take the same path as those that the Pod sends.
  */
 export class Announcer implements Disposable {
     readonly #components: AnnouncerComponents;
@@ -27,7 +28,7 @@ export class Announcer implements Disposable {
         this.#components = components;
     }
 
-    /** Returns at once; what cannot be sent is not repeated. */
+    /** Returns at once; a frame that cannot be sent is not repeated. */
     announce(pod: { readonly ofPort: number; readonly mac: string; readonly ips: readonly IpAddress[] }): void {
         const { clock = systemClock } = this.#components;
         for (const delayMs of delaysMs) {
@@ -39,6 +40,7 @@ export class Announcer implements Disposable {
         }
     }
 
+    /** Cancels pending announcements. */
     [Symbol.dispose](): void {
         for (const timer of this.#timers) timer[Symbol.dispose]();
         this.#timers.clear();

@@ -12,11 +12,12 @@ export interface VlanFlowTable {
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
+/** Dependencies of BridgedPods. */
 export interface BridgedPodsComponents {
     readonly flowTable: VlanFlowTable;
     readonly next: NextTable;
     readonly announcer: Pick<Announcer, "announce">;
-    /** Of the Node's interface; the host port has the same. */
+    /** MAC address of the Node's interface, which the host port shares. */
     readonly hostMac: () => Uint8Array;
     readonly logger: Logger;
     readonly clock?: Clock | undefined;
@@ -24,14 +25,14 @@ export interface BridgedPodsComponents {
 }
 
 /**
- * The VLANs that have bridged Pods on this Node. Each has flows that name the ports of all its Pods: they carry the
- * broadcasts of address resolution, and take the tag off what comes for one of them.
+ * The VLANs that have bridged Pods on this Node. Each has flows that name the ports of all its Pods: they forward
+ * broadcasts of address resolution, and remove the tag from frames for these Pods.
  */
 export class BridgedPods {
     readonly #components: BridgedPodsComponents;
     readonly #pods = new Map<string, BridgedPod>();
     readonly #listeners = new Set<() => void>();
-    /** The OpenFlow ports of its Pods, in order, by VLAN. */
+    /** By VLAN, the sorted OpenFlow ports of its Pods. */
     readonly #vlans: Reconciler<number, readonly number[]>;
 
     constructor(components: BridgedPodsComponents) {
@@ -47,25 +48,27 @@ export class BridgedPods {
         );
     }
 
+    /** MAC address of the host port, as bytes. */
     get hostMac(): Uint8Array {
         return this.#components.hostMac();
     }
 
+    /** All bridged Pods. */
     pods(): readonly BridgedPod[] {
         return [...this.#pods.values()];
     }
 
-    /** The Pods in a VLAN. */
+    /** The Pods in a VLAN, i.e. not untagged. */
     tagged(): readonly BridgedPod[] {
         return this.pods().filter(({ vlan }) => vlan !== 0);
     }
 
-    /** Called when a Pod in a VLAN came or went. */
+    /** Registers a listener that is called when a Pod in a VLAN is added or removed. */
     onTaggedChange(listener: () => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Takes over a Pod at the start, before the first replay brings its VLAN's flows into OVS. */
+    /** Adds a Pod at startup, before the first replay sends the flows of its VLAN to OVS. */
     stage(pod: BridgedPod): void {
         this.#pods.set(pod.key, pod);
         const ports = this.#portsOf(pod.vlan);
@@ -73,7 +76,9 @@ export class BridgedPods {
         this.#vlans.adopt(pod.vlan, ports);
     }
 
-    /** Makes a Pod one of its VLAN, or changes its port. What OVS refuses is not in it afterwards. */
+    /**
+     * Adds a Pod to its VLAN, or updates its port. If OVS rejects the flows, the Pod is removed from the VLAN again.
+     */
     async add(pod: BridgedPod, signal?: AbortSignal): Promise<void> {
         if (this.#pods.get(pod.key)?.vlan !== pod.vlan) await this.remove(pod.key, signal);
         const known = this.#pods.get(pod.key);
@@ -81,14 +86,14 @@ export class BridgedPods {
         try {
             await this.#apply(pod.vlan, signal);
         } catch (error) {
-            // An abort leaves the flows desired, as the table does: the caller removes or repeats.
+            // After an abort the flows stay desired, as in the flow table: the caller removes the Pod or retries.
             if (!isAborted(error) && this.#pods.get(pod.key) === pod) this.#takeBack(pod, known);
             throw error;
         }
         if (known?.ofPort !== pod.ofPort) this.#notify(pod);
     }
 
-    /** Takes a Pod out of its VLAN; one that is in none is a success. Flows that stay at a failure are removed by `pass`. */
+    /** Removes a Pod from its VLAN; succeeds if it is in none. Flows whose removal failed are removed by `pass`. */
     async remove(key: string, signal?: AbortSignal): Promise<void> {
         const pod = this.#pods.get(key);
         if (pod === undefined) return;
@@ -100,18 +105,18 @@ export class BridgedPods {
         }
     }
 
-    /** Retries what failed. */
+    /** Retries failed changes. */
     pass(signal?: AbortSignal): Promise<PassResult> {
         return this.#vlans.pass(signal);
     }
 
-    /** Announces to the switches and neighbours of its VLAN where a Pod is. */
+    /** Announces the addresses of a Pod to the switches and neighbours of its VLAN. */
     announce(key: string): void {
         const pod = this.#pods.get(key);
         if (pod !== undefined) this.#components.announcer.announce(pod);
     }
 
-    /** The same of all Pods: the interface to the underlay came or came back. */
+    /** Announces all Pods after the uplink was connected or reconnected. */
     announceAll(): void {
         for (const pod of this.#pods.values()) this.#components.announcer.announce(pod);
     }

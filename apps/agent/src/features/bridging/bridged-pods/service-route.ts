@@ -3,17 +3,18 @@ import { prefixOf, type Family, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
 import { serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 
-/** What the host takes for the MAC address of the virtual sources; the flows match only the IP address. */
+/** MAC address of the virtual sources in the host's neighbour entries; the flows match only the IP address. */
 const mac = "0a:59:ff:ff:ff:fd";
 
-/** The addresses from which the Services' traffic of bridged Pods comes to the host. */
+/** The virtual source addresses of Service traffic from bridged Pods on the host. */
 export function serviceSources(families: readonly Family[]): readonly IpAddress[] {
     return families.map(serviceSource);
 }
 
 /**
- * The routes of answers from Services to bridged Pods. What a bridged Pod sends to a Service reaches the host by the gateway
- * and from a virtual address, so kube-proxy's answers must leave by the gateway too, wherever the Pod's own address is.
+ * The routes for replies from Services to bridged Pods. Traffic of a bridged Pod to a Service enters the host through
+ * the gateway with a virtual source address, so kube-proxy's replies must leave through the gateway too, wherever the
+ * Pod's own address is routed.
  */
 export class ServiceRoute {
     readonly #netlink: Netlink;
@@ -24,7 +25,7 @@ export class ServiceRoute {
         this.#gatewayName = options.gatewayName;
     }
 
-    /** Puts routes and neighbours in place; what is there stays. */
+    /** Adds the routes and neighbour entries; idempotent. */
     async ensure(families: readonly Family[]): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;
@@ -37,7 +38,7 @@ export class ServiceRoute {
         });
     }
 
-    /** Removes what another start in bridging mode left. */
+    /** Removes what an earlier start in bridging mode left. */
     async remove(): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;

@@ -12,8 +12,8 @@ import type { BootContext } from "./boot-context.ts";
 const ethernet = 1;
 
 /**
- * What a lost journal must have said, of each NIC that the links say was moved: one named "eth0~" while OVS has made an
- * eth0, or one of such a name without addresses that shows what is done to a NIC that is a port.
+ * Reconstructs the entries of a lost journal from the links, one for each NIC that appears moved: one named "eth0~"
+ * while OVS has an eth0, or one of such a name without addresses that has the settings of an OVS port.
  */
 async function entriesOfLinks(
     netlink: Netlink,
@@ -23,7 +23,7 @@ async function entriesOfLinks(
     const links = await netlink.links();
     const hosts = links.filter(isMadeByOvs);
     const entries = new Map<string, JournalEntry>();
-    // The last of "eth0~", "eth0~1" is ours: it has its digit because somebody had the other name.
+    // Of "eth0~" and "eth0~1" the last is ours: it has its digit because the other name was in use.
     links.sort((one, other) => (one.name < other.name ? -1 : 1));
     for (const nic of links) {
         const bareName = nicNameOf(nic.name);
@@ -46,7 +46,7 @@ async function entriesOfLinks(
     return [...entries.values()];
 }
 
-/** Undoes the moves that only the links tell of; gives the names of the NICs. */
+/** Rolls back the moves found only by the links; returns the names of the NICs. */
 export async function bringBackByLinks(
     parts: { readonly netlink: Netlink; readonly rollback: Rollback; readonly uptimeSeconds: () => number },
     here: BootContext,
@@ -56,7 +56,7 @@ export async function bringBackByLinks(
     for (const entry of entries) {
         begin(entry);
         await parts.rollback.run(entry, here);
-        // Its addresses went with the host port: it is ready for whoever gives it new ones, the kernel among them.
+        // Its addresses were lost with the host port: it is ready to be configured, by the kernel or another program.
         if (entry.hostIndex === undefined) {
             writeSysctl("ipv6", entry.name, "disable_ipv6", readSysctl("ipv6", "default", "disable_ipv6") ?? "0");
         }
@@ -64,7 +64,7 @@ export async function bringBackByLinks(
     return entries.map(({ name }) => name);
 }
 
-/** A port has no addresses, and its own part of the Node's stack is off. */
+/** Whether the NIC has the settings of a port: no addresses, and its own IPv4 and IPv6 configuration disabled. */
 async function looksMoved(netlink: Netlink, nic: Link, links: readonly Link[]): Promise<boolean> {
     const master = links.find(({ index }) => index === nic.master);
     const isPort = master !== undefined && isMadeByOvs(master);
@@ -73,7 +73,7 @@ async function looksMoved(netlink: Netlink, nic: Link, links: readonly Link[]): 
     return !hasGlobalAddress(await netlink.addresses(nic.index));
 }
 
-/** What an untouched NIC usually has where the host port, if there is one, says nothing of it. */
+/** The defaults of a NIC, where the host port (if any) does not provide the value. */
 function settingsOf(nic: Link, host: Link | undefined): NicSettings {
     const common = { index: nic.index, group: 0, promiscuous: false };
     if (host !== undefined) return { ...readNicSettings(host), ...common };

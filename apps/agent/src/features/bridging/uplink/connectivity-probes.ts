@@ -8,13 +8,14 @@ const gatewayTimeoutMs = 1_500;
 const apiTimeoutMs = 5_000;
 const unaskable = NeighbourState.PERMANENT | NeighbourState.NOARP;
 
+/** Dependencies of ConnectivityProbes. */
 export interface WitnessComponents {
     readonly netlink: Netlink;
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
     readonly clock?: Clock;
 }
 
-/** Those that can say whether the Node is on the network: its gateways, asked by ARP and ND, and the API server. */
+/** Probes whether the Node is on the network: its gateways, by ARP and ND, and the API server. */
 export class ConnectivityProbes {
     readonly #parts: WitnessComponents;
     readonly #clock: Clock;
@@ -24,18 +25,22 @@ export class ConnectivityProbes {
         this.#clock = components.clock ?? systemClock;
     }
 
+    /** Whether the API server answers within the probe timeout; never rejects. */
     async apiAnswers(signal: AbortSignal): Promise<boolean> {
         const limited = AbortSignal.any([signal, AbortSignal.timeout(apiTimeoutMs)]);
         return this.#parts.apiReachable(limited).catch(() => false);
     }
 
-    /** Those of the gateways that answer on this link. One with an entry by hand is never asked: it says nothing. */
+    /**
+     * The gateways that answer on this link. A gateway with a static neighbour entry is not probed, since that is
+     * inconclusive.
+     */
     async answering(index: number, gateways: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAddress[]> {
         const answers = await Promise.all(gateways.map((gateway) => this.#answers(index, gateway, signal)));
         return gateways.filter((_, at) => answers[at] === true);
     }
 
-    /** True as soon as one of them answers, false when none did within the time. */
+    /** Resolves with true once one target answers, with false if none does within the time. */
     async anyAnswers(
         index: number,
         asked: { readonly gateways: readonly IpAddress[]; readonly withApi: boolean },
@@ -81,7 +86,7 @@ export class ConnectivityProbes {
     }
 }
 
-/** For messages: "gateway 10.0.0.1 and the API server". */
+/** Describes the targets in messages, e.g. "gateway 10.0.0.1 and the API server". */
 export function probeTargetsText(gateways: readonly IpAddress[], withApi: boolean): string {
     const names = gateways.map((gateway) => `gateway ${formatIp(gateway)}`);
     return [...names, ...(withApi ? ["the API server"] : [])].join(" and ");

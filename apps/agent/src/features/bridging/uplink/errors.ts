@@ -1,16 +1,16 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * Why the NIC is not moved, or not brought back:
+ * Why the NIC is not moved, or not moved back:
  *
- * - `NIC_MISSING`, `NIC_UNSUITABLE`: there is no such link, or it is one that cannot be an uplink.
+ * - `NIC_MISSING`, `NIC_UNSUITABLE`: the link does not exist, or cannot be an uplink.
  * - `NIC_IN_USE`: it is a port of another bridge, bond or VRF.
  * - `MULTIPATH_ROUTES`, `NEXT_HOP_OBJECTS`, `ENCAPSULATING_ROUTES`: it has routes that would not survive the move.
- * - `NAME_TAKEN`: a link of somebody else has the NIC's name now.
- * - `NO_DEVICE`: OVS did not make the host port.
+ * - `NAME_TAKEN`: another link has the NIC's name now.
+ * - `NO_DEVICE`: OVS did not create the host port.
  * - `JOURNAL_UNWRITABLE`: without a journal nothing is moved.
- * - `AGENT_RUNNING`: the command was given while an agent takes care of the uplink.
- * - `DATABASE_UNREACHABLE`: the ports could not be taken out of the OVS database.
+ * - `AGENT_RUNNING`: the command was run while an agent manages the uplink.
+ * - `DATABASE_UNREACHABLE`: the ports could not be removed from the OVS database.
  */
 export type UplinkErrorCode =
     | "NIC_MISSING"
@@ -25,12 +25,13 @@ export type UplinkErrorCode =
     | "AGENT_RUNNING"
     | "DATABASE_UNREACHABLE";
 
-/** Of a link that is not suitable, and of the route that makes it so. */
+/** The unsuitable link and the route that makes it so. */
 export interface UplinkErrorDetails {
     readonly link: string;
     readonly dst: string;
-    /** The number of the route's table. */
+    /** Number of the routing table. */
     readonly table: number;
 }
 
+/** Failure to move the uplink or to restore it. */
 export class UplinkError extends AntreaError<UplinkErrorCode, UplinkErrorDetails> {}

@@ -1,4 +1,4 @@
-/** The uplink of bridging mode: the Node's NIC as a port of the bridge, and the way back. */
+/** The uplink of bridging mode: the Node's NIC as a port of the bridge, and its rollback. */
 export { UplinkError, type UplinkErrorCode } from "./errors.ts";
 export {
     type UplinkBridged,

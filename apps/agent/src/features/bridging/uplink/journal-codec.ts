@@ -4,30 +4,30 @@ import type { NicSettings } from "./nic-settings.ts";
 import type { MovedAddress, MovedNeighbour, MovedRoute, Snapshot } from "./snapshot.ts";
 import { steps, type Step } from "./types.ts";
 
-/** What must be known of a move after the agent was killed. */
+/** The state of a move that must be known after the agent was killed. */
 export interface JournalEntry {
-    /** The step that is about to be made, or was made last. */
+    /** The step about to be made, or made last. */
     readonly step: Step;
     readonly bootId: string;
-    /** The network namespace: a Node that is a container gets a new one, and new links, without a boot. */
+    /** The network namespace: a Node that is a container gets a new namespace with new links without a reboot. */
     readonly netns: string;
     readonly name: string;
     readonly physicalName: string;
     readonly nic: NicSettings;
-    /** What the link had when the move began, or when the way back began. */
+    /** The state of the link when the move or its rollback began. */
     readonly saved: Snapshot;
-    /** The host port's device when all was put on it. */
+    /** ifindex of the host port's device once it has the complete configuration. */
     readonly hostIndex?: number;
 }
 
 const version = 1;
 
-/** The entry as JSON, addresses as text, so that a person can read it when nothing else helps. */
+/** Encodes the entry as JSON with addresses as text, so that it is readable for manual recovery. */
 export function formatEntry(entry: JournalEntry): string {
     return `${JSON.stringify({ version, ...entry }, replace, 1)}\n`;
 }
 
-/** Reads it back. Undefined for what is not ours or is damaged. */
+/** Decodes an entry. Undefined if the text is not an entry or is damaged. */
 export function parseEntry(text: string): JournalEntry | undefined {
     try {
         const reader = new Fields(JSON.parse(text));
@@ -154,7 +154,7 @@ function damaged(field: string): JournalError {
     return new JournalError("DAMAGED", "environment", `the journal of the uplink is damaged: ${field}`);
 }
 
-/** The fields of a JSON object, each read as what it must be. Throws DAMAGED, which the caller takes for what it is. */
+/** The fields of a JSON object, each decoded as its expected type. Throws DAMAGED, which the caller handles. */
 class Fields {
     readonly #values: Readonly<Record<string, unknown>>;
 

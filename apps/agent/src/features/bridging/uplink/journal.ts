@@ -6,12 +6,12 @@ import { UplinkError } from "./errors.ts";
 import type { Fault, Step } from "./types.ts";
 import { formatEntry, parseEntry, type JournalEntry } from "./journal-codec.ts";
 
-/** The name of the journal in its folder. */
+/** The file name of the journal. */
 const journalFile = "uplink.json";
 
 /**
- * The journal of the move: one entry, replaced as a whole, on disk before the call returns. No entry says that the NIC
- * is as the Node had it.
+ * The journal of the move: one entry, replaced atomically and synced to disk before the call returns. Without an entry
+ * the NIC is not moved.
  */
 export class Journal {
     readonly #logger: Logger;
@@ -30,10 +30,12 @@ export class Journal {
         return this.#entry;
     }
 
+    /** Path of the journal file. */
     get path(): string {
         return join(this.#folder, journalFile);
     }
 
+    /** Reads the journal; undefined if there is none or it is not valid. */
     async read(): Promise<JournalEntry | undefined> {
         let text: string;
         try {
@@ -52,7 +54,7 @@ export class Journal {
         return this.#entry;
     }
 
-    /** Makes a step once it is on disk that it is about to be made. */
+    /** Makes a step after the entry for it is synced to disk. */
     async make<T>(step: Step, entry: JournalEntry, effect: () => Promise<T>): Promise<T> {
         await this.#fault?.(step, "before");
         await this.write({ ...entry, step });
@@ -62,7 +64,7 @@ export class Journal {
         return made;
     }
 
-    /** The same for a step that brings the Node its NIC back: it is made also when the disk is full. */
+    /** Like `make`, for a step of the rollback: it is made even if the journal cannot be written. */
     async makeAnyway(step: Step, entry: JournalEntry, effect: () => Promise<void>): Promise<void> {
         await this.#fault?.(step, "before");
         await this.writeAnyway({ ...entry, step });
@@ -71,7 +73,7 @@ export class Journal {
         await this.#fault?.(step, "made");
     }
 
-    /** The entry counts for this process at least. */
+    /** Writes the entry; on failure it is kept in memory for this process. */
     async writeAnyway(entry: JournalEntry): Promise<void> {
         try {
             await this.write(entry);
@@ -81,6 +83,7 @@ export class Journal {
         }
     }
 
+    /** Writes the entry atomically (temporary file, fsync, rename); rejects with UplinkError `JOURNAL_UNWRITABLE`. */
     async write(entry: JournalEntry): Promise<void> {
         const draft = `${this.path}.new`;
         try {
@@ -96,6 +99,7 @@ export class Journal {
         this.#entry = entry;
     }
 
+    /** Removes the journal; rejects with UplinkError `JOURNAL_UNWRITABLE`. */
     async remove(): Promise<void> {
         try {
             await rm(this.path, { force: true });
@@ -106,7 +110,7 @@ export class Journal {
         this.#entry = undefined;
     }
 
-    /** A journal that cannot be removed tells of links that are gone: the next start sees that. */
+    /** A journal that cannot be removed refers to links that no longer exist, which the next start detects. */
     async removeAnyway(): Promise<void> {
         try {
             await this.remove();
@@ -116,7 +120,7 @@ export class Journal {
         }
     }
 
-    /** A new name is on disk when its folder is. */
+    /** A rename is durable only after its directory is synced. */
     async #syncFolder(): Promise<void> {
         await using folder = await open(this.#folder, "r");
         await folder.sync();

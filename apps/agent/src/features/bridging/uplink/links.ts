@@ -8,19 +8,22 @@ import type { NicSettings } from "./nic-settings.ts";
 
 const lookMs = 5;
 
-/** The two links of an uplink, as far as they are there. */
+/** The two links of an uplink, as far as they exist. */
 export interface Places {
     readonly nic?: Link;
-    /** The device that OVS made in the name of the NIC. */
+    /** The device that OVS created with the name of the NIC. */
     readonly host?: Link;
 }
 
-/** A link that OVS makes for an internal port: a tap device on the userspace datapath, one of its own in the kernel. */
+/**
+ * Whether OVS created the link for an internal port: a tap device on the userspace datapath, an openvswitch link on the
+ * kernel datapath.
+ */
 export function isMadeByOvs({ kind }: Pick<Link, "kind">): boolean {
     return kind === "tun" || kind === "openvswitch";
 }
 
-/** What a journal says of the uplink's links. */
+/** The uplink's links according to a journal. */
 export interface KnownNames {
     readonly name: string;
     readonly physicalName: string;
@@ -28,8 +31,8 @@ export interface KnownNames {
 }
 
 /**
- * Looks at the links themselves: a journal may be older than they are. The NIC is known by its index, and by its MAC
- * address when its driver was loaded anew; another NIC that has its name by now is none of the journal's.
+ * Finds the links themselves, since a journal may be outdated. The NIC is identified by its ifindex, or by its MAC
+ * address if its driver was reloaded; another NIC that has its name now does not match.
  */
 export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<Places> {
     const [named, physical] = await Promise.all([
@@ -44,13 +47,13 @@ export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<P
     return { ...(nic !== undefined && { nic }), ...(host !== undefined && { host }) };
 }
 
-/** By its name, not by an alternative one. */
+/** Finds a link by its name, not by an alternative name. */
 export async function linkNamed(netlink: Netlink, name: string): Promise<Link | undefined> {
     const link = await netlink.link(name);
     return link?.name === name ? link : undefined;
 }
 
-/** Waits until OVS has made a device as it was told to. */
+/** Waits until OVS has created a device as requested. */
 export async function hostDevice(
     netlink: Netlink,
     { name, mac, mtu }: { readonly name: string; readonly mac: string; readonly mtu: number },
@@ -73,7 +76,7 @@ export async function hostDevice(
     }
 }
 
-/** Waits until something is so; false when it is not in time. */
+/** Polls until the condition is true; false if it is not in time. */
 export async function comesTrue(
     what: () => Promise<boolean>,
     timeoutMs: number,
@@ -88,8 +91,8 @@ export async function comesTrue(
 }
 
 /**
- * Renames a link. A kernel before 6.2 renames none that is up: then it goes down for the moment, and its IPv6 addresses
- * and its routes with it. True if so: the caller puts them back, then calls `endIpv6`.
+ * Renames a link. A kernel before 6.2 cannot rename a link that is up: it is then set down briefly and loses its IPv6
+ * addresses and its routes. Returns true if so: the caller restores them and then calls `endIpv6`.
  */
 export async function renameLink(netlink: Netlink, link: Link, name: string, saved: NicSettings): Promise<boolean> {
     try {
@@ -105,7 +108,7 @@ export async function renameLink(netlink: Netlink, link: Link, name: string, sav
     return true;
 }
 
-/** IPv6 on as it was, but without a link-local address that the kernel makes: it would be tentative for a second. */
+/** Enables IPv6 as before, but without a kernel-generated link-local address, which would be tentative for a second. */
 export function beginIpv6(name: string, saved: NicSettings): void {
     if (saved.ipv6Disabled === undefined) return;
     writeSysctl("ipv6", name, "addr_gen_mode", "1");
@@ -115,8 +118,8 @@ export function beginIpv6(name: string, saved: NicSettings): void {
 }
 
 /**
- * The way the kernel makes addresses as it was, once those that were saved are there. It makes its link-local address
- * now unless that is among them; one that was not there before goes again.
+ * Restores the address generation mode once the saved addresses are present. The kernel then generates its link-local
+ * address unless it is among them; one that was not there before is removed.
  */
 export async function endIpv6(
     netlink: Netlink,
@@ -129,7 +132,7 @@ export async function endIpv6(
     await placeAddresses(netlink, link.index, addresses);
 }
 
-/** Gives a link these alternative names, in this order, and takes them from another one that may have them. */
+/** Assigns the alternative names to a link, in order, and removes them from another link that may have them. */
 export async function placeAltNames(
     netlink: Netlink,
     index: number,
@@ -147,7 +150,7 @@ export async function placeAltNames(
             for (const name of wanted) batch.addAltName(index, name);
         })
         .catch((error: unknown) => {
-            // Somebody else's by now; a kernel before 5.5 knows none.
+            // Assigned to another link meanwhile; kernels before 5.5 do not support alternative names.
             if (!isNetlinkError(error, "EEXIST", "EOPNOTSUPP")) throw error;
         });
 }

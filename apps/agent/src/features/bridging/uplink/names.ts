@@ -1,8 +1,8 @@
 const maxNameBytes = 15;
 
 /**
- * The name of the NIC while its own name is the host port's: "eth0~". A name that leaves no room is cut, one that
- * somebody has gets a digit.
+ * The name of the NIC while the host port has its name: "eth0~". A name that is too long is truncated, one that is in
+ * use gets a digit.
  */
 export function physicalNameOf(nicName: string, isTaken: (name: string) => boolean): string {
     for (let attempt = 0; ; attempt++) {
@@ -12,13 +12,13 @@ export function physicalNameOf(nicName: string, isTaken: (name: string) => boole
     }
 }
 
-/** Whether `physicalNameOf` may have made this name of that one. */
+/** Whether `physicalNameOf` may have derived this name from the NIC name. */
 export function isPhysicalNameOf(nicName: string, physicalName: string): boolean {
     const suffix = suffixOf(physicalName);
     return suffix !== undefined && physicalName === `${cut(nicName, maxNameBytes - suffix.length)}${suffix}`;
 }
 
-/** The name that a link of such a name had, as far as it was not cut; undefined for any other link. */
+/** The original name of a link with such a name, as far as it was not truncated; undefined for any other link. */
 export function nicNameOf(physicalName: string): string | undefined {
     const suffix = suffixOf(physicalName);
     return suffix === undefined || suffix === physicalName ? undefined : physicalName.slice(0, -suffix.length);
@@ -28,7 +28,7 @@ function suffixOf(physicalName: string): string | undefined {
     return /~\d*$/.exec(physicalName)?.[0];
 }
 
-/** The first bytes of a text, no character torn. */
+/** Truncates a text to a number of bytes at a character boundary. */
 function cut(text: string, maxBytes: number): string {
     let kept = "";
     for (const character of text) {

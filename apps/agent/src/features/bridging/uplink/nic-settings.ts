@@ -9,7 +9,7 @@ import {
 } from "@antrea/netlink";
 import { readSysctl } from "./sysctls.ts";
 
-/** What is changed of the NIC itself while it is an OVS port, as it was before. */
+/** The original values of the NIC settings that are changed while it is an OVS port. */
 export interface NicSettings {
     readonly index: number;
     readonly mac: string;
@@ -19,11 +19,12 @@ export interface NicSettings {
     readonly promiscuous: boolean;
     readonly txChecksumOffload: boolean;
     readonly receiveMerging: boolean;
-    /** Sysctl disable_ipv6; not there without IPv6. */
+    /** Sysctl disable_ipv6; absent without IPv6. */
     readonly ipv6Disabled?: string;
     readonly addrGenMode?: string;
 }
 
+/** Reads the settings of a link, from netlink, ethtool and sysctl. */
 export function readNicSettings(link: Link): NicSettings {
     const { index, name, mac, mtu, group, up, promiscuous } = link;
     const ipv6Disabled = readSysctl("ipv6", name, "disable_ipv6");
@@ -42,13 +43,16 @@ export function readNicSettings(link: Link): NicSettings {
     };
 }
 
-/** Frames leave by a datapath that finishes none, and come in by one that takes none larger than the MTU. */
+/**
+ * Disables transmit checksum offload and receive merging: the datapath does not complete checksums, and accepts no
+ * frame larger than the MTU.
+ */
 export function switchOffloadsOff(name: string): void {
     offload(() => setTxChecksumOffload(name, false), undefined);
     offload(() => setReceiveMerging(name, false), undefined);
 }
 
-/** The NIC as it was, but for its name, its addresses and IPv6. */
+/** Restores the NIC, except its name, addresses and IPv6. */
 export async function restoreNicSettings(netlink: Netlink, link: Link, saved: NicSettings): Promise<void> {
     const { name, index } = link;
     if (saved.txChecksumOffload && !offload(() => txChecksumOffload(name), true)) {
@@ -58,12 +62,12 @@ export async function restoreNicSettings(netlink: Netlink, link: Link, saved: Ni
     await netlink.setLink(index, { up: saved.up, group: saved.group });
 }
 
-/** ovs-vswitchd sets this flag on its ports, and cannot take it back when it was killed. */
+/** ovs-vswitchd sets this flag on its ports, and cannot reset it after it was killed. */
 export async function restorePromiscuous(netlink: Netlink, index: number, saved: NicSettings): Promise<void> {
     await netlink.setLink(index, { promiscuous: saved.promiscuous });
 }
 
-/** A link whose offloads cannot be read or changed has none that matter. */
+/** If offloads of a link cannot be read or changed, they are treated as irrelevant. */
 function offload<T>(work: () => T, otherwise: T): T {
     try {
         return work();

@@ -10,24 +10,26 @@ import type { UplinkOptions, UplinkPorts, UplinkPortSpec } from "./types.ts";
 
 const removalTimeoutMs = 2_000;
 const removalPauseMs = 100;
-/** The Node is on the network meanwhile. */
+/** The Node is on the network during this wait. */
 const letGoTimeoutMs = 3_000;
 
+/** Dependencies of OwnPorts. */
 export interface OwnPortsComponents {
     readonly netlink: Netlink;
     readonly ports: UplinkPorts;
     readonly logger: Logger;
 }
 
+/** Settings of OwnPorts. */
 export type OwnPortsOptions = Pick<UplinkOptions, "hostOfPort" | "uplinkOfPort" | "mustComputeChecksums">;
 
-/** The two ports of the uplink in OVS: the NIC, and the host port in the NIC's name. */
+/** The two ports of the uplink in OVS: the NIC, and the host port with the NIC's name. */
 export class OwnPorts {
     readonly #parts: OwnPortsComponents;
     readonly #options: OwnPortsOptions;
     readonly #timeoutMs: number;
 
-    /** @param timeoutMs how long OVS may take to make a port */
+    /** @param timeoutMs how long OVS may take to create a port */
     constructor(components: OwnPortsComponents, options: OwnPortsOptions, timeoutMs: number) {
         this.#parts = components;
         this.#options = options;
@@ -40,14 +42,14 @@ export class OwnPorts {
     }
 
     /**
-     * Takes the host port out of the database if its device is gone, for OVS makes no new one. The next `makeHost` gives it
-     * its number again.
+     * Removes the host port from the database if its device is gone, since OVS does not recreate the device. The next
+     * `makeHost` gives it the same port number again.
      */
     async removeHostWithoutDevice({ name }: Pick<JournalEntry, "name">, signal: AbortSignal): Promise<void> {
         if (isOurs(this.#parts.ports.port(name))) await removeIfDeviceIsLost(this.#parts, name, signal);
     }
 
-    /** Makes the host port unless it is there; gives its device. */
+    /** Creates the host port if it does not exist; returns its device. */
     async makeHost({ name, nic }: Pick<JournalEntry, "name" | "nic">, signal: AbortSignal): Promise<Link> {
         const { ports, netlink } = this.#parts;
         const spec: UplinkPortSpec = {
@@ -63,7 +65,7 @@ export class OwnPorts {
         return hostDevice(netlink, { name, ...nic }, this.#timeoutMs, signal);
     }
 
-    /** From here on OVS sees what the NIC receives. The Node's stack sees it too, until the switch. */
+    /** From here on OVS receives the NIC's frames. The Node's network stack receives them too, until the switch. */
     async makeUplink(name: string, signal: AbortSignal): Promise<void> {
         const { ports } = this.#parts;
         if (this.#options.mustComputeChecksums) switchOffloadsOff(name);
@@ -73,9 +75,9 @@ export class OwnPorts {
     }
 
     /**
-     * Takes out ports that an earlier boot, or a way back without the database, left there: OVS would take up the new links
-     * before their step. Waits until OVS has let go of them: one that is back under its name when OVS next looks is to
-     * OVS the port it had, and it makes no device for it.
+     * Removes ports that an earlier boot, or a rollback without the database, left there: OVS would adopt the new links
+     * before their step. Waits until OVS has released them: OVS treats a port that is recreated under its name before
+     * the next iteration as unchanged, and creates no device for it.
      */
     async removeLeftovers(names: readonly string[], signal: AbortSignal): Promise<void> {
         const { ports } = this.#parts;
@@ -85,7 +87,9 @@ export class OwnPorts {
         await ports.carriedOut({ timeoutMs: this.#timeoutMs, signal });
     }
 
-    /** Waits until OVS has let go of the devices, if it does. False when the database could not be reached. */
+    /**
+     * Removes the ports and waits for OVS to release the devices, if it does. False if the database was not reachable.
+     */
     async remove(names: readonly string[]): Promise<boolean> {
         const isRemoved = await this.#removeRows(names);
         if (isRemoved) await carriedOut((limits) => this.#parts.ports.carriedOut(limits), this.#parts.logger);
@@ -102,7 +106,7 @@ export class OwnPorts {
                 await remove();
                 return true;
             } catch (error) {
-                // At a start the session with the database may just be under way.
+                // At startup the session with the database may still be connecting.
                 if (performance.now() < deadline) {
                     await sleep(removalPauseMs);
                     continue;
@@ -115,8 +119,8 @@ export class OwnPorts {
 }
 
 /**
- * OVS that lets go of a device sets its flags as it knows them, by its name. The host port is down by then: should the NIC
- * have that name again before, OVS would take the NIC down.
+ * Waits until OVS has applied the removal. When OVS releases a device, it restores the cached flags by device name. The
+ * host port is down by then: if the NIC got that name back before, OVS would set the NIC down.
  */
 export async function carriedOut(wait: (limits: CarryOutLimits) => Promise<void>, logger: Logger): Promise<void> {
     try {
@@ -128,6 +132,7 @@ export async function carriedOut(wait: (limits: CarryOutLimits) => Promise<void>
     }
 }
 
+/** Whether the port was created for the uplink: its `antrea-type` is host or uplink. */
 export function isOurs(port: { readonly externalIds: ReadonlyMap<string, string> } | undefined): boolean {
     const type = port?.externalIds.get("antrea-type");
     return type === "host" || type === "uplink";

@@ -21,12 +21,12 @@ import {
     type MovedRoute,
 } from "./snapshot.ts";
 
-/** A route via a gateway that is itself behind a gateway needs one pass more for each. */
+/** A route via a gateway that is itself behind a gateway needs one more pass per level. */
 const maxRoutePasses = 8;
 
 /**
- * Gives a link these addresses and no others, in this order, the IPv6 ones usable at once. What is right already is not
- * touched.
+ * Sets the addresses of a link to exactly these, in order, with IPv6 addresses usable at once. Addresses that are
+ * correct already are not changed.
  */
 export async function placeAddresses(netlink: Netlink, index: number, wanted: readonly MovedAddress[]): Promise<void> {
     const present = (await netlink.addresses(index)).map(movedAddress);
@@ -39,13 +39,13 @@ export async function placeAddresses(netlink: Netlink, index: number, wanted: re
         for (const address of six.added) {
             const options = optionsOf(index, address);
             batch.addAddress({ ...options, noDad: true });
-            // The flag would stay and show; without it an address that is usable already stays usable.
+            // The flag would remain visible; without it an address that is usable already stays usable.
             if ((address.flags & AddressFlag.NODAD) === 0) batch.replaceAddress(options);
         }
     });
 }
 
-/** Takes the addresses of one family from a link. Secondary ones first: the kernel would take them with their primary. */
+/** Removes the IPv4 addresses of a link. Secondary ones first: the kernel would remove them with their primary. */
 export async function removeAddresses4(netlink: Netlink, index: number): Promise<void> {
     const present = (await netlink.addresses(index)).filter(isFour);
     await netlink.batch((batch) => {
@@ -53,19 +53,19 @@ export async function removeAddresses4(netlink: Netlink, index: number): Promise
     });
 }
 
-/** A route that the kernel did not take, and why. */
+/** A route that the kernel rejected, and why. */
 export interface RefusedRoute {
     readonly route: string;
     readonly reason: string;
 }
 
 /**
- * Gives a link these routes, in their order, and takes from it the ones the kernel made with its addresses that are not
- * among them. Gives back those that the kernel refused, with its reason.
+ * Adds routes to a link in their order, and removes the kernel-generated ones that are not among them. Returns the
+ * routes that the kernel rejected, with its error.
  *
- * A default route that a router advertised goes over with the rest of its life, behind the place of the one that the
- * kernel makes at the next advertisement, which it asks for when the link-local address comes: then ours goes. Prefixes
- * and more specific routes that were advertised are refreshed in place.
+ * A default route from a router advertisement is moved with its remaining lifetime and placed after the one that the
+ * kernel adds at the next advertisement, which it solicits when the link-local address is added; the moved route is
+ * removed then. Prefixes and more specific routes from advertisements are refreshed in place.
  */
 export async function placeRoutes(
     netlink: Netlink,
@@ -93,7 +93,7 @@ export async function placeRoutes(
     return [...refused, ...missing.map((route) => ({ route: routeText(route).trim(), reason }))];
 }
 
-/** A default route of a router advertisement; "boot" is what `addAdvertisedRoute` makes of it. */
+/** A default route of a router advertisement; "boot" is the protocol that `addAdvertisedRoute` sets. */
 function isAdvertised({ family, dst, via, protocol, expiresSeconds }: MovedRoute): boolean {
     const byKernel = protocol === RouteProtocol.RA || protocol === RouteProtocol.BOOT;
     return family === 6 && dst.length === 0 && via !== undefined && expiresSeconds !== undefined && byKernel;
@@ -122,18 +122,19 @@ function placeAdvertised(
     return refused;
 }
 
-/** Takes routes from a link; those that are gone are a success. */
+/** Removes routes from a link; routes that are gone already are ignored. */
 export async function removeRoutes(netlink: Netlink, index: number, routes: readonly MovedRoute[]): Promise<void> {
     await netlink.batch((batch) => {
         for (const route of routes) batch.deleteRoute(routeOptionsOf(index, route));
     });
 }
 
-/** The routes of a link that go with its name. */
+/** The routes of a link that must be moved with its name. */
 export async function routesOf(netlink: Netlink, index: number): Promise<readonly MovedRoute[]> {
     return (await netlink.routes({ dev: index })).filter(isMoved).map(movedRoute);
 }
 
+/** Adds the neighbour entries that have a MAC address to a link. */
 export async function placeNeighbours(
     netlink: Netlink,
     index: number,
@@ -146,7 +147,7 @@ export async function placeNeighbours(
     });
 }
 
-/** Routes to links before those that need them, each kind in its order. */
+/** Adds routes to links before those that depend on them, each kind in its order. */
 async function append(netlink: Netlink, index: number, routes: readonly MovedRoute[]): Promise<void> {
     const direct = routes.filter(({ via }) => via === undefined);
     const indirect = routes.filter(({ via }) => via !== undefined);
@@ -155,7 +156,7 @@ async function append(netlink: Netlink, index: number, routes: readonly MovedRou
     });
 }
 
-/** Those of the first list that the second lacks; each of the second stands for one. */
+/** The routes of the first list that the second lacks; each route of the second matches one. */
 function absent(routes: readonly MovedRoute[], among: readonly MovedRoute[]): readonly MovedRoute[] {
     const counts = new Map<string, number>();
     for (const route of among) counts.set(routeText(route), (counts.get(routeText(route)) ?? 0) + 1);
@@ -175,7 +176,7 @@ interface AddressChanges {
     readonly added: readonly MovedAddress[];
 }
 
-/** The order of IPv4 addresses says which is primary: all after the first that is wrong are made again. */
+/** The order of IPv4 addresses determines the primary one: all after the first mismatch are recreated. */
 function changes4(present: readonly MovedAddress[], wanted: readonly MovedAddress[]): AddressChanges {
     let same = 0;
     const text = (list: readonly MovedAddress[]): string | undefined => {
@@ -186,7 +187,7 @@ function changes4(present: readonly MovedAddress[], wanted: readonly MovedAddres
     return { removed: present.slice(same).reverse(), added: wanted.slice(same) };
 }
 
-/** The kernel puts a new IPv6 address before the others. */
+/** The kernel inserts a new IPv6 address before the others. */
 function changes6(present: readonly MovedAddress[], wanted: readonly MovedAddress[]): AddressChanges {
     const have = new Set(present.map(addressText));
     const want = new Set(wanted.map(addressText));

@@ -23,14 +23,16 @@ import { carriedOut } from "./own-ports.ts";
 const toolTimeoutMs = 10_000;
 const types: readonly string[] = ["uplink", "host"];
 
-/** The columns that a session must keep for `removeByServer`. */
+/** The columns that a session must monitor for `removeByServer`. */
 export const portColumns = {
     Bridge: ["ports"],
     Port: ["name", "external_ids"],
     ...configurationColumns,
 } as const;
 
-/** Takes the ports of the uplink out of a database that is served, and waits until OVS has let go; gives their names. */
+/**
+ * Removes the ports of the uplink from a served database and waits until OVS has released them; returns their names.
+ */
 export async function removeByServer(session: OvsdbSession, logger: Logger): Promise<readonly string[]> {
     const ports = [...session.rows("Port")].filter(([, row]) =>
         types.includes(textMapOf(row, "external_ids").get("antrea-type") ?? ""),
@@ -47,7 +49,7 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
     return ports.map(([, row]) => textOf(row, "name"));
 }
 
-/** Takes them out of the file of a database that nobody serves, with ovsdb-tool(1), which minds the file's lock. */
+/** Removes them from the database file while no server runs, with ovsdb-tool(1), which honours the lock of the file. */
 export async function removeFromFile(file: string): Promise<readonly string[]> {
     if (!existsSync(file)) return [];
     const wanted = types.map((type) =>
@@ -65,7 +67,7 @@ export async function removeFromFile(file: string): Promise<readonly string[]> {
     return ports.map(({ name }) => name);
 }
 
-/** A port that no bridge has any more goes by itself. */
+/** A port that no bridge references is garbage-collected. */
 function removal(bridge: string, ports: readonly string[]): Operation {
     return mutate("Bridge", [["_uuid", "==", uuid(bridge)]], [["ports", "delete", set(...ports.map(uuid))]]);
 }

@@ -2,7 +2,7 @@ import { uplinkCondition } from "@antrea/crd";
 import { assertNever } from "@antrea/errors";
 import type { UplinkState } from "./types.ts";
 
-/** A condition of the Node, but for its times. */
+/** A condition of the Node without its timestamps. */
 export interface UplinkCondition {
     readonly type: typeof uplinkCondition;
     readonly status: "True" | "False";
@@ -20,27 +20,27 @@ export interface UplinkEvent {
 const next =
     "see that the bridge lets the traffic of the Node through (gateway, VLAN, port security), then restart the agent to try again";
 
-/** What users of the cluster are told of the uplink: pure functions of its state. */
+/** Maps the uplink state to what users see; pure functions. */
 export class UplinkReport {
-    /** The condition of the Node; undefined while a move, or taking one up, is under way. */
+    /** The condition of the Node; undefined while a move or its resumption is in progress. */
     static condition(state: UplinkState): UplinkCondition | undefined {
         const [status, reason, message] = UplinkReport.#words(state);
         return status === undefined ? undefined : { type: uplinkCondition, status, reason, message };
     }
 
-    /** The condition when the NIC cannot be moved: nothing was changed. */
+    /** The condition if the NIC cannot be moved: nothing was changed. */
     static refusal(error: { readonly code: string; readonly message: string }): UplinkCondition {
         return { type: uplinkCondition, status: "False", reason: camelCase(error.code), message: error.message };
     }
 
-    /** The event to record when this state is entered; undefined for those that are no news. */
+    /** The event to record when this state is entered; undefined for states without one. */
     static event(state: UplinkState): UplinkEvent | undefined {
         const [status, reason, message] = UplinkReport.#words(state);
         if (status === undefined || state.kind === "idle") return undefined;
         return { type: status === "True" ? "Normal" : "Warning", reason, message };
     }
 
-    /** Why the agent is not ready because of its uplink; undefined when it is. */
+    /** Why the uplink makes the agent not ready; undefined if it does not. */
     static problem(state: UplinkState): string | undefined {
         if (state.kind === "moving") return `${state.name} is being moved to the bridge`;
         if (state.kind === "found") return `${state.name} is a port of the bridge, which OVS has to take up again`;
@@ -79,7 +79,7 @@ export class UplinkReport {
     }
 }
 
-/** "MULTIPATH_ROUTES" as Kubernetes writes reasons: "MultipathRoutes". */
+/** Converts "MULTIPATH_ROUTES" to a Kubernetes condition reason: "MultipathRoutes". */
 function camelCase(code: string): string {
     return code.replaceAll(/([A-Z])([A-Z]*)_?/g, (_, first: string, rest: string) => first + rest.toLowerCase());
 }

@@ -13,17 +13,18 @@ import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
 import { freeFromDatapath, Rollback } from "./rollback.ts";
 import { bootContextOf } from "./boot-context.ts";
 
+/** Options of `restoreUplink`. */
 export interface RestoreUplinkOptions {
-    /** The folder of the journal. */
+    /** Directory of the journal. */
     readonly folder: string;
     readonly bootId: string;
-    /** Where db.sock is. */
+    /** Directory of db.sock. */
     readonly ovsRunDir: string;
-    /** conf.db, for when nobody serves it. */
+    /** Path of conf.db, used while no server runs. */
     readonly databaseFile: string;
-    /** Also while an agent holds the lock of the database. */
+    /** Runs even while an agent holds the lock of the database. */
     readonly force: boolean;
-    /** Takes each line for the person who gave the command. */
+    /** Prints a line of output for the user. */
     readonly print: (line: string) => void;
     readonly logger: Logger;
 }
@@ -33,10 +34,10 @@ const connectTimeoutMs = 2_000;
 const lockTimeoutMs = 1_000;
 
 /**
- * What `antrea-agent restore-uplink` does: the Node gets its NIC back, with OVS or without. True when there was
- * something to do.
+ * Implements `antrea-agent restore-uplink`: restores the Node's NIC, with or without OVS. Returns true if there was
+ * something to restore.
  *
- * @throws UplinkError `AGENT_RUNNING` unless forced: a running agent would make the move again
+ * @throws UplinkError `AGENT_RUNNING` unless forced: a running agent would repeat the move
  */
 export async function restoreUplink(options: RestoreUplinkOptions): Promise<boolean> {
     const { print, logger, folder } = options;
@@ -69,7 +70,7 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
         await rollback.run(entry, here);
         end(entry.name);
     }
-    // Without a journal, or with one that tells of links that are gone.
+    // Without a journal, or with one that refers to links that no longer exist.
     const names = await bringBackByLinks({ netlink, rollback, uptimeSeconds: uptime }, here, begin);
     for (const name of names) end(name);
     if (entry !== undefined || names.length > 0) return true;
@@ -78,7 +79,7 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     return false;
 }
 
-/** The OVS database, served or as a file. */
+/** The OVS database, through its server or as a file. */
 class Database implements AsyncDisposable {
     readonly #session: OvsdbSession | undefined;
     readonly #file: string;
@@ -96,7 +97,7 @@ class Database implements AsyncDisposable {
             {
                 socketPath: join(ovsRunDir, "db.sock"),
                 monitor: portColumns,
-                // Held meanwhile, so that no agent starts in between.
+                // Held meanwhile, so that no agent starts concurrently.
                 ...(force ? {} : { lock: agentLock }),
             },
         );

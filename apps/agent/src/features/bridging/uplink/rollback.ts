@@ -22,25 +22,26 @@ import { restoreNicSettings, restorePromiscuous } from "./nic-settings.ts";
 import { placeAddresses, placeNeighbours, placeRoutes } from "./place.ts";
 import { aged, hasGlobalAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
 
+/** Dependencies of Rollback. */
 export interface RollbackComponents {
     readonly netlink: Netlink;
     readonly logger: Logger;
     readonly journal: Journal;
-    /** Takes ports out of the OVS database; false when it could not be reached. */
+    /** Removes ports from the OVS database; false if it was not reachable. */
     readonly removePorts: (names: readonly string[]) => Promise<boolean>;
-    /** Takes a device from the kernel's datapath when nobody else does. */
+    /** Removes a device from the kernel datapath if OVS does not. */
     readonly freeFromDatapath: (name: string) => Promise<void>;
     readonly uptimeSeconds: () => number;
 }
 
-/** How long ovs-vswitchd may take to let go of a device after its port was taken out of the database. */
+/** How long ovs-vswitchd may take to release a device after its port was removed from the database. */
 const ovsTimeoutMs = 1_500;
 const maxRemovals = 10;
 
 /**
- * The way back of the uplink: the NIC has its name, addresses, routes and neighbours again, from whatever step the move
- * or an earlier way back was left at. It needs no OVS: what lives in the kernel is put right first, and the Node is on
- * the network from then on.
+ * Rolls back the uplink: restores name, addresses, routes and neighbours of the NIC, from any step at which the move or
+ * an earlier rollback stopped. Works without OVS: the kernel state is restored first, and the Node is on the network
+ * from then on.
  */
 export class Rollback {
     readonly #parts: RollbackComponents;
@@ -49,12 +50,14 @@ export class Rollback {
         this.#parts = components;
     }
 
-    /** Resolves when the NIC is as the Node had it and the journal is empty. Again from the start when interrupted. */
+    /**
+     * Resolves when the NIC is restored and the journal removed. After an interruption, to be run again from the start.
+     */
     async run(entry: JournalEntry, here: BootContext): Promise<void> {
         const { netlink, journal, logger } = this.#parts;
         const places = await findPlaces(netlink, entry);
         if (places.nic === undefined || (isOfThePast(entry, here) && places.nic.name === entry.name)) {
-            // The links are not those of the journal: only the ports in the database may be left of that time.
+            // The journal's links do not exist: only ports in the database may remain from that time.
             logger.info("uplink journal refers to links that no longer exist", { nic: entry.name });
             await this.#removePorts(entry);
             if (places.host !== undefined) await this.#removeHost(places.host);
@@ -81,30 +84,31 @@ export class Rollback {
         logger.info("uplink restored", { nic: entry.name });
     }
 
-    /** What the NIC is to have: what the host port has, once all was put there, else what was saved. */
+    /** The configuration to restore: that of the host port if it was complete, else the saved one. */
     async #wanted(entry: JournalEntry, here: BootContext, { host }: Places, nic: Link): Promise<Snapshot> {
         const { netlink, uptimeSeconds } = this.#parts;
         const now = uptimeSeconds();
         const present = host === undefined ? undefined : await takeSnapshot(netlink, host, now);
-        // One that OVS made anew has not all of it yet, one that a way back has taken down not any more.
+        // A recreated host port may not have the complete configuration yet; one that a rollback has set down no longer
+        // has it.
         const isWhole = entry.step === "bridged" && host?.index === entry.hostIndex && host?.up === true;
         if (isWhole && present !== undefined && hasGlobalAddress(present.addresses)) return present;
         if (isOfThePast(entry, here)) return present ?? takeSnapshot(netlink, nic, now);
         const onNic = await takeSnapshot(netlink, nic, now);
-        // Made anew, or brought back already by a way back that could not write: whoever gave it addresses knew them.
+        // A recreated NIC, or one restored by a rollback that could not write the journal: its addresses are current.
         const isSettled = nic.index !== entry.nic.index || (entry.step === "bridged" && host === undefined);
         if (isSettled && nic.name === entry.name && hasGlobalAddress(onNic.addresses)) return onNic;
-        // A lease may have been renewed on whichever link has the address: the journal knows the old end of it.
+        // A lease may have been renewed on either link; the journal has only the earlier expiry.
         return renewed(aged(entry.saved, now), [...onNic.addresses, ...(present?.addresses ?? [])]);
     }
 
-    /** The NIC takes over before anything is asked of OVS. */
+    /** Configures the NIC before OVS is involved. */
     async #switchBack({ saved, nic: settings }: JournalEntry, host: Link | undefined, nic: Link): Promise<void> {
         const { netlink } = this.#parts;
         await restoreNicSettings(netlink, nic, settings);
         beginIpv6(nic.name, settings);
         await this.#tryTo("addresses", () => placeAddresses(netlink, nic.index, saved.addresses));
-        // Down, so that nothing arrives twice; its routes go with that.
+        // Set down, so that nothing is received twice; this also removes its routes.
         if (host !== undefined) await netlink.setLink(host.index, { up: false });
         await this.#placeRoutes(nic, saved);
         await this.#tryTo("neighbours", () => placeNeighbours(netlink, nic.index, saved.neighbours));
@@ -126,7 +130,7 @@ export class Rollback {
             await renameLink(netlink, nic, entry.name, entry.nic);
         }
         const renamed = { ...nic, name: entry.name };
-        // The kernel gives the labels of addresses a form of its own when their link is renamed.
+        // Renaming a link makes the kernel rewrite its address labels.
         await this.#tryTo("addresses", () => placeAddresses(netlink, nic.index, entry.saved.addresses));
         await this.#placeRoutes(renamed, entry.saved);
         await this.#tryTo("IPv6 settings", () => endIpv6(netlink, renamed, entry.nic, entry.saved.addresses));
@@ -136,7 +140,7 @@ export class Rollback {
         await restorePromiscuous(netlink, nic.index, entry.nic);
     }
 
-    /** Who has the name of the NIC. An OVS that was not told otherwise may have made its device once more. */
+    /** The link that has the NIC's name. OVS may have recreated its device meanwhile. */
     async #inTheWay(name: string): Promise<Link | undefined> {
         const { netlink } = this.#parts;
         for (let attempt = 0; attempt < maxRemovals; attempt++) {
@@ -147,7 +151,7 @@ export class Rollback {
         return linkNamed(netlink, name);
     }
 
-    /** One thing that the kernel does not take shall not keep the Node from getting the others. */
+    /** A failure of one part must not prevent the others from being restored. */
     async #tryTo(what: string, work: () => Promise<void>): Promise<void> {
         try {
             await work();
@@ -169,7 +173,7 @@ export class Rollback {
         return this.#parts.removePorts([physicalName, name]);
     }
 
-    /** The device of the host port goes with its port; it is taken away when OVS does not do it. */
+    /** The device of the host port is removed with its port; if OVS does not do that, it is removed here. */
     async #removeHost(host: Link): Promise<void> {
         const { netlink } = this.#parts;
         const gone = async (): Promise<boolean> => (await netlink.link(host.index)) === undefined;
@@ -177,13 +181,13 @@ export class Rollback {
         await this.#takeAway(host);
     }
 
-    /** A device of the kernel's datapath goes with its port there. */
+    /** A device of the kernel datapath is deleted with its datapath port. */
     async #takeAway(host: Link): Promise<void> {
         if (host.kind === "openvswitch") await this.#parts.freeFromDatapath(host.name);
         else await this.#parts.netlink.deleteLink(host.index);
     }
 
-    /** The kernel's datapath keeps what it got when nobody tells it otherwise. */
+    /** The kernel datapath keeps its ports until they are removed explicitly. */
     async #free(nic: Link): Promise<void> {
         const { netlink } = this.#parts;
         const master = (await netlink.link(nic.index))?.master;
@@ -194,12 +198,12 @@ export class Rollback {
     }
 }
 
-/** True for a journal of an earlier boot, or of the Node as another container. */
+/** Whether the journal is from an earlier boot, or from the Node as another container. */
 function isOfThePast(entry: JournalEntry, { bootId, netns }: BootContext): boolean {
     return entry.bootId !== bootId || entry.netns !== netns;
 }
 
-/** Takes a device from the kernel's datapath with ovs-dpctl(8), which speaks to the kernel: no daemon is needed. */
+/** Removes a device from the kernel datapath with ovs-dpctl(8), which works without a daemon. */
 export async function freeFromDatapath(name: string): Promise<void> {
     await promisify(execFile)("ovs-dpctl", ["del-if", "ovs-system", name], { timeout: 5_000 });
 }

@@ -14,13 +14,16 @@ import {
 } from "@antrea/netlink";
 import { UplinkError } from "./errors.ts";
 
+/** An address without the attributes that the kernel sets per link. */
 export type MovedAddress = Omit<Address, "index" | "secondary" | "tentative" | "dadFailed" | "permanent">;
+/** A route without its link and read-only attributes. */
 export type MovedRoute = Omit<Route, "dev" | "cloned" | "nextHops">;
+/** A neighbour entry without its link. */
 export type MovedNeighbour = Omit<Neighbour, "index">;
 
-/** What a link has that goes with its name: everything in the order in which the kernel lists it. */
+/** The configuration of a link that is tied to its name; all lists in kernel order. */
 export interface Snapshot {
-    /** In seconds since the boot: the lifetimes count from here. */
+    /** Seconds since boot; the lifetimes are relative to this time. */
     readonly takenAt: number;
     readonly addresses: readonly MovedAddress[];
     readonly routes: readonly MovedRoute[];
@@ -28,7 +31,7 @@ export interface Snapshot {
     readonly altNames: readonly string[];
 }
 
-/** Flags that a program may set. What the kernel adds of its own is not asked for again. */
+/** Flags that user space may set. The others are set by the kernel. */
 const settableFlags =
     AddressFlag.NODAD |
     AddressFlag.HOMEADDRESS |
@@ -37,7 +40,7 @@ const settableFlags =
     AddressFlag.MCAUTOJOIN;
 const keptNeighbourFlags = NeighbourFlag.ROUTER | NeighbourFlag.EXT_LEARNED;
 
-/** Reads a link, within one turn of the event loop as long as it has few routes. */
+/** Reads a link, within one turn of the event loop unless it has many routes. */
 export async function takeSnapshot(netlink: Netlink, link: Link, uptimeSeconds: number): Promise<Snapshot> {
     const [addresses, routes, neighbours] = await Promise.all([
         netlink.addresses(link.index),
@@ -53,7 +56,7 @@ export async function takeSnapshot(netlink: Netlink, link: Link, uptimeSeconds: 
     };
 }
 
-/** Refuses, before anything is done, what could not be put back as it was. */
+/** Rejects, before anything is changed, routes that could not be restored. */
 export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> {
     for (const route of await netlink.routes({ dev: link.index })) {
         const text = `route ${formatPrefix(route.dst)} in table ${route.table}`;
@@ -74,12 +77,12 @@ export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> 
     }
 }
 
-/** Time for whoever renews leases to do so, when they ended while nobody could. */
+/** Time for a DHCP client to renew leases that expired while it could not. */
 const graceSeconds = 60;
 
 /**
- * The snapshot as it is now: time has passed for what has a lifetime. Routes that have expired are gone. An address has
- * a minute at least: its lease may have been renewed unseen, and without it nobody reaches the Node.
+ * The snapshot with the lifetimes reduced by the elapsed time. Expired routes are removed. An address keeps at least a
+ * minute: its lease may have been renewed unnoticed, and without it the Node is unreachable.
  */
 export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     const passed = Math.max(0, Math.floor(uptimeSeconds - snapshot.takenAt));
@@ -104,7 +107,7 @@ export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     };
 }
 
-/** The snapshot with the lifetimes of the same addresses elsewhere, where they may have been renewed meanwhile. */
+/** The snapshot with the lifetimes of the same addresses on other links, where they may have been renewed meanwhile. */
 export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Snapshot {
     const byKey = new Map(others.map((address) => [addressKey(address), address]));
     return {
@@ -117,8 +120,8 @@ export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Sn
 }
 
 /**
- * The snapshot with what changed on its link between two later ones: the kernel makes other changes when a link is
- * renamed, to labels and neighbours.
+ * Applies the changes between two later snapshots of the link. A plain replacement would include the changes to labels
+ * and neighbours that the kernel makes when a link is renamed.
  */
 export function changed(snapshot: Snapshot, before: Snapshot, now: Snapshot): Snapshot {
     const { addresses, routes, neighbours, altNames } = renewed(aged(snapshot, now.takenAt), now.addresses);
@@ -132,7 +135,7 @@ export function changed(snapshot: Snapshot, before: Snapshot, now: Snapshot): Sn
     };
 }
 
-/** What came between two lists is added, and what went is left out. */
+/** Adds the elements that were added between two lists, and drops the removed ones. */
 function followed<T>(list: readonly T[], before: readonly T[], now: readonly T[], keyOf: (one: T) => string): T[] {
     const [was, is] = [new Set(before.map(keyOf)), new Set(now.map(keyOf))];
     return [
@@ -141,20 +144,20 @@ function followed<T>(list: readonly T[], before: readonly T[], now: readonly T[]
     ];
 }
 
-/** True if the link is of use to the Node: an address that others can reach. */
+/** Whether the link has an address that other hosts can reach. */
 export function hasGlobalAddress(addresses: readonly Pick<MovedAddress, "scope">[]): boolean {
     return addresses.some(({ scope }) => scope < RouteScope.LINK);
 }
 
 /**
- * Whether two snapshots are the same to whoever needs one later: what was learned of neighbours comes and goes, and what
- * has a lifetime ends in both at about the same moment.
+ * Whether two snapshots are equivalent for a later restore: learned neighbours are ignored, and lifetimes must end at
+ * about the same time.
  */
 export function sameSnapshot(one: Snapshot, other: Snapshot): boolean {
     return sameTexts(one, other) && sameEnds(one, other);
 }
 
-/** Clocks are read in whole seconds, and not at one moment. */
+/** The clocks have a resolution of whole seconds and are not read at the same instant. */
 const endToleranceSeconds = 5;
 
 function sameTexts(one: Snapshot, other: Snapshot): boolean {
@@ -175,7 +178,7 @@ function sameEnds(one: Snapshot, other: Snapshot): boolean {
     return ends.every((end, at) => end === others[at] || Math.abs(end - (others[at] ?? 0)) <= endToleranceSeconds);
 }
 
-/** When what has a lifetime ends, in seconds since the boot; an address that is deprecated has been for ever. */
+/** End times of everything with a lifetime, in seconds since boot; a deprecated address counts as always deprecated. */
 function endsOf({ takenAt, addresses, routes }: Snapshot): readonly number[] {
     const end = (seconds: number | undefined): number => (seconds === undefined ? Infinity : takenAt + seconds);
     return [
@@ -187,19 +190,19 @@ function endsOf({ takenAt, addresses, routes }: Snapshot): readonly number[] {
     ];
 }
 
-/** Which address it is, for the kernel. */
+/** The identity of an address in the kernel. */
 function addressKey({ ip, prefixLength, peer }: Pick<MovedAddress, "ip" | "prefixLength" | "peer">): string {
     return `${formatIp(ip)}/${prefixLength} ${peer === undefined ? "" : formatIp(peer)}`;
 }
 
-/** All of an address that must be as it was, without the time that is left to it. */
+/** All attributes of an address that must be restored, without the remaining lifetime. */
 export function addressText(address: MovedAddress): string {
     const { scope, label, broadcast, metric, lifetime, flags } = address;
     const rest = [scope, label ?? "", broadcast && formatIp(broadcast), metric, lifetime !== undefined];
     return [addressKey(address), ...rest, flags & settableFlags].join(" ");
 }
 
-/** All of a route that must be as it was, without the time that is left to it. */
+/** All attributes of a route that must be restored, without the remaining lifetime. */
 export function routeText(route: MovedRoute): string {
     const { dst, from, via, src, metrics } = route;
     return [
@@ -220,13 +223,13 @@ export function routeText(route: MovedRoute): string {
     ].join(" ");
 }
 
-/** The gateways of the default routes, each once. */
+/** The distinct gateways of the default routes. */
 export function gatewaysOf({ routes }: Pick<Snapshot, "routes">): readonly IpAddress[] {
     const found = routes.flatMap(({ dst, via }) => (dst.length === 0 && via !== undefined ? [via] : []));
     return [...new Map(found.map((ip) => [formatIp(ip), ip])).values()];
 }
 
-/** An address without what the kernel decides for each link anew. */
+/** An address without the attributes that the kernel sets per link. */
 export function movedAddress({ ip, prefixLength, peer, scope, label, flags, ...rest }: Address): MovedAddress {
     const { broadcast, lifetime, metric, protocol } = rest;
     return {
@@ -243,23 +246,24 @@ export function movedAddress({ ip, prefixLength, peer, scope, label, flags, ...r
     };
 }
 
-/** Of the table of local addresses the kernel keeps its part itself. */
+/** Whether the route must be moved; the kernel maintains its own routes in the local table. */
 export function isMoved(route: Route): boolean {
     return !route.cloned && !(route.table === RouteTable.LOCAL && route.protocol === RouteProtocol.KERNEL);
 }
 
+/** A route without its link and read-only attributes. */
 export function movedRoute(route: Route): MovedRoute {
     const { dev: _dev, cloned: _cloned, nextHops: _nextHops, ...moved } = route;
     return moved;
 }
 
-/** Those that are resolved: the others would only have to be asked again. */
+/** Whether the neighbour is resolved; the others would only be resolved again. */
 function isKnown({ mac, state }: Neighbour): boolean {
     return mac !== undefined && (state & (NeighbourState.FAILED | NeighbourState.NOARP)) === 0;
 }
 
 function movedNeighbour({ ip, mac, state, flags }: Neighbour): MovedNeighbour {
-    // What was learned is of use at once, and asked about after its first use.
+    // A learned entry is usable at once, and is verified after its first use.
     const kept = state & NeighbourState.PERMANENT ? NeighbourState.PERMANENT : NeighbourState.STALE;
     return { ip, ...(mac !== undefined && { mac }), state: kept, flags: flags & keptNeighbourFlags };
 }

@@ -8,7 +8,11 @@ import type { UplinkPorts } from "./types.ts";
 /** ARPHRD_ETHER. */
 const ethernet = 1;
 
-/** The NIC of this name, when it can be moved. @throws UplinkError when it cannot; says what to do */
+/**
+ * Finds the NIC of this name and verifies that it can be moved.
+ *
+ * @throws UplinkError if it cannot; the message names the remedy
+ */
 export async function suitableNic(netlink: Netlink, ports: UplinkPorts, name: string): Promise<Link> {
     const link = await linkNamed(netlink, name);
     const refuse = (code: "NIC_MISSING" | "NIC_UNSUITABLE" | "NIC_IN_USE", what: string): never => {

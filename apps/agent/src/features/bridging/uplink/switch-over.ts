@@ -7,9 +7,10 @@ import type { Snapshot } from "./snapshot.ts";
 import { copySysctls, writeSysctl } from "./sysctls.ts";
 import type { UplinkOptions } from "./types.ts";
 
+/** Settings of SwitchOver. */
 export type SwitchOverOptions = Pick<UplinkOptions, "copiesFrames" | "linkGroup" | "mustComputeChecksums">;
 
-/** What the host port gets of the NIC, in the kernel. */
+/** Transfers the kernel configuration of the NIC to the host port. */
 export class SwitchOver {
     readonly #netlink: Netlink;
     readonly #options: SwitchOverOptions;
@@ -19,17 +20,17 @@ export class SwitchOver {
         this.#options = options;
     }
 
-    /** The host port gets the settings of the NIC, but no addresses yet. */
+    /** Applies the settings of the NIC to the host port, but no addresses yet. */
     async prepare({ nic, physicalName }: JournalEntry, host: Link): Promise<void> {
         copySysctls(physicalName, host.name);
         if (this.#options.mustComputeChecksums) setTxChecksumOffload(host.name, false);
         beginIpv6(host.name, nic);
-        // What the kernel's datapath takes from the NIC reaches the Node by this port from then on. Copies would arrive
-        // twice: on the other datapath it stays down until the switch.
+        // Frames that the kernel datapath takes from the NIC reach the Node through this port from then on. A datapath
+        // that receives copies would deliver them twice: there the port stays down until the switch.
         if (!this.#options.copiesFrames) await this.#netlink.setLink(host.index, { up: true });
     }
 
-    /** Everything goes over within a few turns of the event loop, with nothing to wait for. */
+    /** Moves everything within a few turns of the event loop, without waiting. */
     async run({ nic, physicalName }: JournalEntry, host: Link, saved: Snapshot): Promise<void> {
         const netlink = this.#netlink;
         await netlink.setLink(host.index, { up: true });

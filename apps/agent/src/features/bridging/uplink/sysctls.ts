@@ -3,8 +3,9 @@ import { getSysctl, isNetlinkError, setSysctl } from "@antrea/netlink";
 type Group = "ipv4" | "ipv6";
 
 /**
- * The settings of an interface that go over to the host port: how the Node's stack treats what comes in and goes out by
- * it. Not here: those that the kernel keeps for itself, and `disable_ipv6` and `addr_gen_mode`, which have their moment.
+ * The per-interface sysctls that are copied to the host port: they define how the Node's network stack treats traffic
+ * of the interface. Excluded are those that the kernel maintains itself, and `disable_ipv6` and `addr_gen_mode`, which
+ * are set at a specific step.
  */
 const taken: Readonly<Record<Group, readonly string[]>> = {
     ipv4: [
@@ -34,7 +35,7 @@ const taken: Readonly<Record<Group, readonly string[]>> = {
         "ignore_routes_with_linkdown",
     ],
     ipv6: [
-        // forwarding first: the kernel changes what others mean when it is written
+        // forwarding first: writing it makes the kernel change the defaults of others.
         "forwarding",
         "accept_ra",
         "accept_ra_defrtr",
@@ -72,7 +73,7 @@ const taken: Readonly<Record<Group, readonly string[]>> = {
     ],
 };
 
-/** Gives one interface the settings of another; each that both have and that differs. */
+/** Copies the sysctls from one interface to another, each that both have and that differs. */
 export function copySysctls(from: string, to: string): void {
     for (const group of ["ipv4", "ipv6"] as const) {
         for (const key of taken[group]) {
@@ -82,7 +83,7 @@ export function copySysctls(from: string, to: string): void {
     }
 }
 
-/** A setting of an interface; undefined when this kernel has none of that name, or IPv6 is off for the interface. */
+/** Reads a sysctl of an interface; undefined if the kernel lacks it, or IPv6 is off for the interface. */
 export function readSysctl(group: Group, interfaceName: string, key: string): string | undefined {
     try {
         return getSysctl(undefined, path(group, interfaceName, key));
@@ -92,12 +93,13 @@ export function readSysctl(group: Group, interfaceName: string, key: string): st
     }
 }
 
-/** Sets a setting of an interface unless this kernel has none of that name. */
+/** Writes a sysctl of an interface unless the kernel lacks it. */
 export function writeSysctl(group: Group, interfaceName: string, key: string, value: string): void {
     try {
         setSysctl(undefined, path(group, interfaceName, key), value);
     } catch (error) {
-        // EINVAL: what one kernel shows it does not take from everybody, as the state of a setting never made
+        // EINVAL: the kernel does not accept every value that it reports, e.g. the state of a setting that was never
+        // set.
         if (!isNetlinkError(error, "ENOENT", "EINVAL")) throw error;
     }
 }

@@ -3,20 +3,21 @@ import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { CarryOutLimits } from "../../../platform/ovs/bridge/index.ts";
 
-/** The ports of the bridge and of its neighbours, as the uplink needs them. */
+/** The ports of this and other bridges, as the uplink uses them. */
 export interface UplinkPorts {
     port(name: string): { readonly externalIds: ReadonlyMap<string, string> } | undefined;
-    /** The bridge that has a port of this name, ours or another one. */
+    /** The bridge that has a port of this name, this agent's or another one. */
     bridgeOf(name: string): string | undefined;
     ensurePort(spec: UplinkPortSpec, signal?: AbortSignal): Promise<void>;
-    /** A port that is gone is a success. */
+    /** Succeeds if the port is gone already. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
-    /** Waits until OVS has carried out what the database says; rejects when that takes longer. */
+    /** Waits until ovs-vswitchd has applied the database contents; rejects on timeout. */
     carriedOut(limits?: CarryOutLimits): Promise<void>;
-    /** Waits for the number that OVS gives; rejects when OVS cannot open the link. */
+    /** Waits for the port number that OVS assigns; rejects if OVS cannot open the link. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
+/** A port to create, as the columns of its OVSDB rows. */
 export interface UplinkPortSpec {
     readonly name: string;
     readonly type: "" | "internal";
@@ -26,7 +27,7 @@ export interface UplinkPortSpec {
     readonly mtuRequest?: number;
 }
 
-/** The steps of a move and of the way back, in order. Each is written into the journal before it is made. */
+/** The steps of a move and of its rollback, in order. Each is written to the journal before it is made. */
 export const steps = [
     "save",
     "rename",
@@ -40,53 +41,60 @@ export const steps = [
     "rename-back",
 ] as const;
 
+/** A step of a move or of its rollback. */
 export type Step = (typeof steps)[number];
 
-/** Runs around each step: before its line in the journal, between line and effect, and after the effect. For tests. */
+/** Test hook for each step: called before its journal entry, between entry and effect, and after the effect. */
 export type Fault = (step: Step, moment: "before" | "written" | "made") => void | Promise<void>;
 
+/** Dependencies of Uplink. */
 export interface UplinkComponents {
     readonly netlink: Netlink;
     readonly ports: UplinkPorts;
     readonly logger: Logger;
-    /** Whether the API server answers now, by a new connection. */
+    /** Whether the API server answers on a new connection. */
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
-    /** Whether the API server is on this Node itself: then its answer says nothing of the network. Default no. */
+    /** Whether the API server runs on this Node: its answer then does not prove connectivity. Default false. */
     readonly apiIsLocal?: () => Promise<boolean>;
-    /** Why OVS cannot be asked for anything now; undefined when it can. Default never. */
+    /** Why OVS cannot be used now; undefined if it can. Default undefined. */
     readonly ovsProblem?: () => string | undefined;
     readonly clock?: Clock;
     readonly fault?: Fault;
 }
 
+/** Settings of Uplink. */
 export interface UplinkOptions {
-    /** The folder of the journal; made when it is missing. */
+    /** Directory of the journal; created if missing. */
     readonly folder: string;
     readonly bootId: string;
-    /** How long gateway and API server may both be away after the move until it is undone. */
+    /**
+     * How long both gateway and API server may be unreachable after the move before it is rolled back, in milliseconds.
+     */
     readonly checkTimeoutMs: number;
     readonly uplinkOfPort: number;
     readonly hostOfPort: number;
-    /** The group of links whose frames are kept from the Node's own stack. */
+    /** The link group whose frames are kept from the Node's own network stack. */
     readonly linkGroup: number;
-    /** The datapath reads copies of frames: the Node's own stack gets them too. */
+    /** The datapath receives copies of frames: the Node's own network stack receives them too. */
     readonly copiesFrames: boolean;
-    /** The datapath sends frames as they are: no checksum and no segmentation is left to the NIC. */
+    /** The datapath sends frames unmodified: checksums and segmentation cannot be left to the NIC. */
     readonly mustComputeChecksums: boolean;
     readonly timing?: Partial<UplinkTiming>;
 }
 
+/** Time limits in milliseconds. */
 export interface UplinkTiming {
-    /** How long OVS may take to make a port. Default 10 s. */
+    /** How long OVS may take to create a port. Default 10 s. */
     readonly ovsMs: number;
-    /** How long OVS may take to take up the host port of a complete move after a start. Default 3 s. */
+    /** How long OVS may take, after a start, to adopt the host port of a complete move. Default 3 s. */
     readonly carrierMs: number;
-    /** How long OVS may be away until the Node gets its NIC back. Default 5 s. */
+    /** How long OVS may be unavailable before the NIC is restored. Default 5 s. */
     readonly lossMs: number;
-    /** How often at most the journal follows what changes on the host port. Default 10 s. */
+    /** Minimum interval between journal updates for changes on the host port. Default 10 s. */
     readonly saveMs: number;
 }
 
+/** The default time limits. */
 export const defaultUplinkTiming: UplinkTiming = {
     ovsMs: 10_000,
     carrierMs: 3_000,
@@ -94,44 +102,50 @@ export const defaultUplinkTiming: UplinkTiming = {
     saveMs: 10_000,
 };
 
+/** State of the uplink; names are those of the NIC. */
 export type UplinkState =
-    /** The NIC is as the Node had it. */
+    /** The NIC is not moved. */
     | { readonly kind: "idle" }
-    /** The NIC is a port since an earlier start: `connect` takes it up. */
+    /** The NIC is a port since an earlier start: `connect` adopts it. */
     | UplinkFound
-    /** The move does not begin before OVS is connected and the API server answers. */
+    /** The move waits until OVS is connected and the API server answers. */
     | UplinkWaiting
     | { readonly kind: "moving"; readonly name: string }
     | UplinkBridged
     | UplinkRolledBack
-    /** The NIC was brought back because OVS, or the device of the host port, is gone; `connect` moves it again. */
+    /** The NIC was restored because OVS or the host port's device is gone; `connect` moves it again. */
     | UplinkLost;
 
+/** See UplinkState. */
 export interface UplinkFound {
     readonly kind: "found";
     readonly name: string;
 }
 
+/** See UplinkState. */
 export interface UplinkWaiting {
     readonly kind: "waiting";
     readonly name: string;
     readonly reason: string;
 }
 
+/** See UplinkState. */
 export interface UplinkLost {
     readonly kind: "lost";
     readonly name: string;
     readonly reason: string;
 }
 
+/** The NIC is a port of the bridge, and the host port has its name. */
 export interface UplinkBridged {
     readonly kind: "bridged";
-    /** The host port has the name that the NIC had. */
+    /** The name of the host port, which is the NIC's original name. */
     readonly name: string;
     readonly physicalName: string;
     readonly mac: string;
 }
 
+/** The move was rolled back, for this reason. */
 export interface UplinkRolledBack {
     readonly kind: "rolledBack";
     readonly name: string;

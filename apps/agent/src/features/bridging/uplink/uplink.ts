@@ -40,12 +40,12 @@ import { bootContextOf, type BootContext } from "./boot-context.ts";
 import { ConnectivityProbes, probeTargetsText } from "./connectivity-probes.ts";
 
 /**
- * The uplink of bridging mode: the NIC becomes a port of the bridge, and an internal port takes its name, MAC, MTU,
- * addresses, routes and neighbours. Each step is in the journal before it is made, so that whatever ends the agent, the
- * next one finds out what was done and the Node is on the network again.
+ * The uplink of bridging mode: the NIC becomes a port of the bridge, and an internal port takes over its name, MAC
+ * address, MTU, addresses, routes and neighbours. Each step is written to the journal before it is made, so that after
+ * any crash the next agent determines what was done and restores the Node's connectivity.
  *
- * The order keeps the cut short: both ports are in place, the internal one without addresses, before a few netlink
- * messages move everything at once. Calls run one after the other, in their order.
+ * The order keeps the interruption short: both ports exist, the internal one without addresses, before a few netlink
+ * messages move everything at once. Calls are serialized in their order.
  */
 export class Uplink {
     readonly #parts: UplinkComponents;
@@ -61,7 +61,7 @@ export class Uplink {
     readonly #turns = new KeyedLock<"uplink">();
     #here: BootContext | undefined;
     #state: UplinkState = { kind: "idle" };
-    /** What the host port had when it was last seen well; one that OVS made anew once all of that is on it. */
+    /** The last complete state of the host port; a recreated host port counts once it has that state again. */
     #seen: { readonly snapshot: Snapshot; readonly index: number } | undefined;
     #missingSince: number | undefined;
     #savedAt = -Infinity;
@@ -86,31 +86,32 @@ export class Uplink {
         });
     }
 
+    /** The current state. */
     get state(): UplinkState {
         return this.#state;
     }
 
     /**
-     * The first thing at a start, before anything that needs the network: a complete move is found and stands, any other
-     * state is undone. Needs no OVS; gives it some seconds to take up a complete move again.
+     * To be called first at startup, before anything that needs the network: a complete move is kept, any other state
+     * is rolled back. Works without OVS; gives OVS some seconds to adopt a complete move.
      */
     recover(signal?: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#recover(signal), signal);
     }
 
     /**
-     * Makes the move, or takes up one that stands; to be repeated until it did. Does not begin while OVS or the API server
-     * is away, since then nobody could tell afterwards whether the move cut the Node off. A move that fails, or after
-     * which neither gateway nor API server answers, is undone.
+     * Makes the move, or adopts a complete one; to be repeated until it succeeds. Does not start while OVS or the API
+     * server is unavailable, since connectivity could not be verified afterwards. A move that fails, or after which
+     * neither gateway nor API server answers, is rolled back.
      *
-     * @throws UplinkError when the NIC cannot become the uplink; then nothing was changed. What failed before the Node's
-     *   addresses were touched, as an OVS that makes no ports, is thrown too: it may be tried again
+     * @throws UplinkError if the NIC cannot become the uplink; nothing was changed then. Failures before the Node's
+     * addresses were changed, e.g. if OVS creates no ports, are thrown too and may be retried
      */
     connect(nicName: string, signal: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#connect(nicName, signal), signal);
     }
 
-    /** Gives the Node its NIC back, at a graceful end. Does nothing when the NIC was not moved. */
+    /** Restores the Node's NIC, at a graceful shutdown. No effect if the NIC was not moved. */
     restore(): Promise<void> {
         return this.#inTurn(async () => {
             const entry = this.#journal.entry ?? (await this.#journal.read());
@@ -120,10 +121,10 @@ export class Uplink {
     }
 
     /**
-     * To be called every second or so, and after OVS came back: a host port that OVS made anew gets back what it had,
-     * ports that somebody took out of the database are made again, and so is the host port when somebody has deleted its
-     * device. The journal follows what changes on the host port, and the Node gets its NIC back when OVS stays away, or
-     * makes no device, for some seconds.
+     * To be called about every second, and after OVS reconnected: restores the configuration of a host port that OVS
+     * recreated, and recreates ports that were removed from the database and a host port whose device was deleted.
+     * Records changes on the host port in the journal, and restores the NIC if OVS is unavailable, or creates no
+     * device, for some seconds.
      */
     look(signal: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#look(signal), signal);
@@ -141,7 +142,7 @@ export class Uplink {
             this.#logger.info("undoing an unfinished move of the uplink", { nic: entry.name, step: entry.step });
             await this.#rollback.run(entry, here);
         }
-        // The journal may be lost, or tell of links that are gone.
+        // The journal may be lost, or refer to links that no longer exist.
         await bringBackByLinks(
             { netlink: this.#netlink, rollback: this.#rollback, uptimeSeconds: uptime },
             here,
@@ -160,7 +161,7 @@ export class Uplink {
         await suitableNic(this.#netlink, this.#parts.ports, name);
         if (!(await this.#mayBegin(name, signal))) return this.#state;
         await this.#ownPorts.removeLeftovers([name, await this.#freePhysicalName(name)], signal);
-        // Seen anew: the API server may have taken its time, and OVS sets flags by name when it lets go of a device.
+        // Read again: the API server may have taken time, and OVS sets flags by name when it releases a device.
         const link = await suitableNic(this.#netlink, this.#parts.ports, name);
         this.#state = { kind: "moving", name };
         try {
@@ -181,7 +182,7 @@ export class Uplink {
         if (entry === undefined || (kind !== "bridged" && kind !== "found")) return this.#state;
         const link = await linkNamed(this.#netlink, entry.name);
         const host = link !== undefined && isMadeByOvs(link) ? link : undefined;
-        // The kernel's datapath goes on with what it knows, whatever its daemon does: there the link itself counts.
+        // The kernel datapath continues without its daemon, so there the link state counts.
         const works = host !== undefined && (host.running || !this.#options.copiesFrames);
         const isConnected = this.#parts.ovsProblem?.() === undefined;
         if (works) this.#missingSince = undefined;
@@ -212,7 +213,7 @@ export class Uplink {
         return this.#giveBackWhenLost(entry, problem, signal);
     }
 
-    /** A device that goes while it is worked on is no failure: the next look finds it gone. */
+    /** A device that disappears during the work is not a failure: the next check handles that. */
     async #unlessGone(host: Link, work: () => Promise<void>): Promise<void> {
         try {
             await work();
@@ -252,7 +253,7 @@ export class Uplink {
         await this.#journal.make("save", begun, () => Promise.resolve());
 
         const { saved, renamed } = await this.#journal.make("rename", begun, async () => {
-            // The disk may have taken its time.
+            // The disk write may have taken time.
             const saved = await takeSnapshot(netlink, link, uptime());
             if (await renameLink(netlink, link, physicalName, nic)) {
                 await placeAddresses(netlink, link.index, saved.addresses);
@@ -301,8 +302,9 @@ export class Uplink {
     }
 
     /**
-     * What was saved with what changed on the NIC since it was renamed: OVS and the disk may have taken their time. A
-     * program that watches links may have taken its addresses away with its name; then only what was saved counts.
+     * The saved snapshot plus the changes on the NIC since it was renamed, since OVS and the disk may have taken time.
+     * A program that watches links may have removed the addresses after the rename; then only the saved snapshot
+     * counts.
      */
     async #latest(link: Link, saved: Snapshot, renamed: Snapshot): Promise<Snapshot> {
         await refuseRoutes(this.#netlink, link);
@@ -315,7 +317,7 @@ export class Uplink {
         return physicalNameOf(name, (wanted) => names.has(wanted));
     }
 
-    /** A host port that OVS made anew becomes what the last one was. */
+    /** Configures a host port that OVS recreated like the previous one. */
     async #furnish(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = aged(this.#current(entry).saved, uptime());
         await this.#switchOver.prepare(entry, host);
@@ -324,11 +326,13 @@ export class Uplink {
         this.#seen = { snapshot, index: host.index };
     }
 
-    /** What changes on the host port is what the NIC gets back, also by the next agent: leases that were renewed, say. */
+    /**
+     * Records changes on the host port, such as renewed leases, for a later restore of the NIC, also by the next agent.
+     */
     async #follow(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = await takeSnapshot(this.#netlink, host, uptime());
         if (!hasGlobalAddress(snapshot.addresses)) return;
-        // One that went or was set down between two of the answers had its addresses still, but no routes any more.
+        // A link that was removed or set down between two of the requests still had addresses, but no routes.
         if ((await this.#netlink.link(host.index))?.up !== true) return;
         this.#seen = { snapshot, index: host.index };
         const now = performance.now();
@@ -337,7 +341,7 @@ export class Uplink {
         await this.#journal.writeAnyway({ ...entry, saved: snapshot });
     }
 
-    /** A complete move after a restart: nothing is asked of gateway or API server, only what is missing is put right. */
+    /** A complete move after a restart: gateway and API server are not probed, only missing parts are restored. */
     async #takeUp(entry: JournalEntry, signal: AbortSignal): Promise<UplinkBridged> {
         const { name, physicalName } = entry;
         const host = await this.#ownPorts.makeHost(entry, signal);
@@ -359,7 +363,7 @@ export class Uplink {
         return comesTrue(running, this.#timing.carrierMs, signal);
     }
 
-    /** Whether OVS can make the ports, and somebody can tell afterwards that the Node is on the network. */
+    /** Whether OVS can create the ports, and the Node's connectivity can be verified afterwards. */
     async #mayBegin(name: string, signal: AbortSignal): Promise<boolean> {
         const problem = this.#parts.ovsProblem?.();
         if (problem !== undefined) return this.#wait(name, problem);
@@ -379,7 +383,7 @@ export class Uplink {
         return false;
     }
 
-    /** The entry with what the host port had last. */
+    /** The entry with the last known state of the host port. */
     #current(entry: JournalEntry): JournalEntry {
         const saved = entry.step === "bridged" ? this.#seen?.snapshot : undefined;
         return saved === undefined ? entry : { ...entry, saved };
