@@ -7,6 +7,7 @@ import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
 
 const tokenLookMs = 5_000;
 
+/** Dependencies of buildReadiness. */
 export interface ReadinessComponents {
     readonly health: Pick<DaemonServer, "addCheck">;
     readonly jobs: Jobs;
@@ -18,11 +19,11 @@ export interface ReadinessComponents {
 }
 
 /**
- * What /readyz of the agent shows. The conditions and the connection to ovs-vswitchd also hold Pods back, and CNI STATUS
- * fails by them. A refused token does not: the runtime would make every Node of a cluster NotReady when its
- * authentication fails, and Pods with an address of the Node's subnet can be wired without the API server.
+ * Builds the checks behind the agent's /readyz. The conditions and the connection to ovs-vswitchd also block Pods, and
+ * CNI STATUS fails because of them. A rejected token does not: the runtime would report every Node of a cluster as
+ * NotReady if its authentication fails, and Pods with a podCIDR address can be wired without the API server.
  *
- * @param conditions name and what is missing until it is first met
+ * @param conditions by name, the problem reported until the condition is first met
  */
 export function buildReadiness(
     { api, clock, health, jobs, logger, metrics, openflow }: ReadinessComponents,

@@ -5,24 +5,24 @@ import { AntreaError } from "@antrea/errors";
 
 class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 
-/** What the process learns from its surroundings rather than from antrea-agent.conf. */
+/** Settings of the process that come from its environment rather than from antrea-agent.conf. */
 export interface AgentEnvironment {
     readonly nodeName: string;
-    /** Of the agent itself. */
+    /** Name of the agent's Pod. */
     readonly podName: string;
     readonly podNamespace: string;
     /** Changes with each boot of the Node. */
     readonly bootId: string;
-    /** A folder of the Node that outlives the agent's Pod. */
+    /** A directory of the Node that outlives the agent's Pod. */
     readonly stateFolder: string;
-    /** The Node's CNI configuration folder as mounted here. */
+    /** The Node's CNI configuration directory as mounted here. */
     readonly cniConfFolder: string;
     readonly cniConfMode: number;
-    /** What is written there as 10-antrea.conflist; undefined: the default. */
+    /** Content of 10-antrea.conflist; undefined: the default. */
     readonly conflist: string | undefined;
 }
 
-/** Reads environment variables (names as in Antrea) and files beside the configuration. */
+/** Reads environment variables (with the names used by upstream Antrea) and files beside the configuration. */
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {
         nodeName: env["NODE_NAME"] ?? hostname(),

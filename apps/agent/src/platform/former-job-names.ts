@@ -1,4 +1,7 @@
-/** The names that jobs had in the release before, by the name now: their metrics keep them for one release (docs/upgrading.md). */
+/**
+ * Names of jobs in the previous release, by current name: their metrics keep the old names for one release
+ * (docs/upgrading.md).
+ */
 export const formerJobNames: Readonly<Record<string, string>> = {
     "bridging/service-routes": "service-way",
     "bridging/uplink": "uplink",

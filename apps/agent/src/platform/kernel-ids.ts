@@ -1,12 +1,12 @@
-// What marks things of ours in the kernel, in one place, so that no two features use the same.
+// Identifiers of kernel objects that the agent owns, in one place to prevent conflicts between features.
 
-/** The protocols (rtm_protocol) of our routes, by which they are known from others'. */
-/** Routes to the podCIDRs of other Nodes. */
+/** The protocols (rtm_protocol) that distinguish our routes from others. */
+/** Protocol (rtm_protocol) of routes to the podCIDRs of other Nodes. */
 export const antreaRouteProtocol = 178;
-/** Routes to Pods that have an address outside the podCIDRs of their Node. */
+/** Protocol of routes to Pods with an address outside the podCIDRs of their Node. */
 export const podRouteProtocol = 179;
-/** The routes of Services' answers to bridged Pods. */
+/** Protocol of routes for Service replies to bridged Pods. */
 export const serviceRouteProtocol = 180;
 
-/** The group of the Node's ends of Pods' veth pairs, by which nftables and a restart know them. */
+/** The link group of the host ends of Pods' veth pairs, by which nftables and a restarted agent identify them. */
 export const podLinkGroup = 178;

@@ -1,12 +1,13 @@
 import { AntreaError, isErrorOf } from "@antrea/errors";
 import { ProgramError, runProgram } from "./program.ts";
 
+/** Failure of nft(8), or the program is missing. */
 export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
 
-/** Applies rulesets with nft(8) in one transaction each; output is the text that nft printed. */
+/** Runs nft(8) with a ruleset as input, which it applies in one transaction; resolves with its output. */
 export type RunNft = (args: readonly string[], input: string) => Promise<string>;
 
-/** Runs the nft(8) program. */
+/** Runs the nft(8) program; rejects with NftError. */
 export const runNft: RunNft = async (args, input) => {
     try {
         return await runProgram("nft", args, input);
@@ -17,7 +18,7 @@ export const runNft: RunNft = async (args, input) => {
     }
 };
 
-/** One nftables table of ours (nft(8)). Rules of others, whatever they are made with, stay alone. */
+/** One nftables table of this agent (nft(8)). Rules outside of it are not changed. */
 export class NftTable {
     readonly #nft: RunNft;
     readonly #family: string;
@@ -35,8 +36,8 @@ export class NftTable {
     }
 
     /**
-     * Makes the table what this script makes it, unless it is so already: it was made by it, and nobody changed or removed
-     * it since. True when it was made.
+     * Applies the script that defines the table unless it was the last one applied and the table has not been changed
+     * or removed since. Returns true if the script was applied.
      */
     async ensure(script: string): Promise<boolean> {
         if (script === this.#applied && (await this.#list()) === this.#listing) return false;

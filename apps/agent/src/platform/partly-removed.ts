@@ -1,11 +1,11 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Some of what a step of the clean-up is to remove stays. */
+/** A clean-up step could not remove everything. */
 export class PartlyRemovedError extends AntreaError<"PARTLY_REMOVED"> {
-    /** What was removed all the same. */
+    /** What was removed nevertheless. */
     readonly removed: readonly string[];
 
-    /** @param failures what stays, each with the reason */
+    /** @param failures what remains, each with the reason */
     constructor(failures: readonly string[], removed: readonly string[]) {
         super("PARTLY_REMOVED", "environment", failures.join("; "));
         this.removed = removed;

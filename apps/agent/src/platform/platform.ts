@@ -29,14 +29,14 @@ import { PodInterfaces } from "./pod-interfaces/index.ts";
 import type { Readiness } from "./readiness.ts";
 import { version } from "./version.ts";
 
-/** How packets get to other Nodes. */
+/** How packets reach other Nodes. */
 export type TrafficMode = "encap" | "noEncap" | "hybrid";
 
-/** The ground that the features of the agent stand on: what none of them owns, and what does not depend on podCIDRs. */
+/** The common base of the agent's features: what no feature owns, and what does not depend on podCIDRs. */
 export interface Platform {
     readonly logger: Logger;
     readonly clock: Clock;
-    /** Numbers from 0 to below 1. */
+    /** Random numbers in [0, 1). */
     readonly random: () => number;
     /** Ends the process with this error. */
     readonly fail: (error: unknown) => void;
@@ -45,14 +45,14 @@ export interface Platform {
     readonly environment: AgentEnvironment;
     readonly mode: TrafficMode;
     readonly metrics: MetricsFactory;
-    /** What /livez, /readyz and /metrics answer. */
+    /** Serves /livez, /readyz and /metrics. */
     readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
-    /** What must be in place before Pods can be wired. */
+    /** The conditions that must be met before Pods can be wired. */
     readonly readiness: Readiness;
     readonly jobs: Jobs;
     readonly kube: Pick<KubeClients, "api" | "connection" | "close">;
     readonly events: Pick<EventRecorder, "record" | "start" | "close">;
-    /** All Nodes of the cluster, slimmed. */
+    /** All Nodes of the cluster, reduced by slimNode. */
     readonly nodes: Informer<Node>;
     readonly netlink: Netlink;
     readonly host: Host;
@@ -75,13 +75,13 @@ export interface Platform {
     readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
     readonly probe: Pick<DatapathProbe, "passed">;
-    /** The Pod interfaces of this Node; Pod wiring writes it. */
+    /** The Pod interfaces of this Node; written by Pod wiring. */
     readonly podInterfaces: PodInterfaces;
 }
 
 const eventDelayMs = 500;
 
-/** What must be in place before Pods are wired, by name, with what is missing until it is. */
+/** The conditions for wiring Pods, by name, with the problem reported until each is met. */
 export const conditions: Readonly<Record<string, string>> = {
     ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
     node: "the Node's podCIDRs are not known",
@@ -90,7 +90,7 @@ export const conditions: Readonly<Record<string, string>> = {
     [datapathCondition]: "the datapath of OVS was not looked at",
 };
 
-/** Builds the ground floor from the configuration; starts nothing. */
+/** Builds the platform from the configuration; starts nothing. */
 export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
     const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
@@ -173,7 +173,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     };
 }
 
-/** All Nodes of the cluster, with what the agent keeps of them. */
+/** The informer of all Nodes of the cluster, reduced to the fields that the agent reads. */
 export function nodesOf({
     api,
     clock,
@@ -188,7 +188,7 @@ export function nodesOf({
 
 class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}
 
-/** The mode, which the rules of the configuration have limited to these. */
+/** The traffic mode, which configuration validation has limited to these. */
 export function modeOf({ trafficEncapMode }: AgentConfig): TrafficMode {
     if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
     throw new ModeError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);

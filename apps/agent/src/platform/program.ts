@@ -1,16 +1,18 @@
 import { spawn } from "node:child_process";
 import { AntreaError } from "@antrea/errors";
 
+/** A program cannot be run, or failed. */
 export class ProgramError extends AntreaError<"PROGRAM_FAILED" | "PROGRAM_MISSING"> {}
 
 /**
- * Runs a program of the image with these arguments and gives what it prints. Rejects with ProgramError: PROGRAM_MISSING
- * when there is none, PROGRAM_FAILED with its words when it does not end with 0.
+ * Runs a program of the image with these arguments and resolves with its standard output. Rejects with ProgramError:
+ * PROGRAM_MISSING if it cannot be started, PROGRAM_FAILED with its error output if its exit code is not 0.
  */
 export type RunProgram = (program: string, args: readonly string[], input?: string) => Promise<string>;
 
 const timeoutMs = 10_000;
 
+/** Runs a program of the image, at most 10 s. */
 export const runProgram: RunProgram = (program, args, input = "") =>
     new Promise((resolve, reject) => {
         const child = spawn(program, args, { timeout: timeoutMs, stdio: ["pipe", "pipe", "pipe"] });

@@ -4,26 +4,28 @@ import type { MetricsFactory } from "@antrea/runtime";
 
 class ReadinessError extends AntreaError<"NOT_READY"> {}
 
-/** What must be in place before Pods can be wired, by name; each with what is missing, in words for a user. */
+/** The conditions that must be met before Pods can be wired, by name, each with its problem in words for users. */
 export class Readiness {
     readonly #problems = new Map<string, string>();
     readonly #passing: () => string | undefined;
     #waiters: (() => void)[] = [];
 
     /**
-     * @param conditions name and what is missing until it is first met
-     * @param passing what is missing just now and comes back by itself: told, but not waited for
+     * @param conditions by name, the problem reported until the condition is first met
+     * @param passing a temporary problem that resolves without intervention: reported, but not waited for
      */
     constructor(conditions: Readonly<Record<string, string>>, passing: () => string | undefined = () => undefined) {
         this.#passing = passing;
         for (const [name, problem] of Object.entries(conditions)) this.#problems.set(name, problem);
     }
 
+    /** Marks a condition as met. */
     met(name: string): void {
         this.#problems.delete(name);
         if (this.#problems.size === 0) for (const wake of this.#waiters.splice(0)) wake();
     }
 
+    /** Marks a condition as not met, for this reason. */
     unmet(name: string, problem: string): void {
         this.#problems.set(name, problem);
     }
@@ -33,12 +35,12 @@ export class Readiness {
         return [...this.#problems.keys()];
     }
 
-    /** What is missing, or undefined when nothing is. */
+    /** The current problems, or undefined if there are none. */
     missing(): string | undefined {
         return this.#problems.size === 0 ? this.#passing() : [...this.#problems.values()].join("; ");
     }
 
-    /** Resolves when nothing is missing. Rejects when the signal ends first. */
+    /** Resolves when all conditions are met. Rejects with ReadinessError `NOT_READY` if the signal aborts first. */
     ready(signal: AbortSignal): Promise<void> {
         if (this.#problems.size === 0) return Promise.resolve();
         return new Promise((resolve, reject) => {
@@ -61,7 +63,7 @@ export class Readiness {
     }
 }
 
-/** What is missing of the connection to ovs-vswitchd, or undefined when it has the flows and takes changes. */
+/** The problem of the connection to ovs-vswitchd, or undefined if it has the flows and accepts changes. */
 export function openflowProblem({ kind }: ConnectionState): string | undefined {
     switch (kind) {
         case "ready":
@@ -74,7 +76,7 @@ export function openflowProblem({ kind }: ConnectionState): string | undefined {
     }
 }
 
-/** What keeps Pods from being wired, read at each scrape. */
+/** Declares the metric of the conditions that block Pods, read at each scrape. */
 export function declareReadiness(metrics: MetricsFactory, readiness: Pick<Readiness, "unmetConditions">): void {
     metrics.gauge({
         name: "antrea_agent_unmet_conditions",

@@ -1,8 +1,9 @@
 import { type Clock } from "@antrea/async";
 import type { Logger, MetricsFactory } from "@antrea/runtime";
 
+/** Dependencies of RefusedToken. */
 export interface RefusedTokenComponents {
-    /** `refusedSince`: by the monotonic clock, since when the API server has answered 401 alone. */
+    /** `refusedSince`: monotonic time since when the API server has answered only 401. */
     readonly api: { readonly refusedSince: number | undefined };
     readonly clock: Clock;
     readonly logger: Logger;
@@ -10,9 +11,9 @@ export interface RefusedTokenComponents {
 }
 
 /**
- * Says so while the API server refuses the token of this agent (401), until an answer shows that it accepts it: a
- * connection that fails says nothing of the token. It cannot know why: its Pod object may be gone, with its Node, or the
- * authentication of the whole cluster fails. So nothing is isolated for it; running Pods keep their traffic.
+ * Reports that the API server rejects the token of this agent (401), until an answer shows that it accepts it; a failed
+ * connection is inconclusive. The cause is not known: the Pod object may be gone, with its Node, or the authentication
+ * of the whole cluster fails. So nothing is isolated; running Pods keep their traffic.
  */
 export class RefusedToken {
     readonly #components: RefusedTokenComponents;
@@ -28,14 +29,14 @@ export class RefusedToken {
         });
     }
 
-    /** Why /readyz fails, if the API server refuses the token of this agent. */
+    /** Why /readyz fails if the API server rejects the token of this agent. */
     get problem(): string | undefined {
         return this.#components.api.refusedSince === undefined
             ? undefined
             : "the API server refuses the token of this agent (401); is its Pod object gone, or its Node? Running Pods keep their traffic";
     }
 
-    /** Logs what changed; to be called every few seconds. */
+    /** Logs changes; to be called every few seconds. */
     look(): void {
         const { api, logger } = this.#components;
         const isRefused = api.refusedSince !== undefined;

@@ -1,6 +1,8 @@
 import { isAborted, messageOf } from "@antrea/errors";
 
-/** Runs the work, and reports why it fails, or that it does not. What is aborted says nothing. Rejects as the work does. */
+/**
+ * Runs the work and reports its failure, or undefined on success. An abort is not reported. Rejects as the work does.
+ */
 export async function reporting(
     { what, report }: { readonly what: string; readonly report: (problem: string | undefined) => void },
     work: () => Promise<void>,

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 
-/** How long work may keep the event loop: an ADD takes about 8 ms. */
+/** Maximum time in milliseconds that work may block the event loop: an ADD takes about 8 ms. */
 const sliceMs = 3;
 
-/** Does something for each item, in slices between which others get their turn. What is added meanwhile is done too. */
+/** Processes each item, in slices between which other tasks run. Items added meanwhile are processed too. */
 export async function inSlices<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
     let began = performance.now();
     for (const item of items) {

@@ -6,23 +6,23 @@ import { runProgram, type RunProgram } from "../program.ts";
 export interface KernelSettings {
     get(path: string): string;
     set(path: string, value: string): void;
-    /** Whether the kernel leaves checksums to whoever gets the frames of an interface. */
+    /** Whether the kernel leaves checksums to the receiver of the frames of an interface. */
     setTxChecksumOffload(ifName: string, isOn: boolean): void;
 }
 
-/** How the agent works on its Node, beside netlink and OVS: by programs of its image and settings of the kernel. */
+/** Access of the agent to its Node besides netlink and OVS: programs of its image and kernel settings. */
 export interface Host {
     readonly nft: RunNft;
     readonly run: RunProgram;
     readonly settings: KernelSettings;
 }
 
-/** Those of the network namespace that the agent runs in. */
+/** The settings of the network namespace in which the agent runs. */
 export const kernelSettings: KernelSettings = {
     get: (path) => getSysctl(undefined, path),
     set: (path, value) => setSysctl(undefined, path, value),
     setTxChecksumOffload: (ifName, isOn) => setTxChecksumOffload(ifName, isOn),
 };
 
-/** The Node that the agent runs on. */
+/** The Node on which the agent runs. */
 export const nodeHost: Host = { nft: runNft, run: runProgram, settings: kernelSettings };

@@ -1,14 +1,15 @@
 import { statSync, type BigIntStats } from "node:fs";
 
-/** Of the thread that works in namespaces. The agent's Pod is in the Node's own network namespace. */
+/** The namespace of the thread that enters other namespaces. The agent's Pod uses the Node's network namespace. */
 const ownNetns = "/proc/thread-self/ns/net";
 
 /**
- * Whether a path stands for the network namespace of the Node itself: the agent's own, or that of the Node's first
- * process. Synchronous, so that nothing lies between the look and the use of the path. False for a path where nothing
- * is: whoever opens it reports that.
+ * Whether a path refers to the network namespace of the Node itself: that of the agent, or of the Node's first process.
+ * Synchronous, so that the path cannot change between check and use. False for a path that does not exist; the error is
+ * reported on opening it.
  *
- * @param hostPrefix what stands before the Node's /proc: `hostProcPathPrefix`; without it only the agent's own counts
+ * @param hostPrefix the prefix of the Node's /proc: `hostProcPathPrefix`; without it only the agent's namespace is
+ * compared
  */
 export function isNodeNetns(path: string, hostPrefix?: string): boolean {
     const asked = identityOf(path);
@@ -20,7 +21,7 @@ export function isNodeNetns(path: string, hostPrefix?: string): boolean {
     });
 }
 
-/** Device and inode: two paths with the same ones are the same namespace. Undefined when it cannot be looked at. */
+/** Device and inode, which identify a namespace. Undefined if the path cannot be read. */
 function identityOf(path: string): Pick<BigIntStats, "dev" | "ino"> | undefined {
     try {
         return statSync(path, { bigint: true });

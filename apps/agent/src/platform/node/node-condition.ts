@@ -1,6 +1,6 @@
 import { nodes, type ApiClient } from "@antrea/kube";
 
-/** A condition of a Node, but for its times. */
+/** A condition of a Node without its timestamps. */
 export interface ConditionText {
     readonly type: string;
     readonly status: "True" | "False";
@@ -8,7 +8,7 @@ export interface ConditionText {
     readonly message: string;
 }
 
-/** Keeps one condition in the status of this Node; those of others are left alone. */
+/** Maintains one condition in the status of this Node; other conditions are not changed. */
 export class NodeCondition {
     readonly #api: Pick<ApiClient, "find" | "patch">;
     readonly #nodeName: string;
@@ -22,8 +22,8 @@ export class NodeCondition {
     }
 
     /**
-     * Writes it unless the Node says so now: somebody else may have changed or removed it. A Node without an object is
-     * left until it has one.
+     * Writes the condition unless the Node has it already: another client may have changed or removed it. If the Node
+     * object does not exist, the write is left to a later call.
      */
     async set(wanted: ConditionText, signal?: AbortSignal): Promise<void> {
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
@@ -37,14 +37,17 @@ export class NodeCondition {
         await this.#patch({ ...wanted, lastHeartbeatTime: now, lastTransitionTime: since }, signal);
     }
 
-    /** Takes a condition away that an earlier agent wrote. */
+    /** Removes a condition that an earlier agent wrote. */
     async remove(type: string, signal?: AbortSignal): Promise<void> {
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
         if (node?.status?.conditions?.some((condition) => condition.type === type) !== true) return;
         await this.#patch({ type, $patch: "delete" }, signal);
     }
 
-    /** The same at the end of the process, as far as it can be done soon: the next agent of this Node says what is so then. */
+    /**
+     * Like `set` at the end of the process, within `timeoutMs`; on failure the next agent of this Node updates the
+     * condition.
+     */
     async setAtEnd(wanted: ConditionText, timeoutMs: number): Promise<void> {
         await this.set(wanted, AbortSignal.timeout(timeoutMs)).catch(() => undefined);
     }

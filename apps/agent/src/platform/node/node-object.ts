@@ -26,7 +26,7 @@ export interface NodeObject {
 
 class NodeObjectError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR"> {}
 
-/** The podCIDRs of a Node, checked. Throws NodeObjectError. */
+/** The validated podCIDRs of a Node. Throws NodeObjectError. */
 export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     const name = node.metadata?.name ?? "";
     const texts = podCidrTexts(node);
@@ -69,7 +69,7 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     return prefixes;
 }
 
-/** The InternalIPs of a Node; text that is no address is left out. */
+/** The InternalIPs of a Node; invalid ones are skipped. */
 export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
     const addresses = (node.status?.addresses ?? []).filter((address) => address.type === "InternalIP");
     return readableIps(addresses.map(({ address }) => address));
@@ -83,10 +83,10 @@ export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
     return announced.length > 0 ? announced : internalIpsOf(node).filter(isStation);
 }
 
-/** The MAC address that a Node in bridging mode announces, if it does, or why nobody can send to it. */
+/** The MAC address that a Node in bridging mode announces, or why it cannot be used. */
 export function bridgedMacOf(node: NodeObject): {
     readonly mac?: Uint8Array;
-    /** Names the annotation, its value and the rule. */
+    /** Names the annotation, its value and the violated rule. */
     readonly problem?: string;
 } {
     const text = node.metadata?.annotations?.[macAnnotation];
@@ -107,7 +107,7 @@ const noStations = ["0.0.0.0/32", "224.0.0.0/4", "255.255.255.255/32", "::/128",
     parsePrefix(text),
 );
 
-/** Whether a Node can have the address: flows and routes to it lead to one station. */
+/** Whether a Node can have the address: flows and routes require a unicast address of one host. */
 function isStation(ip: IpAddress): boolean {
     return !noStations.some((prefix) => prefix.family === ip.family && prefixContains(prefix, ip));
 }

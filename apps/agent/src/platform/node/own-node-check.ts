@@ -8,33 +8,35 @@ import {
     type Node,
 } from "@antrea/kube";
 
+/** Dependencies of OwnNodeCheck. */
 export interface OwnNodeCheckComponents {
     readonly api: Pick<ApiClient, "find">;
     /** The informer of Nodes. */
     readonly nodes: {
-        /** By the monotonic clock: what happened to Nodes before this is known. */
+        /** Monotonic time up to which Node changes are known. */
         readonly upToDateAt: number;
         readonly hasSynced: boolean;
-        /** Says at once what is known. */
+        /** Also calls the listener at once with what is known. */
         onChange(listener: ChangeListener<Node>): unknown;
     };
     readonly clock: Clock;
 }
 
+/** Settings of OwnNodeCheck. */
 export interface OwnNodeCheckOptions {
     readonly nodeName: string;
-    /** How long the API server has to answer. */
+    /** Time limit of a request to the API server, in milliseconds. */
     readonly timeoutMs: number;
 }
 
-/** What became of one GET of the Node. */
+/** The outcome of one GET of the Node. */
 export type OwnNodeAnswer = Overtaken &
     (
         | {
               readonly kind: "answered";
-              /** Undefined: there is no such Node. */
+              /** Undefined: the Node does not exist. */
               readonly node: Node | undefined;
-              /** By the monotonic clock, when the API server was asked. */
+              /** Monotonic time of the request. */
               readonly askedAt: number;
           }
         | { readonly kind: "unanswered"; readonly error: KubeError }
@@ -42,22 +44,22 @@ export type OwnNodeAnswer = Overtaken &
 
 interface Overtaken {
     /**
-     * The Node by the informer, if that has delivered a change of it since the API server was asked: the answer may be older
-     * than this change, which no later event would repeat.
+     * The Node from the informer, if it has delivered a change since the request: the answer may be older than this
+     * change, which would not be delivered again.
      */
     readonly overtakenBy: { readonly node: Node | undefined } | undefined;
 }
 
-/** For how long what the informer or an answer said is enough. */
+/** How long information of the informer or of an answer is sufficient. */
 const freshMs = 30_000;
 
-/** Asks the API server for this agent's Node when the watch of Nodes has been silent for 30 s. */
+/** Reads this agent's Node from the API server if the Node watch has been silent for 30 s. */
 export class OwnNodeCheck {
     readonly #components: OwnNodeCheckComponents;
     readonly #options: OwnNodeCheckOptions;
-    /** What the informer said last of the Node; a new object with each change. */
+    /** The last state of the Node delivered by the informer; a new object on each change. */
     #delivered: { readonly node: Node | undefined } | undefined;
-    /** By the monotonic clock, when the API server was asked that said last that the Node is as it should be. */
+    /** Monotonic time of the last request whose answer was accepted by `judge`. */
     #confirmedAt = -Infinity;
     #asking: Promise<void> | undefined;
 
@@ -69,19 +71,22 @@ export class OwnNodeCheck {
         });
     }
 
-    /** An answer before this may be older: it confirms nothing any more. */
+    /** An earlier answer may be older than this change, so it no longer confirms anything. */
     #note(node: Node | undefined): void {
         this.#delivered = { node };
         this.#confirmedAt = -Infinity;
     }
 
-    /** What the informer said last; undefined before its first list. That a Node is not in that list is no change to deliver. */
+    /**
+     * The last state from the informer; undefined before its first list. A Node missing in that list is not delivered
+     * as a change.
+     */
     #hear(): { readonly node: Node | undefined } | undefined {
         if (this.#delivered === undefined && this.#components.nodes.hasSynced) this.#note(undefined);
         return this.#delivered;
     }
 
-    /** Whether what is known, by the informer or by an answer that confirmed it, is less than 30 s old. */
+    /** Whether the information, from the informer or from an answer that confirmed it, is less than 30 s old. */
     get isFresh(): boolean {
         const { clock, nodes } = this.#components;
         this.#hear();
@@ -89,8 +94,8 @@ export class OwnNodeCheck {
     }
 
     /**
-     * The Node by what the informer has delivered, or that its first list is without it; undefined before that list, or when
-     * the answer to a later question confirmed the Node since.
+     * The Node as last delivered by the informer, or its absence from the first list; undefined before that list, or if
+     * the answer to a later request has confirmed the Node since.
      */
     get changed(): { readonly node: Node | undefined } | undefined {
         const delivered = this.#hear();
@@ -98,8 +103,8 @@ export class OwnNodeCheck {
     }
 
     /**
-     * Asks once for all who call meanwhile. The `judge` of the first says whether the Node is as it should be, which is
-     * enough for another 30 s. Rejects for all of them with what it throws.
+     * Makes one request for all concurrent callers. The `judge` of the first caller decides whether the Node is as
+     * expected, which is then sufficient for 30 s. Rejects for all of them with what it throws.
      */
     confirm(judge: (answer: OwnNodeAnswer) => boolean): Promise<void> {
         const judged = (answer: OwnNodeAnswer): void => {
@@ -109,7 +114,9 @@ export class OwnNodeCheck {
         return this.#asking;
     }
 
-    /** Asks, and judges before the informer can deliver more. Rejects with what `judge` throws. */
+    /**
+     * Makes a request and evaluates the answer before the informer can deliver more. Rejects with what `judge` throws.
+     */
     async ask<T>(judge: (answer: OwnNodeAnswer) => T): Promise<T> {
         const { api, clock } = this.#components;
         const { nodeName: name, timeoutMs } = this.#options;

@@ -4,13 +4,16 @@ import { rememberedAfter, rememberedNodeKey } from "./config/index.ts";
 
 const resyncMs = 60_000;
 
-/** Remembers this Node in OVS's database, for a start while the API server is away, or has no podCIDRs for this Node. */
+/**
+ * Adds the job that stores this Node in the OVS database, for a start while the API server is unavailable or reports no
+ * podCIDRs for it.
+ */
 export function addRememberJob(
     { bridge, environment, jobs, nodes }: Pick<Platform, "bridge" | "environment" | "jobs" | "nodes">,
     o: {
-        /** Looks whether the Node is as the start found it. */
+        /** Checks whether the Node is as found at startup. */
         readonly lookAtNode: () => void;
-        /** When the Node object was found deleted, in milliseconds of wall time; now if that is not known. */
+        /** Deletion time of the Node object (wall time, milliseconds); the current time if unknown. */
         readonly goneAt: () => number;
     },
 ): void {

@@ -4,7 +4,7 @@ import { type ChangeType, type Node } from "@antrea/kube";
 
 const announced: ReadonlySet<string> = new Set([transportAnnotation, macAnnotation]);
 
-/** A Node without what nobody here reads; a cluster may have thousands. */
+/** Reduces a Node to the fields that the agent reads; a cluster may have thousands. */
 export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion } = node.metadata ?? {};
     const annotations = Object.entries(node.metadata?.annotations ?? {}).filter(([key]) => announced.has(key));
@@ -26,15 +26,15 @@ export function slimNode(node: Node): Node {
 }
 
 /**
- * True when the change is about what other Nodes route by: podCIDRs, addresses, or that the Node is gone; not a kubelet's
- * heartbeat.
+ * Whether the change affects the routes of other Nodes: podCIDRs, addresses, or deletion of the Node; false for a
+ * heartbeat of the kubelet.
  */
 export function changesRoutes(type: ChangeType, node: Node, old: Node | undefined): boolean {
     const parts = ({ metadata, spec, status }: Node): string => JSON.stringify([metadata?.annotations, spec, status]);
     return type !== "updated" || old === undefined || old === node || parts(node) !== parts(old);
 }
 
-/** True when the change is about the podCIDRs of the cluster. */
+/** Whether the change affects the podCIDRs of the cluster. */
 export function changesPodCidrs(type: ChangeType, node: Node, old: Node | undefined): boolean {
     return type !== "updated" || old === undefined || JSON.stringify(node.spec) !== JSON.stringify(old.spec);
 }

@@ -2,6 +2,7 @@ import { AntreaError } from "@antrea/errors";
 
 class LockGuardError extends AntreaError<"LOCK_TAKEN"> {}
 
+/** Dependencies of LockGuard. */
 export interface LockGuardComponents {
     readonly lockState: () => "none" | "waiting" | "locked" | "lost";
     /** Ends the process. */
@@ -9,10 +10,10 @@ export interface LockGuardComponents {
 }
 
 /**
- * Ends an agent that has lost the lock of the OVS database to another one: what it knows of the Node is out of date from
- * then on, and two that write flows and routes undo each other's work. Without a connection (`lost`) nobody else needs
- * to have it, and a lock that is waited for may still be held by the end of our own last connection: so it takes two
- * looks in a row.
+ * Ends an agent that has lost the lock of the OVS database to another one: its state of the Node becomes outdated, and
+ * two agents that write flows and routes would revert each other's changes. A lost connection (`lost`) does not imply
+ * another holder, and a lock in state `waiting` may still be held by our own previous connection; therefore two
+ * consecutive checks are required.
  */
 export class LockGuard {
     readonly #components: LockGuardComponents;
@@ -22,7 +23,7 @@ export class LockGuard {
         this.#components = components;
     }
 
-    /** To be called every few seconds. */
+    /** Checks the lock; to be called every few seconds. */
     look(): void {
         const waits = this.#components.lockState() === "waiting";
         if (waits && this.#waited) {

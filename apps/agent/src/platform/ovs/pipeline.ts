@@ -1,11 +1,11 @@
 import { Category, Pipeline, type FlowSet, type NextTable, type PipelinePart, type TableUse } from "@antrea/flows";
 import { AntreaError } from "@antrea/errors";
 
-/** What one feature of the agent has in the pipeline. */
+/** The contribution of one feature to the pipeline. */
 export interface FeaturePipeline {
-    /** The tables that it needs, as long as this process runs. */
+    /** The tables that it uses, constant for the lifetime of the process. */
     readonly tables: readonly TableUse[];
-    /** Its flows for ports and addresses as they are now; puts the ports that they name in place first. */
+    /** Its flows for the current ports and addresses; first creates the ports to which they refer. */
     parts(limit: AbortSignal): Promise<readonly PipelinePart[]>;
 }
 
@@ -19,29 +19,31 @@ function ownerOf(category: Category): string {
     return category === Category.default ? "pipeline" : `pipeline/${category}`;
 }
 
-/** - `NOT_READY`: flows are asked for before the features have said which tables they use */
+/** - `NOT_READY`: flows are requested before the features have registered their tables */
 class AgentPipelineError extends AntreaError<"NOT_READY"> {}
 
-/** The pipeline of this Node, put together from what the features hand over. */
+/** The pipeline of this Node, combined from the contributions of the features. */
 export class AgentPipeline implements NextTable {
     #features: readonly FeaturePipeline[] = [];
     #pipeline: Pipeline | undefined;
 
-    /** All features that have a part in it; called once, before any flow is made. */
+    /** Registers all features with a contribution; to be called once, before any flow is generated. */
     use(features: readonly FeaturePipeline[]): void {
         this.#features = features;
         this.#pipeline = new Pipeline(features.flatMap(({ tables }) => tables));
     }
 
+    /** See NextTable; throws AgentPipelineError `NOT_READY` before `use`. */
     after(...[table, family]: Parameters<NextTable["after"]>): ReturnType<NextTable["after"]> {
         return this.#current.after(table, family);
     }
 
+    /** See NextTable; throws AgentPipelineError `NOT_READY` before `use`. */
     into(...[stage, family]: Parameters<NextTable["into"]>): ReturnType<NextTable["into"]> {
         return this.#current.into(stage, family);
     }
 
-    /** The flows that no Pod and no other Node owns, for the ports as they are now; those of each category have an owner. */
+    /** The flows that belong to neither a Pod nor another Node, for the current ports, with one owner per category. */
     async flows(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
         const parts: PipelinePart[] = [];
         for (const feature of this.#features) parts.push(...(await feature.parts(limit)));

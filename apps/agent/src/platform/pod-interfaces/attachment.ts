@@ -1,21 +1,22 @@
 import type { NamedPod } from "../pod-object.ts";
 
-/** A container and an interface in it: the identity that CNI gives an attachment. */
+/** A container and an interface in it, which identify an attachment in CNI. */
 export interface Attachment {
     readonly containerId: string;
     readonly ifName: string;
 }
 
-/** What interfaces are kept by: "container id/interface". */
+/** The key of an interface: "container id/interface". */
 export function attachmentKey({ containerId, ifName }: Attachment): string {
     return `${containerId}/${ifName}`;
 }
 
+/** Whether both have the same container and interface. */
 export function isSameAttachment(one: Attachment, other: Attachment): boolean {
     return one.containerId === other.containerId && one.ifName === other.ifName;
 }
 
-/** An attachment and the Pod that it is of. */
+/** An attachment and its Pod. */
 export interface PodAttachment extends Attachment, NamedPod {}
 
 /** The Pod as "namespace/name", for logs and messages. */

@@ -1,16 +1,19 @@
 import type { PodInterface } from "./pod-interface.ts";
 
-/** What features may have Pod wiring do with an interface, and what they need to know of its work. */
+/** The operations of Pod wiring on an interface that features may use, and the state of its work that they need. */
 export interface InterfaceControl {
-    /** Serial work on one container, as ADD and DEL do it. Rejects when the signal ends before the work has begun. */
+    /**
+     * Runs the work under the container's lock, serialized with ADD and DEL. Rejects if the signal aborts before it
+     * starts.
+     */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-    /** Whether an ADD of the container, or for the Pod with this UID, is under way. */
+    /** Whether an ADD of the container, or for the Pod with this UID, is in progress. */
     isAdding(containerIdOrPodUid: string): boolean;
     /**
-     * Ends the traffic of an interface, because its address is, or may soon be, another's. Port and record stay, and the
-     * record says it. Rejects when a part of it failed; to be repeated then.
+     * Blocks the traffic of an interface whose address belongs to another Pod, or may soon. Port and record stay, and
+     * the record stores the state. Rejects if a part failed; retry then.
      */
     isolate(known: PodInterface): Promise<void>;
-    /** Undoes `isolate`. The interface stays isolated by its record until all of it is in place; rejects otherwise. */
+    /** Undoes `isolate`. The record says isolated until everything is in place; rejects otherwise. */
     reconnect(known: PodInterface): Promise<void>;
 }

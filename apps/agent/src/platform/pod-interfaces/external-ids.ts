@@ -6,8 +6,8 @@ import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
 const networkKey = "cni-network";
 
 /**
- * The external_ids of a port whose addresses are not known yet: whoever finds them removes the port, for nobody was told
- * of it.
+ * The external_ids of a port whose addresses are not known yet: such a port found at startup is removed, since no ADD
+ * has returned it.
  */
 export function unfinishedExternalIds(
     request: PodAttachment & Pick<PodRecord, "bootId">,
@@ -23,7 +23,7 @@ export function unfinishedExternalIds(
     };
 }
 
-/** The record as external_ids of a Port. Keys that Antrea has are Antrea's; the others are new. */
+/** The record as external_ids of a Port. Keys that upstream Antrea uses are the same; the others are additional. */
 export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
     return {
         "antrea-type": "container",
@@ -48,8 +48,8 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
 }
 
 /**
- * Reads a record from a Port. Undefined when the port is not a Pod interface of ours; "unfinished" when it is one
- * without addresses or with text that cannot be read: nobody was ever told of such an interface.
+ * Decodes a record from a Port. Undefined if the port is not a Pod interface of this agent; "unfinished" if it has no
+ * addresses or invalid text: no ADD has returned such an interface.
  */
 export function fromExternalIds(
     hostIfName: string,

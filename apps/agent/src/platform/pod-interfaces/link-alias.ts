@@ -4,25 +4,25 @@ import { isNetworkHash, networkHash } from "./network-mark.ts";
 import { readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type InterfaceAddress, type PodRecord } from "./record.ts";
 
-/** Marks our aliases, and how they are written: 1 has addresses of the Node's subnet, 2 names their gateways too. */
+/** Prefix and format of our aliases: 1 has addresses of the Node's podCIDRs, 2 also contains their gateways. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
-/** The ninth word of the alias of an isolated interface; agents that do not know it ignore it. */
+/** The ninth word of the alias of an isolated interface; ignored by agents that do not support it. */
 const isolatedMark = "iso";
 
 /**
- * Stands in the alias for what an interface does not have, before a word that it has: the gateways of one of the Node's
- * subnet, which follow from its addresses, and the mark of one that is isolated.
+ * Placeholder for a missing word before a present one: the gateways of an interface with podCIDR addresses, which
+ * follow from the addresses, and the mark of an interface that is not isolated.
  */
 const none = "-";
 
 const maxAliasBytes = 255;
 
 /**
- * The record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container id 64, UID 36, two addresses with
- * prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are found again by the
- * UID and by the claims, and of the network's name there is a hash. With longer addresses, container id or UID than usual
- * the hash is left out, then the UID, and if need be half of the boot id.
+ * Encodes the record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container ID 64, UID 36, two addresses
+ * with prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are resolved by
+ * the UID and the allocations, and the network name is hashed. If addresses, container ID or UID are longer than usual,
+ * the hash is omitted first, then the UID, and if necessary half of the boot ID.
  */
 export function toAlias(record: PodRecord): string {
     const hash = networkHash(record.network);
@@ -48,7 +48,7 @@ function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?:
     const words = [isPool ? aliasMark.pool : aliasMark.subnet, ...identity, gateways, String(vlan)];
     if (hash !== undefined) return [...words, isolated ? isolatedMark : none, hash].join(" ");
     if (isolated) return [...words, isolatedMark].join(" ");
-    // Without what is not there an alias is as agents wrote it that knew no more words.
+    // Without the optional words the alias has the format of earlier agents.
     const length = !isPool ? 6 : vlan === 0 ? 7 : 8;
     return words.slice(0, length).join(" ");
 }
@@ -61,26 +61,26 @@ export function pendingAlias(containerId: string): string {
 /** The alias of a host end whose record is gone; the sweep deletes such links. */
 export const releasedAlias = `${aliasMark.subnet} released`;
 
-/** The container that a link of ours belongs, or belonged, to: "" when it is released; undefined for a link of others. */
+/** The container of a link created by this agent: "" if the link is released; undefined for other links. */
 export function containerOfAlias(alias: string | undefined): string | undefined {
     if (alias === releasedAlias) return "";
     const [mark, containerId] = (alias ?? "").split(" ");
     return (mark === aliasMark.subnet || mark === aliasMark.pool) && containerId ? containerId : undefined;
 }
 
-/** What a link alias tells of an interface. */
+/** The fields of an interface that a link alias contains. */
 export interface AliasRecord extends Attachment {
     readonly podUid: string;
-    /** With a gateway exactly when they are of a pool. */
+    /** With a gateway if and only if they are from a pool. */
     readonly addresses: readonly (Omit<InterfaceAddress, "gateway"> & { readonly gateway: IpAddress | undefined })[];
     readonly vlan: number;
     readonly bootId: string;
     readonly isolated: boolean;
-    /** Of the name of its CNI network; undefined when an earlier agent wrote the alias, or there was no room. */
+    /** Hash of the name of its CNI network; undefined if an earlier agent wrote the alias, or there was no room. */
     readonly networkHash: string | undefined;
 }
 
-/** Reads a link alias; undefined when it is not one of ours. */
+/** Decodes a link alias; undefined if it is not from this agent. */
 export function fromAlias(alias: string | undefined): AliasRecord | undefined {
     const [mark, containerId, ifName, podUid, addresses, bootId, ...rest] = (alias ?? "").split(" ");
     const [gateways, vlan, isolated, hash] = rest;

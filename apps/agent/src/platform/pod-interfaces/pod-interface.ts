@@ -6,17 +6,18 @@ import type { PodRecord } from "./record.ts";
 export interface PodInterface {
     readonly record: PodRecord;
     readonly ofPort: number;
-    /** When its last ADD was answered; Infinity while one is under way, 0 for an interface that was rebuilt. */
+    /** Completion time of its last ADD; Infinity while one is in progress, 0 for a rebuilt interface. */
     readonly addedAt: number;
 }
 
-/** An interface with addresses of IPPools that live in the underlay, as its VLAN sees it. */
+/** A bridged interface with IPPool addresses, as its VLAN uses it. */
 export interface BridgedPod extends Pick<PodRecord, "vlan" | "mac">, Pick<PodInterface, "ofPort"> {
     /** See `attachmentKey`. */
     readonly key: string;
     readonly ips: readonly IpAddress[];
 }
 
+/** The bridged Pod of a record and its OpenFlow port number. */
 export function bridgedPod(record: PodRecord, ofPort: number): BridgedPod {
     const { vlan, mac, addresses } = record;
     return { key: attachmentKey(record), vlan, ofPort, mac, ips: addresses.map(({ ip }) => ip) };

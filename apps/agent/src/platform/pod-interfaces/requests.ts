@@ -1,22 +1,22 @@
 import type { PodAttachment } from "./attachment.ts";
 import type { PodAddress } from "./record.ts";
 
-/** One ADD, as the CNI server understood it. */
+/** One ADD, as decoded by the CNI server. */
 export interface AddRequest extends PodAttachment {
     readonly netns: string;
-    /** The name of the CNI network that asks for it: with container and interface the identity of an attachment. */
+    /** The name of the requesting CNI network: with container and interface it identifies an attachment. */
     readonly network: string;
-    /** When the call came in, in ms by a monotonic clock; a DEL that came later wins. */
+    /** When the call was received, in milliseconds of a monotonic clock; a later DEL takes precedence. */
     readonly receivedAt: number;
 }
 
-/** The addresses that a Pod asks of IPPools. */
+/** The addresses that a Pod requests from IPPools. */
 export interface AddressRequest {
-    /** Claims them, all or nothing. */
+    /** Allocates them, all or nothing. */
     claim(signal: AbortSignal): Promise<AddressAllocation>;
 }
 
-/** What an ADD got of IPPools: addresses of one VLAN. */
+/** The addresses that an ADD got from IPPools, all in one VLAN. */
 export interface AddressAllocation {
     readonly addresses: readonly PodAddress[];
     /** 0 is untagged. */

@@ -2,30 +2,30 @@ import { sameIp, type IpAddress } from "@antrea/ip";
 import { attachmentKey, type Attachment } from "./attachment.ts";
 import type { PodInterface } from "./pod-interface.ts";
 
-/** Whether an interface's claims go with it, or stay for the next sandbox of its Pod. */
+/** Whether the allocations of an interface are released with it, or kept for the next sandbox of its Pod. */
 export type Claims = "release" | "keep";
 
-/** What became of an interface: with `removed` as it was last. A state that begins, like that of leaving, changes it. */
+/** A change of an interface; with `removed`, its last state. The start of a state such as leaving is a change too. */
 export interface PodInterfaceChange {
     readonly type: "added" | "changed" | "removed";
     readonly known: PodInterface;
 }
 
-/** The table as all but Pod wiring use it. */
+/** The table as used by everything except Pod wiring. */
 export type PodInterfaceView = Pick<
     PodInterfaces,
     "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
 >;
 
 /**
- * The Pod interfaces of this Node with their records, and the states that no record has. Pod wiring writes it, each
- * interface inside the lock of its container (see `InterfaceControl`); features read it, and subscribe to it.
+ * The Pod interfaces of this Node with their records, and the states that are not part of a record. Pod wiring writes
+ * it, each interface under the lock of its container (see `InterfaceControl`); features read it and subscribe to it.
  */
 export class PodInterfaces {
     readonly #interfaces = new Map<string, PodInterface>();
-    /** By key, those whose removal began and could not be ended yet. */
+    /** By key, interfaces whose removal has begun and is not complete. */
     readonly #leaving = new Map<string, Claims>();
-    /** By key; those of the start, so few that they are kept. */
+    /** By key; only interfaces found at startup, so few that the entries are kept. */
     readonly #undecided = new Set<string>();
     readonly #listeners = new Set<(change: PodInterfaceChange) => void>();
 
@@ -34,26 +34,27 @@ export class PodInterfaces {
         return [...this.#interfaces.values()];
     }
 
+    /** The interface of an attachment; undefined if there is none. */
     get(attachment: Attachment): PodInterface | undefined {
         return this.#interfaces.get(attachmentKey(attachment));
     }
 
-    /** Whether the interface has neither flows nor route, as its record says. */
+    /** Whether the interface has neither flows nor route, according to its record. */
     isIsolated(attachment: Attachment): boolean {
         return this.get(attachment)?.record.isolated === true;
     }
 
-    /** Whether the interface was to be removed when OVS was away: the reconcile removes it again. */
+    /** Whether the interface was to be removed while OVS was unavailable: the reconcile retries the removal. */
     isLeaving(attachment: Attachment): boolean {
         return this.#leaving.has(attachmentKey(attachment));
     }
 
-    /** Whether this start isolated the interface, which was connected before, until its claims are compared. */
+    /** Whether this start isolated the interface, which was connected before, until its allocations are compared. */
     isUndecided(attachment: Attachment): boolean {
         return this.#undecided.has(attachmentKey(attachment));
     }
 
-    /** Whether an interface has the address that is neither isolated nor being removed. */
+    /** Whether an interface that is neither isolated nor being removed has the address. */
     isConnected(ip: IpAddress): boolean {
         return this.list().some(
             ({ record }) =>
@@ -64,8 +65,9 @@ export class PodInterfaces {
     }
 
     /**
-     * Calls the listener after each change, at once; it must neither throw nor wait. Disposing of the result ends that.
-     * An interface is added before its flows are in OVS and before its ADD is answered: `addedAt` is Infinity until then.
+     * Calls the listener synchronously after each change; it must neither throw nor block. Disposing of the result
+     * unsubscribes. An interface is added before its flows are in OVS and before its ADD completes: `addedAt` is
+     * Infinity until then.
      */
     subscribe(listener: (change: PodInterfaceChange) => void): Disposable {
         const own = (change: PodInterfaceChange): void => listener(change);
@@ -87,7 +89,10 @@ export class PodInterfaces {
         this.#reportChanged(attachment);
     }
 
-    /** Marks an interface as being removed. A DEL that could not be carried out stays a DEL; returns which it is. */
+    /**
+     * Marks an interface as being removed. A release that could not be completed remains a release; returns the
+     * effective value.
+     */
     leave(attachment: Attachment, claims: Claims): Claims {
         const key = attachmentKey(attachment);
         const before = this.#leaving.get(key);
@@ -97,7 +102,7 @@ export class PodInterfaces {
         return fate;
     }
 
-    /** Nothing of the interface stands any more. */
+    /** The interface is completely removed. */
     remove(attachment: Attachment): void {
         const key = attachmentKey(attachment);
         const known = this.#interfaces.get(key);

@@ -7,7 +7,7 @@ import { removeIfDeviceIsLost, type CarryOutLimits } from "../../ovs/bridge/inde
 import { kernelSettings, type KernelSettings } from "../host.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
-/** The ports of the bridge, as the gateway needs them. */
+/** The ports of the bridge, as the gateway uses them. */
 export interface GatewayPorts {
     port(name: string): { readonly mac: string | undefined } | undefined;
     ensurePort(
@@ -23,23 +23,27 @@ export interface GatewayPorts {
     ): Promise<void>;
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
-    /** Waits until OVS has carried out what the database says. */
+    /** Waits until ovs-vswitchd has applied the database contents. */
     carriedOut(limits?: CarryOutLimits): Promise<void>;
 }
 
+/** Settings of Gateway. */
 export interface GatewayOptions {
     readonly name: string;
     readonly ofPort: number;
-    /** Asked each time. */
+    /** Returns the current MTU in bytes. */
     readonly mtu: () => number;
     readonly podPrefixes: readonly Prefix[];
     readonly gatewayIps: readonly IpAddress[];
-    /** The interface that Pod traffic leaves the Node by. */
+    /** The interface through which Pod traffic leaves the Node. */
     readonly transportName: string;
-    /** Let the kernel compute checksums before a frame enters OVS: the userspace datapath drops unfinished ones. */
+    /**
+     * Makes the kernel compute checksums before a frame enters OVS: the userspace datapath drops frames without them.
+     */
     readonly disableTxChecksumOffload: boolean;
 }
 
+/** Failure to set up the gateway interface. */
 export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
@@ -47,8 +51,8 @@ const linkTimeoutMs = 10_000;
 const linkLookMs = 20;
 
 /**
- * The gateway: the internal port by which Pod traffic enters and leaves the Node's network stack. It has the first
- * address of each podCIDR, and its MAC follows from that and is kept in OVSDB, so that Pods never see it change.
+ * The gateway: the internal port through which Pod traffic enters and leaves the Node's network stack. It has the first
+ * address of each podCIDR; its MAC address is derived from that and stored in OVSDB, so that it never changes for Pods.
  */
 export class Gateway {
     readonly #ports: GatewayPorts;
@@ -67,7 +71,7 @@ export class Gateway {
             readonly logger: Logger;
             /** Sets sysctls of the whole Node. */
             readonly sysctls: Pick<NodeSysctls, "set">;
-            /** Default: those of the kernel. */
+            /** Default: the settings of the kernel. */
             readonly settings?: KernelSettings;
             readonly clock?: Clock;
         },
@@ -82,7 +86,7 @@ export class Gateway {
         this.#options = options;
     }
 
-    /** Known after the first `ensurePort`. */
+    /** The MAC address of the gateway, known after the first `ensurePort`. */
     get mac(): Uint8Array {
         if (this.#mac === undefined)
             throw new GatewayError("NOT_READY", "internal", "the gateway has no MAC before ensurePort");
@@ -90,8 +94,8 @@ export class Gateway {
     }
 
     /**
-     * Puts the port into OVSDB; again with the same MAC when the database lost it, or when somebody has deleted or moved the
-     * device. Returns the port's number, which may be another then.
+     * Adds the port to OVSDB; again with the same MAC address if the database lost it, or if its device was deleted or
+     * moved. Returns the OpenFlow port number, which may have changed.
      */
     async ensurePort(signal?: AbortSignal): Promise<number> {
         const { name } = this.#options;
@@ -101,7 +105,7 @@ export class Gateway {
         if ((await this.#netlink.link(name)) !== undefined) return ofPort;
         const parts = { ports: this.#ports, netlink: this.#netlink, logger: this.#logger };
         if (await removeIfDeviceIsLost(parts, name, signal)) return this.#addPort(this.#mac, signal);
-        // The number may be that of an OVS that has ended.
+        // The number may be from an OVS process that has ended.
         return this.#ports.ofPort(name, ofPortTimeoutMs, signal);
     }
 
@@ -120,13 +124,13 @@ export class Gateway {
         return this.#ports.ofPort(this.#options.name, ofPortTimeoutMs, signal);
     }
 
-    /** Makes the device what it must be: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
+    /** Configures the device: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
     async ensureDevice(signal?: AbortSignal): Promise<void> {
         const { name, podPrefixes, gatewayIps } = this.#options;
         const mtu = this.#options.mtu();
         const link = await this.#link(signal);
         this.#sysctls.set("net/ipv4/ip_forward", "1");
-        // The spoof guard takes ARP from the gateway only with its own address as sender.
+        // The spoof guard accepts ARP from the gateway only with its own address as sender.
         this.#settings.set(`net/ipv4/conf/${name}/arp_announce`, "1");
         this.#settings.set(`net/ipv4/conf/${name}/send_redirects`, "0");
         if (podPrefixes.some((prefix) => prefix.family === 6)) {
@@ -136,7 +140,8 @@ export class Gateway {
         }
         if (this.#options.disableTxChecksumOffload) this.#settings.setTxChecksumOffload(name, false);
         if (!link.up || link.mtu !== mtu) await this.#netlink.setLink(link.index, { up: true, mtu });
-        // Flows and neighbours know the MAC of the database; udev and NetworkManager may give a new device another one.
+        // Flows and neighbour entries use the MAC address of the database; udev and NetworkManager may change it on a
+        // new device.
         if (this.#mac !== undefined && link.mac !== formatMac(this.#mac)) {
             await this.#netlink.setLink(link.index, { mac: formatMac(this.#mac) });
             this.#logger.warn("MAC address of the gateway was changed; restoring it", {
@@ -152,7 +157,8 @@ export class Gateway {
             this.#logger.info("gateway address added", { device: name });
         }
         for (const address of present) {
-            // fe80::/10 is the kernel's; everything else on this device is ours, and an old podCIDR's address is wrong.
+            // fe80::/10 is managed by the kernel; all other addresses of this device are ours, and those of an old
+            // podCIDR are removed.
             const linkLocal = address.ip.family === 6 && address.ip.value >> 118n === 0x3fan;
             if (linkLocal || wanted.some((one) => sameAddress(one, address))) continue;
             await this.#netlink.deleteAddress({
@@ -165,9 +171,9 @@ export class Gateway {
     }
 
     /**
-     * A forwarding host ignores router advertisements, and forgets the default routes that it has of them, unless told
-     * otherwise for the interface. The Node may live by them, on the transport interface or on another one. Interfaces
-     * without such a route stay as they are: what comes in by the links of containers is not to be believed.
+     * A forwarding host ignores router advertisements, and drops the default routes learned from them, unless
+     * configured otherwise per interface. The Node may depend on them, on the transport interface or on another one.
+     * Interfaces without such a route are not changed: advertisements from container links are not trustworthy.
      */
     async #keepRouterAdvertisements(): Promise<void> {
         const names = new Set([this.#options.transportName]);
@@ -212,8 +218,8 @@ function sameAddress(
 }
 
 /**
- * The MAC of the gateway: 0a:59 and the last four bytes of its first address. Not drawn at random, so that it is the
- * same again when the database is lost and Pods still know it.
+ * The MAC address of the gateway: 0a:59 and the last four bytes of its first address. Not random, so that it is the
+ * same after the database was lost while Pods still have it cached.
  */
 function macOfGateway(ip: IpAddress | undefined): Uint8Array {
     if (ip === undefined) throw new GatewayError("NOT_READY", "internal", "the gateway has no address");

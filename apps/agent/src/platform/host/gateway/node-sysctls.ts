@@ -5,10 +5,11 @@ import { isNetlinkError } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { kernelSettings, type KernelSettings } from "../host.ts";
 
+/** Settings of NodeSysctls. */
 export interface NodeSysctlsOptions {
-    /** A folder of the Node that outlives the process. */
+    /** A directory of the Node that outlives the process. */
     readonly folder: string;
-    /** What was before a boot says nothing of the time after it. */
+    /** Values recorded in another boot are not used. */
     readonly bootId: string;
 }
 
@@ -19,7 +20,7 @@ interface Change {
 
 const fileName = "sysctls.json";
 
-/** Sysctls of the whole Node that the agent changes, and what they were, so that a clean-up can set them back. */
+/** The Node-wide sysctls that the agent changes, with their previous values, so that the clean-up can restore them. */
 export class NodeSysctls {
     readonly #logger: Logger;
     readonly #settings: KernelSettings;
@@ -36,7 +37,10 @@ export class NodeSysctls {
         this.#bootId = bootId;
     }
 
-    /** Sets it unless it is so. `key` is its path below /proc/sys. Throws NetlinkError as setSysctl does. */
+    /**
+     * Sets a sysctl unless it has the value already. `key` is its path below /proc/sys. Throws NetlinkError like
+     * setSysctl.
+     */
     set(key: string, value: string): void {
         const before = this.#settings.get(key);
         if (before === value) return;
@@ -45,7 +49,7 @@ export class NodeSysctls {
         this.#logger.info("sysctl of the Node set", { sysctl: key, value, before });
     }
 
-    /** Sets back those that are still as the agent set them. Gives their keys; of another boot there are none. */
+    /** Restores those that still have the agent's value. Returns their keys; none if recorded in another boot. */
     restore(): readonly string[] {
         return [...this.#read()].flatMap(([key, { before, after }]) => {
             try {
@@ -53,7 +57,7 @@ export class NodeSysctls {
                 this.#settings.set(key, before);
                 return [key];
             } catch (error) {
-                // of an interface that is gone
+                // The interface no longer exists.
                 if (isNetlinkError(error, "ENOENT")) return [];
                 throw error;
             }
@@ -62,7 +66,7 @@ export class NodeSysctls {
 
     #remember(key: string, change: Change): void {
         const changes = this.#read();
-        // The first value is the Node's own, whatever was in between.
+        // The first recorded value is the Node's own, whatever followed.
         changes.set(key, { before: changes.get(key)?.before ?? change.before, after: change.after });
         const text = JSON.stringify({ bootId: this.#bootId, changes: Object.fromEntries(changes) });
         try {

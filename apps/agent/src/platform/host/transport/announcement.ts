@@ -3,6 +3,7 @@ import { nodes, type ApiClient } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../../node/node-object.ts";
 
+/** Dependencies of TransportAnnouncement. */
 export interface AnnouncementComponents {
     readonly api: Pick<ApiClient, "patch">;
     /** This Node's object as last seen. */
@@ -10,10 +11,10 @@ export interface AnnouncementComponents {
     readonly logger: Logger;
 }
 
-/** Annotations by name; those that are undefined are not to be there. */
+/** Annotations by name; an undefined one is to be removed. */
 export type Announced = Readonly<Record<string, string | undefined>>;
 
-/** Tells the other Nodes how this one is reached, by annotations of its Node object. */
+/** Announces the transport addresses of this Node to the others, as annotations of its Node object. */
 export class TransportAnnouncement {
     readonly #components: AnnouncementComponents;
     readonly #nodeName: string;
@@ -24,7 +25,7 @@ export class TransportAnnouncement {
         this.#nodeName = options.nodeName;
     }
 
-    /** Writes the annotations that should be others. */
+    /** Writes the annotations that differ. */
     async reconcile(wanted: Announced, signal: AbortSignal): Promise<void> {
         const { api, node, logger } = this.#components;
         const current = node();

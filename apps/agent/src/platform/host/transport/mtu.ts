@@ -4,23 +4,24 @@ import { maxTunnelMtu } from "../../ovs/datapath/index.ts";
 import type { NodeConfig } from "../../node/config/index.ts";
 import type { Transport } from "./transport.ts";
 
+/** The inputs of `podMtu`. */
 export interface MtuInput {
     readonly config: Pick<AgentConfig, "defaultMTU" | "trafficEncapMode" | "tunnelType">;
     /** MTU of the transport interface, bytes. */
     readonly transportMtu: number;
-    /** The family that tunnels to other Nodes are carried by. */
+    /** The address family of the tunnels to other Nodes. */
     readonly underlay: Family;
 }
 
 /**
- * What a tunnel adds to a Pod's packet over IPv4, in bytes: the outer IP header, what follows it, and the frame header of
- * the packet inside. STT looks like TCP to the NIC, which cuts it into segments.
+ * Overhead of a tunnel over IPv4, in bytes: the outer IP header, the tunnel headers, and the inner frame header. STT
+ * appears as TCP to the NIC, which segments it.
  */
 const overhead = { geneve: 50, vxlan: 50, gre: 42, stt: 0 } as const;
-/** The header of IPv6 is longer than that of IPv4 (RFC 8200 section 3). */
+/** How much longer the IPv6 header is than the IPv4 header, in bytes (RFC 8200 section 3). */
 const ipv6Extra = 20;
 
-/** The MTU of Pods and of the gateway, bytes. Pure. */
+/** The MTU of Pods and of the gateway, in bytes. Pure function. */
 export function podMtu({ config, transportMtu, underlay }: MtuInput): number {
     if (config.defaultMTU !== 0) return config.defaultMTU;
     if (config.trafficEncapMode === "noEncap") return transportMtu;
@@ -29,12 +30,12 @@ export function podMtu({ config, transportMtu, underlay }: MtuInput): number {
     return Math.min(transportMtu - outer - extra, maxTunnelMtu);
 }
 
-/** The least MTU with which the kernel has IPv6 on a link (RFC 8200 section 5), bytes. */
+/** The minimum MTU of a link for IPv6 (RFC 8200 section 5), in bytes. */
 const leastIpv6Mtu = 1280;
 
 /**
- * Why Pods of these families cannot have their MTU, and which key to change; undefined when they can. The kernel refuses
- * addresses of IPv6 on a link of less than 1280 bytes. Pure.
+ * Why Pods of these families cannot have their MTU, and which key to change; undefined if they can. The kernel rejects
+ * IPv6 addresses on a link with an MTU of less than 1280 bytes. Pure function.
  */
 export function mtuProblem(
     input: MtuInput & { readonly families: readonly Family[]; readonly transportName: string },
@@ -49,7 +50,7 @@ export function mtuProblem(
     return `${needed}, as transport interface ${input.transportName} has ${input.transportMtu}: give the interface an MTU of at least ${least}, or choose another one by transportInterface`;
 }
 
-/** Why the Pods of this Node cannot have their MTU, as the transport interface is now. */
+/** Why the Pods of this Node cannot have their MTU, for the current transport interface; undefined if they can. */
 export function nodeMtuProblem(
     config: MtuInput["config"],
     { podPrefixes }: Pick<NodeConfig, "podPrefixes">,

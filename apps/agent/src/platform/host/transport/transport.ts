@@ -2,17 +2,18 @@ import { formatIp, parsePrefix, prefixContains, prefixOf, type Family, type IpAd
 import type { Link, Netlink, NetlinkEvent } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 
-/** The interface to other Nodes, as it is now. */
+/** The current state of the transport interface. */
 export interface TransportState {
     readonly name: string;
     readonly index: number;
     readonly mtu: number;
-    /** All but link-local ones, in the order of the kernel, IPv4 first. */
+    /** All but link-local ones, in kernel order, IPv4 first. */
     readonly addresses: readonly IpAddress[];
-    /** The networks that its addresses are in. */
+    /** The networks of its addresses. */
     readonly subnets: readonly Prefix[];
 }
 
+/** Dependencies of Transport. */
 export interface TransportComponents {
     readonly netlink: Pick<Netlink, "link" | "addresses" | "subscribe">;
     readonly logger: Logger;
@@ -20,13 +21,13 @@ export interface TransportComponents {
 
 const linkLocals = [parsePrefix("169.254.0.0/16"), parsePrefix("fe80::/10")];
 
-/** Watches the interface to other Nodes: its addresses and its MTU may change while the agent runs. */
+/** Watches the transport interface: its addresses and its MTU may change while the agent runs. */
 export class Transport implements Disposable {
     readonly #components: TransportComponents;
     readonly #listeners = new Set<(state: TransportState) => void>();
     readonly #events: Disposable;
     #state: TransportState;
-    /** Something happened to the interface since the last look, and may be undone by now. */
+    /** The interface has changed since the last check, possibly only temporarily. */
     #isStirred = false;
 
     private constructor(components: TransportComponents, state: TransportState) {
@@ -37,28 +38,33 @@ export class Transport implements Disposable {
         });
     }
 
+    /** Reads the state of the link and starts the watch; `look` then applies changes. */
     static async of(components: TransportComponents, link: Link): Promise<Transport> {
         return new Transport(components, await stateOf(components, link));
     }
 
+    /** The state as of the last check. */
     get state(): TransportState {
         return this.#state;
     }
 
-    /** What tunnels are carried by: IPv4 where the interface has it. All Nodes must agree. */
+    /** The address family of tunnels: IPv4 if the interface has it. All Nodes must agree. */
     get underlay(): Family {
         return underlayOf(this.#state.addresses);
     }
 
     /**
-     * Called with each change, and when there was one that is undone by now: the kernel takes routes away with an address
-     * and does not bring them back with it.
+     * Registers a listener for changes, including temporary ones: the kernel removes routes together with an address
+     * and does not restore them with it.
      */
     onChange(listener: (state: TransportState) => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Looks at the interface. One that is gone, or has no address, is taken for as it was: it may be on its way back. */
+    /**
+     * Checks the interface and calls the listeners on a change. While the interface is missing or has no address, the
+     * last state is kept, since it may be reconfigured soon.
+     */
     async look(): Promise<void> {
         const { netlink, logger } = this.#components;
         const isStirred = this.#isStirred;
@@ -79,6 +85,7 @@ export class Transport implements Disposable {
         for (const listener of this.#listeners) listener(state);
     }
 
+    /** Ends the watch. */
     [Symbol.dispose](): void {
         this.#events[Symbol.dispose]();
     }
@@ -91,12 +98,12 @@ function concerns(event: NetlinkEvent, { index, name }: TransportState): boolean
         case "address":
             return event.address.index === index;
         default:
-            // events that were lost may have been about it
+            // Lost events may have concerned it.
             return true;
     }
 }
 
-/** IPv4 where it is among the addresses of a transport interface. */
+/** IPv4 if it is among the addresses of a transport interface. */
 function underlayOf(addresses: readonly IpAddress[]): Family {
     return addresses.length === 0 || addresses.some(({ family }) => family === 4) ? 4 : 6;
 }

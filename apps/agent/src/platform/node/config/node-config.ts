@@ -2,39 +2,42 @@ import { AntreaError } from "@antrea/errors";
 import { prefixAt, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 
-/** What the agent must know of its own Node before it can wire a Pod. */
+/** The properties of its own Node that the agent needs before it can wire a Pod. */
 export interface NodeConfig {
     readonly name: string;
-    /** At most one a family, in the order of `spec.podCIDRs`: the first family is the Pods' primary one. */
+    /** At most one per family, in the order of `spec.podCIDRs`: the first family is the primary one of Pods. */
     readonly podPrefixes: readonly Prefix[];
-    /** The first address of each of the podCIDRs, on the gateway interface. */
+    /** The first address of each podCIDR, assigned to the gateway interface. */
     readonly gatewayIps: readonly IpAddress[];
-    /** The interface to other Nodes, as it was at the start. */
+    /** The transport interface, as it was at startup. */
     readonly transport: Link;
 }
 
-/** `SUBNET_LOST`: the Node object is gone, or has no podCIDRs any more. */
+/** `SUBNET_LOST`: the Node object is gone, or no longer has podCIDRs. */
 export class NodeConfigError extends AntreaError<
     "NO_NODE" | "SUBNET_LOST" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"
 > {}
 
-/** The first address of a podCIDR: the gateway's. */
+/** The gateway address of a podCIDR: its first address. */
 export function gatewayIpOf(prefix: Prefix): IpAddress {
     return prefixAt(prefix, 1n);
 }
 
+/** The inputs of `findTransport`. */
 export interface TransportInput {
     readonly nodeName: string;
     readonly nodeIps: readonly IpAddress[];
     readonly links: readonly Link[];
     readonly addresses: readonly { readonly index: number; readonly ip: IpAddress }[];
-    /** What the agent makes itself: never the transport interface, although it may carry an address. */
+    /** Interfaces created by the agent: never the transport interface, although they may have an address. */
     readonly own: Readonly<Record<"hostGateway" | "ovsBridge", string>>;
     readonly transportInterface: string;
     readonly transportInterfaceCidrs: readonly Prefix[];
 }
 
-/** The interface that Pod traffic leaves the Node by: the configured one, else the one with the Node's InternalIP. */
+/**
+ * Finds the transport interface: the configured one, else the one with the Node's InternalIP. Throws NodeConfigError.
+ */
 export function findTransport(input: TransportInput): Link {
     const { nodeName, own } = input;
     const ownKey = (name: string): string | undefined => Object.entries(own).find((entry) => entry[1] === name)?.[0];

@@ -9,34 +9,39 @@ import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts
 import type { Readiness } from "../../readiness.ts";
 import { findTransport, gatewayIpOf, NodeConfigError, type NodeConfig } from "./node-config.ts";
 
+/** Dependencies of awaitOwnNode. */
 export interface OwnNodeComponents {
     readonly nodes: {
         synced(signal: AbortSignal): Promise<void>;
         readonly hasSynced: boolean;
         get(name: string): NodeObject | undefined;
     };
-    /** What an earlier start knew of this Node, for one while the API server is away or has no podCIDRs for it. */
+    /**
+     * The Node as stored by an earlier start, used while the API server is unavailable or reports no podCIDRs for it.
+     */
     readonly remembered: () => NodeObject | undefined;
     readonly netlink: Pick<Netlink, "links" | "addresses">;
     readonly logger: Logger;
     readonly clock?: Clock;
 }
 
+/** Settings of awaitOwnNode. */
 export interface OwnNodeOptions {
     readonly nodeName: string;
     readonly config: Pick<AgentConfig, "hostGateway" | "ovsBridge" | "transportInterface" | "transportInterfaceCIDRs">;
-    /** How long the API server has to answer before what is remembered must do. Default 10 s. */
+    /** Time in milliseconds after which the stored Node is used if the API server does not answer. Default 10 s. */
     readonly syncLimitMs?: number | undefined;
 }
 
 const lookIntervalMs = 500;
 const defaultSyncLimitMs = 10_000;
-// A Node that joins has podCIDRs in a second or two; only of one that had some before is anything remembered.
+// A new Node gets podCIDRs within a second or two; only a Node that had some before has a stored object.
 const looksWithoutMemory = 20;
 
 /**
- * Waits until this Node has podCIDRs and a transport interface; the log says what it waits for. A Node that had podCIDRs
- * and has none now is taken with those for what is wired already; `followOwnNode` sees to it that no new Pod gets any.
+ * Waits until this Node has podCIDRs and a transport interface, and logs what it waits for. A Node that had podCIDRs
+ * and has none now starts with the stored ones for the interfaces already wired; `followOwnNode` prevents new Pods from
+ * getting their addresses.
  */
 export async function awaitOwnNode(
     components: OwnNodeComponents,
@@ -96,7 +101,10 @@ async function readOwnNode(
     };
 }
 
-/** The Node by the API server; its podCIDRs by memory while that is away or, after a while, when it has none for it. */
+/**
+ * The Node from the API server; its podCIDRs from the stored object while the API server is unavailable or, after a
+ * while, if it reports none.
+ */
 function nodeToUse({ nodes, remembered }: OwnNodeComponents, nodeName: string, mayRemember: boolean): NodeObject {
     const node = nodes.get(nodeName);
     const mustKnow = node !== undefined && hasPodCidrs(node);
@@ -114,21 +122,22 @@ function hasPodCidrs(node: NodeObject): boolean {
     return podCidrTexts(node).length > 0;
 }
 
+/** Dependencies of followOwnNode. */
 export interface OwnNodeFollowerComponents {
     readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get"> & {
         onChange(listener: (type: unknown, key: string) => void): unknown;
     };
-    /** When the Node object was deleted, in milliseconds of wall time, by what an earlier start heard. */
+    /** Deletion time of the Node object (wall time, milliseconds) as observed by an earlier start. */
     readonly goneAt?: number | undefined;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
-    /** Ends the process, which starts again. */
+    /** Ends the process, which is then restarted. */
     readonly fail: (error: unknown) => void;
     readonly logger: Logger;
 }
 
 /**
- * Follows the Node object: other podCIDRs end the process, and as long as the Node has none no Pod is wired, because
- * those that were its own may be another Node's by now. Returns the look itself, for when the Nodes become known.
+ * Follows the Node object: changed podCIDRs end the process, and while the Node has none no Pod is wired, since they
+ * may be assigned to another Node. Returns the check itself, to be called when the Nodes are synced.
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
     const { nodes, goneAt, readiness, fail, logger } = components;
@@ -153,8 +162,8 @@ export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeC
 }
 
 /**
- * Why no Pod may get an address of these podCIDRs. While the API server is away it goes by what was heard last. Throws
- * NodeConfigError when the Node has other ones.
+ * Why no Pod may get an address of these podCIDRs, by the last known state while the API server is unavailable. Throws
+ * NodeConfigError if the Node has other podCIDRs.
  */
 function ownNodeProblem(
     { nodes, goneAt }: Pick<OwnNodeFollowerComponents, "nodes" | "goneAt">,
@@ -167,8 +176,8 @@ function ownNodeProblem(
 }
 
 /**
- * Why no Pod may get an address of the podCIDRs that the agent began with, by its Node object as it is now; undefined: the
- * Node has them. Throws NodeConfigError POD_CIDR_CHANGED when it has other ones.
+ * Why no Pod may get an address of the podCIDRs with which the agent started, by the current Node object; undefined if
+ * the Node still has them. Throws NodeConfigError POD_CIDR_CHANGED if it has other ones.
  */
 export function podCidrsProblem(
     object: NodeObject | undefined,

@@ -5,24 +5,25 @@ import { OwnNodeCheck, type OwnNodeAnswer, type OwnNodeCheckComponents } from ".
 import { NodeConfigError, type NodeConfig } from "./node-config.ts";
 import { podCidrsProblem } from "./own-node.ts";
 
+/** Dependencies of OwnSubnet. */
 export interface OwnSubnetComponents extends OwnNodeCheckComponents {
-    /** Ends the process, which starts again. */
+    /** Ends the process, which is then restarted. */
     readonly fail: (error: unknown) => void;
     readonly logger: Logger;
 }
 
-/** The Pod waits for so long for an API server that does not answer. */
+/** How long a Pod waits for an API server that does not answer. */
 const askLimitMs = 2_000;
 
 /**
- * Whether the podCIDRs of this agent are its Node's still, asked of the API server when the watch of Nodes has been silent
- * for a while: the Node may have been deleted meanwhile, and its podCIDRs be another's.
+ * Verifies that the podCIDRs of this agent still belong to its Node, by a request to the API server if the Node watch
+ * has been silent for a while: the Node may have been deleted meanwhile and its podCIDRs reassigned.
  */
 export class OwnSubnet {
     readonly #components: OwnSubnetComponents;
     readonly #node: Pick<NodeConfig, "name" | "podPrefixes">;
     readonly #check: OwnNodeCheck;
-    /** What the API server said last, and when it was asked, if the podCIDRs are not the Node's. */
+    /** The last answer of the API server that the podCIDRs do not belong to the Node, and when it was requested. */
     #lost: { readonly problem: string; readonly at: number } | undefined;
 
     constructor(components: OwnSubnetComponents, node: Pick<NodeConfig, "name" | "podPrefixes">) {
@@ -32,8 +33,8 @@ export class OwnSubnet {
     }
 
     /**
-     * Why Pods get no address of the podCIDRs, by what the API server was asked. Undefined once the watch has come further:
-     * then it is judged by that.
+     * Why Pods get no address of the podCIDRs, by the last request. Undefined once the watch is newer, which then
+     * decides.
      */
     get problem(): string | undefined {
         if (this.#lost === undefined || this.#components.nodes.upToDateAt > this.#lost.at) return undefined;
@@ -41,15 +42,15 @@ export class OwnSubnet {
     }
 
     /**
-     * Resolves when a Pod may get an address of the podCIDRs: the Node has them, by the watch or by an answer, or nobody
-     * answers, since Pods must start while the API server is away. Rejects with NodeConfigError SUBNET_LOST, or POD_CIDR_CHANGED, which ends
-     * the process too. Takes 2 s at most.
+     * Resolves when a Pod may get an address of the podCIDRs: the Node has them according to the watch or an answer, or
+     * the API server does not answer, since Pods must start while it is unavailable. Rejects with NodeConfigError
+     * SUBNET_LOST, or POD_CIDR_CHANGED, which also ends the process. Takes at most 2 s.
      */
     async confirm(): Promise<void> {
-        // A podCIDR of a deleted Node rests for ten minutes before NodeIPAM gives it to another; the Node IPAM of Kubernetes
-        // does not wait.
+        // A podCIDR of a deleted Node is not reassigned by NodeIPAM for ten minutes; the Node IPAM of Kubernetes does
+        // not wait.
         if (this.#check.isFresh) {
-            // The loss may have come after this Pod was let in.
+            // The loss may have been observed after this Pod was admitted.
             const { changed } = this.#check;
             if (changed !== undefined) refuse(podCidrsProblem(changed.node, this.#node));
             return;
@@ -70,7 +71,7 @@ export class OwnSubnet {
         }
         const { node, askedAt } = answer;
         if (overtakenBy !== undefined) {
-            // Either may be the newer: a Pod gets an address only by both. All else goes by what the informer delivers.
+            // Either may be newer: a Pod gets an address only if both agree. Everything else follows the informer.
             refuse(podCidrsProblem(node, this.#node));
             return false;
         }

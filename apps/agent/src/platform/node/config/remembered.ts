@@ -1,13 +1,13 @@
 import { podCidrTexts } from "@antrea/ipam";
 import type { NodeObject } from "../node-object.ts";
 
-/** The key in the bridge's external_ids that keeps what the agent must know of its Node. */
+/** The key in the bridge's external_ids that stores the Node's properties. */
 export const rememberedNodeKey = "antrea-node";
 
 /**
- * The parts of the own Node object that a start needs, as text; for a start while the API server is away.
+ * Encodes the parts of the own Node object that a start needs while the API server is unavailable.
  *
- * @param goneAt when the Node object was deleted, in milliseconds of wall time; undefined while it is there
+ * @param goneAt when the Node object was deleted (wall time, milliseconds); undefined while it exists
  */
 export function formatRemembered(node: NodeObject, goneAt?: number): string {
     return JSON.stringify({
@@ -21,10 +21,10 @@ export function formatRemembered(node: NodeObject, goneAt?: number): string {
 }
 
 /**
- * What is to be remembered after what was, now that the Nodes are known; undefined: nothing, of a Node that never had
- * podCIDRs. The podCIDRs of a Node that has none any more stay, and so does the time of the deletion that was heard of first.
+ * The text to store after the previous one, once the Nodes are synced; undefined to store nothing, for a Node that
+ * never had podCIDRs. The podCIDRs of a Node that has lost them are kept, and so is the deletion time observed first.
  *
- * @param goneAt when the Node object was deleted at the earliest, if it is not there
+ * @param goneAt the earliest deletion time of the Node object, if it does not exist
  */
 export function rememberedAfter(
     before: string | undefined,
@@ -37,14 +37,14 @@ export function rememberedAfter(
     return formatRemembered(memory, own === undefined ? (parseGoneAt(before, nodeName) ?? goneAt) : undefined);
 }
 
-/** When the Node object was deleted, in milliseconds of wall time; undefined if it was there when it was heard of last. */
+/** The deletion time of the Node object (wall time, milliseconds); undefined if it existed when last observed. */
 export function parseGoneAt(text: string | undefined, nodeName: string): number | undefined {
     if (text === undefined || parseRemembered(text, nodeName) === undefined) return undefined;
     const { goneAt } = JSON.parse(text) as { readonly goneAt?: unknown };
     return typeof goneAt === "number" ? goneAt : undefined;
 }
 
-/** Reads it back. Undefined for another Node's, for one without podCIDRs, and for text that is not ours. */
+/** Decodes the stored Node. Undefined for another Node, for one without podCIDRs, and for invalid text. */
 export function parseRemembered(text: string | undefined, nodeName: string): NodeObject | undefined {
     if (text === undefined) return undefined;
     let value: unknown;

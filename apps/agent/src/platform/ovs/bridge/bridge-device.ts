@@ -2,16 +2,17 @@ import { isAborted, messageOf } from "@antrea/errors";
 import { removeIfDeviceIsLost, type LostDeviceComponents } from "./lost-device.ts";
 import { OvsBridgeError, type OvsBridge, type OvsBridgeOptions } from "./ovs-bridge.ts";
 
-/** What ovs-vswitchd makes for itself, beside its bridges, when it forwards frames itself. */
+/** The device that ovs-vswitchd creates for the userspace datapath besides its bridges. */
 const userspaceDevice = "ovs-netdev";
 
+/** Dependencies of BridgeDevice. */
 export interface BridgeDeviceComponents extends Omit<LostDeviceComponents, "ports"> {
     readonly bridge: Pick<OvsBridge, "ensure" | "deletePort" | "carriedOut">;
 }
 
 /**
- * The device that OVS makes in the name of the bridge, and that of the userspace datapath. Traffic of Pods passes neither;
- * but ovs-vswitchd takes a whole CPU while it tries to read one that is lost.
+ * The device that OVS creates with the bridge's name, and that of the userspace datapath. Pod traffic uses neither, but
+ * ovs-vswitchd consumes a whole CPU while it tries to read a lost one.
  */
 export class BridgeDevice {
     readonly #bridge: BridgeDeviceComponents["bridge"];
@@ -25,14 +26,14 @@ export class BridgeDevice {
         this.#options = options;
     }
 
-    /** What the last `ensure` could not put right. */
+    /** What the last `ensure` could not repair. */
     get problem(): string | undefined {
         return this.#problem;
     }
 
     /**
-     * Has OVS make the device again when somebody has deleted or moved it; flows and other ports stay. Rejects when OVS does
-     * not, and when the device of the datapath is gone, which comes back with a restart of OVS only.
+     * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Rejects if OVS does
+     * not, or if the device of the datapath is gone, which only a restart of OVS restores.
      */
     async ensure(signal?: AbortSignal): Promise<void> {
         try {
@@ -56,7 +57,7 @@ export class BridgeDevice {
 
     async #checkDatapath(signal: AbortSignal | undefined): Promise<void> {
         if (this.#options.datapathType !== "netdev" || (await this.#isThere(userspaceDevice))) return;
-        // An OVS that has just started makes the device in its own time.
+        // An OVS that has just started may not have created the device yet.
         await this.#bridge.carriedOut({ signal });
         if (await this.#isThere(userspaceDevice)) return;
         throw this.#lost(`somebody has deleted or moved the device ${userspaceDevice} of OVS`);

@@ -1,18 +1,19 @@
 import { mutate, numberOf } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
 
-/** The columns that a session must keep for `configurationCarriedOut`. */
+/** The columns that a session must monitor for `configurationCarriedOut`. */
 export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
 
+/** Limits of a wait for ovs-vswitchd. */
 export interface CarryOutLimits {
-    /** Default: 10 s. */
+    /** In milliseconds. Default: 10 s. */
     readonly timeoutMs?: number;
     readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Waits until ovs-vswitchd has carried out what the database says (ovs-vswitchd.conf.db(5), next_cfg): the row of a port
- * that is deleted is gone at once, but OVS lets go of the device some time later. Rejects when that takes longer.
+ * Waits until ovs-vswitchd has applied the database contents (ovs-vswitchd.conf.db(5), next_cfg): the row of a deleted
+ * port is gone at once, but OVS releases its device some time later. Rejects on timeout.
  */
 export async function configurationCarriedOut(
     database: Pick<OvsdbSession, "rows" | "transact" | "until">,
@@ -24,7 +25,7 @@ export async function configurationCarriedOut(
     };
     const limits = { timeoutMs, ...(signal !== undefined && { signal }) };
     await database.transact([mutate("Open_vSwitch", [], [["next_cfg", "+=", 1]])], limits);
-    // What a transaction changes shows before its answer comes.
+    // The changes of a transaction are visible before its reply arrives.
     const wanted = row().get("next_cfg") ?? Infinity;
     const done = (): true | undefined => ((row().get("cur_cfg") ?? -1) >= wanted ? true : undefined);
     await database.until(done, { ...limits, what: "ovs-vswitchd to carry out what the database says" });

@@ -2,10 +2,11 @@ import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { CarryOutLimits } from "./carried-out.ts";
 
+/** Dependencies of removeIfDeviceIsLost. */
 export interface LostDeviceComponents {
     readonly ports: {
         deletePort(name: string, signal?: AbortSignal): Promise<void>;
-        /** Waits until OVS has carried out what the database says. */
+        /** Waits until ovs-vswitchd has applied the database contents. */
         carriedOut(limits?: CarryOutLimits): Promise<void>;
     };
     readonly netlink: Pick<Netlink, "link">;
@@ -13,10 +14,10 @@ export interface LostDeviceComponents {
 }
 
 /**
- * Takes an internal port out of the database when somebody has deleted its device, or moved it to another namespace: OVS
- * makes no new device for a port that it has, and of the userspace datapath it tries to read the lost one without a pause,
- * which takes a whole CPU. Resolves when OVS has carried it out, with true: the port is to be made again. False when
- * there is a device.
+ * Removes an internal port from the database if its device was deleted or moved to another namespace: OVS creates no
+ * new device for an existing port, and on the userspace datapath it tries to read the lost one continuously, which
+ * consumes a whole CPU. Resolves with true once OVS has applied it: the port is to be created again. False if the
+ * device exists.
  */
 export async function removeIfDeviceIsLost(
     { ports, netlink, logger }: LostDeviceComponents,
@@ -25,12 +26,12 @@ export async function removeIfDeviceIsLost(
 ): Promise<boolean> {
     const isThere = async (): Promise<boolean> => (await netlink.link(name)) !== undefined;
     if (await isThere()) return false;
-    // An OVS that has just started makes the device in its own time.
+    // An OVS that has just started may not have created the device yet.
     await ports.carriedOut({ signal });
     if (await isThere()) return false;
     logger.warn("device of an OVS port is missing; recreating the port", { device: name });
     await ports.deletePort(name, signal);
-    // OVS makes no new device for a port that it finds again under the same name.
+    // OVS creates no new device for a port that reappears under the same name before it has processed the removal.
     await ports.carriedOut({ signal });
     return true;
 }

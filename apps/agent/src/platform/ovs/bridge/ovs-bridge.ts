@@ -22,9 +22,10 @@ import type { OvsdbSession } from "@antrea/ovsdb/session";
 import { configurationCarriedOut, type CarryOutLimits } from "./carried-out.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
-/** What the bridge needs of a session with ovsdb-server. */
+/** The part of a session with ovsdb-server that the bridge uses. */
 export type OvsDatabase = Pick<OvsdbSession, "rows" | "transact" | "until">;
 
+/** Settings of OvsBridge. */
 export interface OvsBridgeOptions {
     readonly bridge: string;
     /** `system` (kernel) or `netdev` (userspace). */
@@ -39,37 +40,42 @@ export const monitoredColumns = {
     Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
 } as const;
 
+/** A port to create, as the columns of its OVSDB rows. */
 export interface PortSpec {
     readonly name: string;
-    /** `internal` for a port that OVS makes, "" for a link that exists, else a kind of tunnel. */
+    /** `internal` for a device created by OVS, "" for an existing link, else a tunnel type. */
     readonly type: "" | "internal" | "geneve" | "vxlan" | "gre" | "stt";
     readonly ofPortRequest: number;
     readonly externalIds: Readonly<Record<string, string>>;
     readonly mac?: string;
     readonly mtuRequest?: number;
-    /** All options of the interface; what is not named is removed. */
+    /** All options of the interface; others are removed. */
     readonly options?: Readonly<Record<string, string>>;
 }
 
-/** A port of the bridge as the database has it. */
+/** A port of the bridge, as stored in the database. */
 export interface OvsPort {
     readonly uuid: string;
     readonly name: string;
     readonly type: string;
     readonly externalIds: ReadonlyMap<string, string>;
     readonly interfaceUuid: string;
-    /** The OpenFlow port number; undefined while OVS has given none, -1 when it could not open the link. */
+    /** The OpenFlow port number; undefined until OVS has assigned one, -1 if it could not open the link. */
     readonly ofPort: number | undefined;
     readonly mac: string | undefined;
     readonly error: string | undefined;
 }
 
-/** Of `other_config` of the row of the switch: OVS leaves the kernel's flows alone and forwards nothing itself. */
+/** Key in other_config of table Open_vSwitch: OVS keeps the kernel's flows and does not forward new ones itself. */
 const flowRestoreKey = "flow-restore-wait";
 
+/** Failure of the bridge or of one of its ports. */
 export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "NO_DEVICE"> {}
 
-/** The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Ports of others are read, never written. */
+/**
+ * The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Ports of other owners are read, never
+ * written.
+ */
 export class OvsBridge {
     readonly #database: OvsDatabase;
     readonly #options: OvsBridgeOptions;
@@ -80,12 +86,15 @@ export class OvsBridge {
         this.#options = options;
     }
 
-    /** Creates the bridge, or sets what differs. Idempotent; also after ovsdb-server came back with an empty database. */
+    /**
+     * Creates the bridge, or updates what differs. Idempotent; also after ovsdb-server restarted with an empty
+     * database.
+     */
     async ensure(signal?: AbortSignal): Promise<void> {
         const { bridge, datapathType } = this.#options;
         const wanted: InputRow = {
             datapath_type: datapathType,
-            // Without a controller OVS would fall back to a learning switch, past every flow of ours.
+            // Without a controller OVS would fall back to a learning switch, which bypasses all our flows.
             fail_mode: set("secure"),
             protocols: set("OpenFlow10", "OpenFlow15"),
         };
@@ -102,7 +111,8 @@ export class OvsBridge {
             await this.#transact([update("Bridge", own, wanted), ...(isWhole ? [] : missing)], signal);
             return;
         }
-        // A bridge that comes back after its database was lost gets the flows of this start: the next one must know.
+        // A bridge that is recreated after its database was lost gets the flows of this start: the next start must know
+        // the round.
         const external_ids = map(this.#rounds === undefined ? {} : { [roundsKey]: formatRounds(this.#rounds) });
         await this.#transact(
             [
@@ -114,7 +124,7 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until OVS has made the bridge. */
+    /** Waits until OVS has created the bridge; resolves with its datapath ID. */
     async datapathId(timeoutMs: number, signal?: AbortSignal): Promise<string> {
         const { bridge, datapathType } = this.#options;
         return this.#database.until(
@@ -127,8 +137,8 @@ export class OvsBridge {
     }
 
     /**
-     * Fixes the datapath id, which OVS makes of the MAC address of some port otherwise: when it changes with the ports,
-     * the controllers' connections end. Idempotent.
+     * Sets a fixed datapath ID. By default OVS derives it from the MAC address of a port, and a change of ports would
+     * then end the controller connections. Idempotent.
      */
     async fixDatapathId(mac: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
@@ -140,7 +150,7 @@ export class OvsBridge {
                     "Bridge",
                     [byUuid(row.uuid)],
                     [
-                        // What is inserted only replaces no value of the same key.
+                        // "insert" does not replace an existing value of the key.
                         ["other_config", "delete", set("datapath-id")],
                         ["other_config", "insert", other_config],
                     ],
@@ -150,7 +160,7 @@ export class OvsBridge {
         );
     }
 
-    /** The rounds for this start; stores that flows of the new round may exist before the first is sent. */
+    /** Starts a round for this start of the agent; stores it before the first flow of the round is sent. */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
         this.#rounds = rounds;
@@ -158,19 +168,19 @@ export class OvsBridge {
         return rounds;
     }
 
-    /** Lets an OVS forward that was started so that it waits for its flows (start-ovs does so). Idempotent. */
+    /** Ends `flow-restore-wait`, with which start-ovs starts OVS, so that OVS forwards. Idempotent. */
     async endFlowRestore(signal?: AbortSignal): Promise<void> {
         const [row] = this.#database.rows("Open_vSwitch").values();
         if (row === undefined || !textMapOf(row, "other_config").has(flowRestoreKey)) return;
         await this.#transact([mutate("Open_vSwitch", [], [["other_config", "delete", set(flowRestoreKey)]])], signal);
     }
 
-    /** One key of the bridge's external_ids. */
+    /** The value of one key of the bridge's external_ids. */
     externalId(key: string): string | undefined {
         return this.#externalIds().get(key);
     }
 
-    /** Sets one key of the bridge's external_ids and leaves the others alone. */
+    /** Sets one key of the bridge's external_ids; the others are kept. */
     async setExternalId(key: string, value: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
         if (row === undefined) throw this.#missing();
@@ -189,7 +199,7 @@ export class OvsBridge {
         );
     }
 
-    /** All ports of the bridge, those of others too. */
+    /** All ports of the bridge, including those of other owners. */
     ports(): readonly OvsPort[] {
         const row = this.#bridge()?.row;
         if (row === undefined) return [];
@@ -200,7 +210,7 @@ export class OvsBridge {
         });
     }
 
-    /** One port of the bridge by name; a port of another bridge is none of ours. */
+    /** One port of the bridge by name; ports of other bridges are not found. */
     port(name: string): OvsPort | undefined {
         for (const [uuid, port] of this.#database.rows("Port")) {
             if (port["name"] !== name) continue;
@@ -212,7 +222,7 @@ export class OvsBridge {
         return undefined;
     }
 
-    /** The name of the bridge that has a port of this name, ours or one of others. */
+    /** The name of the bridge that has a port of this name, this agent's or another one. */
     bridgeOf(portName: string): string | undefined {
         const ports = this.#database.rows("Port");
         for (const row of this.#database.rows("Bridge").values()) {
@@ -222,7 +232,7 @@ export class OvsBridge {
         return undefined;
     }
 
-    /** Adds a port with its record, or sets the record of the port that is there, in one transaction. */
+    /** Adds a port with its record, or updates the record of an existing one, in one transaction. */
     async ensurePort(spec: PortSpec, signal?: AbortSignal): Promise<void> {
         const bridge = this.#bridge();
         if (bridge === undefined) throw this.#missing();
@@ -258,9 +268,10 @@ export class OvsBridge {
         );
     }
 
-    /** Deletes a port and with it its record; a port that is gone is a success. */
+    /** Deletes a port and its record; succeeds if the port is gone already. */
     async deletePort(name: string, signal?: AbortSignal): Promise<void> {
-        // An insertion whose answer was not waited for may be under way: what was sent before this one shows after it.
+        // An earlier insertion without a reply may still be in progress: it is visible after this transaction, which
+        // follows it.
         if (this.port(name) === undefined) await this.#transact([], signal);
         const bridge = this.#bridge();
         const port = this.port(name);
@@ -275,7 +286,7 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until OVS has given the port its number; refuses a link that OVS could not open. */
+    /** Waits until OVS has assigned the port number; rejects if OVS could not open the link. */
     async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
         const found = await this.#database.until(
             () => {
@@ -292,7 +303,7 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until ovs-vswitchd has carried out what the database says. Rejects when that takes longer. */
+    /** Waits until ovs-vswitchd has applied the database contents. Rejects on timeout. */
     carriedOut(limits?: CarryOutLimits): Promise<void> {
         return configurationCarriedOut(this.#database, limits);
     }

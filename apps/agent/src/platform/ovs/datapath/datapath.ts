@@ -1,31 +1,35 @@
 import type { AgentConfig } from "@antrea/settings";
 
+/** The datapath type, as configured. */
 export type DatapathType = AgentConfig["ovsDatapathType"];
+/** The tunnel type, as configured. */
 export type TunnelType = AgentConfig["tunnelType"];
 
-/** All that differs between the datapaths of Open vSwitch. docs/datapaths.md says what of it was proven where. */
+/** The differences between the datapaths of Open vSwitch. docs/datapaths.md lists what was verified where. */
 export interface Datapath {
-    /** As in `datapath_type` of the bridge. */
+    /** `datapath_type` of the bridge. */
     readonly type: DatapathType;
-    /** For messages. */
+    /** Name in messages. */
     readonly title: string;
-    /** Checksums must be in the frame when it enters OVS: one that is left to the NIC is never filled in. */
+    /** Checksums must be complete when a frame enters OVS: the datapath does not fill in those left to the NIC. */
     readonly mustComputeChecksums: boolean;
-    /** What its connection tracking knows ends with ovs-vswitchd. */
+    /** Its connection tracking state is lost when ovs-vswitchd ends. */
     readonly forgetsConnections: boolean;
-    /** It reads copies of frames: the Node's own stack gets what Pods send too, unless it is kept from it. */
+    /** It receives copies of frames: the Node's own network stack also gets what Pods send, unless filtered. */
     readonly copiesFrames: boolean;
     /** Tunnels leave only through a NIC that is a port of a bridge of this type whose LOCAL port has the address. */
     readonly tunnelsNeedBridge: boolean;
-    /** What it can send. OVS takes a tunnel port of any type it has a name for, and may drop all packets to it. */
+    /**
+     * Supported tunnel types. OVS accepts a tunnel port of any type it has a name for, and may drop all packets to it.
+     */
     readonly tunnelTypes: readonly TunnelType[];
-    /** Commands for ovs-vswitchd, which forgets them when it ends; ovs-vswitchd(8). */
+    /** Commands for ovs-vswitchd, whose effect ends with the process; ovs-vswitchd(8). */
     readonly settings: readonly (readonly [command: string, ...args: readonly string[]])[];
-    /** What to do when it lacks a feature. */
+    /** The remedy if it lacks a feature. */
     readonly remedy: string;
 }
 
-/** Largest MTU of what is tunnelled: the tunnel devices that OVS makes in the kernel have this one. */
+/** Maximum MTU of tunnelled packets: that of the tunnel devices that OVS creates in the kernel. */
 export const maxTunnelMtu = 65_000;
 
 const datapaths: Readonly<Record<DatapathType, Datapath>> = {
@@ -36,7 +40,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         forgetsConnections: false,
         copiesFrames: false,
         tunnelsNeedBridge: false,
-        // Whether a kernel has STT shows when the port is added: it is in a module outside of Linux.
+        // STT is in a kernel module outside of Linux; whether it is present shows when the port is added.
         tunnelTypes: ["geneve", "vxlan", "gre", "stt"],
         settings: [],
         remedy: "the kernel's module openvswitch is too old: use a newer kernel, or set ovs.datapathType=netdev",
@@ -49,15 +53,17 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         copiesFrames: true,
         tunnelsNeedBridge: true,
         tunnelTypes: ["geneve", "vxlan", "gre"],
-        // A Service's connection and a direct one to its endpoint may have the same addresses and ports: the host translates
-        // the one and never sees the other. The endpoint, whose side of the earlier is in TIME_WAIT, then answers the later
-        // with numbers of the earlier, and only the client's reset lets the later begin (RFC 9293 sections 3.5.2 and
-        // 3.10.7.4). The kernel's tracking lets both segments pass; this one takes them for invalid as long as it checks.
+        // A Service connection and a direct connection to its endpoint may have the same addresses and ports, since the
+        // host translates the former and never sees the latter. The endpoint, whose side of the earlier connection is
+        // in TIME_WAIT, answers the later one with sequence numbers of the earlier, and only the client's RST lets the
+        // later connection begin (RFC 9293 sections 3.5.2 and 3.10.7.4). The kernel's tracking accepts both segments;
+        // this datapath treats them as invalid while sequence checking is enabled.
         settings: [["dpctl/ct-disable-tcp-seq-chk", "netdev@ovs-netdev"]],
         remedy: "this Open vSwitch is too old: use a newer one",
     },
 };
 
+/** The datapath properties of a type. */
 export function datapathOf(type: DatapathType): Datapath {
     return datapaths[type];
 }

@@ -1,51 +1,55 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Why the datapath cannot be used. */
 export type DatapathErrorCode =
-    /** The kernel has no module openvswitch, or had none when ovs-vswitchd looked. */
+    /** The kernel module openvswitch is missing, or was missing when ovs-vswitchd checked. */
     | "MODULE_MISSING"
-    /** This Open vSwitch has no datapath of the type. */
+    /** This Open vSwitch does not support the datapath type. */
     | "TYPE_MISSING"
-    /** The kernel refuses ovs-vswitchd. */
+    /** The kernel denies permission to ovs-vswitchd. */
     | "NOT_PERMITTED"
-    /** OVS has not made the bridge, or made it on another datapath. */
+    /** OVS has not created the bridge, or has created it on another datapath. */
     | "BRIDGE_NOT_MADE"
-    /** The datapath lacks something that the flows need. */
+    /** The datapath lacks a feature that the flows require. */
     | "FEATURE_MISSING"
-    /** OVS cannot make tunnels of the type. */
+    /** OVS does not support the tunnel type. */
     | "NO_TUNNEL_TYPE";
 
+/** Details of DatapathError. */
 export interface DatapathErrorDetails {
     readonly bridge: string;
     readonly datapathType: string;
     readonly tunnelType: string;
     /** Features that the datapath lacks. */
     readonly missing: readonly string[];
-    /** The words of OVS. */
+    /** The message of OVS. */
     readonly answer: string;
 }
 
-/** The datapath of Open vSwitch is not what the agent needs; the message says what to do. */
+/** The OVS datapath does not meet the agent's requirements; the message names the remedy. */
 export class DatapathError extends AntreaError<DatapathErrorCode, DatapathErrorDetails> {}
 
+/** Why a command for ovs-vswitchd failed. */
 export type UnixctlErrorCode =
-    /** No pid file or nobody at the socket. */
+    /** There is no pid file, or no process listens on the socket. */
     | "NOT_RUNNING"
-    /** The daemon answered that it cannot do it; `details.answer` has its words. */
+    /** The daemon rejected the command; `details.answer` has its message. */
     | "REFUSED"
     /** The connection ended before the answer; the command may have taken effect. */
     | "DISCONNECTED"
-    /** What came is no answer to the request. */
+    /** The answer is not valid for the request. */
     | "BAD_ANSWER"
     | "ANSWER_TOO_LONG"
     | "TIMEOUT"
     | "ABORTED";
 
+/** Details of UnixctlError. */
 export interface UnixctlErrorDetails {
     readonly socketPath: string;
     readonly pidFile: string;
     readonly command: string;
     readonly args: readonly string[];
-    /** The words of the daemon; of `REFUSED`. */
+    /** The message of the daemon; only of `REFUSED`. */
     readonly answer: string;
 }
 

@@ -1,4 +1,4 @@
-/** Features without which the flows of the agent cannot be, by the names that OVS prints. */
+/** Datapath features that the agent's flows require, by the names that OVS prints. */
 export const requiredFeatures = [
     "CT state",
     "CT zone",
@@ -8,7 +8,10 @@ export const requiredFeatures = [
     "CT orig tuple",
 ] as const;
 
-/** What `dpif/show-dp-features` prints (ovs-vswitchd(8)): a feature a line, `NAME: Yes`, `NAME: No` or `NAME: NUMBER`. */
+/**
+ * Parses the output of `dpif/show-dp-features` (ovs-vswitchd(8)): one feature per line, `NAME: Yes`, `NAME: No` or
+ * `NAME: NUMBER`.
+ */
 export function parseFeatures(text: string): ReadonlyMap<string, string> {
     const features = new Map<string, string>();
     for (const line of text.split("\n")) {
@@ -18,7 +21,7 @@ export function parseFeatures(text: string): ReadonlyMap<string, string> {
     return features;
 }
 
-/** The required features that are not there. */
+/** The required features that are missing. */
 export function missingFeatures(features: ReadonlyMap<string, string>): readonly string[] {
     return requiredFeatures.filter((name) => features.get(name) !== "Yes");
 }

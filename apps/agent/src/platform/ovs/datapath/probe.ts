@@ -8,6 +8,7 @@ import { DatapathError, UnixctlError } from "./errors.ts";
 import { missingFeatures, parseFeatures } from "./features.ts";
 import type { Unixctl } from "./unixctl.ts";
 
+/** Dependencies of DatapathProbe. */
 export interface DatapathProbeComponents {
     readonly control: Pick<Unixctl, "request">;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
@@ -15,20 +16,23 @@ export interface DatapathProbeComponents {
     readonly clock?: Clock;
 }
 
+/** Settings of DatapathProbe. */
 export interface DatapathProbeOptions {
     readonly bridge: string;
     readonly datapath: Datapath;
-    /** How long `passed` waits before it logs what it waits for: OVS makes a bridge in its own time. Default 2000. */
+    /**
+     * Milliseconds before `passed` logs what it waits for, since OVS takes some time to create a bridge. Default 2000.
+     */
     readonly quietMs?: number;
 }
 
-/** The name of the condition that the probe meets or not. */
+/** The name of the readiness condition that the probe sets. */
 export const datapathCondition = "datapath";
 
 /**
- * Asks ovs-vswitchd whether the bridge is on the datapath that it should be on, and whether that one has what the flows
- * need, and sets there what OVSDB has no column for. Nor does OVSDB tell what is wrong: of a bridge that cannot be made no column says why, and one that was there before keeps
- * its `datapath_id`.
+ * Asks ovs-vswitchd whether the bridge is on the expected datapath and whether that has the required features, and
+ * applies settings for which OVSDB has no column. OVSDB does not report such problems: no column says why a bridge
+ * cannot be created, and an existing one keeps its `datapath_id`.
  */
 export class DatapathProbe {
     readonly #components: DatapathProbeComponents;
@@ -39,7 +43,11 @@ export class DatapathProbe {
         this.#options = options;
     }
 
-    /** Looks once. The readiness says what is wrong until a later look passes. @throws DatapathError, UnixctlError */
+    /**
+     * Probes once. The readiness reports the problem until a later probe passes.
+     *
+     * @throws DatapathError, UnixctlError
+     */
     async look(signal?: AbortSignal): Promise<void> {
         const { readiness } = this.#components;
         try {
@@ -52,7 +60,7 @@ export class DatapathProbe {
         readiness.met(datapathCondition);
     }
 
-    /** Looks until all is well: a module may be loaded, OVS may be started. Each new reason is logged once. */
+    /** Probes until it passes: a module may be loaded, or OVS started. Each new reason is logged once. */
     async passed(signal: AbortSignal): Promise<void> {
         const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
         const { clock = systemClock } = this.#components;
@@ -90,7 +98,7 @@ export class DatapathProbe {
         for (const [command, ...args] of datapath.settings) await control.request(command, args, signal);
     }
 
-    /** Opening the datapath itself fails with the reason for which OVS could not make the bridge. */
+    /** Opening the datapath fails for the same reason as the creation of the bridge. */
     async #notMade(signal: AbortSignal | undefined): Promise<DatapathError> {
         const { bridge, datapath } = this.#options;
         try {
@@ -103,12 +111,12 @@ export class DatapathProbe {
     }
 }
 
-/** @param answer the words of OVS, ending with strerror(3) of what the kernel or OVS itself said; "" for none */
+/** @param answer the message of OVS, ending with strerror(3) of the error of the kernel or OVS; "" if there is none */
 function notMade(bridge: string, { type, title }: Datapath, answer: string): DatapathError {
     const details = { bridge, datapathType: type, answer };
     const what = `OVS cannot make bridge ${bridge} on ${title}`;
     if (answer.includes("No such file or directory") && type === "system") {
-        // ovs-vswitchd asks the kernel once in its life.
+        // ovs-vswitchd checks for the kernel module only once per process.
         const next =
             "load it on the Node (modprobe openvswitch) and restart container antrea-ovs, or set ovs.datapathType=netdev";
         const message = `${what}: kernel ${release()} had no module openvswitch loaded when OVS started; ${next}`;

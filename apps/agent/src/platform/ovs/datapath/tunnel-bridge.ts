@@ -1,21 +1,22 @@
 import { optionalTextOf, referencesOf, textOf, type Row } from "@antrea/ovsdb";
 import type { OvsDatabase } from "../bridge/index.ts";
 
-/** A bridge of the OVS database, as far as it decides whether tunnels of the userspace datapath can leave. */
+/** The properties of an OVS bridge that determine whether tunnels of the userspace datapath can leave. */
 export interface BridgeRows {
     readonly name: string;
     readonly datapathType: string;
-    /** Its ports' interfaces, that of the LOCAL port too. */
+    /** The interfaces of its ports, including the LOCAL port. */
     readonly interfaces: readonly InterfaceRow[];
 }
 
+/** The properties of an interface used for the check. */
 export interface InterfaceRow {
     readonly name: string;
     readonly type: string;
     readonly error: string | undefined;
 }
 
-/** Types of interfaces that lead to a network outside of the Node; "" and `system` are links of the kernel. */
+/** Types of interfaces that lead to a network outside of the Node; "" and `system` are kernel links. */
 const nicTypes: ReadonlySet<string> = new Set(["", "system", "afxdp", "afxdp-nonpmd", "dpdk"]);
 
 /** All bridges of the database. */
@@ -40,9 +41,9 @@ export function bridgeRows(database: Pick<OvsDatabase, "rows">): readonly Bridge
 }
 
 /**
- * Why tunnels of the userspace datapath cannot leave through this transport interface, and what to do; undefined when
- * they can. OVS routes them itself and finds a way only to the LOCAL port of a bridge of type netdev; the bridge needs
- * a NIC, or nothing leaves the Node.
+ * Why tunnels of the userspace datapath cannot leave through this transport interface, and the remedy; undefined if
+ * they can. OVS routes tunnel packets itself and only to the LOCAL port of a bridge of type netdev; the bridge needs a
+ * NIC, otherwise nothing leaves the Node.
  */
 export function tunnelBridgeProblem(bridges: readonly BridgeRows[], transportInterface: string): string | undefined {
     const bridge = bridges.find(({ name }) => name === transportInterface);

@@ -2,7 +2,7 @@ import type { OvsDatabase } from "../bridge/index.ts";
 import type { Datapath, TunnelType } from "./datapath.ts";
 import { DatapathError } from "./errors.ts";
 
-/** The types of interfaces that ovs-vswitchd knows: column `iface_types` of table Open_vSwitch; [] until it told. */
+/** The interface types that ovs-vswitchd supports: column `iface_types` of table Open_vSwitch; [] until it is set. */
 export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly string[] {
     const [row] = database.rows("Open_vSwitch").values();
     const types = row?.["iface_types"];
@@ -10,8 +10,8 @@ export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly st
 }
 
 /**
- * Waits until ovs-vswitchd has told its types, then refuses a tunnel type that it lacks or that the datapath cannot
- * send. Not every lack shows here: a kernel without the type refuses the port when it is added.
+ * Waits until ovs-vswitchd has reported its types, then rejects a tunnel type that it does not support or that the
+ * datapath cannot send. Not conclusive: a kernel without the type rejects the port only when it is added.
  *
  * @throws DatapathError `NO_TUNNEL_TYPE`
  */
@@ -29,7 +29,7 @@ export async function checkTunnelType(
     if (problem !== undefined) throw noTunnelType(datapath, tunnelType, problem);
 }
 
-/** What is wrong with a tunnel type on this datapath of an OVS that knows these types of interfaces, if anything. */
+/** Why a tunnel type is not usable on this datapath of an OVS with these interface types; undefined if it is. */
 export function tunnelTypeProblem(
     datapath: Datapath,
     types: readonly string[],
@@ -41,7 +41,7 @@ export function tunnelTypeProblem(
     return `${where} has no tunnel type ${tunnelType}; it has ${inWords(usable, "and")}; ${nextStep(tunnelType)}`;
 }
 
-/** The error for a tunnel port that OVS refused, with the refusal as its cause. */
+/** The error for a tunnel port that OVS rejected, with the original error as its cause. */
 export function refusedTunnelPort(datapath: Datapath, tunnelType: TunnelType, cause: unknown): DatapathError {
     const what = `${datapath.title} cannot make a tunnel of type ${tunnelType}`;
     return noTunnelType(datapath, tunnelType, `${what}; ${lackOf(datapath, tunnelType)}${nextStep(tunnelType)}`, cause);

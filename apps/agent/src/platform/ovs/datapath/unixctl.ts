@@ -5,12 +5,13 @@ import { type Fault, isErrorOf } from "@antrea/errors";
 import { decodeRpcMessage, encodeRequest, JsonSplitter, OvsdbError } from "@antrea/ovsdb";
 import { UnixctlError, type UnixctlErrorCode } from "./errors.ts";
 
+/** Settings of Unixctl. */
 export interface UnixctlOptions {
-    /** Where the daemons of OVS have their pid files and sockets. */
+    /** The directory of the pid files and sockets of the OVS daemons. */
     readonly runDir: string;
-    /** For the whole of a request. Default 5000. */
+    /** Time limit of a request in milliseconds. Default 5000. */
     readonly timeoutMs?: number;
-    /** A longer answer is an error; never more than this is kept. Default 1 MiB. */
+    /** Limit of an answer; a longer one is an error. Default 1 MiB. */
     readonly maxAnswerBytes?: number;
 }
 
@@ -20,9 +21,9 @@ const requestId = 0;
 const lookAtLog = "see the log of container antrea-ovs";
 
 /**
- * Commands for ovs-vswitchd over its control socket, as ovs-appctl(8) gives them: JSON-RPC 1.0, a connection for each.
- * The socket bears the pid of the daemon, which is looked up each time, so that a restart needs no care. Requests may
- * run side by side; the daemon works on one at a time, between its other work.
+ * Client for the control socket of ovs-vswitchd, as used by ovs-appctl(8): JSON-RPC 1.0 with one connection per
+ * command. The socket name contains the daemon's pid, which is read each time, so that a restart needs no handling.
+ * Requests may be concurrent; the daemon processes one at a time, between its other work.
  */
 export class Unixctl {
     readonly #options: UnixctlOptions & typeof defaultUnixctlOptions;
@@ -31,7 +32,11 @@ export class Unixctl {
         this.#options = { ...defaultUnixctlOptions, ...options } as UnixctlOptions & typeof defaultUnixctlOptions;
     }
 
-    /** The text that the daemon answers. @throws UnixctlError */
+    /**
+     * Runs a command and resolves with its output.
+     *
+     * @throws UnixctlError
+     */
     async request(command: string, args: readonly string[] = [], signal?: AbortSignal): Promise<string> {
         const socketPath = await this.#socketPath(command, args);
         return new Exchange({ ...this.#options, socketPath, command, args }).run(signal);

@@ -1,13 +1,13 @@
 import { flowBodyKey, flowKey, type Flow, type FlowMod } from "@antrea/openflow";
 import { byIdentity, type FlowIdentity } from "./owned-flows.ts";
 
-/** What is sent for one owner. */
+/** The changes to send for one owner. */
 export interface Difference {
     readonly added: readonly Flow[];
     readonly removed: readonly FlowIdentity[];
 }
 
-/** What turns one list of flows into another: those that are new or do something else, and those that are gone. */
+/** The changes from one list of flows to another: flows that are new or have other actions, and flows that are gone. */
 export function difference(before: readonly Flow[], after: readonly Flow[]): Difference {
     if (before.length === 0) return { added: after, removed: [] };
     const [present, kept] = [byIdentity(before), byIdentity(after)];
@@ -18,7 +18,7 @@ export function difference(before: readonly Flow[], after: readonly Flow[]): Dif
     return { added, removed: goneFrom(present, kept) };
 }
 
-/** The same where it is not known which flows of `before` OVS has: all that is wanted is sent. */
+/** The same if it is unknown which flows of `before` OVS has: all wanted flows are sent. */
 export function whole(before: Iterable<FlowIdentity>, after: readonly Flow[]): Difference {
     return { added: after, removed: goneFrom(byIdentity(before), byIdentity(after)) };
 }
@@ -31,8 +31,8 @@ function goneFrom(
 }
 
 /**
- * The messages for changes of several owners, in one bundle: additions first, so that nothing is missing in between. A
- * flow that passes from one owner to another is not removed.
+ * The messages for changes of several owners, in one bundle: additions first, so that no flow is missing in between. A
+ * flow that moves from one owner to another is not removed.
  */
 export function modsOf(changes: readonly Difference[]): FlowMod[] {
     const added = changes.flatMap((change) => change.added);

@@ -2,20 +2,22 @@ import { Category, cookieOf, Table } from "@antrea/flows";
 import type { FlowStats } from "@antrea/openflow";
 import type { FlowTable } from "./flow-table.ts";
 
+/** Dependencies of EarlierFlows. */
 export interface EarlierFlowsComponents {
     readonly flowTable: Pick<FlowTable, "deleteRounds">;
-    /** Brings what this agent learned into OVS; false while the API server has not told all of it. */
+    /** Installs the flows learned from the API server in OVS; false while some of them are not known yet. */
     readonly learned: (limit: AbortSignal) => Promise<boolean>;
-    /** Notes that no flow of an earlier round is left. */
+    /** Records that no flow of an earlier round is left. */
     readonly forgotten: (limit: AbortSignal) => Promise<void>;
 }
 
-/** Made of what only the API server knows: the Nodes, and the ranges of Services. */
+/** Categories of flows derived from the API server: the Nodes, and the Service CIDRs. */
 const learnedCategories: ReadonlySet<number> = new Set([Category.nodeConnectivity, Category.service]);
 
 /**
- * Where an agent of the release before has such flows. It put them into the categories of others, and no object id into
- * any cookie; its other flows in these tables lead to Pods and to the gateway, and harm nobody until they go too.
+ * Tables in which an agent of the previous release has such flows. It used categories of others for them, and no object
+ * ID in any cookie; its other flows in these tables lead to Pods and the gateway, and are harmless until they are
+ * deleted too.
  */
 const formerTables: ReadonlySet<number> = new Set([Table.L3Forwarding, Table.BridgedForwarding]);
 
@@ -25,8 +27,8 @@ function isLearned({ cookie, table }: FlowStats): boolean {
 }
 
 /**
- * The flows of the agents before this one. They go when this one's are in OVS; those that only the API server lets an
- * agent make stay until it has, however long it is away.
+ * The flows of earlier agents. They are deleted once those of this agent are installed; flows that depend on the API
+ * server are kept until it has answered, however long it is unavailable.
  */
 export class EarlierFlows {
     readonly #components: EarlierFlowsComponents;
@@ -38,12 +40,12 @@ export class EarlierFlows {
         this.#rounds = options.rounds;
     }
 
-    /** Deletes those that this agent could make again without the API server. To be called after the first replay. */
+    /** Deletes the flows that this agent can replace without the API server. To be called after the first replay. */
     async deleteOwn(): Promise<void> {
         await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned });
     }
 
-    /** Deletes the others, once there is something in their place. To be called when the Nodes are known; again and again. */
+    /** Deletes the others once they are replaced. To be called repeatedly from when the Nodes are synced. */
     async deleteLearned(limit: AbortSignal): Promise<void> {
         if (this.#isDone || !(await this.#components.learned(limit))) return;
         await this.#components.flowTable.deleteRounds(this.#rounds);

@@ -1,16 +1,16 @@
 import { roundMask } from "@antrea/flows";
 import type { FlowMod, FlowStats } from "@antrea/openflow";
 
-/** Flows of one table, or of all, whose cookie is `cookie` in the bits of `cookieMask`. */
+/** Selects flows of one table, or of all, whose cookie equals `cookie` under `cookieMask`. */
 export interface CookieFilter {
     readonly table?: number;
     readonly cookie: bigint;
     readonly cookieMask: bigint;
 }
 
-/** What the table needs of a connection to OVS; the replay gets the same through the gate of the reconnect. */
+/** The part of an OpenFlow connection that the flow table uses; a replay gets the same while reconnecting. */
 export interface FlowLink {
-    /** Waits for the connection also when there is nothing to send. */
+    /** Waits for the connection even if there is nothing to send. */
     bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
     dumpFlows(filter: CookieFilter): Promise<readonly FlowStats[]>;
     countFlows(filter: CookieFilter): Promise<{ readonly flows: number }>;
@@ -21,15 +21,15 @@ export function roundCookie(round: number): bigint {
     return BigInt(round) << 48n;
 }
 
-/** All flows of a round. */
+/** Selects all flows of a round. */
 export function ofRound(round: number): CookieFilter {
     return { cookie: roundCookie(round), cookieMask: roundMask };
 }
 
-/** Deletes flows that a dump of the round gave. */
+/** Deletes flows that were found in a dump of the round. */
 export async function deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
     if (stale.length === 0) return;
-    // Strict and bound to the cookie: a flow that was replaced in place meanwhile carries another round and stays.
+    // Strict and limited to the cookie: a flow that was replaced in place meanwhile has another round and is kept.
     await link.bundle(
         stale.map(({ table, priority, match }) => ({
             command: "delete_strict",

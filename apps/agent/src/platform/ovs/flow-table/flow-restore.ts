@@ -2,17 +2,18 @@ import { messageOf } from "@antrea/errors";
 import type { Logger } from "@antrea/runtime";
 import type { FlowTable } from "./flow-table.ts";
 
+/** Dependencies of FlowRestore. */
 export interface FlowRestoreComponents<Link> {
     readonly flowTable: { replay(link: Link): Promise<void> };
-    /** Lets OVS forward by its flows, if it waits for them; does nothing else. */
+    /** Ends `flow-restore-wait` if it is set. */
     readonly release: (signal?: AbortSignal) => Promise<void>;
     readonly logger: Logger;
 }
 
 /**
- * Brings the flows back into an OVS that has started. Where it was started so that it waits (`flow-restore-wait`,
- * ovs-vswitchd.conf.db(5)), the kernel goes on with what it knew until OVS is released: after a replay, and not before all
- * flows of this start are known, as half of them would cut the Pods of the other half.
+ * Restores the flows in an OVS that was restarted. If it was started with `flow-restore-wait`
+ * (ovs-vswitchd.conf.db(5)), the kernel keeps its earlier flows until OVS is released: after a replay, and not before
+ * all flows of this start are known, since a part of them would disconnect the other Pods.
  */
 export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
     readonly #components: FlowRestoreComponents<Link>;
@@ -22,7 +23,7 @@ export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
         this.#components = components;
     }
 
-    /** For each new connection to OVS. Rejects as the replay does, and OVS then waits on. */
+    /** Replays the flows on a new connection to OVS. Rejects as the replay does; OVS then continues to wait. */
     async replay(link: Link): Promise<void> {
         await this.#components.flowTable.replay(link);
         await this.retry();
@@ -34,7 +35,7 @@ export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
         await this.retry(signal);
     }
 
-    /** Releases OVS if it still waits and all is known. A failure is logged: there is a next time. */
+    /** Releases OVS if it still waits and all flows are known. A failure is logged and retried on the next call. */
     async retry(signal?: AbortSignal): Promise<void> {
         if (!this.#areAllKnown) return;
         try {

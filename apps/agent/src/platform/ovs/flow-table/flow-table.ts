@@ -17,21 +17,26 @@ import { byKey, Repair, undesired, type Repaired } from "./repair.ts";
 import { replayBundles } from "./replay-order.ts";
 import { Sender } from "./sender.ts";
 
+/** Dependencies of FlowTable. */
 export interface FlowTableComponents {
     readonly link: FlowLink;
     readonly logger: Logger;
 }
 
-/** What a transaction does to one owner. */
+/** The change of one owner in a transaction. */
 export type OwnerChange =
-    /** All its flows; undefined takes it out. `whole`: all of them are sent, not only those that changed. */
+    /** All its flows; undefined removes the owner. `whole`: all of them are sent, not only the changed ones. */
     | { readonly owner: string; readonly flows: FlowSet | undefined; readonly whole?: boolean }
-    /** Of a source that was staged: what its model, which has changed already, makes new or other, and what no more. */
+    /**
+     * For a staged source: the changes of its model, which have been made already, as new or changed and removed flows.
+     */
     | { readonly owner: string; readonly added: readonly Flow[]; readonly removed: readonly FlowIdentity[] };
 
 const categories: ReadonlySet<number> = new Set(Object.values(Category));
 
-/** Whether a cookie has the form of ours: those of other programs usually have no upper bits, or all of them. */
+/**
+ * Whether a cookie has the format of this agent: those of other programs usually have no upper bits, or all of them.
+ */
 function isOurCookie(value: bigint): boolean {
     const { round, category } = cookieOf(value);
     return round !== 0 && categories.has(category) && (value & reservedMask) === 0n;
@@ -40,7 +45,7 @@ function isOurCookie(value: bigint): boolean {
 /** - `NO_ROUND`: flows are sent before `useRound` */
 class FlowTableError extends AntreaError<"NO_ROUND"> {}
 
-/** What one call does to one owner: what was, what is, and what OVS may have of it until the call has ended. */
+/** The change of one owner by one call: before, after, and what OVS may have until the call has ended. */
 interface Step extends Difference {
     readonly owner: string;
     readonly before: Owned | undefined;
@@ -50,13 +55,13 @@ interface Step extends Difference {
 }
 
 /**
- * The desired flows of the bridge, by owner, and the way they get into OVS.
+ * The desired flows of the bridge, by owner, and their synchronization with OVS.
  *
- * The table is the truth: a change is made in it first and then in OVS, so that a reconnect, which replays all of it, can
- * never bring back less or more than what is wanted. Only what changed of an owner is sent, as long as it is certain what
- * OVS has of it: what OVS acknowledged. Flows carry the round of this process, their category and the id of their owner
- * in their cookie; an ADD with the match and priority of an older flow replaces it in place, and what the round lacks is
- * deleted after. Flows that carry none of our rounds are never touched.
+ * The table is authoritative: a change is made in it first and then in OVS, so that a replay after a reconnect restores
+ * exactly the desired flows. Only the differences of an owner are sent, as long as OVS has acknowledged its previous
+ * flows. The cookie of a flow contains the round of this process, the category and the ID of its owner; an ADD with the
+ * match and priority of an older flow replaces it in place, and flows missing from the round are deleted afterwards.
+ * Flows without one of our rounds are never changed.
  */
 export class FlowTable {
     readonly #link: FlowLink;
@@ -64,9 +69,9 @@ export class FlowTable {
     readonly #owners = new OwnedFlows();
     readonly #sender: Sender;
     readonly #repair: Repair;
-    /** By owner: flows that OVS may have, desired or not, because a change of them is under way or failed. */
+    /** By owner: flows that OVS may have, desired or not, because a change of them is in progress or failed. */
     readonly #doubts = new Map<string, readonly FlowIdentity[]>();
-    /** By owner: how many calls wait for OVS. */
+    /** By owner: number of calls waiting for OVS. */
     readonly #underWay = new Map<string, number>();
     #round: number | undefined;
 
@@ -77,31 +82,32 @@ export class FlowTable {
         this.#repair = new Repair({ link: components.link, owners: this.#owners });
     }
 
-    /** Sets the round (1..65535) that all cookies carry; called once, before the first replay. */
+    /** Sets the round (1..65535) of all cookies; to be called once, before the first replay. */
     useRound(round: number): void {
         this.#round = round;
     }
 
-    /** How many flows are desired. */
+    /** Number of desired flows. */
     get size(): number {
         return this.#owners.size;
     }
 
-    /** The desired flows of one owner; empty when it has none. */
+    /** The desired flows of one owner; empty if it has none. */
     flowsOf(owner: string): readonly Flow[] {
         return this.#flowsOf(this.#owners.get(owner));
     }
 
-    /** Makes these the flows of the owner without sending them: before the first replay, which brings them into OVS. */
+    /** Sets the flows of the owner without sending them: before the first replay, which sends them. */
     stage(owner: string, wanted: FlowSet | FlowSource): void {
         this.#owners.put(owner, wanted);
     }
 
     /**
-     * Makes these the flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in their
-     * order. When OVS is away it waits for the reconnect's replay, which carries them, until the signal ends.
+     * Sets the flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in order.
+     * While OVS is disconnected, waits for the replay after the reconnect, which includes them, until the signal
+     * aborts.
      *
-     * @param options `whole`: sends them all, so that those are there too that another program has taken out of OVS
+     * @param options `whole`: sends all flows, to restore those that another program has removed from OVS
      */
     async set(
         owner: string,
@@ -113,8 +119,9 @@ export class FlowTable {
     }
 
     /**
-     * Makes several changes at once: OVS has all of them or none, and so has this table when OVS refuses them. Of a
-     * source, whose model has changed before, the caller takes the change back then. Otherwise like `set`.
+     * Makes several changes atomically: OVS has all or none of them, and if OVS rejects them they are reverted in this
+     * table. For a source, whose model has changed before, the caller must revert the change then. Otherwise like
+     * `set`.
      */
     async apply(changes: readonly OwnerChange[], signal?: AbortSignal): Promise<void> {
         this.#currentRound();
@@ -123,7 +130,8 @@ export class FlowTable {
         try {
             await this.#take(steps, signal);
         } catch (error) {
-            // Refused by OVS: what it has is what it had. An abort leaves them desired: the caller removes or repeats.
+            // Rejected by OVS: its flows are unchanged. After an abort the flows stay desired: the caller removes them
+            // or retries.
             if (!isAborted(error)) this.#restore(steps, error);
             if (isPartial(error)) await this.#takeBack(steps, signal);
             throw error;
@@ -131,8 +139,8 @@ export class FlowTable {
     }
 
     /**
-     * Removes all flows of the owner; what OVS cannot be told now, the replay after the reconnect makes good. Resolves when
-     * OVS has none of them, also those that an earlier call could not remove.
+     * Removes all flows of the owner; while OVS is disconnected, the replay after the reconnect deletes them. Resolves
+     * when OVS has none of them, including those that an earlier call failed to remove.
      */
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
         const step = this.#step({ owner, flows: undefined });
@@ -140,8 +148,8 @@ export class FlowTable {
     }
 
     /**
-     * Puts every desired flow into OVS again and deletes those of this round that are not desired. To be called after
-     * each connect, before anything else is sent.
+     * Sends every desired flow to OVS and deletes those of this round that are not desired. To be called after each
+     * connect, before anything else is sent.
      */
     async replay(link: FlowLink): Promise<void> {
         await this.#sender.replay(async () => {
@@ -158,8 +166,8 @@ export class FlowTable {
     }
 
     /**
-     * Deletes what earlier processes left: flows that carry one of the given rounds. None is given after the database was
-     * lost with them: OVS may have kept the flows, so their cookies tell.
+     * Deletes the flows of earlier processes, by the given rounds. If the database was lost, no rounds are given: OVS
+     * may have kept the flows, which are then identified by their cookies.
      */
     async deleteRounds(
         rounds: readonly number[],
@@ -173,8 +181,8 @@ export class FlowTable {
     }
 
     /**
-     * Compares OVS with the table and puts right what differs; returns how many flows were missing or wrong, and how many
-     * superfluous. What changes while it compares is left to those who change it.
+     * Compares OVS with the table and repairs differences; returns the number of missing or wrong flows and of
+     * superfluous ones. Concurrent changes are left to their callers.
      */
     async repair(): Promise<Repaired> {
         const settled = this.#quietDoubts();
@@ -183,7 +191,7 @@ export class FlowTable {
         return repaired;
     }
 
-    /** Makes the change in this table; OVS follows. */
+    /** Makes the change in this table, before OVS. */
     #step(change: OwnerChange): Step {
         const { owner } = change;
         const before = this.#owners.get(owner);
@@ -236,7 +244,7 @@ export class FlowTable {
         }
     }
 
-    /** The table is again what it was before; of owners that have changed since, only the rest is. */
+    /** Reverts the changes in the table; for owners that have changed since, only the remaining part. */
     #restore(steps: readonly Step[], error: unknown): void {
         for (const { owner, before, after, doubt, doubtBefore } of steps) {
             if (this.#owners.get(owner) === after) this.#owners.put(owner, before?.wanted);
@@ -246,7 +254,7 @@ export class FlowTable {
         }
     }
 
-    /** What OVS took of a change that it refused in part goes again, and what the owners had before comes back. */
+    /** Reverts in OVS the part of a rejected change that it has applied, and restores the previous flows. */
     async #takeBack(steps: readonly Step[], signal: AbortSignal | undefined): Promise<void> {
         const owners = steps.map(({ owner }) => owner);
         try {
@@ -267,12 +275,15 @@ export class FlowTable {
         }
     }
 
-    /** Doubts that no call will settle: what was sent before is through. */
+    /** Doubts that no call in progress will settle: everything sent before has completed. */
     #quietDoubts(): readonly (readonly [string, readonly FlowIdentity[]])[] {
         return [...this.#doubts].filter(([owner]) => !this.#underWay.has(owner));
     }
 
-    /** OVS has just what is desired of them: a later change must not delete what another owner got since. */
+    /**
+     * OVS has exactly the desired flows of these owners: a later change must not delete flows that another owner added
+     * since.
+     */
     #settle(settled: readonly (readonly [string, readonly FlowIdentity[]])[]): void {
         for (const [owner, doubt] of settled) if (this.#doubts.get(owner) === doubt) this.#doubts.delete(owner);
     }
@@ -307,7 +318,7 @@ export class FlowTable {
     }
 }
 
-/** OVS could not read one message of a bundle and committed the others. */
+/** OVS could not parse one message of a bundle and committed the others. */
 function isPartial(error: unknown): boolean {
     return error instanceof OpenFlowError && error.details.partial === true;
 }

@@ -1,15 +1,15 @@
-/** 2^32 values without 0, which is the id of no object. */
+/** 2^32 values without 0, which is never assigned. */
 const maxObjectId = 0xffff_ffff;
 
 /**
- * The object ids of owners: the hash of the owner's name, so that it is the same after a restart, and the next free
- * number where two names have one hash. Flows are found by owner and name, never by id, so an id that is another one
- * after a restart does no harm: each start has a round of its own.
+ * Object IDs of owners: the hash of the owner's name, so that it is stable across restarts, and the next free number if
+ * two names collide. Flows are looked up by owner and name, never by ID, so a different ID after a restart is harmless:
+ * each start has its own round.
  */
 export class ObjectIds {
     readonly #owners = new Map<number, string>();
 
-    /** The id of the owner, from its first flow to its last. */
+    /** The ID of the owner, reserved from its first flow to its last. */
     take(owner: string): number {
         let id = fnv1a(owner);
         while (id === 0 || (this.#owners.get(id) ?? owner) !== owner) id = id === maxObjectId ? 1 : id + 1;
@@ -17,6 +17,7 @@ export class ObjectIds {
         return id;
     }
 
+    /** Frees an ID. */
     free(id: number): void {
         this.#owners.delete(id);
     }

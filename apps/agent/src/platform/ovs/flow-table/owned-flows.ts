@@ -3,27 +3,27 @@ import { flowKey, type Flow } from "@antrea/openflow";
 import { ObjectIds } from "./object-ids.ts";
 
 /**
- * An owner that keeps a model in place of flows: it makes them when a replay or a repair asks, and hands over what
- * changes otherwise.
+ * An owner that keeps a model instead of flows: it generates them for a replay or a repair, and otherwise passes the
+ * changes.
  */
 export interface FlowSource {
     readonly category: Category;
-    /** How many flows it would make. */
+    /** Number of flows that it would generate. */
     readonly size: number;
-    /** How many of them are in each table. */
+    /** Number of flows by table. */
     counts(): ReadonlyMap<number, number>;
-    /** Makes them, of the model as it is now. */
+    /** Generates the flows of the current model. */
     flows(): Iterable<Flow>;
 }
 
-/** The desired flows of one owner. Never changed: whatever its owner changes takes another one. */
+/** The desired flows of one owner. Immutable: a change of the owner replaces the object. */
 export interface Owned {
     readonly owner: string;
     readonly objectId: number;
     readonly wanted: FlowSet | FlowSource;
 }
 
-/** What identifies a flow. */
+/** The attributes that identify a flow. */
 export type FlowIdentity = Pick<Flow, "table" | "priority" | "match">;
 
 /** The desired flows of all owners. */
@@ -31,21 +31,24 @@ export class OwnedFlows {
     readonly #owners = new Map<string, Owned>();
     readonly #ids = new ObjectIds();
 
+    /** Number of flows. */
     get size(): number {
         let count = 0;
         for (const { wanted } of this.#owners.values()) count += sizeOf(wanted);
         return count;
     }
 
+    /** The flows of an owner; undefined if it has none. */
     get(owner: string): Owned | undefined {
         return this.#owners.get(owner);
     }
 
+    /** All owners with their flows. */
     all(): readonly Owned[] {
         return [...this.#owners.values()];
     }
 
-    /** Makes these the flows of the owner, or takes it out. */
+    /** Sets the flows of the owner, or removes it; returns the new state. */
     put(owner: string, wanted: FlowSet | FlowSource | undefined): Owned | undefined {
         const before = this.#owners.get(owner);
         if (wanted === undefined) {
@@ -72,7 +75,7 @@ function isSource(wanted: FlowSet | FlowSource): wanted is FlowSource {
     return typeof wanted.flows === "function";
 }
 
-/** How many flows of these owners are in each table. */
+/** Number of flows of these owners by table. */
 export function countsOf(owners: readonly Owned[]): Map<number, number> {
     const counts = new Map<number, number>();
     const add = (table: number, count: number): void => void counts.set(table, (counts.get(table) ?? 0) + count);
@@ -88,7 +91,7 @@ export function stamped({ wanted, objectId }: Owned, flows: Iterable<Flow>, roun
     return withCookies({ category: wanted.category, flows: [...flows] }, round, objectId);
 }
 
-/** The same flows by what identifies them; of two with one identity the last. */
+/** Indexes flows by identity; of two with the same identity the last wins. */
 export function byIdentity<T extends FlowIdentity>(flows: Iterable<T>): Map<string, T> {
     const found = new Map<string, T>();
     for (const flow of flows) found.set(flowKey(flow), flow);

@@ -4,22 +4,24 @@ import { inSlices } from "../../slices.ts";
 import { deleteFlows, ofRound, roundCookie, type CookieFilter, type FlowLink } from "./flow-link.ts";
 import { countsOf, stamped, wantedFlows, type Owned, type OwnedFlows } from "./owned-flows.ts";
 
-/** Up to so many desired flows all of OVS is read each time. */
+/** With up to this many desired flows all flows of OVS are read each time. */
 const readWholeUpTo = 4_000;
-/** Beyond that, with counts that are right, the owners of one of so many parts, by the lowest bits of their object id. */
+/** Above that, if the counts match, the owners of one of this many parts, by the lowest bits of their object ID. */
 const parts = 16;
 
+/** Dependencies of Repair. */
 export interface RepairComponents {
     readonly link: FlowLink;
     readonly owners: OwnedFlows;
 }
 
-/** What one comparison is about: flows of one table or of all, of the owners of one part or of all. */
+/** The scope of one comparison: flows of one table or of all, of the owners of one part or of all. */
 interface Scope {
     readonly table?: number;
     readonly part?: number;
 }
 
+/** The result of a repair. */
 export interface Repaired {
     /** Flows that were missing or wrong. */
     readonly missing: number;
@@ -27,8 +29,9 @@ export interface Repaired {
 }
 
 /**
- * Compares OVS with the desired flows and puts right what differs. A table with another count of flows is read, and a
- * sixteenth of all others, so that every flow is compared within sixteen calls; a small table always is.
+ * Compares OVS with the desired flows and repairs differences. Reads each table whose flow count differs, and a
+ * sixteenth of all others, so that every flow is compared within sixteen calls; a small table is always read
+ * completely.
  */
 export class Repair {
     readonly #components: RepairComponents;
@@ -38,7 +41,7 @@ export class Repair {
         this.#components = components;
     }
 
-    /** @param isCertain nothing is under way or failed: then counts that are right mean something */
+    /** @param isCertain no change is in progress or failed, so that matching counts are conclusive */
     async run(round: number, isCertain: boolean): Promise<Repaired> {
         const { owners } = this.#components;
         const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
@@ -72,7 +75,7 @@ export class Repair {
         const { link } = this.#components;
         const present = await byKey(await link.dumpFlows(filterOf(scope, round)));
         const { wrong, unexplained } = await this.#differences(scope, present);
-        // What its owner changed meanwhile is left to the change.
+        // Changes that an owner made meanwhile are left to their calls.
         const missing = wrong
             .filter(({ owned }) => this.#isCurrent(owned))
             .flatMap(({ owned, flow }) => stamped(owned, [flow], round));
@@ -109,19 +112,19 @@ export class Repair {
     }
 }
 
-/** Flow by flow: a source may change between two of them, and is not current any more then. */
+/** Flow by flow: a source may change between two of them and is then outdated. */
 function* flowsOf(owners: readonly Owned[]): Generator<{ readonly owned: Owned; readonly flow: Flow }> {
     for (const owned of owners) for (const flow of wantedFlows(owned.wanted)) yield { owned, flow };
 }
 
-/** Flows of OVS by their identity. */
+/** Indexes flows of OVS by their identity. */
 export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, FlowStats>> {
     const found = new Map<string, FlowStats>();
     await inSlices(stats, (flow) => void found.set(flowKey(flow), flow));
     return found;
 }
 
-/** Those of the flows that no owner wants now; to be deleted in the same turn. */
+/** The flows that no owner wants at present; to be deleted in the same turn of the event loop. */
 export async function undesired(
     present: ReadonlyMap<string, FlowStats>,
     owners: OwnedFlows,
@@ -129,7 +132,7 @@ export async function undesired(
     if (present.size === 0) return [];
     const keys = new WeakMap<object, readonly string[]>();
     const keysOf = ({ wanted }: Owned): readonly string[] => {
-        // Only a list of flows is the same when it is asked again.
+        // Only a list of flows is guaranteed to be the same on each read.
         const list: FlowSet | undefined = "counts" in wanted ? undefined : wanted;
         const known = list && keys.get(list);
         if (known !== undefined) return known;
@@ -138,7 +141,7 @@ export async function undesired(
         return made;
     };
     await inSlices(owners.all(), (owned) => void keysOf(owned));
-    // Read after the dump, and all at once: what became desired meanwhile must not be deleted.
+    // Read after the dump, and synchronously: flows that became desired meanwhile must not be deleted.
     const left = new Map(present);
     for (const owned of owners.all()) for (const key of keysOf(owned)) left.delete(key);
     return [...left.values()];

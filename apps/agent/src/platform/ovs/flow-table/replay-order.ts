@@ -2,12 +2,12 @@ import { Category } from "@antrea/flows";
 import type { Flow } from "@antrea/openflow";
 import { stamped, wantedFlows, type Owned } from "./owned-flows.ts";
 
-/** OVS applies a bundle in one turn of its main loop: what is sent in one at most when everything is replayed. */
+/** OVS applies a bundle in one iteration of its main loop: the maximum per bundle in a replay. */
 const bundleSize = 2_000;
 
 /**
- * In which order a replay brings the flows of owners into OVS, by category; all others come last. What drops comes
- * before what it must drop: the pipeline, then policies in one bundle as long as OVS takes it, then Services, then Pods.
+ * The order in which a replay sends the flows, by category; all others come last. Flows that drop packets precede the
+ * flows for these packets: the pipeline, then policies in one bundle up to the limit of OVS, then Services, then Pods.
  */
 const phases: readonly { readonly category: number | undefined; readonly bundleSize: number }[] = [
     { category: Category.default, bundleSize },
@@ -18,8 +18,9 @@ const phases: readonly { readonly category: number | undefined; readonly bundleS
 ];
 
 /**
- * All flows of the owners in bundles, each of which OVS applies at once; what an owner lets through comes together with
- * what guards it, unless it is too much for one. Made one by one: a source makes its flows when their turn comes.
+ * All flows of the owners in bundles, each of which OVS applies atomically; the allow flows of an owner are sent
+ * together with the flows that restrict them, unless they exceed one bundle. Lazy: a source generates its flows only
+ * when they are needed.
  */
 export function* replayBundles(owners: readonly Owned[], round: number): Generator<readonly Flow[]> {
     const named = new Set(phases.map(({ category }) => category));
@@ -29,7 +30,7 @@ export function* replayBundles(owners: readonly Owned[], round: number): Generat
         const ofPhase = owners.filter(({ wanted }) =>
             phase.category === undefined ? !named.has(wanted.category) : wanted.category === phase.category,
         );
-        // A phase of another size has bundles of its own.
+        // A phase with another bundle size has its own bundles.
         if (ofPhase.length > 0 && phase.bundleSize !== limit) {
             if (bundle.length > 0) yield bundle;
             [bundle, limit] = [[], phase.bundleSize];

@@ -4,22 +4,22 @@ import { OpenFlowError, type FlowMod } from "@antrea/openflow";
 import type { Logger } from "@antrea/runtime";
 import type { FlowLink } from "./flow-link.ts";
 
-/** OVS reads slower than it is written to: nothing was sent, so it is sent again a little later. */
+/** Pause when the send buffer is full because OVS reads too slowly: nothing was sent, so it is sent again. */
 const bufferFullPauseMs = 100;
 
-/** - `ABORTED`: the signal ended before OVS was back */
+/** - `ABORTED`: the signal aborted before OVS reconnected */
 class SenderError extends AntreaError<"ABORTED"> {}
 
 /**
- * Brings changes to OVS, those of one owner in their order. What OVS does not answer is sent again; what was under way
- * when the connection was lost is carried by the next replay, which is waited for.
+ * Sends changes to OVS, in order per owner. Unanswered changes are sent again; changes in progress when the connection
+ * is lost are covered by the next replay, for which the sender waits.
  */
 export class Sender {
     readonly #link: FlowLink;
     readonly #logger: Logger;
-    /** By owner: a change that is sent again must not come after a later one. */
+    /** By owner: a retried change must not overtake a later one. */
     readonly #turns = new KeyedLock();
-    /** Replays are numbered as they begin; `#lastReplay` is the last one that was all done. */
+    /** Replays are numbered as they begin; `#lastReplay` is the last one that completed. */
     #replaysBegun = 0;
     #lastReplay = 0;
     #waiters: { readonly begunAfter: number; readonly wake: () => void }[] = [];
@@ -29,12 +29,12 @@ export class Sender {
         this.#logger = logger;
     }
 
-    /** Resolves when OVS has all of it; rejects when OVS refuses it, and has none of it then. */
+    /** Resolves when OVS has applied all messages; rejects if OVS rejects them, and has applied none of them then. */
     async send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         await this.#turns.runAll(owners, () => this.#send(mods, signal), signal);
     }
 
-    /** Runs a replay; when it is done, so are the changes that waited for it. */
+    /** Runs a replay; when it completes, so do the changes that waited for it. */
     async replay(work: () => Promise<void>): Promise<void> {
         this.#replaysBegun += 1;
         const begun = this.#replaysBegun;
@@ -47,14 +47,14 @@ export class Sender {
 
     async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         for (;;) {
-            // A replay that has begun already read the table before it had these flows.
+            // A replay that has begun already may have read the table before these flows were added.
             const begunAfter = this.#replaysBegun;
             try {
                 return await this.#link.bundle(mods, signal === undefined ? {} : { signal });
             } catch (error) {
                 if (!(error instanceof AntreaError)) throw error;
                 if (error.fault === "timeout") {
-                    // The connection stands and OVS is only slow: no replay will come.
+                    // The connection is up and OVS is only slow: no replay will follow.
                     this.#logger.warn("OVS did not answer in time; sending the flows again", {
                         reason: messageOf(error),
                     });
