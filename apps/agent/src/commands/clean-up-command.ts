@@ -30,11 +30,11 @@ const options = {
     host: { type: "string", default: "/host" },
     bridge: { type: "string" },
     gateway: { type: "string" },
-    // where the image has its CNI binaries
+    // The directory of the CNI binaries in the image.
     binaries: { type: "string", default: "/usr/local/lib/antrea/cni-bin" },
 } as const;
 
-/** The command "antrea-agent clean-up". Gives the exit code: 0 when nothing is left on the Node. */
+/** Implements "antrea-agent clean-up". Resolves with the exit code: 0 if nothing is left on the Node. */
 export async function cleanUpCommand(
     args: readonly string[],
     print = (line: string): void => void process.stdout.write(`${line}\n`),

@@ -8,7 +8,7 @@ const usage = `antrea-agent restore-uplink [--force] [--ovs-run-dir DIR] [--ovs-
 Gives the Node the interface back that bridging mode has connected to OVS; works when OVS is down.
   --force              also while an agent runs on this Node`;
 
-/** The command "antrea-agent restore-uplink". Gives the exit code: 0 when the Node has its interface. */
+/** Implements "antrea-agent restore-uplink". Resolves with the exit code: 0 if the Node's interface is restored. */
 export async function restoreUplinkCommand(args: readonly string[]): Promise<number> {
     const print = (line: string): void => void process.stdout.write(`${line}\n`);
     try {

@@ -6,46 +6,47 @@ import { CheckError, type PodNetwork } from "../features/pod-network/index.ts";
 import type { Readiness } from "../platform/readiness.ts";
 import { type Attachment, attachmentKey, isOfNetwork, type PodInterface } from "../platform/pod-interfaces/index.ts";
 
+/** Dependencies of createCniBackend. */
 export interface CniBackendComponents {
     readonly readiness: Readiness;
-    /** The Pod network, once it is built; ADD waits for readiness, and so for this. */
+    /** The Pod network, once it is built; ADD waits for readiness, which includes that. */
     readonly network: () => PodNetwork | undefined;
     readonly check: (
         known: PodInterface,
         input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
     ) => Promise<void>;
-    /** The path here of a network namespace that the runtime names. */
+    /** Maps the path of a network namespace from the runtime to the path in this container. */
     readonly netnsPath: (path: string) => string;
-    /** Whether a path here stands for the network namespace of the Node itself. */
+    /** Whether a path in this container refers to the network namespace of the Node itself. */
     readonly isNodeNetns: (path: string) => boolean;
-    /** The network of this Node's CNI configuration: that of interfaces whose record names none. */
+    /** The network name of this Node's CNI configuration, assumed for interfaces whose record has none. */
     readonly networkName: string;
-    /** The live UID of a Pod, for runtimes that do not send K8S_POD_UID. */
+    /** Reads the UID of a Pod from the API server, for runtimes that do not send K8S_POD_UID. */
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
 
 class CniBackendError extends AntreaError<"NOT_READY"> {}
 
-/** The backend and how it is told that the Pod network is there. */
+/** The CNI backend, with a hook for the creation of the Pod network. */
 export interface PodCniBackend extends CniBackend {
-    /** Carries out the DELs that came before, also if no further call comes. */
+    /** Executes the DELs received before, even if no further call is received. */
     networkBuilt(): void;
 }
 
 /**
- * Serves the CNI calls from the Pod network. A DEL that comes before it is built, because OVS or the API server is away,
- * is answered at once and carried out later: DEL never fails because of what is away.
+ * Serves the CNI calls with the Pod network. A DEL received before the network is built, because OVS or the API server
+ * is unavailable, succeeds at once and is executed later: DEL never fails because of an unavailable dependency.
  */
 export function createCniBackend(components: CniBackendComponents): PodCniBackend {
     const { readiness } = components;
-    // Until they are made good the records, and so the addresses, stay.
+    // Until they are executed, the records and thus the addresses stay in use.
     const early = new Map<string, Attachment>();
     const current = (): PodNetwork | undefined => {
         const built = components.network();
         if (built === undefined) return undefined;
         const deletes = [...early.values()];
         early.clear();
-        // Each leaves its tombstone at once, so that no call that follows overtakes it, and rejects never.
+        // Each sets its tombstone synchronously, so that no later call overtakes it, and never rejects.
         for (const { containerId, ifName } of deletes) void built.delete(containerId, ifName);
         return built;
     };
@@ -93,11 +94,11 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         },
         async collect(name, valid, receivedAt): Promise<number> {
             const keep = new Set(valid.map(attachmentKey));
-            // What was wired after the call came in cannot be in its list and is no garbage.
+            // An interface wired after the call was received cannot be in its list and is not garbage.
             const garbage = network()
                 .interfaces()
-                // Of what was rebuilt without any word of its network nobody knows whose garbage it may be: a Pod that
-                // lives keeps its network, and garbage goes when its link does.
+                // A rebuilt record without a network name cannot be attributed to a network: a running Pod keeps its
+                // interface, and garbage is removed with its link.
                 .filter(({ record }) => isOfNetwork(record.network ?? components.networkName, name) === true)
                 .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(attachmentKey(record)));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));

@@ -6,7 +6,9 @@ import { NodeConfigError } from "../platform/node/config/index.ts";
 import { IpPoolError, type IpPoolErrorCode } from "../features/ip-pools/index.ts";
 import { NodeSubnetError, PodNetworkError, type NodeSubnetErrorCode } from "../features/pod-network/index.ts";
 
-/** IPAM_FAILURE where somebody has to look at pools, TRY_AGAIN_LATER where the next call may succeed without that. */
+/**
+ * IPAM_FAILURE if an administrator must change the pools, TRY_AGAIN_LATER if the next call may succeed without that.
+ */
 const poolCodes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
     EXHAUSTED: "IPAM_FAILURE",
     NO_POOL: "IPAM_FAILURE",
@@ -33,17 +35,17 @@ const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
 };
 
 /**
- * The code of the CNI answer for an error of the work of ADD, DEL or GC. It goes by the class of the error: classes of
- * different libraries have codes of the same name.
+ * The code of the CNI error result for an error in ADD, DEL or GC. Determined by the class of the error, since classes
+ * of different libraries have codes of the same name.
  */
 export function cniErrorCode(error: unknown): ErrorCodeName {
     if (error instanceof IpPoolError) return poolCodes[error.code];
     if (error instanceof NodeSubnetError) return subnetCodes[error.code];
     if (isErrorOf(PodNetworkError, error, "SECOND_INTERFACE")) return "INVALID_NETWORK_CONFIG";
     if (isErrorOf(PodNetworkError, error, "OTHERS_NETNS")) return "INVALID_ENVIRONMENT_VARIABLES";
-    // The Node is gone or has no podCIDRs, and the agent waits for them: as when it is asked before it has any.
+    // The Node is gone or has no podCIDRs, and the agent waits for them: the same as before it has any.
     if (error instanceof NodeConfigError) return "TRY_AGAIN_LATER";
-    // OVS or its database went away during the call: the same call may succeed when they are back.
+    // OVS or its database became unavailable during the call: a retry may succeed when they are back.
     if ((error instanceof OpenFlowError || error instanceof OvsdbError) && error.retryable) return "TRY_AGAIN_LATER";
     if (error instanceof AntreaError && (error.fault === "timeout" || error.fault === "aborted")) {
         return "TRY_AGAIN_LATER";

@@ -11,7 +11,7 @@ import { createCniBackend, type PodCniBackend } from "./cni-backend.ts";
 import type { NodeParts } from "./node-parts.ts";
 
 /**
- * The CNI calls and the socket that they come by.
+ * Builds the CNI server and its backend.
  *
  * @param network the Pod network, once it is built
  * @param conflist the CNI configuration of this Node

@@ -38,9 +38,9 @@ export function compose(context: MainContext): Lifecycle {
 }
 
 /**
- * Puts the features of the agent on the platform, in the order in which they start; starts nothing.
+ * Adds the features of the agent to the platform, in the order in which they start; starts nothing.
  *
- * @param parts default: those of the Node that the agent runs on
+ * @param parts default: those of the Node on which the agent runs
  */
 export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): Lifecycle {
     const {
@@ -81,7 +81,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         content: conflistContent,
         mode: environment.cniConfMode,
     });
-    // Until the Node's podCIDRs are known there is no Pod network, and CNI calls wait or are told so.
+    // Until the Node's podCIDRs are known there is no Pod network, and CNI calls wait or report that.
     let wiring: PodWiring | undefined;
     const cni = buildCni(platform, { ipPools, conflist: conflistContent, network: () => wiring?.podNetwork, parts });
 
@@ -97,14 +97,14 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
             {
                 nodeName: environment.nodeName,
                 config,
-                // A bridged Node has no way to the API server before this agent's flows are in OVS.
+                // A bridged Node cannot reach the API server before this agent's flows are in OVS.
                 syncLimitMs: uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined,
             },
             signal,
         );
         const goneAt = parseGoneAt(bridge.externalId(rememberedNodeKey), environment.nodeName);
         if (goneAt !== undefined) ipPools?.recallGone(goneAt);
-        // Other podCIDRs concern everything that is built from them: the process starts again.
+        // Changed podCIDRs affect everything built from them: the process restarts.
         const lookAtNode = followOwnNode({ nodes, goneAt, readiness, fail: platform.fail, logger }, node);
         await guardHost(platform);
         const built = await buildPodNetwork(
@@ -138,7 +138,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         if (bridging !== undefined) addBridgedPodsJob(platform, bridging.pods);
         onServiceCidrs?.(() => ovs.trigger());
         addIgnoredNetworksJob(platform);
-        // What follows the interfaces of Pods: claims of pools, or what is ignored while there are none.
+        // Subscribers of Pod interfaces: the allocations from pools, or reports of what is ignored without pools.
         if (ipPools !== undefined) addPoolJobs(platform, ipPools, built.podNetwork);
         else addJobsWithoutPools(platform, built.podNetwork);
         addBandwidthJob(platform);
@@ -147,7 +147,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
     };
 
     const lifecycleParts: readonly LifecyclePart[] = [
-        // What the recovery takes out of the database, it takes out by this session; and so does the end of the agent.
+        // The recovery and the end of the agent remove ports from the database through this session.
         {
             name: "ovsdb-session",
             start: (signal) => {
@@ -157,7 +157,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
             stop: () => database.close(),
         },
         uplinkEnd(keeper),
-        // Before anything that needs the network: an agent that was killed may have left the Node without.
+        // Before anything that needs the network: a killed agent may have left the Node disconnected.
         { name: "uplink-recovery", start: async (signal) => void (await uplink.recover(signal)) },
         { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
         {
@@ -183,8 +183,8 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
                 readiness.met("ovsdb");
             },
         },
-        // After the lock: a second agent on the Node must not take the socket of the first.
-        // Calls under way end while all that they need still works.
+        // After the lock: a second agent on the Node must not take over the socket of the first. Calls in progress end
+        // while everything they need still runs.
         { name: "cni-server", start: () => cni.server.start(), preStop: () => cni.server.stop() },
         {
             name: "pod-network",
@@ -203,7 +203,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = nodeParts): 
         },
         uplinkPart(keeper, bridging !== undefined, () => wiring?.transport),
         { name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() },
-        // Running Pods have their traffic; new ones wait until all addresses in use are known.
+        // Running Pods have traffic; new ones wait until all addresses in use are known.
         {
             name: "known-addresses",
             startTimeoutMs: patientMs,

@@ -6,23 +6,26 @@ import { buildIpPools } from "../features/ip-pools/feature.ts";
 import { checkInterface, type PodNamespaces } from "../features/pod-network/index.ts";
 import type { Platform } from "../platform/platform.ts";
 
-/** The parts of features that a simulated Node has others of, or has to know: most work on its files, sockets and namespaces. */
+/**
+ * The parts of features that a simulated Node replaces or has to access: most of them use its files, sockets and
+ * namespaces.
+ */
 export interface NodeParts {
     readonly ipPools: typeof buildIpPools;
     readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">;
     readonly conflist: (options: ConflistOptions) => Pick<Conflist, "write" | "remove">;
-    /** Where CNI calls come by. */
+    /** Builds the server for CNI calls. */
     readonly cniServer: (
         calls: Pick<CniCalls, "call">,
         options: { readonly socketPath: string },
     ) => Pick<CniServer, "start" | "stop">;
     /** Compares a wired interface with the kernel and OVS. */
     readonly checkInterface: typeof checkInterface;
-    /** Default: the kernel's. */
+    /** Default: the kernel's namespaces. */
     readonly namespaces?: PodNamespaces;
 }
 
-/** Those of the Node that the agent runs on. */
+/** The parts for the Node on which the agent runs. */
 export const nodeParts: NodeParts = {
     ipPools: buildIpPools,
     uplink: buildUplink,

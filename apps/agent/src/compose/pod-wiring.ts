@@ -21,12 +21,13 @@ import { OwnSubnet, type NodeConfig } from "../platform/node/config/index.ts";
 import type { AgentPipeline, FeaturePipeline } from "../platform/ovs/pipeline.ts";
 import type { Platform } from "../platform/platform.ts";
 
-/** The start waits for what others bring (OVS, the API server, a podCIDR); the log says what for. */
+/** Startup waits for dependencies (OVS, the API server, a podCIDR); the log reports for which. */
 export const patientMs = 24 * 3_600_000;
 
+/** The Pod network and its parts. */
 export type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 
-/** Bridge and gateway, and the Pod network with the records of what is wired already. */
+/** Builds bridge, gateway and the Pod network with the records of the interfaces that are wired already. */
 export async function buildPodNetwork(
     platform: Platform,
     {
@@ -77,7 +78,7 @@ export async function buildPodNetwork(
     await bridge.datapathId(patientMs, signal);
     await gateway.ensurePort(signal);
     await gateway.ensureDevice(signal);
-    // The features hand over their parts in this order: the gateway's port is in place when the others name it.
+    // The features contribute in this order: the gateway port exists when the others refer to it.
     let gatewayPort: number = OfPort.gateway;
     const input = (): PipelineInput => ({
         families: podPrefixes.map((prefix) => prefix.family),
@@ -155,7 +156,7 @@ export async function buildPodNetwork(
         {
             protocols: [antreaRouteProtocol, podRouteProtocol],
             linkName: config.hostGateway,
-            // Each DEL of a Pod deletes its route, and must not make the agent look at all Pods.
+            // Each DEL of a Pod deletes its route, which must not trigger a check of all Pods.
             isWanted: ({ protocol, dst }) =>
                 protocol !== podRouteProtocol || isRoutedToPod(platform.podInterfaces, dst),
         },
@@ -175,7 +176,7 @@ export async function buildPodNetwork(
 
 class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
 
-/** The ranges of Services by what the API server says, else by the configuration. */
+/** The Service CIDRs from the API server, else from the configuration. */
 function serviceCidrs({ config }: Platform, ipPools: IpPools | undefined): readonly Prefix[] {
     const known = ipPools?.book.serviceCidrs ?? [];
     if (known.length > 0) return known;

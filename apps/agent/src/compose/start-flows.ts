@@ -3,14 +3,16 @@ import { formatRounds, roundsKey } from "../platform/ovs/bridge/index.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { PodWiring } from "./pod-wiring.ts";
 
+/** The parts whose flows are started. */
 export interface StartedFlows extends Pick<PodWiring, "pipeline" | "reconciler" | "peers"> {
-    /** In bridging mode: whether the ranges of Services are known. */
+    /** In bridging mode: whether the Service CIDRs are known. */
     readonly serviceCidrsKnown: (() => boolean) | undefined;
 }
 
 /**
- * Brings the flows of this start into OVS beside those of earlier ones, then deletes the earlier ones: but those to
- * other Nodes and to Services only when these are known. The returned function is to be called when the Nodes are.
+ * Installs the flows of this start in OVS alongside those of earlier ones, then deletes the earlier ones, but those to
+ * other Nodes and to Services only once their replacements are known. The returned function is to be called when the
+ * Nodes are synced.
  */
 export async function startFlows(
     { bridge, flowTable, logger, nodes, openflow, readiness }: Platform,

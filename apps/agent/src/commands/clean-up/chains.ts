@@ -3,22 +3,23 @@ import { linesOf, wordsOf } from "../../features/host-filter/firewall/index.ts";
 import type { RunProgram } from "../../platform/program.ts";
 import { PartlyRemovedError } from "../../platform/partly-removed.ts";
 
-/** Begins the name of each chain of Antrea in Go, and of nobody else's. */
+/** Name prefix of all chains of upstream Antrea, used by no other program. */
 const prefix = "ANTREA-";
 const tables = ["raw", "mangle", "nat", "filter"] as const;
 
+/** Dependencies of removeChains. */
 export interface ChainComponents {
     readonly run: RunProgram;
-    /** The tables that iptables-legacy has in the kernel, by the family of their addresses. */
+    /** The tables that iptables-legacy has in the kernel, by address family. */
     readonly legacyTables: (family: 4 | 6) => readonly string[];
 }
 
 /**
- * Removes the chains of iptables that Antrea in Go leaves on a Node, and what jumps to them. They masquerade Pods of other
- * Nodes which they do not know, and lead NodePorts to where nobody listens. Only tables that are there are looked at: to look
- * makes them.
+ * Removes the iptables chains that upstream Antrea (Go) leaves on a Node, and the jumps to them. They masquerade Pods
+ * of Nodes that they do not know, and direct NodePorts to closed ports. Only existing tables are read, because reading
+ * creates them.
  *
- * @throws PartlyRemovedError when some of it stays; one that fails keeps none of the others
+ * @throws PartlyRemovedError if some remain; a failure of one does not prevent the removal of the others
  */
 export async function removeChains({ run, legacyTables }: ChainComponents): Promise<readonly string[]> {
     const nftTables = (await run("nft", ["list", "tables"])).split("\n");
@@ -38,7 +39,7 @@ export async function removeChains({ run, legacyTables }: ChainComponents): Prom
 
 interface Removal {
     readonly removed: string[];
-    /** What stays, with the reason. */
+    /** What remains, with the reason. */
     readonly failures: string[];
 }
 
@@ -66,7 +67,7 @@ async function removeOfTable(
         if (target === undefined || !chains.includes(target)) continue;
         await attempt(`a jump from ${from} to ${target} ${where}`, "-D", from, ...rule);
     }
-    // They may jump to each other. One that a jump is left to does nothing when it is empty.
+    // Chains may jump to each other. An empty one has no effect even if a jump to it remains.
     for (const chain of chains) await attempt(`the rules of chain ${chain} ${where}`, "-F", chain);
     for (const chain of chains) {
         const gone = await attempt(`chain ${chain} ${where}`, "-X", chain);

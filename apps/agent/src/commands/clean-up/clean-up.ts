@@ -9,53 +9,55 @@ import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.
 import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
 import { PartlyRemovedError } from "../../platform/partly-removed.ts";
 
+/** Dependencies of cleanUp. */
 export interface CleanUpComponents {
     readonly netlink: Netlink;
     readonly run: RunProgram;
     readonly logger: Logger;
-    /** Takes each line for the person who gave the command. */
+    /** Prints a line of output for the user. */
     readonly print: (line: string) => void;
-    /** Gives the Node the NIC back that bridging mode has moved, unless there is none. The database is at db.sock in `ovsRunDir`. */
+    /** Restores the NIC that bridging mode has moved, if any. The database is at db.sock in `ovsRunDir`. */
     readonly restoreUplink: (ovsRunDir: string) => Promise<void>;
-    /** Removes the agent's rules from the Node's firewall; gives what was removed. */
+    /** Removes the agent's rules from the Node's firewall; resolves with what was removed. */
     readonly removeFirewallRules: () => Promise<readonly string[]>;
-    /** Removes the chains of Antrea in Go from the Node's firewall; gives what was removed. */
+    /** Removes the chains of upstream Antrea (Go) from the Node's firewall; resolves with what was removed. */
     readonly removeChains: () => Promise<readonly string[]>;
-    /** Sets sysctls of the Node back as far as it is known what they were; gives their names. */
+    /** Restores sysctls of the Node as far as their previous values are known; returns their names. */
     readonly restoreSysctls: () => readonly string[];
-    /** Whether a link is the host end of a Pod's. */
+    /** Whether a link is the host end of a Pod's veth pair. */
     readonly isPodLink: (link: Link) => boolean;
 }
 
+/** Options of cleanUp. */
 export interface CleanUpOptions {
-    /** Also while an agent runs. */
+    /** Runs even while an agent is running. */
     readonly force: boolean;
-    /** /var/lib/antrea of the Node as mounted here; `openvswitch` in it has the database of OVS. */
+    /** /var/lib/antrea of the Node as mounted here; its `openvswitch` has the OVS database. */
     readonly stateFolder: string;
-    /** /var/run/antrea of the Node as mounted here; `openvswitch` in it has the sockets of OVS. */
+    /** /var/run/antrea of the Node as mounted here; its `openvswitch` has the OVS sockets. */
     readonly runFolder: string;
-    /** The Node's folder of CNI configurations, and the names of the files of ours in it. */
+    /** The Node's CNI configuration directory, and the names of the agent's files in it. */
     readonly cniConfFolder: string;
     readonly conflist: string;
-    /** The Node's folder of CNI binaries. */
+    /** The Node's CNI binary directory. */
     readonly cniBinFolder: string;
-    /** The binaries of this image. */
+    /** The CNI binaries of this image. */
     readonly ownBinFolder: string;
-    /** How bridge and gateway are called when no database says so, but something else says that Antrea was here. */
+    /** Names of bridge and gateway if no database has them but Antrea is known to have been on the Node. */
     readonly names: DeviceNames;
-    /** A person says that these names are the agent's. */
+    /** The user confirmed that these names are the agent's. */
     readonly isNamed: boolean;
     /** `rtm_protocol` of the agent's routes. */
     readonly routeProtocols: readonly number[];
-    /** Tables of nftables, as "inet antrea". */
+    /** nftables tables, such as "inet antrea". */
     readonly nftTables: readonly string[];
 }
 
 /**
- * Removes what is there, and prints what it removed; what is gone already is a success. A step that fails is printed and
- * does not keep the others from theirs. True when all succeeded.
+ * Removes what exists, and prints what it removed; what is gone already counts as removed. A failed step is printed and
+ * does not prevent the others. Resolves with true if all succeeded.
  *
- * @throws CleanUpError `AGENT_RUNNING` unless forced: a running agent would make everything again
+ * @throws CleanUpError `AGENT_RUNNING` unless forced: a running agent would recreate everything
  */
 export async function cleanUp(components: CleanUpComponents, options: CleanUpOptions): Promise<boolean> {
     const { print, logger, netlink, run } = components;
@@ -73,7 +75,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
         }
     };
     const isAntreaKnown = options.isNamed || (await hasTraces(components, options));
-    // First: a container runtime must not take the network for ready any more.
+    // First, so that the container runtime no longer treats the network as ready.
     await step("the CNI configuration", () => removeConfiguration(options.cniConfFolder, options.conflist));
     try {
         await components.restoreUplink(database.runDir);
@@ -83,7 +85,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
         return false;
     }
     const names = database.names(options.names, isAntreaKnown);
-    // Links of Antrea in Go have no mark of their own.
+    // Links of upstream Antrea (Go) have no mark of their own.
     const podLinks = new Set(database.podLinks());
     const isPodLink = (link: Link): boolean =>
         components.isPodLink(link) || (link.kind === "veth" && podLinks.has(link.name));
@@ -104,7 +106,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     await database[Symbol.asyncDispose]();
     const kept = database.isNeeded ? ["openvswitch"] : [];
     if (kept.length > 0 && isComplete) print(`Kept the database of OVS: ${database.whyNeeded}.`);
-    // What could not be removed is found again by what these folders say.
+    // The contents of these directories identify what could not be removed.
     if (isComplete) {
         await step("state", () => removeFolder(stateFolder, kept));
         await step("sockets", () => removeFolder(runFolder, kept));
@@ -114,12 +116,12 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
 }
 
 /**
- * Whether something of the agent but its database is on the Node. Bridge and gateway are no such thing: other plugins have
- * some of these names.
+ * Whether traces of the agent other than its database exist on the Node. Bridge and gateway do not count: other plugins
+ * use the same names.
  */
 async function hasTraces({ netlink, isPodLink }: CleanUpComponents, options: CleanUpOptions): Promise<boolean> {
     if (existsSync(`${options.cniConfFolder}/${options.conflist}`)) return true;
-    // The database may be kept for bridges of others.
+    // The database may be kept for bridges of other owners.
     if (await hasOther(options.stateFolder, ["openvswitch"])) return true;
     return (await netlink.links()).some(isPodLink);
 }

@@ -23,7 +23,7 @@ const columns = {
     Open_vSwitch: ["bridges", ...configurationColumns.Open_vSwitch],
 } as const;
 
-/** The database of OVS: served by the ovsdb-server of the Node, or, when none runs, by one of our own meanwhile. */
+/** The OVS database: served by the Node's ovsdb-server or, if none runs, by a temporary one. */
 export class CleanUpDatabase implements AsyncDisposable {
     readonly #components: { readonly logger: Logger; readonly print: (line: string) => void };
     readonly #session: OvsdbSession | undefined;
@@ -51,7 +51,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         const ovsRunDir = join(options.runFolder, "openvswitch");
         const session = await connect(logger, join(ovsRunDir, "db.sock"), options.force);
         if (session !== undefined) return new CleanUpDatabase(components, ovsRunDir, session, undefined);
-        // Antrea in Go has it beside its sockets.
+        // Upstream Antrea (Go) keeps it beside its sockets.
         const files = [`${options.stateFolder}/openvswitch/conf.db`, join(ovsRunDir, "conf.db")];
         const file = files.find((one) => existsSync(one));
         if (file === undefined) return new CleanUpDatabase(components, ovsRunDir, undefined, undefined);
@@ -62,16 +62,17 @@ export class CleanUpDatabase implements AsyncDisposable {
         throw new CleanUpError("NO_DATABASE", "environment", `ovsdb-server cannot serve ${file}: ${server.errors}`);
     }
 
-    /** Where db.sock is, if the database is served at all. */
+    /** The directory of db.sock, if the database is served. */
     get runDir(): string {
         return this.#server === undefined ? this.#ovsRunDir : dirname(this.#server.socket);
     }
 
-    /** OVS runs on the Node, or the database has bridges of others. */
+    /** Whether OVS runs on the Node or the database has bridges of other owners. */
     get isNeeded(): boolean {
         return this.whyNeeded !== undefined;
     }
 
+    /** Why the database is needed, for messages; undefined if it is not. */
     get whyNeeded(): string | undefined {
         if (this.#session === undefined) return undefined;
         if (this.#server === undefined) return "an ovsdb-server runs with it";
@@ -79,11 +80,12 @@ export class CleanUpDatabase implements AsyncDisposable {
         return names.length === 0 ? undefined : `it has other bridges (${names.join(", ")})`;
     }
 
-    /** Whether ovs-vswitchd may be there to carry out what the database says. */
+    /** Whether an ovs-vswitchd may be running that applies the database contents. */
     get isServed(): boolean {
         return this.#session !== undefined && this.#server === undefined;
     }
 
+    /** The names of bridges of other owners. */
     otherBridges(): readonly string[] {
         const own = new Set(this.#ownBridges().map(({ id }) => id));
         return [...(this.#session?.rows("Bridge") ?? [])].flatMap(([id, row]) =>
@@ -92,8 +94,8 @@ export class CleanUpDatabase implements AsyncDisposable {
     }
 
     /**
-     * What bridge and gateway are called, by the database where it knows. Otherwise as given, if it is known from elsewhere
-     * that Antrea was on this Node: other plugins use the same names. Undefined if nothing is known to be the agent's.
+     * The names of bridge and gateway, from the database if possible. Otherwise the fallback, if Antrea is known to
+     * have been on this Node, since other plugins use the same names. Undefined if nothing is known to be the agent's.
      */
     names(fallback: DeviceNames, isAntreaKnown: boolean): DeviceNames | undefined {
         const [own] = this.#ownBridges();
@@ -109,7 +111,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         return this.#ownBridges().flatMap(({ ports }) => ports.flatMap(({ name, isPod }) => (isPod ? [name] : [])));
     }
 
-    /** Removes the bridge of the agent with its ports; bridges of others stay. */
+    /** Removes the bridge of the agent with its ports; bridges of other owners are kept. */
     async removeBridges(): Promise<readonly string[]> {
         const session = this.#session;
         const own = this.#ownBridges();
@@ -126,12 +128,13 @@ export class CleanUpDatabase implements AsyncDisposable {
         return own.map(({ name, ports }) => `bridge ${name} with ${ports.length} ports from the database of OVS`);
     }
 
+    /** Closes the session and ends the temporary server. */
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#session?.close();
         await this.#server?.[Symbol.asyncDispose]();
     }
 
-    /** Those that the agent has marked, or that have a port which it has marked. */
+    /** Bridges that the agent has marked, or that have a port which it has marked. */
     #ownBridges(): readonly OwnBridge[] {
         const bridges = this.#session?.rows("Bridge") ?? new Map<string, Row>();
         return [...bridges].flatMap(([id, row]) => {
@@ -156,15 +159,15 @@ interface OwnBridge {
     readonly ports: readonly {
         readonly name: string;
         readonly type: string | undefined;
-        /** It is the host end of a Pod's link. */
+        /** It is the host end of a Pod's veth pair. */
         readonly isPod: boolean;
     }[];
 }
 
-/** Undefined when nobody serves the database there. */
+/** Undefined if no server listens there. */
 async function connect(logger: Logger, socketPath: string, force: boolean): Promise<OvsdbSession | undefined> {
     if (!existsSync(socketPath)) return undefined;
-    // Held until the end, so that no agent starts in between.
+    // Held until the end, so that no agent starts concurrently.
     const lock = force ? {} : { lock: "antrea_agent" };
     const session = new OvsdbSession({ logger }, { socketPath, monitor: columns, ...lock });
     session.start(new AbortController().signal);
@@ -184,7 +187,7 @@ async function connect(logger: Logger, socketPath: string, force: boolean): Prom
     return session;
 }
 
-/** An ovsdb-server(1) of our own, on a socket that nobody else knows. */
+/** A temporary ovsdb-server(1) on a private socket. */
 class OwnServer implements AsyncDisposable {
     readonly socket: string;
     readonly #folder: string;

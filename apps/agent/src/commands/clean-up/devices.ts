@@ -1,27 +1,28 @@
 import type { Link, Netlink } from "@antrea/netlink";
 import type { RunProgram } from "../../platform/program.ts";
 
-/** What the bridge and the gateway are called on this Node. */
+/** The names of bridge and gateway on this Node. */
 export interface DeviceNames {
     readonly bridge: string;
     readonly gateway: string;
 }
 
+/** The state of OVS that belongs to other owners. */
 export interface OthersOfOvs {
     /** Bridges that are not the agent's. */
     otherBridges(): readonly string[];
 }
 
 const kernelDatapath = "ovs-system";
-/** Ports that ovs-vswitchd makes for tunnels and for itself, not for any bridge. */
+/** Ports that ovs-vswitchd creates for tunnels and for itself, not for a bridge. */
 const commonPort = /^(?:ovs-system|(?:genev|vxlan|gre|stt)_sys.*)$/;
-/** Host ends are deleted in one batch of so many: the kernel takes some time for each. */
+/** Number of host ends deleted per batch: the kernel takes some time for each. */
 const linksAtOnce = 16;
 
 /**
- * Takes the agent's ports out of the kernel's datapath, whose internal ports cannot be deleted like links. Without
- * ovs-vswitchd nobody else does. The datapath goes too when nobody else has a port there. Without names only the ports of
- * Pods are the agent's.
+ * Removes the agent's ports from the kernel datapath, whose internal ports cannot be deleted as links and remain if
+ * ovs-vswitchd does not run. The datapath is deleted too if no other owner has a port there. Without names only the
+ * ports of Pods are the agent's.
  */
 export async function removeDatapathPorts(
     {
@@ -38,7 +39,7 @@ export async function removeDatapathPorts(
     const removed: string[] = [];
     const ports = portsOf(await run("ovs-dpctl", ["show", kernelDatapath]));
     const own = ports.filter((name) => name === names?.bridge || name === names?.gateway || pods.has(name));
-    // A datapath without a port of the agent may be one that another OVS is about to use.
+    // A datapath without a port of the agent may belong to another OVS that is starting.
     if (own.length === 0 && names === undefined) return [];
     for (const name of own) {
         await run("ovs-dpctl", ["del-if", kernelDatapath, name]);
@@ -52,12 +53,12 @@ export async function removeDatapathPorts(
     return removed;
 }
 
-/** The names in what `ovs-dpctl show` prints. */
+/** The port names in the output of `ovs-dpctl show`. */
 function portsOf(text: string): readonly string[] {
     return [...text.matchAll(/^\s+port \d+: (\S+)/gm)].map(([, name]) => name ?? "");
 }
 
-/** Deletes the host ends of Pods' links, and the devices of these names that the userspace datapath left. */
+/** Deletes the host ends of Pods' links, and devices of these names that the userspace datapath left. */
 export async function removeDevices(
     { netlink, isPodLink }: { readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
     names: DeviceNames | undefined,

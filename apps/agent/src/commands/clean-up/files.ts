@@ -4,7 +4,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { partsOf } from "../../features/cni-server/conflist/index.ts";
 
-/** The plugin of ours; the others of the image are made by the CNI project and may be somebody else's too. */
+/** The agent's own plugin; the other plugins of the image are from the CNI project and may be used by others too. */
 const ownPlugin = "antrea";
 
 async function removeFile(path: string): Promise<readonly string[]> {
@@ -13,7 +13,7 @@ async function removeFile(path: string): Promise<readonly string[]> {
     return [path];
 }
 
-/** Removes a network configuration, and what writers of it that were killed have left. */
+/** Removes a network configuration and temporary files of interrupted writes. */
 export async function removeConfiguration(folder: string, name: string): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
     const removed: string[] = [];
@@ -22,7 +22,7 @@ export async function removeConfiguration(folder: string, name: string): Promise
     return removed;
 }
 
-/** Removes a folder but for these names in it. Where a volume is mounted the folder itself stays. */
+/** Removes a directory except for these names in it. A directory that is a mount point is only emptied. */
 export async function removeFolder(folder: string, kept: readonly string[]): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
     const names = (await readdir(folder)).filter((name) => !kept.includes(name));
@@ -35,8 +35,8 @@ export async function removeFolder(folder: string, kept: readonly string[]): Pro
 }
 
 /**
- * Removes the binaries that the init container has installed. One that is not as this image has it is somebody else's,
- * and one that another network configuration names is still used.
+ * Removes the binaries installed by the init container. A binary that differs from the one of this image belongs to
+ * another owner, and one that another network configuration names is still in use.
  */
 export async function removeBinaries({
     cniBinFolder,
@@ -53,7 +53,7 @@ export async function removeBinaries({
     const removed: string[] = [];
     for (const name of await namesIn(ownBinFolder)) {
         const path = join(cniBinFolder, name);
-        // of an installation that was killed
+        // Left by an installation that was killed.
         removed.push(...(await removeFile(join(cniBinFolder, `.${name}.new`))));
         if (!existsSync(path)) continue;
         if (name !== ownPlugin) {
@@ -73,12 +73,12 @@ export async function removeBinaries({
     return removed;
 }
 
-/** Whether a folder is there and has something but these names. */
+/** Whether a directory exists and contains anything but these names. */
 export async function hasOther(folder: string, names: readonly string[]): Promise<boolean> {
     return (await namesIn(folder)).some((name) => !names.includes(name));
 }
 
-/** Whether somebody answers at a unix socket. */
+/** Whether a process listens on a unix socket. */
 export function isListening(path: string): Promise<boolean> {
     return new Promise((resolve) => {
         const socket = createConnection(path);
@@ -90,7 +90,7 @@ export function isListening(path: string): Promise<boolean> {
     });
 }
 
-/** What is in a Node's folder of CNI configurations. */
+/** The contents of a Node's CNI configuration directory. */
 export async function configurations(
     folder: string,
 ): Promise<readonly { readonly path: string; readonly text: string }[]> {

@@ -18,14 +18,14 @@ import { unservedConfig } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
 import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** What the answer to an ADD says of the interface. */
+/** The properties of the interface in the result of an ADD. */
 export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
     readonly addresses: readonly InterfaceAddress[];
 }
 
-/** What the CNI calls do; handed in by `compose.ts`. */
+/** The implementation of the CNI calls, provided by `compose.ts`. */
 export interface CniBackend {
-    /** The Pod's UID is empty when the runtime does not send it. */
+    /** The Pod's UID is empty if the runtime does not send it. */
     add(request: AddRequest, signal: AbortSignal): Promise<AddedInterface>;
     delete(attachment: Attachment): Promise<void>;
     check(
@@ -34,27 +34,31 @@ export interface CniBackend {
             readonly previous: readonly Omit<InterfaceAddress, "gateway">[] | undefined;
         },
     ): Promise<void>;
-    /** Removes what of a network is not in the list and is older than the call; resolves with how many. */
+    /**
+     * Removes the interfaces of a network that are not in the list and older than the call; resolves with their number.
+     */
     collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
-    /** What is missing for ADD to succeed, or undefined when nothing is. */
+    /** Why ADD cannot succeed now, or undefined if it can. */
     notReady(): string | undefined;
-    /** Resolves when ADD can be served; rejects when the signal ends first. */
+    /** Resolves when ADD can be served; rejects if the signal aborts first. */
     ready(signal: AbortSignal): Promise<void>;
-    /** The code of the answer for what `add`, `delete` or `collect` rejected with. */
+    /** The CNI error code for an error of `add`, `delete` or `collect`. */
     errorCode(error: unknown): ErrorCodeName;
 }
 
-/** Counts calls by command and outcome, the name of the error code or "OK", and how long they took. */
+/** Observes a call: command, outcome (the name of the error code, or "OK") and duration in seconds. */
 export type ObserveCall = (command: CniCommand, outcome: string, seconds: number) => void;
 
+/** Dependencies of CniCalls. */
 export interface CniCallsComponents {
     readonly backend: CniBackend;
     readonly logger: Logger;
     readonly observe: ObserveCall;
-    /** Monotonic, in ms. */
+    /** Monotonic clock in milliseconds. */
     readonly now: () => number;
 }
 
+/** The CNI commands that are served. */
 export type CniCommand = "add" | "del" | "check" | "gc" | "status";
 
 const cniCommands = { add: "ADD", del: "DEL", check: "CHECK", gc: "GC", status: "STATUS" } as const;
@@ -62,8 +66,8 @@ const cniCommands = { add: "ADD", del: "DEL", check: "CHECK", gc: "GC", status: 
 const readyLimitMs = 30_000;
 
 /**
- * The CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its answer. Every error is
- * a CniCallError with the code that the caller gets.
+ * Implements the CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its result.
+ * Every error is a CniCallError with the CNI error code.
  */
 export class CniCalls {
     readonly #components: CniCallsComponents;
@@ -74,7 +78,7 @@ export class CniCalls {
         this.#statusLog = new StatusLog(components);
     }
 
-    /** Answers one call; the result is JSON text in UTF-8, empty for commands without one. */
+    /** Serves one call; the result is JSON in UTF-8, empty for commands without a result. */
     async call(command: CniCommand, args: CniCmdArgs, signal: AbortSignal): Promise<Uint8Array> {
         const { now, observe } = this.#components;
         const receivedAt = now();
@@ -91,12 +95,12 @@ export class CniCalls {
     }
 
     async #answer(command: CniCommand, args: CniCmdArgs, receivedAt: number, signal: AbortSignal): Promise<Uint8Array> {
-        // DEL must succeed with whatever a runtime still has of the result.
+        // DEL must succeed with any prevResult that a runtime has.
         const badPrevResult = command === "del" ? "drop" : "refuse";
         const config = parseNetworkConfig(args.networkConfiguration, { badPrevResult });
         checkCommandVersion(cniCommands[command], config.cniVersion);
         const unserved = unservedConfig(config);
-        // DEL deletes what is there, if anything is; to GC such a network has nothing here.
+        // DEL deletes whatever exists; for GC such a network has no interfaces here.
         if (unserved !== undefined && command === "gc") return empty;
         if (unserved !== undefined && command !== "del") throw unserved;
         switch (command) {
@@ -204,10 +208,13 @@ export class CniCalls {
 
 const empty = new Uint8Array();
 
-/** So that the record of the attachment fits into a link alias, with which it is rebuilt. */
+/** Limit of the container ID, so that the record fits into a link alias, from which it may be rebuilt. */
 const maxContainerIdLength = 96;
 
-/** What our binary checks already; its callers are not the only ones. DEL takes anything: what is unknown is gone. */
+/**
+ * Repeats the checks of our CNI binary, which is not the only possible caller. DEL accepts anything: an unknown
+ * interface counts as deleted.
+ */
 function checkArgs(args: CniCmdArgs): void {
     checkAttachment(args);
     if (args.containerId.length > maxContainerIdLength) {
@@ -225,7 +232,10 @@ function badArgument(message: string): CniCallError {
     return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", message);
 }
 
-/** Whose call it is, for the log: "namespace/name". A call without a Pod, like GC, or with bad arguments names none. */
+/**
+ * The Pod of the call for the log, as "namespace/name". Empty for a call without a Pod, such as GC, or with invalid
+ * arguments.
+ */
 function podOf(args: CniCmdArgs): { readonly pod?: string } {
     try {
         const { podNamespace, podName } = parseCniArgs(args.args);

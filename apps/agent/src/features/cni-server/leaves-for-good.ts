@@ -5,13 +5,13 @@ import { type Logger } from "@antrea/runtime";
 
 const askLimitMs = 2_000;
 
-/** Two requests and this pause have room in the time that a part has to stop. */
+/** Two requests and this pause fit into the stop timeout of a part. */
 const secondLookMs = 4_000;
 
 /**
- * True when the DaemonSet is being deleted: this agent will not come back. In doubt it stays. Uninstalling takes the
- * agent's rights, or its account, away before the Pods end; but an API server that has just started refuses everybody
- * until it knows the roles, so a refusal counts only when a second look says so too.
+ * Whether the DaemonSet is being deleted, so that no agent will run on this Node. False in doubt. An uninstall revokes
+ * the agent's permissions, or its account, before the Pods end; but an API server that has just started rejects all
+ * requests until it has loaded the roles, so a rejection counts only if a second check confirms it.
  */
 export async function leavesForGood(
     api: Pick<ApiClient, "find">,

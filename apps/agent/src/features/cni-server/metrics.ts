@@ -1,7 +1,7 @@
 import type { MetricsFactory } from "@antrea/runtime";
 import type { ObserveCall } from "./calls.ts";
 
-/** Counts and times CNI calls. */
+/** Declares the metrics of CNI calls; returns the function that records a call. */
 export function observeCalls(metrics: MetricsFactory): ObserveCall {
     const calls = metrics.counter({
         name: "antrea_agent_cni_calls_total",

@@ -1,15 +1,16 @@
 import { CniCallError, shown, type NetworkConfig } from "@antrea/cni";
 
-/** The name of the plugin, and of the file that is installed for it. */
+/** The type of the plugin, and the file name of its binary. */
 const pluginType = "antrea";
 
-/** What the CNI configuration of Antrea in Go names for the Pod network: addresses of the Node's own subnet. */
+/**
+ * The IPAM type in the CNI configuration of upstream Antrea (Go) for the Pod network: addresses of the Node's podCIDRs.
+ */
 const nodeSubnetIpam = "host-local";
 
 /**
- * Why a network configuration is not served, or undefined when it is: only the Pod network is. Secondary networks and
- * addresses for interfaces of other plugins would else become one more interface on the Pod network, with the Pod's
- * default route.
+ * Why a network configuration is not served, or undefined if it is: only the Pod network is. Secondary networks, or
+ * IPAM for other plugins, would otherwise become another interface on the Pod network with the Pod's default route.
  */
 export function unservedConfig(config: NetworkConfig): CniCallError | undefined {
     const { type, ipam, raw } = config;

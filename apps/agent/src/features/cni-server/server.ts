@@ -19,7 +19,7 @@ import type { CniCalls, CniCommand } from "./calls.ts";
 
 class CniServerError extends AntreaError<"LISTEN_FAILED" | "DEADLINE" | "CALLER_GONE"> {}
 
-/** CNI calls on a unix socket by gRPC, wire-compatible with Antrea's CNI service. */
+/** Serves CNI calls on a unix socket over gRPC, wire-compatible with upstream Antrea's CNI service. */
 export class CniServer {
     readonly #calls: Pick<CniCalls, "call">;
     readonly #socketPath: string;
@@ -40,9 +40,9 @@ export class CniServer {
     }
 
     /**
-     * Listens. Only the holder of the OVSDB lock may call it: the socket of an earlier process is taken over. It appears
-     * under its name ready and closed to others; and what Node.js removes when it closes is the name it was bound to,
-     * not the socket that a later process may have under this one.
+     * Listens on the socket. Only the holder of the OVSDB lock may call it, since it takes over the socket of an
+     * earlier process. The socket gets its name by rename, when it is ready and its mode is set; and the name that
+     * Node.js removes on close is the one it was bound to, not that of a later process's socket.
      */
     async start(): Promise<void> {
         const bound = `${this.#socketPath}.${process.pid}`;
@@ -64,7 +64,9 @@ export class CniServer {
         }
     }
 
-    /** Lets running calls end, then closes; after the limit the calls are ended. Further calls wait for the first. */
+    /**
+     * Waits for running calls, then closes; after the limit the calls are aborted. Concurrent calls share the first.
+     */
     stop(limitMs = 5_000): Promise<void> {
         this.#stopped ??= this.#stop(limitMs);
         return this.#stopped;
@@ -118,10 +120,10 @@ export class CniServer {
     }
 }
 
-/** A call that takes longer is stopped at its next step; runtimes give up after 2 to 4 minutes. */
+/** A call that takes longer is aborted at its next step; runtimes give up after 2 to 4 minutes. */
 const deadlineMs = 60_000;
 
-/** The plain definition with Buffers, which grpc-js wants from serializers. */
+/** The plain service definition with Buffers, as grpc-js requires for serializers. */
 function grpcDefinition(): ServiceDefinition {
     const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const names = Object.keys(cniServiceDefinition) as CniMethodName[];

@@ -1,7 +1,7 @@
 import type { Logger } from "@antrea/runtime";
 
 const againMs = 600_000;
-/** A Node has one configuration of ours or two; what is older is forgotten. */
+/** A Node has one or two configurations of this plugin; older entries are dropped. */
 const maxConfigurations = 8;
 
 interface Failure {
@@ -10,19 +10,20 @@ interface Failure {
 }
 
 /**
- * Logs failures of STATUS, which the runtime calls every 5 s: each answer that is another than the last one to the same
- * network configuration, and one that stays the same each ten minutes.
+ * Logs failures of STATUS, which the runtime calls every 5 s: each result that differs from the previous one for the
+ * same network configuration, and an unchanged failure every ten minutes.
  */
 export class StatusLog {
     readonly #components: { readonly logger: Logger; readonly now: () => number };
-    /** By network configuration, the latest last: its last answer, where that was a failure. */
+    /** By network configuration, most recent last: its last result if that was a failure. */
     readonly #failures = new Map<string, Failure>();
 
-    /** `now` is monotonic, in ms. */
+    /** @param components `now` is a monotonic clock in milliseconds */
     constructor(components: { readonly logger: Logger; readonly now: () => number }) {
         this.#components = components;
     }
 
+    /** Logs a failure with the fields, unless the same one was logged within ten minutes. */
     failed(configuration: Uint8Array, reason: string, fields: Readonly<Record<string, unknown>>): void {
         const key = keyOf(configuration);
         const last = this.#failures.get(key);
@@ -35,6 +36,7 @@ export class StatusLog {
         if (this.#failures.size > maxConfigurations && oldest !== undefined) this.#failures.delete(oldest);
     }
 
+    /** Logs a success that follows a failure. */
     passed(configuration: Uint8Array): void {
         if (this.#failures.delete(keyOf(configuration))) this.#components.logger.info("CNI STATUS succeeds again");
     }

@@ -9,12 +9,16 @@ import { HostGuard } from "./guard/index.ts";
 
 const resyncMs = 60_000;
 
-/** The name of the condition that what Pods send is kept from the Node's own stack. */
+/**
+ * The name of the readiness condition of the host input filter, which keeps Pod frames from the Node's own network
+ * stack.
+ */
 export const guardCondition = "host-guard";
 
 /**
- * Before the first Pod is wired, where the Node's stack sees what Pods send: it must get no answer that is not from the
- * switch. While that cannot be kept up no further Pod is wired, and the agent is not ready.
+ * Installs the host input filter before the first Pod is wired, on a datapath where the Node's network stack also
+ * receives Pod frames: a Pod must get replies only through the switch. While the filter cannot be maintained no further
+ * Pod is wired, and the agent is not ready.
  */
 export async function guardHost({
     datapath,
@@ -33,12 +37,12 @@ export async function guardHost({
     };
     const what = "the host filter for Pod frames cannot be installed";
     const ensure = (): Promise<void> => reporting({ what, report }, () => guard.ensure());
-    // The Pods that run have their traffic meanwhile; the job tries again.
+    // Running Pods have traffic meanwhile; the job retries.
     await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));
     jobs.every("host-filter/pod-frames", resyncMs, ensure);
 }
 
-/** Keeps what the Node's firewall must let through: the traffic of Pods, and tunnels. */
+/** Adds the job that maintains the Node's firewall rules for the traffic of Pods and tunnels. */
 export function addFirewallJob(
     { config, host, jobs, logger, mode }: Pick<Platform, "config" | "host" | "jobs" | "logger" | "mode">,
     { podPrefixes }: NodeConfig,

@@ -9,35 +9,35 @@ import type { MasqueradeInput } from "./ruleset.ts";
 
 const resyncMs = 60_000;
 
-/** What bridging mode has to say to masquerading. */
+/** The inputs of masquerading from bridging mode. */
 export interface BridgedSources {
     readonly serviceSources: NonNullable<MasqueradeInput["bridging"]>["serviceSources"];
-    /** The addresses of Pods with a VLAN, now. */
+    /** The current addresses of Pods with a VLAN. */
     readonly taggedPods: () => readonly IpAddress[];
     readonly onTaggedChange: (listener: () => void) => void;
 }
 
-/** Masquerading follows the Node objects, and Pods with a VLAN. */
+/** Adds the job that updates masquerading on changes of Node objects and of Pods with a VLAN. */
 export function addMasqueradeJob(
     { config, gates, health, host, jobs, logger, mode, nodes }: Platform,
     node: NodeConfig,
     o: {
-        /** The podCIDRs of all Nodes, now. */
+        /** The current podCIDRs of all Nodes. */
         readonly clusterPrefixes: () => readonly Prefix[];
         readonly bridging: BridgedSources | undefined;
     },
 ): Job {
     const { bridging } = o;
-    // Pods without a way to the outside still have one to each other: this keeps none from being wired.
+    // Reported only: Pods without external connectivity can still reach each other, so Pods are wired nevertheless.
     let problem: string | undefined;
     health.addCheck("masquerade", "ready", () => problem);
     const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: host.nft });
-    // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
+    // While the Nodes are not synced, the rules of an earlier start are kept.
     const job = jobs.every("masquerade", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const input = {
             podPrefixes: node.podPrefixes,
-            // Our own too while the Node object is gone and comes again.
+            // Includes our own podCIDRs while the Node object is being recreated.
             clusterPrefixes: [...node.podPrefixes, ...o.clusterPrefixes()],
             gatewayName: config.hostGateway,
             noSnat: config.noSNAT,

@@ -2,12 +2,13 @@ import type { Logger } from "@antrea/runtime";
 import { NftTable, type RunNft } from "../../platform/nftables.ts";
 import { ruleset, tableName, type MasqueradeInput } from "./ruleset.ts";
 
+/** Dependencies of Masquerade. */
 export interface MasqueradeComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
 }
 
-/** Keeps the nftables table of masquerading as it must be. */
+/** Maintains the nftables table of masquerading. */
 export class Masquerade {
     readonly #logger: Logger;
     readonly #table: NftTable;
@@ -17,7 +18,7 @@ export class Masquerade {
         this.#table = new NftTable({ nft }, { family: "inet", name: tableName });
     }
 
-    /** Replaces the table when it should be another, or when somebody changed or removed it. */
+    /** Replaces the table if its rules differ, or if it was changed or removed. */
     async reconcile(input: MasqueradeInput): Promise<void> {
         if (!(await this.#table.ensure(ruleset(input)))) return;
         this.#logger.info("masquerading rules installed", { table: `inet ${tableName}`, noSNAT: input.noSnat });

@@ -1,48 +1,55 @@
 import { formatIp, formatPrefix, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 
+/** The inputs of the masquerading rules. */
 export interface MasqueradeInput {
-    /** The podCIDRs of this Node: whose traffic is masqueraded. */
+    /** The podCIDRs of this Node, whose traffic is masqueraded. */
     readonly podPrefixes: readonly Prefix[];
     /** The podCIDRs of all Nodes: traffic to them keeps its source. */
     readonly clusterPrefixes: readonly Prefix[];
     readonly gatewayName: string;
-    /** `noSNAT`: no masquerading at all. */
+    /** `noSNAT`: disables masquerading of podCIDR traffic. */
     readonly noSnat: boolean;
     readonly randomFully: boolean;
     /**
-     * Pods of this Node may have addresses of pools that the network behind it cannot route back: what they send is
-     * masqueraded wherever it leaves to, whatever `noSnat` says.
+     * Pods of this Node may have pool addresses that the external network cannot route back: their traffic to all
+     * external destinations is masqueraded, regardless of `noSnat`.
      */
     readonly poolPods: boolean;
     /**
-     * The addresses of the gateway when Pods of other Nodes are reached by tunnels, else none. What the Node itself sends
-     * into a tunnel must come from the gateway: answers to another of its addresses would not come back by the tunnel.
+     * The addresses of the gateway if Pods of other Nodes are reached by tunnels, else empty. What the Node itself
+     * sends into a tunnel must have the gateway's source address: replies to another of its addresses would not return
+     * through the tunnel.
      */
     readonly tunnelSources: readonly IpAddress[];
-    /** In bridging mode, whatever `noSnat` says. */
+    /** Used in bridging mode, regardless of `noSnat`. */
     readonly bridging?: BridgingInput | undefined;
 }
 
+/** The inputs of bridging mode. */
 export interface BridgingInput {
-    /** The virtual addresses from which Services' traffic of bridged Pods comes: nobody else knows a way to them. */
+    /** The virtual source addresses of Service traffic from bridged Pods, to which other hosts have no route. */
     readonly serviceSources: readonly IpAddress[];
     /**
-     * The addresses of this Node's Pods in VLANs. What the Node itself translates to them (hostPort, a NodePort that keeps
-     * the client's address) must come from the Node, or the answer would go past it to the client.
+     * The addresses of this Node's Pods in VLANs. Traffic that the Node translates to them (hostPort, a NodePort that
+     * preserves the client address) must have the Node's source address, otherwise the reply would bypass the Node on
+     * its path to the client.
      */
     readonly taggedPods: readonly IpAddress[];
 }
 
-/** The one table of ours (nft(8)); all chains and sets are inside, so that it can be replaced or removed whole. */
+/**
+ * The only table of masquerading (nft(8)); it contains all chains and sets, so that it can be replaced or removed as a
+ * whole.
+ */
 export const tableName = "antrea";
 
 /**
  * The whole table as one nft(8) script, which the kernel applies as one transaction: traffic from Pods of this Node to
- * anything that is not a Pod leaves with the Node's address. A Pod's source is its own (the spoof guard sees to it), so
- * one that is in no podCIDR is of a pool. Pure.
+ * anything that is not a Pod leaves with the Node's address. The spoof guard enforces a Pod's source address, so one
+ * outside all podCIDRs is from a pool. Pure function.
  */
 export function ruleset(input: MasqueradeInput): string {
-    // "add" before "delete": deleting a table that is not there would fail the transaction.
+    // "add" before "delete": deleting a table that does not exist would fail the transaction.
     const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`];
     const { bridging } = input;
     if (input.noSnat && !input.poolPods && input.tunnelSources.length === 0 && bridging === undefined)
@@ -92,7 +99,7 @@ function bridgingRules({ serviceSources, taggedPods }: BridgingInput): string[] 
     ];
 }
 
-// Multicast and link-local traffic has no meaning beyond the link; a changed source would only confuse.
+// Multicast and link-local traffic does not leave the link; its source must not be changed.
 function exceptions(family: Family): string {
     return family === 4 ? "ip daddr != 224.0.0.0/4 " : "ip6 daddr != { fe80::/10, ff00::/8 } ";
 }

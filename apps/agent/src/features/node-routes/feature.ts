@@ -24,11 +24,14 @@ import { nodeMtuProblem, TransportAnnouncement, type Transport } from "../../pla
 const resyncMs = 60_000;
 const transportLookMs = 2_000;
 
-/** The name of the condition that tunnels can leave the Node. */
+/** The name of the readiness condition that tunnel packets can leave the Node. */
 const tunnelCondition = "tunnel";
-/** The name of the condition that the MTU is enough for the families of Pods. Missing only while it is not. */
+/**
+ * The name of the readiness condition that the MTU suffices for the families of Pods. Present only while it is unmet.
+ */
 const mtuCondition = "mtu";
 
+/** Builds the node routes from the Nodes and the transport interface. */
 export function buildPeers(
     { clock, netlink, flowTable, logger, metrics, nodes, environment, config, mode }: Platform,
     {
@@ -63,20 +66,20 @@ export function buildPeers(
     );
 }
 
-/** Routes to other Nodes follow the Node objects and the transport interface. */
+/** Adds the jobs that update node routes on changes of Node objects and of the transport interface. */
 export function addRouteJobs(
     platform: Platform,
     parts: {
         readonly node: NodeConfig;
         readonly transport: Transport;
         readonly peers: Peers;
-        /** Of the routes of the agent. */
+        /** Watches the agent's routes. */
         readonly routes: RouteWatch;
-        /** Sets MTUs, among other things. */
+        /** The job that sets MTUs, among other things. */
         readonly ovs: Job;
         /** In bridging mode: the MAC address of the Node's interface, which is announced to other Nodes. */
         readonly bridgedMac: (() => string) | undefined;
-        /** In bridging mode: when the ranges of Services are known, or others. */
+        /** In bridging mode: registers a listener for changes of the Service CIDRs, including their first sync. */
         readonly onServiceCidrs: ((listener: () => void) => void) | undefined;
         /** To be called when OVS has the flows to all Nodes. */
         readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
@@ -84,7 +87,7 @@ export function addRouteJobs(
 ): void {
     const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
     const { transport, peers, routes, ovs, forgetEarlier } = parts;
-    // Without the Nodes, while the API server is away, what an earlier start set stays as it is.
+    // While the Nodes are not synced, the routes of an earlier start are kept.
     const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const { hasAllFlows, againInMs } = await peers.pass(limit);
@@ -131,9 +134,9 @@ export function addRouteJobs(
         announcing.trigger();
         ovs.trigger();
     });
-    // Then the earlier flows to Services may go.
+    // The earlier flows to Services may be deleted then.
     parts.onServiceCidrs?.(compareRoutes);
-    // The gateway may be a new one, without the routes by it.
+    // The gateway may have been recreated, without the routes through it.
     openflow.onReady(compareRoutes);
     onNodeChange(nodes, (name) => {
         routing.trigger();
@@ -148,8 +151,8 @@ function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): 
 }
 
 /**
- * The tunnels' part of the pipeline, made of what `input` says when it is asked. Puts the tunnel port in place, or removes
- * one that a start in another mode left.
+ * The tunnel tables and flows of the pipeline; `input` is evaluated each time the flows are built. Creates the tunnel
+ * port, or removes one that a start in another mode left.
  */
 export function tunnelPipeline(
     { config, mode, bridge, database, datapath }: Platform,

@@ -1,4 +1,4 @@
-/** Routes to the Pods of other Nodes: by tunnels, and by the kernel. */
+/** Routes to the Pods of other Nodes: through tunnels, and through the kernel. */
 export type { PeerFlowTable } from "./peer-flows.ts";
 export {
     allPodPrefixes,

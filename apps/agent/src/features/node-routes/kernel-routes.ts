@@ -5,10 +5,10 @@ import type { Change, Logger, Operations, Removal } from "@antrea/runtime";
 import { antreaRouteProtocol } from "../../platform/kernel-ids.ts";
 import type { PeerRoute } from "./peer-routes.ts";
 
-/** A peer route as the kernel has it. */
+/** A peer route as installed in the kernel. */
 export interface KernelRoute {
     readonly peer: PeerRoute;
-    /** The index of the link that it leads by: the transport interface, or for a tunnel the gateway. */
+    /** The ifindex of its output link: the transport interface, or the gateway for a tunnel. */
     readonly dev: number;
 }
 
@@ -17,15 +17,15 @@ type NetlinkBatch = Parameters<Parameters<Netlink["batch"]>[0]>[0];
 const peerMac = formatMac(tunnelMac);
 
 /**
- * The kernel's part of peer routes, by podCIDR: a route, and for a tunnel the permanent neighbour entry of the peer's gateway,
- * which the route leads via. Routes without our mark are never touched.
+ * The kernel part of peer routes, by podCIDR: a route and, for a tunnel, the permanent neighbour entry of the peer's
+ * gateway, which is the next hop. Routes with another protocol number are never changed.
  */
 export class KernelRoutes implements Operations<string, KernelRoute> {
     readonly #netlink: Netlink;
     readonly #logger: Logger;
     readonly #gateway: () => number | undefined;
 
-    /** @param components with the index of the gateway, while it is there */
+    /** @param components `gateway` returns the ifindex of the gateway, while it exists */
     constructor(components: {
         readonly netlink: Netlink;
         readonly logger: Logger;
@@ -36,6 +36,7 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         this.#gateway = components.gateway;
     }
 
+    /** Installs changed routes, after removing what the kernel cannot replace. */
     async updateMany(changes: readonly Change<string, KernelRoute>[]): Promise<void> {
         await this.#netlink.batch((batch) => {
             for (const { value, before } of changes) if (before !== undefined) removeOld(batch, before, value);
@@ -49,10 +50,12 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         }
     }
 
+    /** See `updateMany`. */
     update(change: Change<string, KernelRoute>): Promise<void> {
         return this.updateMany([change]);
     }
 
+    /** Removes routes and the neighbour entries of tunnels. */
     async deleteMany(objects: readonly Removal<string, KernelRoute>[]): Promise<void> {
         await this.#netlink.batch((batch) => {
             for (const { last } of objects) {
@@ -65,10 +68,14 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         }
     }
 
+    /** See `deleteMany`. */
     delete(object: Removal<string, KernelRoute>): Promise<void> {
         return this.deleteMany([object]);
     }
 
+    /**
+     * Removes stale routes and neighbour entries from the kernel; resolves with the keys of the missing or wrong ones.
+     */
     async prune(desired: ReadonlyMap<string, KernelRoute>): Promise<readonly string[]> {
         const present = (await this.#netlink.routes({ table: RouteTable.MAIN, protocol: antreaRouteProtocol })).filter(
             (route) => route.protocol === antreaRouteProtocol,
@@ -81,7 +88,7 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
             const hasGateway = route.peer.kind === "route" || neighbours.delete(formatIp(gatewayOf(route.peer)));
             if (!isRight || !hasGateway) missing.push(key);
         }
-        // Of IPv4 the right route takes the place of a wrong one; of IPv6 the wrong one must go before.
+        // The correct route replaces a wrong one for IPv4; for IPv6 the wrong one must be removed first.
         const stale = [...routes.values()].filter(({ family, dst }) => family === 6 || !desired.has(formatPrefix(dst)));
         await this.#removeStale(stale, [...neighbours.values()]);
         return missing;
@@ -97,7 +104,7 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         });
     }
 
-    /** The permanent neighbours on the gateway that have the MAC address of tunnels, by their address. */
+    /** The permanent neighbours on the gateway that have the MAC address of tunnels, by IP address. */
     async #ourNeighbours(): Promise<Map<string, IpAddress>> {
         const gateway = this.#gateway();
         if (gateway === undefined) return new Map();
@@ -108,15 +115,15 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
     }
 }
 
-/** Whether two routes to one podCIDR are the same to the kernel and to the log. */
+/** Whether two routes to one podCIDR are the same for the kernel and for the log. */
 export function sameRoute(one: KernelRoute, other: KernelRoute): boolean {
     const [a, b] = [one.peer, other.peer];
     return one.dev === other.dev && a.kind === b.kind && a.node === b.node && sameIp(a.remote, b.remote);
 }
 
 /**
- * What will not be replaced. Of IPv4 the new route takes the place of the old one; of IPv6 the old one goes first: the
- * kernel refuses a next hop on one link to which a route leads over another.
+ * Removes what cannot be replaced. For IPv4 the new route replaces the old one; for IPv6 the old one is removed first:
+ * the kernel rejects a next hop on one link that is routed over another.
  */
 function removeOld(batch: NetlinkBatch, before: KernelRoute, now: KernelRoute): void {
     if (now.peer.dst.family === 6 && textOf(routeOf(before)) !== textOf(routeOf(now))) batch.deleteRoute(keyOf(before));
@@ -128,7 +135,7 @@ function addTo(batch: NetlinkBatch, route: KernelRoute): void {
     batch.replaceRoute(routeOf(route));
 }
 
-/** The gateway of a podCIDR of another Node: its first address. */
+/** The gateway address of another Node's podCIDR: its first address. */
 function gatewayOf({ dst }: PeerRoute): IpAddress {
     return prefixAt(dst, 1n);
 }
@@ -139,14 +146,14 @@ function neighbourOf({ peer, dev }: KernelRoute): { readonly index: number; read
 
 type KnownRoute = RouteOptions & { readonly dst: PeerRoute["dst"]; readonly via: IpAddress; readonly dev: number };
 
-/** By a tunnel: via the peer's gateway, which is taken to be on our own gateway's link. */
+/** For a tunnel: via the peer's gateway, marked as on-link on our own gateway interface. */
 function routeOf({ peer, dev }: KernelRoute): KnownRoute {
     const common = { dst: peer.dst, dev, protocol: antreaRouteProtocol };
     if (peer.kind === "route") return { ...common, via: peer.remote };
     return { ...common, via: gatewayOf(peer), onlink: true };
 }
 
-/** What names the route in a deletion. */
+/** The attributes that identify the route for deletion. */
 function keyOf(route: KernelRoute): RouteOptions {
     const { dst, protocol, via, dev } = routeOf(route);
     return { dst, protocol, via, dev };

@@ -10,14 +10,15 @@ export interface PeerFlowTable {
     remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
+/** Dependencies of PeerFlows. */
 export interface PeerFlowsComponents {
     readonly flowTable: PeerFlowTable;
-    /** The tables of the pipeline. */
+    /** The table that follows each table of the pipeline. */
     readonly next: NextTable;
     readonly gatewayMac: () => Uint8Array;
 }
 
-/** The routes to one Node that take flows: at least one, all by the same tunnel or the same MAC address. */
+/** The routes to one Node that need flows: at least one, all through the same tunnel or MAC address. */
 export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
 
 /** The flows to other Nodes, by Node: into the tunnel, and in bridging mode those of bridged Pods to neighbours. */
@@ -32,15 +33,17 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
         this.#gatewayMac = components.gatewayMac;
     }
 
-    /** Before the first replay. */
+    /** Stages the flows before the first replay. */
     stage(node: string, routes: FlowRoutes): void {
         this.#flowTable.stage(ownerOf(node), this.#flowsOf(routes));
     }
 
+    /** Sets the flows to one Node. */
     update({ key, value }: Change<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
         return this.#flowTable.set(ownerOf(key), this.#flowsOf(value), signal);
     }
 
+    /** Removes the flows to one Node. */
     delete({ key }: Removal<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
         return this.#flowTable.remove(ownerOf(key), signal);
     }
@@ -53,10 +56,12 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
     }
 }
 
+/** Whether a route needs flows: by tunnel, or with the MAC address for bridged Pods. */
 export function takesFlows({ kind, mac }: PeerRoute): boolean {
     return kind === "tunnel" || mac !== undefined;
 }
 
+/** Groups the routes that need flows by Node. */
 export function flowRoutesByNode(routes: readonly PeerRoute[]): Map<string, FlowRoutes> {
     const nodes = new Map<string, [PeerRoute, ...PeerRoute[]]>();
     for (const route of routes) {
@@ -68,7 +73,7 @@ export function flowRoutesByNode(routes: readonly PeerRoute[]): Map<string, Flow
     return nodes;
 }
 
-/** Whether the flows are the same. */
+/** Whether two groups of routes need the same flows. */
 export function sameFlows(one: FlowRoutes, other: FlowRoutes): boolean {
     return textOf(one) === textOf(other);
 }

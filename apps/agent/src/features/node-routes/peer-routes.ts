@@ -3,55 +3,58 @@ import { formatPrefix, prefixContains, prefixesOverlap, type Family, type IpAddr
 import type { AgentConfig } from "@antrea/settings";
 import { bridgedMacOf, podPrefixesOf, transportIpsOf, type NodeObject } from "../../platform/node/node-object.ts";
 
-/** How Pods of another Node are reached: by a route of the kernel, or by a tunnel to the Node. */
+/** The path to Pods of another Node: a kernel route, or a tunnel to the Node. */
 export interface PeerRoute {
     readonly kind: "route" | "tunnel";
     readonly node: string;
     /** One podCIDR of the Node. */
     readonly dst: Prefix;
-    /** The same as text. */
+    /** `dst` as text. */
     readonly podCidr: string;
-    /** The address of the Node that the route goes via, or where its end of the tunnel is. */
+    /** The address of the Node that is the next hop of the route, or the remote end of the tunnel. */
     readonly remote: IpAddress;
-    /** The MAC address to which bridged Pods of this Node send for it; only with a route. */
+    /** The destination MAC address for bridged Pods of this Node; only for a route. */
     readonly mac?: Uint8Array | undefined;
 }
 
+/** A Node with a problem, in words for users. */
 export interface PeerProblem {
     readonly node: string;
     readonly problem: string;
 }
 
+/** The routes to all other Nodes and the problems found. */
 export interface PeerRoutes {
     readonly routes: readonly PeerRoute[];
-    /** What a user should know: Nodes whose Pods cannot be reached, and why. */
+    /** Nodes whose Pods cannot be reached, and why. */
     readonly problems: readonly PeerProblem[];
-    /** What Nodes announce of themselves and is not usable; their Pods are reached all the same. */
+    /** Announcements of Nodes that are invalid and ignored; their Pods can be reached nevertheless. */
     readonly ignored: readonly PeerProblem[];
 }
 
-/** What decides how peers are reached. */
+/** The settings that determine how peers are reached. */
 export interface PeerContext {
     readonly mode: Extract<AgentConfig["trafficEncapMode"], "encap" | "noEncap" | "hybrid">;
     /** The networks of our transport interface: Nodes with an address in them are neighbours. */
     readonly subnets: readonly Prefix[];
-    /** The family of the addresses that tunnels are carried by. */
+    /** The address family of tunnels. */
     readonly tunnelFamily: Family;
     /** In bridging mode bridged Pods send to the Pods of a neighbour by its Node's MAC address. */
     readonly bridging: boolean;
 }
 
-/** This Node, and where its Pods have their addresses; its Node object may be without podCIDRs. */
+/** This Node and the podCIDRs of its Pods; its Node object may have none. */
 export interface OwnPods {
     readonly nodeName: string;
     readonly podPrefixes: readonly Prefix[];
 }
 
 /**
- * The routes to the Pods of all other Nodes, from the Node objects. By a tunnel in mode encap, and in mode hybrid to those
- * that are not on a subnet of ours; else by a route via the Node's address on that subnet. Without either the network
- * between the Nodes must know the route (mode noEncap). Two Nodes with one podCIDR get none for it: either would be wrong
- * for half of the Pods. Nor does one whose podCIDR overlaps ours: its route could take the traffic of our own Pods.
+ * Computes the routes to the Pods of all other Nodes from the Node objects. By tunnel in mode encap, and in mode hybrid
+ * to Nodes that are not on a subnet of ours; else by a route via the Node's address on that subnet. Otherwise the
+ * network between the Nodes must route the traffic (mode noEncap). A podCIDR of two Nodes gets no route, since either
+ * would be wrong for half of the Pods; nor does one that overlaps ours, as its route could divert traffic of our own
+ * Pods.
  */
 export function routesToPeers(self: OwnPods, nodes: readonly NodeObject[], context: PeerContext): PeerRoutes {
     const routes: PeerRoute[] = [];
@@ -87,7 +90,7 @@ export function routesToPeers(self: OwnPods, nodes: readonly NodeObject[], conte
     return { routes, problems, ignored };
 }
 
-/** All podCIDRs of the cluster that can be read, for the exception from masquerading. Pure. */
+/** All valid podCIDRs of the cluster, which are excluded from masquerading. Pure function. */
 export function allPodPrefixes(nodes: readonly NodeObject[]): readonly Prefix[] {
     return nodes.flatMap((node) => peerOf(node).podCidrs.map(({ prefix }) => prefix));
 }
@@ -99,12 +102,12 @@ interface PodCidr {
 
 interface Peer {
     readonly name: string;
-    /** None when they cannot be read. */
+    /** Empty if they are invalid. */
     readonly podCidrs: readonly PodCidr[];
     readonly problem: string | undefined;
     readonly ips: readonly IpAddress[];
     readonly mac: Uint8Array | undefined;
-    /** Why the MAC address that it announces is ignored. */
+    /** Why the announced MAC address is ignored. */
     readonly macProblem: string | undefined;
 }
 
@@ -133,7 +136,7 @@ function routeTo(
     return `it has no address of family IPv${tunnelFamily}, which tunnels are carried by`;
 }
 
-// Node objects are never changed in place, and most stay as they are from one pass to the next.
+// Node objects are immutable, and most are unchanged from one pass to the next.
 const peers = new WeakMap<NodeObject, Peer>();
 
 function peerOf(node: NodeObject): Peer {

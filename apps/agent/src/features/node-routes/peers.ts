@@ -14,6 +14,7 @@ import {
 } from "./peer-flows.ts";
 import { routesToPeers, type OwnPods, type PeerContext, type PeerProblem, type PeerRoute } from "./peer-routes.ts";
 
+/** Dependencies of Peers. */
 export interface PeersComponents {
     readonly netlink: Netlink;
     readonly flowTable: PeerFlowTable;
@@ -23,32 +24,34 @@ export interface PeersComponents {
     readonly clock?: Clock | undefined;
     readonly nodes: () => readonly NodeObject[];
     readonly context: () => PeerContext;
-    /** The link to the other Nodes. */
+    /** The ifindex of the transport interface. */
     readonly transportIndex: () => number;
     readonly gatewayMac: () => Uint8Array;
 }
 
+/** Settings of Peers. */
 export interface PeersOptions extends OwnPods {
     readonly gatewayName: string;
 }
 
-/** The indexes of the links that peer routes lead by. */
+/** The ifindexes of the output links of peer routes. */
 interface Links {
     readonly transport: number;
-    /** Undefined while the gateway is not there. */
+    /** Undefined while the gateway does not exist. */
     readonly gateway: number | undefined;
 }
 
+/** The result of a pass. */
 export interface PeersResult {
     /** Whether OVS has the flows to all Nodes. */
     readonly hasAllFlows: boolean;
-    /** After so many milliseconds a retry is due. */
+    /** Milliseconds until a retry is due; undefined if none is. */
     readonly againInMs: number | undefined;
 }
 
 /**
- * Keeps the routes to the Pods of the other Nodes: a flow into the tunnel and a route to the gateway, or a route to the
- * Node. What changed is written and nothing else; what is refused of one Node is retried by itself.
+ * Maintains the routes to the Pods of the other Nodes: a flow into the tunnel and a route to the gateway, or a route to
+ * the Node. Only changes are written; a failure for one Node is retried separately.
  */
 export class Peers {
     readonly #components: PeersComponents;
@@ -77,7 +80,7 @@ export class Peers {
         );
     }
 
-    /** Hands the flows to all Nodes to the table before the first replay, which brings them into OVS. */
+    /** Stages the flows to all Nodes before the first replay, which sends them to OVS. */
     stage(): void {
         for (const [node, routes] of flowRoutesByNode(this.#desired().routes)) {
             this.#peerFlows.stage(node, routes);
@@ -85,18 +88,20 @@ export class Peers {
         }
     }
 
-    /** The next pass compares the kernel's routes: others may have changed them. */
+    /**
+     * Requests a full comparison with the kernel's routes in the next pass, since other programs may have changed them.
+     */
     askForFull(): void {
         this.#routes.askForFull();
     }
 
-    /** Brings what changed since the last pass into OVS and into the kernel; compares all when that is due. */
+    /** Applies the changes since the last pass to OVS and the kernel; compares everything if that is due. */
     async pass(signal?: AbortSignal): Promise<PeersResult> {
         const links = await this.#currentLinks();
         if (this.#links?.transport !== links.transport || this.#links.gateway !== links.gateway) this.askForFull();
         this.#links = links;
         const { routes, problems, ignored } = this.#desired();
-        // Before the kernel's routes: OVS must know where to send what these bring into it.
+        // Before the kernel routes: OVS must have the flows for the traffic that these direct to it.
         this.#flows.replace(flowRoutesByNode(routes));
         const flows = await this.#flows.pass(signal);
         this.#routes.replace(this.#kernelRoutes(routes, links));
@@ -114,7 +119,7 @@ export class Peers {
         return routesToPeers(this.#options, nodes(), context());
     }
 
-    /** By podCIDR. One whose flows OVS refuses stays as it is; a tunnel waits for the gateway. */
+    /** By podCIDR. A route whose flows OVS rejected is not changed; a tunnel waits for the gateway. */
     #kernelRoutes(routes: readonly PeerRoute[], { transport, gateway }: Links): ReadonlyMap<string, KernelRoute> {
         const desired = new Map<string, KernelRoute>();
         for (const peer of routes) {
@@ -137,7 +142,7 @@ export class Peers {
         return node === undefined ? podCidr : `${podCidr} of Node ${node}`;
     }
 
-    /** Once for each change of them. */
+    /** Logs the problems once per change. */
     #report(problems: readonly PeerProblem[], ignored: readonly PeerProblem[]): void {
         const { logger } = this.#components;
         const [unreached, unusable] = [textOfProblems(problems), textOfProblems(ignored)];

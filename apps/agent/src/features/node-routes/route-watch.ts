@@ -1,20 +1,21 @@
 import type { Netlink, NetlinkEvent, Route } from "@antrea/netlink";
 
+/** Settings of RouteWatch. */
 export interface RouteWatchOptions {
     /** `rtm_protocol` of the routes to watch. */
     readonly protocols: readonly number[];
-    /** With this link's going down the kernel takes its routes away without a word. */
+    /** When this link goes down, the kernel removes its routes without a notification. */
     readonly linkName: string;
-    /** Whether a route that was deleted should be there; one that the agent itself deleted should not. */
+    /** Whether a deleted route should exist; false for one that the agent itself deleted. */
     readonly isWanted: (route: Route) => boolean;
 }
 
-/** Notices that routes of the agent may have gone: somebody deleted one, or their link went down. */
+/** Detects that routes of the agent may be gone: another program deleted one, or their link went down. */
 export class RouteWatch implements Disposable {
     readonly #options: RouteWatchOptions;
     readonly #events: Disposable;
     readonly #stirred = new Set<number>();
-    /** The index of the link when it is up; -1 when it is not, or gone. */
+    /** The ifindex of the link while it is up; -1 while it is down or missing. */
     #upIndex: number | undefined;
 
     constructor(components: { readonly netlink: Pick<Netlink, "subscribe"> }, options: RouteWatchOptions) {
@@ -24,13 +25,14 @@ export class RouteWatch implements Disposable {
         });
     }
 
-    /** The protocols of which routes may have gone since the last call. */
+    /** The protocols whose routes may be gone since the last call. */
     take(): ReadonlySet<number> {
         const taken = new Set(this.#stirred);
         this.#stirred.clear();
         return taken;
     }
 
+    /** Ends the watch. */
     [Symbol.dispose](): void {
         this.#events[Symbol.dispose]();
     }
@@ -45,12 +47,12 @@ export class RouteWatch implements Disposable {
             case "link":
                 return event.link.name === linkName && this.#isChange(event) ? protocols : [];
             default:
-                // events that were lost may have been about them
+                // Lost events may have concerned the routes.
                 return protocols;
         }
     }
 
-    /** Not every event of the link: it went up or down, or came anew. */
+    /** Ignores events of the link unless it went up or down, or was recreated. */
     #isChange({ deleted, link }: Extract<NetlinkEvent, { type: "link" }>): boolean {
         const upIndex = deleted || !link.up ? -1 : link.index;
         const isChange = upIndex !== this.#upIndex;

@@ -3,7 +3,7 @@ import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
 
-/** Reports annotations of networks, which have no effect yet. */
+/** Adds the job that reports network annotations, which have no effect yet. */
 export function addIgnoredNetworksJob({
     environment,
     events,

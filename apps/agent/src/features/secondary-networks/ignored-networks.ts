@@ -1,21 +1,24 @@
 import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 
-/** What a Pod asks of plugins for secondary networks, and what such a plugin answers once it has served the Pod. */
+/**
+ * The annotations by which a Pod requests secondary networks, and by which a plugin reports their status once attached.
+ */
 const networksAnnotation = "k8s.v1.cni.cncf.io/networks";
 const statusAnnotation = "k8s.v1.cni.cncf.io/network-status";
 
+/** Dependencies of IgnoredNetworks. */
 export interface IgnoredNetworksComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly events: Pick<EventRecorder, "record">;
-    /** When the last Pod was added, by any clock that grows. */
+    /** When the last Pod was added, by any increasing clock. */
     readonly lastAdd: () => number;
     readonly logger: Logger;
 }
 
 /**
- * Secondary networks are not available: a Pod that is annotated with some starts with its interface on the Pod network
- * alone. Says so once on each such Pod of this Node, unless another plugin has answered the annotation.
+ * Secondary networks are not supported: an annotated Pod starts with only its interface on the Pod network. Records one
+ * event on each such Pod of this Node, unless another plugin has set the status annotation.
  */
 export class IgnoredNetworks {
     readonly #components: IgnoredNetworksComponents;
@@ -30,7 +33,7 @@ export class IgnoredNetworks {
         this.#nodeName = options.nodeName;
     }
 
-    /** Reads the Pods of this Node, if there is anything new to see. */
+    /** Reads the Pods of this Node, if Pods were added since the last check. */
     async look(signal: AbortSignal): Promise<void> {
         const { api, lastAdd } = this.#components;
         const added = lastAdd();
@@ -65,7 +68,7 @@ function asksForNetworks({ metadata, spec, status }: Pod): boolean {
     return asked !== "" && asked !== "[]" && spec?.hostNetwork !== true && !ended;
 }
 
-/** A plugin that reads the annotation answers it before the Pod's addresses are known. */
+/** Whether the Pod's addresses are known: a plugin that handles the annotation has set the status before. */
 function isWired({ status }: Pod): boolean {
     return (status?.podIPs ?? []).length > 0;
 }

@@ -5,9 +5,10 @@ import { AntreaError } from "@antrea/errors";
 
 class ConflistError extends AntreaError<"WRITE_FAILED"> {}
 
-/** What is older was left by a writer that was killed. */
+/** Older temporary files were left by a writer that was killed. */
 const leftoverMs = 60_000;
 
+/** Settings of Conflist. */
 export interface ConflistOptions {
     /** The Node's /etc/cni/net.d as mounted here. */
     readonly folder: string;
@@ -18,8 +19,8 @@ export interface ConflistOptions {
 }
 
 /**
- * The CNI network configuration of the Node. A container runtime takes its presence as "the network is ready", so it is
- * written when the agent is, and taken away when the agent leaves the Node for good.
+ * The CNI network configuration of the Node. A container runtime treats its presence as "the network is ready", so it
+ * is written when the agent is ready, and removed when the agent leaves the Node permanently.
  */
 export class Conflist {
     readonly #options: ConflistOptions;
@@ -28,13 +29,14 @@ export class Conflist {
         this.#options = options;
     }
 
-    /** Writes the file whole or not at all; does nothing when it is as it should be. */
+    /** Writes the file atomically; does nothing if it is up to date. */
     async write(): Promise<void> {
         const { folder, name, content, mode } = this.#options;
         const path = join(folder, name);
         await this.#removeParts(leftoverMs);
         if (await isAsItShouldBe(path, content, mode)) return;
-        // A name that no runtime reads (they take .conf, .conflist, .json), in the same folder so that rename is atomic.
+        // A name that no runtime reads (they read .conf, .conflist, .json), in the same directory so that rename is
+        // atomic.
         const part = join(folder, `.${name}.${randomUUID()}.part`);
         try {
             await writeFile(part, content, { mode });
@@ -52,12 +54,16 @@ export class Conflist {
         }
     }
 
+    /** Removes the file and all temporary files. */
     async remove(): Promise<void> {
         await rm(join(this.#options.folder, this.#options.name), { force: true });
         await this.#removeParts(0);
     }
 
-    /** Removes what writers that were killed have left; nobody writes as long as this. What cannot be removed harms nobody. */
+    /**
+     * Removes temporary files of writers that were killed; no write takes as long as the minimum age. Failures are
+     * harmless.
+     */
     async #removeParts(minAgeMs: number): Promise<void> {
         const { folder, name } = this.#options;
         for (const part of await partsOf(folder, name).catch(() => [])) {
@@ -70,7 +76,7 @@ export class Conflist {
     }
 }
 
-/** The paths of files that a writer of this configuration has begun. */
+/** The paths of temporary files of this configuration. */
 export async function partsOf(folder: string, name: string): Promise<readonly string[]> {
     const names = await readdir(folder);
     return names.filter((one) => one.startsWith(`.${name}.`) && one.endsWith(".part")).map((one) => join(folder, one));
@@ -86,21 +92,21 @@ async function isAsItShouldBe(path: string, content: string, mode: number): Prom
 
 const defaultName = "antrea";
 
-/** The name of the network in the content of 10-antrea.conflist; "antrea" where none can be read. */
+/** The network name in the content of 10-antrea.conflist; "antrea" if it cannot be parsed. */
 export function networkNameOf(content: string): string {
     try {
         const { name } = JSON.parse(content) as { readonly name?: unknown };
         return typeof name === "string" && name !== "" ? name : defaultName;
     } catch {
-        // No JSON, or null: no runtime calls with that.
+        // Not JSON, or null: no runtime calls with such a configuration.
         return defaultName;
     }
 }
 
 /**
- * The content of 10-antrea.conflist when the chart gave none: our plugin, then portmap for hostPorts and bandwidth for
- * the limits that Pods are annotated with, unless they are left out. Version 1.0.0, which every container runtime knows; one that finds 1.1.0 asks for STATUS, and an older one
- * refuses the result of each ADD.
+ * The content of 10-antrea.conflist if the chart provides none: our plugin, then portmap for hostPorts and bandwidth
+ * for the limits in Pod annotations, unless disabled. Version 1.0.0, which every container runtime supports; with 1.1.0
+ * newer ones call STATUS, and older ones reject the result of each ADD.
  */
 export function conflistText(options: { readonly portmap: boolean; readonly bandwidth: boolean }): string {
     const plugins = [

@@ -7,16 +7,17 @@ import { linesOf } from "./words.ts";
 /** - `VIEWS_DIFFER`: iptables(8) and nft(8) show different rules of a chain. */
 class ChainError extends AntreaError<"VIEWS_DIFFER"> {}
 
-/** One of the two interfaces of the kernel that a Node's iptables may use, of one family of addresses. */
+/** One of the two kernel interfaces that a Node's iptables may use, for one address family. */
 export interface Backend {
-    /** Reads and writes its chains: `iptables-nft` and so on. */
+    /** The program that reads and writes its chains, such as `iptables-nft`. */
     readonly program: string;
-    /** The family of its tables in nftables; undefined of "legacy", of which nft(8) sees nothing. */
+    /** The family of its tables in nftables; undefined for "legacy", which nft(8) does not show. */
     readonly nftFamily: "ip" | "ip6" | undefined;
 }
 
 const lockSeconds = "5";
 
+/** The backend of an address family. */
 export function backendOf(family: Family, name: "nft" | "legacy"): Backend {
     return {
         program: `${family === 4 ? "iptables" : "ip6tables"}-${name}`,
@@ -34,26 +35,32 @@ export class FilterTable {
         this.#backend = backend;
     }
 
+    /** The program of the backend. */
     get program(): string {
         return this.#backend.program;
     }
 
-    /** What iptables(8) prints of a chain: its policy, and each rule as `-A FORWARD …`. Rejects with ProgramError. */
+    /**
+     * The output of `iptables -S` for a chain: its policy, and each rule as `-A FORWARD …`. Rejects with ProgramError.
+     */
     async list(chain: string): Promise<readonly string[]> {
         return linesOf(await this.iptables("-S", chain));
     }
 
+    /** Runs the program of the backend and waits for the xtables lock; rejects with ProgramError. */
     iptables(...args: readonly string[]): Promise<string> {
         return this.#run(this.#backend.program, ["-w", lockSeconds, ...args]);
     }
 
-    /** What the rules of any chain do; none where there is no such chain. Rejects with ProgramError and ChainError. */
+    /**
+     * The effects of the rules of a chain; empty if the chain does not exist. Rejects with ProgramError and ChainError.
+     */
     async effectsOf(chain: string): Promise<readonly Effect[]> {
         let lines: readonly string[];
         try {
             lines = await this.list(chain);
         } catch (error) {
-            // What looks like a jump in iptables-legacy may be a target that acts on the packet: MARK, CT.
+            // What appears as a jump in iptables-legacy may be a target that modifies the packet: MARK, CT.
             if (error instanceof ProgramError && /No chain\/target\/match by that name/.test(error.message)) return [];
             throw error;
         }
@@ -64,9 +71,9 @@ export class FilterTable {
     }
 
     /**
-     * What these rules of a chain do, all that it has as `iptables -S` prints them. Of tables of nftables iptables(8) leaves
-     * out what it cannot decode, such as a set: `ip daddr @bad drop` shows as `-j DROP`. nft(8) leaves out other things, those
-     * that are younger than it is. So a rule has no match, or only logs, where both say so.
+     * The effects of the rules of a chain, given its complete `iptables -S` output. For nftables tables iptables(8)
+     * omits what it cannot decode, such as a set: `ip daddr @bad drop` appears as `-j DROP`. nft(8) in turn omits
+     * features newer than itself. So a rule counts as having no match, or as only logging, if both agree.
      */
     async effects(chain: string, lines: readonly string[]): Promise<readonly Effect[]> {
         const shown = lines.map(effectOfLine);
@@ -84,7 +91,7 @@ export class FilterTable {
     }
 }
 
-/** What the rules of a listing of `nft -j` do, in their order. */
+/** The effects of the rules in an `nft -j` listing, in order. */
 function rulesOf(text: string): readonly Effect[] {
     const objects = fieldOf(JSON.parse(text), "nftables");
     return (Array.isArray(objects) ? objects : []).flatMap((object: unknown) => {

@@ -1,26 +1,26 @@
 import { wordsOf } from "./words.ts";
 
-/** What a rule does with the packets that reach it. */
+/** The effect of a rule on the packets that reach it. */
 export type Effect =
     /** Drops or rejects all of them. */
     | { readonly kind: "drops" }
-    /** Ends the way of all of them through the chain: accepts, returns or queues them. */
+    /** Ends the traversal of the chain for all of them: accepts, returns or queues them. */
     | { readonly kind: "ends" }
-    /** Logs them, or those that match, and does nothing else. */
+    /** Logs all of them or those that match, without further effect. */
     | { readonly kind: "logs" }
-    /** Sends all of them to another chain; those which that returns come back unless it is a goto. */
+    /** Sends all of them to another chain, from which they return here unless it is a goto. */
     | { readonly kind: "calls"; readonly chain: string; readonly isGoto: boolean }
-    /** Has a match, does something else, or cannot be understood. */
+    /** Has a match, has another effect, or cannot be interpreted. */
     | { readonly kind: "other" };
 
-/** What iptables(8) does with a rule's packets that does not end their way through the chain. */
+/** Non-terminating targets of iptables(8). */
 const logTargets: ReadonlySet<string> = new Set(["LOG", "NFLOG", "ULOG", "AUDIT"]);
 const dropTargets: ReadonlySet<string> = new Set(["DROP", "REJECT"]);
 const endTargets: ReadonlySet<string> = new Set(["ACCEPT", "RETURN", "QUEUE", "NFQUEUE"]);
 
 const other: Effect = { kind: "other" };
 
-/** By one line of `iptables -S`. A target that is neither known nor a chain (MARK, CT) shows as a call of such a chain. */
+/** Interprets one line of `iptables -S`. A target that is neither known nor a chain (MARK, CT) appears as a call. */
 export function effectOfLine(line: string): Effect {
     const words = wordsOf(line);
     const at = words.findLastIndex((word) => word === "-j" || word === "-g");
@@ -33,7 +33,7 @@ export function effectOfLine(line: string): Effect {
     return effectOfTarget(target) ?? { kind: "calls", chain: target, isGoto };
 }
 
-/** Whether a rule matches whatever comes: it has no match but comments. */
+/** Whether a rule matches every packet: it has no match except comments. */
 function matchesAll([, , ...words]: readonly string[]): boolean {
     let at = 0;
     while (words[at] === "-m" && words[at + 1] === "comment" && words[at + 2] === "--comment") at += 4;
@@ -46,8 +46,8 @@ function effectOfTarget(target: string): Effect | undefined {
 }
 
 /**
- * By the key `expr` of a rule of `nft -j list chain` (libnftables-json(5)): the expressions in their order, each an object
- * with one key. What is not known here counts as a match.
+ * Interprets the key `expr` of a rule in `nft -j list chain` (libnftables-json(5)): the expressions in order, each an
+ * object with one key. Unknown expressions count as a match.
  */
 export function effectOfExpressions(expressions: readonly unknown[]): Effect {
     const parts = expressions.map(partOf).filter(({ what }) => what !== "nothing");
@@ -57,7 +57,7 @@ export function effectOfExpressions(expressions: readonly unknown[]): Effect {
     return last?.what === "verdict" && before.every(({ what }) => what === "log") ? last.effect : other;
 }
 
-/** `match` only lets packets pass or not; `unknown` may do anything. */
+/** `match` only selects packets; `unknown` may have any effect. */
 type Part =
     { readonly what: "nothing" | "log" | "match" | "unknown" } | { readonly what: "verdict"; readonly effect: Effect };
 
@@ -91,7 +91,7 @@ function partOf(expression: unknown): Part {
     }
 }
 
-/** An extension of iptables(8), which nft(8) knows by its name alone. */
+/** An extension of iptables(8), of which nft(8) shows only the name. */
 function partOfExtension(type: unknown, name: unknown): Part {
     if (type === "match") return { what: name === "comment" ? "nothing" : "match" };
     if (type !== "target" || typeof name !== "string") return { what: "unknown" };
@@ -100,7 +100,7 @@ function partOfExtension(type: unknown, name: unknown): Part {
     return effect === undefined ? { what: "unknown" } : { what: "verdict", effect };
 }
 
-/** The effect that both views of a rule have; where they differ, one of them has left something out. */
+/** The effect on which both views of a rule agree; if they differ, one of them has omitted something. */
 export function commonEffect(one: Effect, another: Effect | undefined): Effect {
     if (one.kind === "calls") {
         const isSame = another?.kind === "calls" && another.chain === one.chain && another.isGoto === one.isGoto;
@@ -115,6 +115,7 @@ function onlyEntryOf(value: unknown): readonly [string, unknown] | readonly [] {
     return entry === undefined || more.length > 0 ? [] : entry;
 }
 
+/** The own property `key` of an object; undefined for other values. */
 export function fieldOf(value: unknown, key: string): unknown {
     return typeof value === "object" && value !== null
         ? Object.entries(value).find(([name]) => name === key)?.[1]

@@ -9,6 +9,7 @@ import { placeOfAccept } from "./place.ts";
 import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
 import { wordsOf } from "./words.ts";
 
+/** Dependencies of HostFirewall. */
 export interface HostFirewallComponents {
     readonly run: RunProgram;
     readonly logger: Logger;
@@ -16,12 +17,12 @@ export interface HostFirewallComponents {
     readonly legacyTables?: (family: Family) => readonly string[];
 }
 
-/** What iptables(8) says of one chain, in its own words. */
+/** The state of one chain as shown by iptables(8). */
 interface Chain {
     readonly name: AcceptRule["chain"];
-    /** `-A FORWARD …` and so on, ours and those of others. */
+    /** `-A FORWARD …` and so on, ours and those of other owners. */
     readonly rules: readonly string[];
-    /** Somebody else has a rule there, or a policy that does not accept. */
+    /** Another owner has a rule there, or the policy does not accept. */
     readonly isUsed: boolean;
 }
 
@@ -33,19 +34,19 @@ interface BackendChains {
 const chainNames = ["FORWARD", "INPUT"] as const;
 
 /**
- * Keeps accept rules in the chains FORWARD and INPUT of the Node. Where these drop what nobody accepted (Docker, ufw,
- * firewalld), Pods would reach no Service, no other network, and no Pod of another Node. An accept in a table of ours
- * would not do: a packet must pass all tables.
+ * Maintains accept rules in the chains FORWARD and INPUT of the Node. Where these drop by default (Docker, ufw,
+ * firewalld), Pods would reach no Service, no other network, and no Pod of another Node. An accept rule in a table of
+ * our own has no such effect: a packet must pass all tables.
  *
- * They are as late in their chains as they work: what kube-proxy refuses (a Service without endpoints) and what an
- * administrator drops stays so, and only what drops all that is left over is overruled: the policy, or a last rule.
+ * The rules are placed as late in their chains as possible: what kube-proxy rejects (a Service without endpoints) and
+ * what an administrator drops stays so, and only a default drop is overruled: the policy, or a final catch-all rule.
  *
- * A Node may use iptables by nftables or by the older "legacy" interface, and packets pass the chains of both. So the
- * rules go where somebody uses the chains, and to nftables when nobody does so far.
+ * A Node may use iptables with nftables or the older "legacy" interface, and packets pass the chains of both. So the
+ * rules are added to each backend whose chains are in use, and to nftables if none is in use.
  */
 export class HostFirewall {
     readonly #components: Required<HostFirewallComponents>;
-    /** By family: what was logged last, so that a problem is logged once. */
+    /** By family, the last logged problem, so that each problem is logged once. */
     readonly #problems = new Map<Family, string>();
 
     constructor(components: HostFirewallComponents) {
@@ -53,8 +54,8 @@ export class HostFirewall {
     }
 
     /**
-     * Puts the rules that are missing, or elsewhere, where they belong in their chains: behind all that others have there but
-     * what drops everything. Removes those of ours that are not wanted any more.
+     * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
+     * catch-all drop. Removes rules of ours that are no longer wanted.
      */
     async ensure(input: FirewallInput): Promise<void> {
         const wanted = acceptRules(input);
@@ -64,7 +65,7 @@ export class HostFirewall {
                 await this.#ensureFamily(family, rules);
                 this.#problems.delete(family);
             } catch (error) {
-                // Without ip6tables the rules of IPv4 are still worth having.
+                // Without ip6tables the IPv4 rules are still useful.
                 if (rules.length > 0) this.#warn(family, messageOf(error));
             }
         }
@@ -85,7 +86,7 @@ export class HostFirewall {
         }
     }
 
-    /** Gives the comments of the rules that it made, moved or removed. */
+    /** Resolves with the comments of the rules that it added, moved or removed. */
     async #ensureChains(
         table: FilterTable,
         chains: readonly Chain[],
@@ -102,18 +103,18 @@ export class HostFirewall {
         return changed;
     }
 
-    /** Puts the accepts behind as many rules of others as `place` says. */
+    /** Places the accept rules behind as many rules of other owners as `place` says. */
     async #ensureChain(
         table: FilterTable,
         { name, rules }: Chain,
         { accepts, place }: { readonly accepts: readonly AcceptRule[]; readonly place: number },
     ): Promise<readonly string[]> {
         const changed: string[] = [];
-        // what the chain has, as it is changed below
+        // The rules of the chain, updated with each change below.
         let lines = rules;
         const remove = async (line: string): Promise<void> => {
             changed.push(await deleteRule(table, wordsOf(line)));
-            // iptables deletes the first that is the same
+            // iptables deletes the first identical rule.
             lines = lines.toSpliced(lines.indexOf(line), 1);
         };
         for (const line of rules) {
@@ -126,7 +127,7 @@ export class HostFirewall {
             const isOne = copies.length === 1 && wordsOf(only).at(-1) === "ACCEPT";
             const at = isOne ? othersBefore(lines, lines.indexOf(only)) : -1;
             if (at === place) continue;
-            // One that is too early works until the other is there. One that is too late does nothing anyway.
+            // A rule that is too early is effective until it is replaced. One that is too late has no effect anyway.
             const isEarly = isOne && at < place;
             if (!isEarly) for (const line of copies) await remove(line);
             const index = lines.findIndex((line, i) => !isOwn(line) && othersBefore(lines, i) === place);
@@ -152,9 +153,10 @@ export class HostFirewall {
 }
 
 /**
- * Removes all rules of ours, of both families and backends. Gives what was removed.
+ * Removes all rules of ours, of both families and backends. Resolves with what was removed.
  *
- * @throws PartlyRemovedError when some stay, or could not be looked for; one that fails keeps none of the others
+ * @throws PartlyRemovedError if some remain, or could not be listed; a failure of one does not prevent the removal of
+ * the others
  */
 export async function removeFirewallRules({
     run,
@@ -189,18 +191,18 @@ export async function removeFirewallRules({
     return removed;
 }
 
-/** The tables of each backend that the family may be filtered by. */
+/** The tables of each backend that may filter the family. */
 function tablesOf(run: RunProgram, family: Family, legacyTables: readonly string[]): readonly FilterTable[] {
     const names = legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const);
     return names.map((name) => new FilterTable({ run }, backendOf(family, name)));
 }
 
-/** The tables that iptables-legacy has in the kernel, without asking it: that alone would make the kernel load them. */
+/** The tables that iptables-legacy has in the kernel, read without iptables, which would make the kernel load them. */
 export function legacyTablesHere(family: Family): readonly string[] {
     try {
         return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");
     } catch {
-        // the kernel does not have them
+        // The kernel does not have them.
         return [];
     }
 }
@@ -216,7 +218,7 @@ async function readChains(table: FilterTable): Promise<readonly Chain[]> {
     return chains;
 }
 
-/** Deletes the rule of one line of `iptables -S`. Gives its comment. */
+/** Deletes the rule of one line of `iptables -S`. Resolves with its comment. */
 async function deleteRule(table: FilterTable, [, ...rest]: readonly string[]): Promise<string> {
     await table.iptables("-D", ...rest);
     return commentOf(rest) ?? "";
@@ -230,7 +232,7 @@ function isOwn(line: string): boolean {
     return commentOf(wordsOf(line)) !== undefined;
 }
 
-/** The comment of a rule of ours; undefined of one of others. */
+/** The comment of a rule of ours; undefined for other rules. */
 function commentOf(words: readonly string[]): string | undefined {
     const at = words.indexOf("--comment");
     const comment = at === -1 ? undefined : words[at + 1];

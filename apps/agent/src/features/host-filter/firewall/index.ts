@@ -1,4 +1,4 @@
-/** Rules of ours in the Node's own firewall, made with iptables(8), that let the traffic of Pods and tunnels through. */
+/** The agent's rules in the Node's firewall, managed with iptables(8), that accept the traffic of Pods and tunnels. */
 export { HostFirewall, legacyTablesHere, removeFirewallRules, type HostFirewallComponents } from "./host-firewall.ts";
 export { acceptRules, type AcceptRule, type FirewallInput } from "./rules.ts";
 export { linesOf, wordsOf } from "./words.ts";

@@ -1,31 +1,32 @@
 import type { Family } from "@antrea/ip";
 import type { AgentConfig } from "@antrea/settings";
 
+/** The inputs of the firewall rules. */
 export interface FirewallInput {
     readonly gatewayName: string;
     readonly families: readonly Family[];
-    /** Undefined where no tunnels are used. */
+    /** Undefined if no tunnels are used. */
     readonly tunnel: { readonly type: AgentConfig["tunnelType"]; readonly port: number } | undefined;
 }
 
 /** One rule of the table `filter`; all of ours accept. */
 export interface AcceptRule {
     readonly chain: "FORWARD" | "INPUT";
-    /** What the rule matches, as arguments of iptables(8). */
+    /** The match of the rule, as arguments of iptables(8). */
     readonly match: readonly string[];
-    /** Names the rule: one with this comment is there, or it is made. */
+    /** Identifies the rule: it exists if there is a rule with this comment. */
     readonly comment: string;
 }
 
-/** Begins the comment of each rule of ours, and of nobody else's. */
+/** Prefix of the comments of our rules, used by no other program. */
 export const commentPrefix = "antrea: ";
 
-/** The ports that OVS takes when it is given none (ovs-vswitchd.conf.db(5)); GRE has none and is a protocol of IP. */
+/** The default ports of OVS (ovs-vswitchd.conf.db(5)); GRE has none, it is an IP protocol. */
 const tunnelPorts = { geneve: ["udp", 6081], vxlan: ["udp", 4789], stt: ["tcp", 7471] } as const;
-/** By its number: not every image has the names of /etc/protocols. */
+/** By number: not every image has the names of /etc/protocols. */
 const greProtocol = "47";
 
-/** The rules that must be there, of each family. Pure. */
+/** The rules that must exist, for each family. Pure function. */
 export function acceptRules({ gatewayName, tunnel }: Omit<FirewallInput, "families">): readonly AcceptRule[] {
     const rules: AcceptRule[] = [
         { chain: "FORWARD", match: ["-i", gatewayName], comment: `${commentPrefix}from ${gatewayName}` },

@@ -1,22 +1,25 @@
 import type { Logger } from "@antrea/runtime";
 import { NftTable, type RunNft } from "../../../platform/nftables.ts";
 
+/** Dependencies of HostGuard. */
 export interface HostGuardComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
 }
 
+/** Settings of HostGuard. */
 export interface HostGuardOptions {
-    /** The group of the links that lead to Pods. */
+    /** The group of the host ends of Pods' links. */
     readonly linkGroup: number;
 }
 
-/** Of the table in each of the families inet and arp. */
+/** The name of the table in each of the families inet and arp. */
 export const tableName = "antrea-guard";
 
 /**
- * Keeps what Pods send away from the Node's own stack. The userspace datapath of OVS reads copies of the frames: the
- * stack gets them too and would answer ARP, forward and deliver what comes in by a Pod's link, past every flow.
+ * The host input filter: keeps frames of Pods from the Node's own network stack. The userspace datapath of OVS reads
+ * copies of the frames: the stack receives them too and would answer ARP, forward and deliver what arrives on a Pod's
+ * link, bypassing all flows.
  */
 export class HostGuard {
     readonly #logger: Logger;
@@ -31,7 +34,7 @@ export class HostGuard {
         }));
     }
 
-    /** Puts the tables in place, or again when somebody changed or removed them. */
+    /** Installs the tables, or reinstalls them if they were changed or removed. */
     async ensure(): Promise<void> {
         const made: boolean[] = [];
         for (const { table, script } of this.#tables) made.push(await table.ensure(script));
@@ -39,7 +42,7 @@ export class HostGuard {
     }
 }
 
-// "add" before "delete": deleting a table that is not there would fail the transaction.
+// "add" before "delete": deleting a table that does not exist would fail the transaction.
 function guardScript(family: string, hook: string, linkGroup: number): string {
     return `add table ${family} ${tableName}
 delete table ${family} ${tableName}

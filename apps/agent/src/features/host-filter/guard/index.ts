@@ -1,3 +1,3 @@
-/** The Node's own stack and what Pods send, on the userspace datapath. */
+/** The host input filter for Pod frames on the userspace datapath. */
 export { HostGuard, type HostGuardComponents, type HostGuardOptions } from "./host-guard.ts";
 export { tableName as guardTableName } from "./host-guard.ts";

@@ -1,6 +1,6 @@
 import type { AgentConfig } from "@antrea/settings";
 
-/** The ports of the bridge, as the tunnel needs them. */
+/** The ports of the bridge, as the tunnel uses them. */
 export interface TunnelPorts {
     ports(): readonly { readonly name: string; readonly externalIds: ReadonlyMap<string, string> }[];
     port(name: string): { readonly type: string } | undefined;
@@ -18,19 +18,23 @@ export interface TunnelPorts {
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
+/** Settings of TunnelPort. */
 export interface TunnelPortOptions {
     readonly ofPort: number;
     readonly type: AgentConfig["tunnelType"];
-    /** UDP or TCP port; 0 for the one of the type. */
+    /** UDP or TCP port; 0 for the default of the type. */
     readonly destinationPort: number;
-    /** Checksums of the outer header. */
+    /** Whether the outer header has a checksum. */
     readonly csum: boolean;
 }
 
 const name = "antrea-tun0";
 const ofPortTimeoutMs = 10_000;
 
-/** The one port for tunnels to all Nodes: each packet brings its destination with it (flow-based, ovs-vswitchd.conf.db(5)). */
+/**
+ * The single port for tunnels to all Nodes: the flows set the destination of each packet (flow-based tunnel,
+ * ovs-vswitchd.conf.db(5)).
+ */
 export class TunnelPort {
     readonly #ports: TunnelPorts;
     readonly #options: TunnelPortOptions;
@@ -40,11 +44,11 @@ export class TunnelPort {
         this.#options = options;
     }
 
-    /** Puts the port into OVSDB as it must be; returns its number. */
+    /** Creates or updates the port in OVSDB; resolves with its OpenFlow port number. */
     async ensure(signal?: AbortSignal): Promise<number> {
         const { ofPort, type, destinationPort, csum } = this.#options;
         const present = this.#ports.port(name);
-        // OVS keeps the number and the name of a port that changes its type, and not the tunnel.
+        // If the type of a port changes, OVS keeps its number and name, but the tunnel does not work.
         if (present !== undefined && present.type !== type) await this.#ports.deletePort(name, signal);
         await this.#ports.ensurePort(
             {
