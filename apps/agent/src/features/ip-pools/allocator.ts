@@ -47,10 +47,7 @@ export interface PoolAllocatorComponents {
 /** Settings of PoolAllocator. */
 export interface PoolAllocatorOptions {
     readonly nodeName: string;
-    /**
-     * Bridging mode: Pods are attached to the physical network. If false, each Pod gets an event that its addresses are
-     * not routed. Default false.
-     */
+    /** Pods are attached to the physical network; else an event reports the addresses as not routed. Default false. */
     readonly bridged?: boolean | undefined;
 }
 
@@ -70,9 +67,7 @@ const claimTries = 3;
 /** Limit for releasing addresses of a failed attempt; the reconciler frees whatever remains. */
 const giveBackMs = 5_000;
 
-/**
- * Allocates and releases IPPool addresses for the Pod interfaces of this Node, by creating and deleting IPAllocations.
- */
+/** Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. */
 export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
     readonly #nodeName: string;
@@ -91,9 +86,9 @@ export class PoolAllocator {
     }
 
     /**
-     * Allocates one address per family offered by the pools: all or nothing. Idempotent per (Pod UID, interface): a
-     * retry returns the same addresses, whichever container asks. Rejects with IpPoolError, which is also recorded as
-     * an event on the Pod.
+     * Allocates one address per family of the pools, all or nothing. Idempotent per (Pod UID, interface): a retry, also
+     * for another container, returns the same addresses. Rejects with IpPoolError, also recorded as an event on the
+     * Pod.
      */
     async claim(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
@@ -132,10 +127,7 @@ export class PoolAllocator {
         if (claim !== undefined) await this.#free(claim, attachment, signal);
     }
 
-    /**
-     * Frees all allocations of a container's interface. Rejects if the API server is unavailable; `settle` then frees
-     * the remaining allocations.
-     */
+    /** Frees all allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(attachmentKey(attachment), attachment);
         const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
@@ -153,10 +145,7 @@ export class PoolAllocator {
         }
     }
 
-    /**
-     * Called with the container lock held. A concurrent ADD may have taken over the allocations that were due for
-     * release.
-     */
+    /** Called with the container lock held. A concurrent ADD may have taken over the allocations. */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
         if (!this.#owed.has(attachmentKey(attachment))) return;
         const claims = this.#components.own.ofContainer(attachment);
@@ -256,8 +245,7 @@ export class PoolAllocator {
 
     async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
         const found: KnownPool[] = [];
-        // Sequential: the annotation may name many pools that do not exist, and the first missing one fails the
-        // allocation.
+        // Sequential: the annotation may name many missing pools, and the first one fails the allocation.
         for (const name of names) {
             const known = await this.#components.book.find(name, signal);
             if (known === undefined) throw noPool(name);
@@ -390,10 +378,7 @@ export class PoolAllocator {
         throw exhausted(open);
     }
 
-    /**
-     * Combines an allocation with the subnet settings of its pool; undefined if it belongs to another pool or lies
-     * outside its ranges.
-     */
+    /** An allocation with the subnet settings of its pool; undefined if it is of another pool or outside its ranges. */
     #described(claim: IpAllocation, pools: readonly KnownPool[]): ClaimedAddress | undefined {
         const ip = claimIp(claim);
         const pool = pools.find((known) => known.pool.name === claim.spec.pool)?.pool;

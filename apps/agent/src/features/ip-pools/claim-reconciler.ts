@@ -42,9 +42,7 @@ export interface ClaimReconcilerComponents {
 /** Settings of ClaimReconciler. */
 export interface ClaimReconcilerOptions {
     readonly nodeName: string;
-    /**
-     * Milliseconds between the two checks that must both find an allocation unused before it is freed. Default 10 s.
-     */
+    /** Milliseconds between the two checks that must both find an allocation unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
 }
 
@@ -110,9 +108,8 @@ export class ClaimReconciler {
     }
 
     /**
-     * Runs one pass. Failures of single items are logged and left to the next pass. Rejects if the allocations are not
-     * synced, or, at the end, if items were skipped because the API server timed out or a container was busy: retry
-     * soon.
+     * Runs one pass. Failures of single items are logged and left to the next pass. Rejects if allocations are not
+     * synced, or at the end if the API server timed out or a container was busy: retry soon.
      */
     async reconcile(signal: AbortSignal): Promise<void> {
         const { allocator, node, own } = this.#components;
@@ -183,15 +180,11 @@ export class ClaimReconciler {
         const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
         const isRight = this.#hasClaims(current);
-        // An interface with all its allocations may still be isolated: OVS was unavailable when it was to be
-        // reconnected.
+        // It may still be isolated: OVS was unavailable when it was to be reconnected.
         return isRight && !wiring.isIsolated(current) ? undefined : current;
     }
 
-    /**
-     * Called with the container lock held. Returns false if the interface or its known allocations changed since the
-     * query.
-     */
+    /** Called with the container lock held. False if the interface or its allocations changed since the query. */
     async #mendBy({ answers, claimOwner }: Asked, judged: PoolInterface, signal: AbortSignal): Promise<boolean> {
         const { node, wiring } = this.#components;
         const current = this.#toMend(judged);
@@ -206,8 +199,7 @@ export class ClaimReconciler {
         let all = true;
         for (const answer of answers) {
             const { address, live } = answer;
-            // The cache may be stale: an interface that was isolated is reconnected only on the API server's current
-            // answer.
+            // The cache may be stale: only a current answer of the API server reconnects an isolated interface.
             const isRight = this.#isClaimed(current, address.ip)
                 ? live !== undefined && namesContainer(live, current)
                 : await this.#claimAgain(current, answer, { ...looked, signal: limit });
@@ -231,10 +223,7 @@ export class ClaimReconciler {
         return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
     }
 
-    /**
-     * Returns false if another Pod holds the address or the holder is unknown, "overtaken" if another Pod allocated it
-     * first.
-     */
+    /** False if the holder is another Pod or unknown, "overtaken" if another Pod allocated the address first. */
     async #claimAgain(
         wired: PoolInterface,
         { address, live, askedAt }: Answer<PoolAddress>,
@@ -252,8 +241,7 @@ export class ClaimReconciler {
             own.note(live, askedAt);
             return true;
         }
-        // A Pod with traffic keeps its allocation although the IPPool is gone: a recreated IPPool must find the
-        // allocation.
+        // A Pod with traffic keeps its allocation without the IPPool: a recreated IPPool must find it.
         const isPoolless = live === undefined && pool === undefined && (address.pool === "" || wasIsolated);
         if (!isPoolless) this.#unclaimed.hasPool(wired, ip);
         if (live !== undefined && !mayTake(live, holder)) {

@@ -27,10 +27,7 @@ import {
     podText,
 } from "../../platform/pod-interfaces/index.ts";
 
-/**
- * Limit of DEL for other work on the container, and again for OVS. DEL succeeds although OVS is unavailable: the
- * reconcile removes what remains.
- */
+/** Limit of DEL for other work on the container, and again for OVS; the reconcile removes what remains. */
 const deleteLimitMs = 5_000;
 
 /**
@@ -84,10 +81,7 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.get({ containerId, ifName });
     }
 
-    /**
-     * Whether the interface was to be removed while OVS was unavailable: it stays in the table until the reconcile
-     * removes it.
-     */
+    /** Whether the removal failed because OVS was unavailable: the reconcile retries it. */
     isLeaving(known: PodInterface): boolean {
         return this.#table.isLeaving(known.record);
     }
@@ -105,8 +99,7 @@ export class PodNetwork implements InterfaceControl {
         try {
             const add = (): Promise<PodRecord> =>
                 this.exclusively(containerId, () => this.#add(request, signal), signal);
-            // The kubelet retries with a new container: two ADDs must not compete for the allocation of the Pod's
-            // interface.
+            // The kubelet retries with a new container: two ADDs must not compete for one allocation.
             return await this.#podLocks.run(`${podUid === "" ? containerId : podUid}/${ifName}`, add, signal);
         } finally {
             for (const one of adding) {
@@ -157,8 +150,7 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Adopts an interface that is wired already, at startup; see `isUndecided`. The caller has marked its addresses as
-     * used.
+     * Adopts an interface wired already, at startup; the caller has marked its addresses as used. See `isUndecided`.
      */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.#known.note(record, ofPort, 0);
@@ -266,9 +258,7 @@ export class PodNetwork implements InterfaceControl {
         return record;
     }
 
-    /**
-     * Allocates the addresses and creates link and port in parallel: only their configuration waits for the API server.
-     */
+    /** Allocates the addresses and creates link and port in parallel: only their configuration waits. */
     async #addFromPools(
         draft: PodDraft,
         wanted: AddressRequest,

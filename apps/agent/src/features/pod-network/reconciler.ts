@@ -75,7 +75,7 @@ const podsLimitMs = 5_000;
 
 /**
  * Reconciles the wired interfaces with the running containers. The host end of a veth pair exists exactly as long as
- * the Pod's network namespace, so it indicates whether the Pod runs, regardless of the API server.
+ * the Pod's network namespace, so it shows whether the Pod runs, regardless of the API server.
  */
 export class PodReconciler {
     readonly #components: ReconcilerComponents;
@@ -102,9 +102,8 @@ export class PodReconciler {
     }
 
     /**
-     * At startup, before any ADD is served: rebuilds the records and drops invalid ports. An unavailable API server
-     * does not block the traffic of running Pods: Pod names known only by a link stay empty until `holdKnownAddresses`
-     * gets an answer.
+     * At startup, before any ADD is served: rebuilds the records and drops invalid ports. Running Pods get traffic
+     * without the API server: names known only by a link stay empty until `holdKnownAddresses` gets an answer.
      */
     async rebuild(signal: AbortSignal): Promise<void> {
         const { network, netlink, subnet, ports } = this.#components;
@@ -154,8 +153,7 @@ export class PodReconciler {
 
     /**
      * At startup, after `rebuild` and before any ADD is served: holds the addresses that Pods of this Node have
-     * according to the API server although no wiring of them is found. Retries until answered, unless `rebuild` got an
-     * answer already.
+     * according to the API server without any wiring. Retries until answered, unless `rebuild` got an answer already.
      */
     async holdKnownAddresses(signal: AbortSignal): Promise<void> {
         if (this.#podsKnown) return;
@@ -174,9 +172,8 @@ export class PodReconciler {
     }
 
     /**
-     * Interfaces that OVS lost have no traffic: one of these with a pool address that is no longer allocated to it
-     * stays isolated until allocations are reconciled. Interfaces present in OVS keep their traffic until then, and so
-     * do all while the API server is unavailable.
+     * Isolates interfaces lost by OVS whose pool address is no longer allocated to them, until allocations are
+     * reconciled. The others keep their traffic, as do all while the API server is unavailable.
      */
     async #isolateUnclaimed(kept: Rebuilt["kept"], signal: AbortSignal): Promise<Rebuilt["kept"]> {
         const { claims } = this.#components;
@@ -256,8 +253,7 @@ export class PodReconciler {
 
     /**
      * Runs one round: removes interfaces whose namespace ended, restores lost ports, frees leftovers and held
-     * addresses. Rejects at its end with PodNetworkError `BUSY` if a container was skipped because other work held its
-     * lock: retry soon.
+     * addresses. Rejects at its end with PodNetworkError `BUSY` if a container lock was not available: retry soon.
      */
     reconcile(signal: AbortSignal): Promise<void> {
         return this.#busy.round(() => this.#reconcile(signal));
@@ -291,10 +287,7 @@ export class PodReconciler {
         await this.#freeHeld(signal);
     }
 
-    /**
-     * Runs the work under the container's lock; skips it if the lock is not available or the interface was removed
-     * meanwhile.
-     */
+    /** Runs the work under the container's lock, unless that is not available or the interface was removed. */
     #current(
         known: PodInterface,
         work: (current: PodInterface) => Promise<unknown>,
@@ -313,8 +306,8 @@ export class PodReconciler {
             const { network, netlink } = this.#components;
             // Checked again inside the lock: an ADD may have been creating the link.
             if (network.isLeaving(current) || (await netlink.link(current.record.hostIfName)) === undefined) {
-                // The allocation is kept for the Pod's next sandbox; if there is none, the reconciler of allocations
-                // frees it.
+                // The allocation is kept for the Pod's next sandbox; without one it is freed by the reconciler of
+                // allocations.
                 await network.remove(current, "keep");
             }
         };
@@ -348,10 +341,7 @@ export class PodReconciler {
         }
     }
 
-    /**
-     * Deletes host ends of this agent without a record once two rounds found them: DEL leaves their removal to the end
-     * of the namespace.
-     */
+    /** Deletes host ends of ours that had no record in two rounds: DEL leaves them to the end of the namespace. */
     async #sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
         const { network, netlink } = this.#components;
         const known = new Set(network.interfaces().map((one) => one.record.hostIfName));

@@ -35,7 +35,7 @@ const taken: Readonly<Record<Group, readonly string[]>> = {
         "ignore_routes_with_linkdown",
     ],
     ipv6: [
-        // forwarding first: writing it makes the kernel change the defaults of others.
+        // forwarding first: writing it makes the kernel change the meaning of others
         "forwarding",
         "accept_ra",
         "accept_ra_defrtr",

@@ -92,8 +92,8 @@ export class Uplink {
     }
 
     /**
-     * To be called first at startup, before anything that needs the network: a complete move is kept, any other state
-     * is rolled back. Works without OVS; gives OVS some seconds to adopt a complete move.
+     * To be called first at startup, before anything that needs the network: keeps a complete move, rolls back any
+     * other state. Needs no OVS, but gives it some seconds to adopt a complete move.
      */
     recover(signal?: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#recover(signal), signal);
@@ -302,9 +302,8 @@ export class Uplink {
     }
 
     /**
-     * The saved snapshot plus the changes on the NIC since it was renamed, since OVS and the disk may have taken time.
-     * A program that watches links may have removed the addresses after the rename; then only the saved snapshot
-     * counts.
+     * The saved snapshot plus the changes on the NIC since its rename, since OVS and the disk may have taken time. If a
+     * program has removed the addresses after the rename, only the saved snapshot counts.
      */
     async #latest(link: Link, saved: Snapshot, renamed: Snapshot): Promise<Snapshot> {
         await refuseRoutes(this.#netlink, link);
@@ -326,9 +325,7 @@ export class Uplink {
         this.#seen = { snapshot, index: host.index };
     }
 
-    /**
-     * Records changes on the host port, such as renewed leases, for a later restore of the NIC, also by the next agent.
-     */
+    /** Records changes on the host port, such as renewed leases, for a later restore, also by the next agent. */
     async #follow(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = await takeSnapshot(this.#netlink, host, uptime());
         if (!hasGlobalAddress(snapshot.addresses)) return;
