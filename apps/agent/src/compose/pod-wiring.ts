@@ -27,7 +27,10 @@ export const patientMs = 24 * 3_600_000;
 /** The Pod network and its parts. */
 export type PodWiring = Awaited<ReturnType<typeof buildPodNetwork>>;
 
-/** Builds bridge, gateway and the Pod network with the records of the interfaces that are wired already. */
+/**
+ * Builds bridge, gateway and the Pod network with the records of the interfaces that are wired already. Rejects with
+ * MtuError `MTU_TOO_SMALL`.
+ */
 export async function buildPodNetwork(
     platform: Platform,
     {

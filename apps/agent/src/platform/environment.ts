@@ -22,7 +22,10 @@ export interface AgentEnvironment {
     readonly conflist: string | undefined;
 }
 
-/** Reads environment variables (with the names used by upstream Antrea) and files beside the configuration. */
+/**
+ * Reads environment variables (with the names used by upstream Antrea) and files beside the configuration. Throws
+ * EnvironmentError `BAD_FILE_MODE`.
+ */
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {
         nodeName: env["NODE_NAME"] ?? hostname(),

@@ -188,7 +188,7 @@ export function nodesOf({
 
 class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}
 
-/** The traffic mode, which configuration validation has limited to these. */
+/** The traffic mode of the configuration. Throws ModeError `MODE_NOT_AVAILABLE` for networkPolicyOnly. */
 export function modeOf({ trafficEncapMode }: AgentConfig): TrafficMode {
     if (trafficEncapMode !== "networkPolicyOnly") return trafficEncapMode;
     throw new ModeError("MODE_NOT_AVAILABLE", "unsupported", `trafficEncapMode ${trafficEncapMode} is not available`);

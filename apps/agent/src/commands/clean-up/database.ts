@@ -42,7 +42,10 @@ export class CleanUpDatabase implements AsyncDisposable {
         this.#server = server;
     }
 
-    /** @throws CleanUpError `AGENT_RUNNING` unless forced: an agent holds the lock of the database */
+    /**
+     * @throws CleanUpError `AGENT_RUNNING` unless forced: an agent holds the lock of the database; `NO_DATABASE`: the
+     * temporary server cannot serve the file
+     */
     static async open(
         components: { readonly logger: Logger; readonly print: (line: string) => void },
         options: { readonly stateFolder: string; readonly runFolder: string; readonly force: boolean },

@@ -40,9 +40,10 @@ export class CniServer {
     }
 
     /**
-     * Listens on the socket. Only the holder of the OVSDB lock may call it, since it takes over the socket of an
-     * earlier process. The socket gets its name by rename, when it is ready and its mode is set; and the name that
-     * Node.js removes on close is the one it was bound to, not that of a later process's socket.
+     * Listens on the socket; rejects with CniServerError `LISTEN_FAILED`. Only the holder of the OVSDB lock may call
+     * it, since it takes over the socket of an earlier process. The socket gets its name by rename, when it is ready
+     * and its mode is set; and the name that Node.js removes on close is the one it was bound to, not that of a later
+     * process.
      */
     async start(): Promise<void> {
         const bound = `${this.#socketPath}.${process.pid}`;

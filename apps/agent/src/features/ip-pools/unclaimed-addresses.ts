@@ -114,8 +114,8 @@ export class UnclaimedAddresses {
     }
 
     /**
-     * Isolates the interface because its allocation is freed, whenever the Node was deleted: the address may be
-     * reassigned at any time.
+     * Isolates the interface because its allocation is freed, regardless of when the deletion of the Node was observed:
+     * the address may be reassigned at any time.
      */
     async isolateFreed(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { wiring } = this.#components;

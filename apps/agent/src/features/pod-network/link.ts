@@ -132,7 +132,7 @@ export async function completePodLink(netlink: Netlink, record: PodRecord): Prom
 
 /**
  * Configures the Pod end: addresses, default routes and link-up in one batch, through a netlink socket in the Pod's
- * namespace. Idempotent.
+ * namespace. Idempotent. Rejects with PodLinkError `LINK_VANISHED` or `NODE_NETNS`, or NetlinkError.
  */
 export async function configurePodEnd(record: PodRecord, options: PodEndOptions): Promise<void> {
     const { namespaces = kernelNamespaces } = options;

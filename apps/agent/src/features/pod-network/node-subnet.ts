@@ -70,7 +70,8 @@ export class NodeSubnet {
     }
 
     /**
-     * Allocates one free address per family for the owner, or none at all. Throws NodeSubnetError.
+     * Allocates one free address per family for the owner, or none at all. Throws NodeSubnetError `NO_SUBNET`,
+     * `EXHAUSTED` or `CLAIMS_UNKNOWN`.
      *
      * @param heldBy an owner whose addresses are transferred to the new one, if it has any: see `heldOwner`
      */
@@ -88,7 +89,7 @@ export class NodeSubnet {
         });
     }
 
-    /** Throws NodeSubnetError if one of the addresses has come into use outside this Node since it was allocated. */
+    /** Throws NodeSubnetError `TAKEN` if an address has come into use outside this Node since it was allocated. */
     refuseTaken(addresses: readonly PodAddress[]): void {
         const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip) === true);
         if (taken === undefined) return;

@@ -10,8 +10,8 @@ import {
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * Rejects a second interface of a container: it would take over the default route of the first one, and waste an
- * address. Interfaces that are being removed do not count.
+ * Throws PodNetworkError `SECOND_INTERFACE` for a second interface of a container: it would take over the default route
+ * of the first one, and waste an address. Interfaces that are being removed do not count.
  */
 export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: readonly PodInterface[]): void {
     const other = interfaces.find(({ record }) => record.containerId === containerId && record.ifName !== ifName);
@@ -23,7 +23,10 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
     );
 }
 
-/** Rejects a call of one network for an interface of another: CNI treats the two as different attachments. */
+/**
+ * Throws PodNetworkError `SECOND_INTERFACE` if another network has the interface: CNI treats the two as different
+ * attachments.
+ */
 export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
     if (record.network === undefined || isOfNetwork(record.network, network) !== false) return;
     const { containerId, ifName } = record;
@@ -35,9 +38,9 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
 }
 
 /**
- * Rejects a network namespace in which another container has its interface: the path /proc/PID/ns/net leads there if
- * the PID of an ended process was reused by that container. Checked in the kernel rather than by path, because the
- * record of an older container may have the same, outdated path.
+ * Rejects with PodNetworkError `OTHERS_NETNS` if another container has its interface in the network namespace: the path
+ * /proc/PID/ns/net leads there if the PID of an ended process was reused by that container. Checked in the kernel
+ * rather than by path, because the record of an older container may have the same, outdated path.
  */
 export async function refuseOthersNamespace(
     request: AddRequest,

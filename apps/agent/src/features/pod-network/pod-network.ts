@@ -91,7 +91,7 @@ export class PodNetwork implements InterfaceControl {
         return this.#locks.run(containerId, work, signal);
     }
 
-    /** Wires an interface, or returns the record of one that is wired already. All or nothing. */
+    /** Wires an interface, or returns the record of one that is wired already. All or nothing; see PodNetworkError. */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
         const adding = [containerId, podUid];

@@ -53,7 +53,10 @@ export async function linkNamed(netlink: Netlink, name: string): Promise<Link | 
     return link?.name === name ? link : undefined;
 }
 
-/** Waits until OVS has created a device as requested. */
+/**
+ * Waits until OVS has created a device with this MAC address and MTU; rejects with UplinkError `NO_DEVICE` after
+ * `timeoutMs`.
+ */
 export async function hostDevice(
     netlink: Netlink,
     { name, mac, mtu }: { readonly name: string; readonly mac: string; readonly mtu: number },

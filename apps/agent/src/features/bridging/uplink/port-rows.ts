@@ -49,7 +49,10 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
     return ports.map(([, row]) => textOf(row, "name"));
 }
 
-/** Removes them from the database file while no server runs, with ovsdb-tool(1), which honours the lock of the file. */
+/**
+ * Removes them from the database file while no server runs, with ovsdb-tool(1), which honours the lock of the file.
+ * Rejects with UplinkError `DATABASE_UNREACHABLE`.
+ */
 export async function removeFromFile(file: string): Promise<readonly string[]> {
     if (!existsSync(file)) return [];
     const wanted = types.map((type) =>

@@ -52,6 +52,7 @@ export class Rollback {
 
     /**
      * Resolves when the NIC is restored and the journal removed. After an interruption, to be run again from the start.
+     * Rejects with UplinkError `NAME_TAKEN` if another link has the name of the NIC.
      */
     async run(entry: JournalEntry, here: BootContext): Promise<void> {
         const { netlink, journal, logger } = this.#parts;

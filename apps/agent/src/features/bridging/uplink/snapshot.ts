@@ -56,7 +56,10 @@ export async function takeSnapshot(netlink: Netlink, link: Link, uptimeSeconds: 
     };
 }
 
-/** Rejects, before anything is changed, routes that could not be restored. */
+/**
+ * Rejects routes that could not be restored, before anything is changed: with UplinkError `MULTIPATH_ROUTES`,
+ * `NEXT_HOP_OBJECTS` or `ENCAPSULATING_ROUTES`.
+ */
 export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> {
     for (const route of await netlink.routes({ dev: link.index })) {
         const text = `route ${formatPrefix(route.dst)} in table ${route.table}`;

@@ -30,7 +30,10 @@ export class SwitchOver {
         if (!this.#options.copiesFrames) await this.#netlink.setLink(host.index, { up: true });
     }
 
-    /** Moves everything within a few turns of the event loop, without waiting. */
+    /**
+     * Moves everything within a few turns of the event loop, without waiting. Rejects with UplinkError `NIC_UNSUITABLE`
+     * if the kernel rejects a route.
+     */
     async run({ nic, physicalName }: JournalEntry, host: Link, saved: Snapshot): Promise<void> {
         const netlink = this.#netlink;
         await netlink.setLink(host.index, { up: true });

@@ -29,7 +29,7 @@ export class Conflist {
         this.#options = options;
     }
 
-    /** Writes the file atomically; does nothing if it is up to date. */
+    /** Writes the file atomically; does nothing if it is up to date. Rejects with ConflistError `WRITE_FAILED`. */
     async write(): Promise<void> {
         const { folder, name, content, mode } = this.#options;
         const path = join(folder, name);

@@ -86,7 +86,7 @@ export class Gateway {
         this.#options = options;
     }
 
-    /** The MAC address of the gateway, known after the first `ensurePort`. */
+    /** The MAC address of the gateway; throws GatewayError `NOT_READY` before the first `ensurePort`. */
     get mac(): Uint8Array {
         if (this.#mac === undefined)
             throw new GatewayError("NOT_READY", "internal", "the gateway has no MAC before ensurePort");
@@ -124,7 +124,10 @@ export class Gateway {
         return this.#ports.ofPort(this.#options.name, ofPortTimeoutMs, signal);
     }
 
-    /** Configures the device: up, MTU, addresses, forwarding. Idempotent; changes only what differs. */
+    /**
+     * Configures the device: up, MTU, addresses, forwarding. Idempotent; changes only what differs. Rejects with
+     * GatewayError `NO_DEVICE` if OVS does not create the device within 10 s.
+     */
     async ensureDevice(signal?: AbortSignal): Promise<void> {
         const { name, podPrefixes, gatewayIps } = this.#options;
         const mtu = this.#options.mtu();

@@ -36,7 +36,8 @@ export interface TransportInput {
 }
 
 /**
- * Finds the transport interface: the configured one, else the one with the Node's InternalIP. Throws NodeConfigError.
+ * Finds the transport interface: the configured one, else the one with the Node's InternalIP. Throws NodeConfigError
+ * `NO_TRANSPORT_INTERFACE`.
  */
 export function findTransport(input: TransportInput): Link {
     const { nodeName, own } = input;

@@ -32,8 +32,9 @@ export class BridgeDevice {
     }
 
     /**
-     * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Rejects if OVS does
-     * not, or if the device of the datapath is gone, which only a restart of OVS restores.
+     * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Rejects with
+     * OvsBridgeError `NO_DEVICE` if OVS does not, or if the device of the datapath is gone, which only a restart of OVS
+     * restores.
      */
     async ensure(signal?: AbortSignal): Promise<void> {
         try {

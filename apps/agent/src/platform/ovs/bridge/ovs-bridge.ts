@@ -232,7 +232,10 @@ export class OvsBridge {
         return undefined;
     }
 
-    /** Adds a port with its record, or updates the record of an existing one, in one transaction. */
+    /**
+     * Adds a port with its record, or updates the record of an existing one, in one transaction. Rejects with
+     * OvsBridgeError `BRIDGE_MISSING`.
+     */
     async ensurePort(spec: PortSpec, signal?: AbortSignal): Promise<void> {
         const bridge = this.#bridge();
         if (bridge === undefined) throw this.#missing();
@@ -286,7 +289,10 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until OVS has assigned the port number; rejects if OVS could not open the link. */
+    /**
+     * Waits until OVS has assigned the port number; rejects with OvsBridgeError `PORT_REFUSED` if OVS could not open
+     * the link.
+     */
     async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
         const found = await this.#database.until(
             () => {
