@@ -31,7 +31,7 @@ export interface ClaimWriterComponents {
     readonly metrics: Pick<IpamMetrics, "retry">;
 }
 
-/** Default limit for one write including its retries; a request without an answer is retried. */
+/** Default timeout of one request in milliseconds; a request without an answer by then is repeated. */
 const requestLimitMs = 12_000;
 const maxUnanswered = 1_000;
 

@@ -64,8 +64,8 @@ export class PoolSearch {
     }
 
     /**
-     * Yields candidate addresses; requesting the next one means that the previous one was taken. Ends when no address
-     * appears free.
+     * Yields candidate addresses; requesting the next one means that the previous one could not be allocated. Ends when
+     * no address appears free.
      */
     async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
         this.#lastUsed = this.#components.clock.monotonic();
