@@ -147,7 +147,7 @@ export class PoolCache {
         return this.#known(this.#entryOf(object, true));
     }
 
-    /** An IPPool as last delivered by the watch. */
+    /** An IPPool as last delivered by the watch; undefined until pools, Services and Nodes are synced. */
     known(name: string): KnownPool | undefined {
         const entry = this.#isReady ? this.#entries.get(name) : undefined;
         return entry && this.#known(entry);

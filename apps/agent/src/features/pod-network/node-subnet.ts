@@ -174,7 +174,8 @@ export class NodeSubnet {
     }
 
     /**
-     * Throws instead of skipping an address of unknown state: the search must not advance from block to block for that.
+     * Throws if no address is known to be free and some are of unknown state: the search must not advance to further
+     * blocks for that.
      */
     #searchTo(subnet: Subnet, first: bigint, last: bigint): bigint | undefined {
         const start = subnet.cursor < first || subnet.cursor > last ? first : subnet.cursor;
