@@ -1,12 +1,12 @@
-/** Resolves when the signal aborts, at once if it has; never rejects. */
+/** Resolves when the signal aborts, immediately if it is aborted already. Never rejects. */
 export function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /**
- * The outcome of `promise`, or a rejection as soon as the signal aborts: with `error()`, by default with the reason of
- * the signal. The promise goes on then, and its outcome is ignored. Leaves no listener behind.
+ * Settles as `promise` does, or rejects as soon as the signal aborts: with `error()`, by default with the signal's
+ * reason. The work behind `promise` is not stopped and its later outcome is ignored. No listener remains on the signal.
  */
 export async function orAborted<T>(
     promise: Promise<T>,

@@ -1,18 +1,21 @@
-/** The growth of the delays between tries. */
+/** Parameters of exponential backoff. All times are in milliseconds. */
 export interface BackoffOptions {
-    /** The first delay in milliseconds. Default 200. */
+    /** The first delay. Default 200. */
     readonly initialMs?: number;
-    /** No delay is longer, jitter included, in milliseconds. Default 30,000. */
+    /** Upper limit of every delay, jitter included. Default 30,000. */
     readonly maxMs?: number;
-    /** Each delay is the one before times this. Default 2. */
+    /** Factor by which each delay exceeds the one before. Default 2. */
     readonly factor?: number;
-    /** A delay is spread evenly by up to this share of itself, both ways. Default 0.2. */
+    /** Share of a delay by which it is randomly shortened or lengthened, evenly distributed. Default 0.2. */
     readonly jitter?: number;
-    /** Numbers from 0 to below 1. Default `Math.random`. */
+    /** Source of random numbers in [0, 1). Default `Math.random`. */
     readonly random?: () => number;
 }
 
-/** Delays that grow from try to try and start anew after a success. */
+/**
+ * Exponential backoff with jitter: the delays between attempts grow from `initialMs` to `maxMs` and start again at
+ * `initialMs` after `reset`.
+ */
 export class Backoff {
     readonly #options: Required<BackoffOptions>;
     #tries = 0;
@@ -32,7 +35,7 @@ export class Backoff {
         return this.#tries;
     }
 
-    /** The milliseconds to wait before the next try. */
+    /** Returns the delay before the next attempt in milliseconds, and counts the attempt. */
     next(): number {
         const { initialMs, maxMs, factor, jitter, random } = this.#options;
         const plain = Math.min(initialMs * factor ** this.#tries, maxMs);
@@ -41,10 +44,11 @@ export class Backoff {
     }
 
     /**
-     * The milliseconds to wait before the next connection: none after one that stood as long as the longest delay, so
-     * that a server that accepts and hangs up at once is waited for like one that is away.
+     * Returns the delay in milliseconds before the next connection attempt. It is 0 after a connection that lasted at
+     * least `maxMs`, which resets the backoff; so a server that accepts connections and closes them at once is retried
+     * as slowly as one that does not answer.
      *
-     * @param stoodMs how long the connection that ended stood; 0: never
+     * @param stoodMs how long the last connection lasted; 0 if there was none
      */
     nextAfter(stoodMs: number): number {
         if (stoodMs < this.#options.maxMs) return this.next();
@@ -52,7 +56,7 @@ export class Backoff {
         return 0;
     }
 
-    /** Starts anew: call it after a success. */
+    /** Restarts with the first delay. Call it after a success. */
     reset(): void {
         this.#tries = 0;
     }

@@ -1,17 +1,23 @@
-/** Time as the program sees it. Handed in, so that tests decide when time passes. */
+/** Source of time and timers. It is a parameter of all code that measures or waits, so that tests control time. */
 export interface Clock {
     /** Wall time in milliseconds since 1970-01-01 UTC; may jump. */
     now(): number;
-    /** Milliseconds since some fixed moment; never goes back. For durations. */
+    /** Milliseconds since an arbitrary fixed moment; never decreases. For durations. */
     monotonic(): number;
-    /** Calls `callback` once, after `ms` milliseconds, unless the timer is disposed of before. */
+    /**
+     * Calls `callback` once after `ms` milliseconds (a negative number counts as 0), unless the timer is disposed of
+     * before.
+     */
     after(ms: number, callback: () => void): Disposable;
 }
 
-// The longest delay a timer of Node.js takes; a longer one would fire at once.
+// The longest delay that a timer of Node.js supports; a longer one would fire at once.
 const maxDelayMs = 2 ** 31 - 1;
 
-/** The clock of the machine. Its timers keep the process alive. */
+/**
+ * The clock of the operating system. Its timers keep the process running; delays longer than Node.js supports are
+ * split.
+ */
 export const systemClock: Clock = {
     now: () => Date.now(),
     monotonic: () => performance.now(),

@@ -1,20 +1,22 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Codes of AsyncError. */
 export type AsyncErrorCode =
     /** The work was cancelled by its signal; the cause is the signal's reason. */
     | "ABORTED"
     /** The work did not end within its limit. */
     | "TIMEOUT";
 
+/** Details of AsyncError. */
 export interface AsyncErrorDetails {
-    /** The limit in milliseconds; of `TIMEOUT`. */
+    /** The limit in milliseconds; set for `TIMEOUT`. */
     readonly ms: number;
 }
 
-/** The errors of this library. */
+/** The error class of this library; `code` is `ABORTED` or `TIMEOUT`. */
 export class AsyncError<Code extends AsyncErrorCode = AsyncErrorCode> extends AntreaError<Code, AsyncErrorDetails> {}
 
-/** The error of an aborted signal: ours, with what the signal carried as its cause. */
+/** Returns AsyncError `ABORTED` with the message "`what` was cancelled" and the signal's reason as its cause. */
 export function abortedError(what: string, signal: AbortSignal): AsyncError<"ABORTED"> {
     return new AsyncError("ABORTED", "aborted", `${what} was cancelled`, { cause: signal.reason });
 }

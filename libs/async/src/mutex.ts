@@ -1,9 +1,12 @@
-/** Lets one piece of work run at a time, in the order of the calls. */
+/** Runs one piece of work at a time, in the order of the calls. Not reentrant. */
 export class Mutex {
     #last: Promise<unknown> = Promise.resolve();
     #pending = 0;
 
-    /** Runs `work` at once if nothing is under way, within this turn of the event loop, else after what is. */
+    /**
+     * Runs `work` after all earlier work has ended, whether it failed or not, and settles as it does. If none is
+     * running, `work` starts synchronously.
+     */
     run<T>(work: () => T | Promise<T>): Promise<T> {
         const result = this.#pending === 0 ? start(work) : this.#last.then(work);
         this.#pending++;

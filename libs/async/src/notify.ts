@@ -1,12 +1,13 @@
 import { systemClock, type Clock } from "./clock.ts";
 
+/** Limits of a wait for a notification. */
 export interface NotifyWait {
-    /** At most so long. Default until it rings. */
+    /** Longest wait in milliseconds. Default: no limit. */
     readonly ms?: number;
     readonly signal?: AbortSignal;
 }
 
-/** Lets one loop rest until there is something to do. */
+/** A level-triggered notification for one waiting loop: `ring` wakes it, and is remembered until the next wait ends. */
 export class Notify {
     readonly #clock: Pick<Clock, "after">;
     #isRung = false;
@@ -16,20 +17,20 @@ export class Notify {
         this.#clock = components.clock ?? systemClock;
     }
 
-    /** Ends the wait, or the next one if nobody waits; how often it is rung before does not matter. */
+    /** Ends the current wait, or the next one if there is none. Several calls before a wait count as one. */
     ring(): void {
         this.#isRung = true;
         this.#wake?.();
     }
 
-    /** Forgets that it was rung: what it was rung for is being done. */
+    /** Discards a pending notification, because its work is being done now. */
     clear(): void {
         this.#isRung = false;
     }
 
     /**
-     * Resolves when it is rung, at once if it was rung since the last wait, when the time is over, or as soon as the signal
-     * aborts; never rejects. For one waiter at a time.
+     * Resolves at the next notification, immediately if one is pending, or after `ms` milliseconds, or when the signal
+     * aborts. Never rejects. Only one caller may wait at a time.
      */
     async wait({ ms, signal }: NotifyWait = {}): Promise<void> {
         if (!this.#isRung && signal?.aborted !== true) {

@@ -1,4 +1,8 @@
-/** Waits for all, then rejects with the first failure: what is rolled back after it must not be under way. */
+/**
+ * Waits until all promises have settled and returns their values in order. If any rejected, rejects with the reason of
+ * the first in the array; unlike Promise.all only after all have settled, so that a rollback does not run beside
+ * unfinished work.
+ */
 export async function settleAll<const T extends readonly Promise<unknown>[]>(
     work: T,
 ): Promise<{ readonly [Index in keyof T]: Awaited<T[Index]> }> {

@@ -2,8 +2,8 @@ import { type Clock, systemClock } from "./clock.ts";
 import { abortedError, AsyncError } from "./errors.ts";
 
 /**
- * Resolves after `ms` milliseconds. Rejects with AsyncError `ABORTED` as soon as the signal aborts. Leaves neither
- * timer nor listener behind.
+ * Resolves after `ms` milliseconds. Rejects with AsyncError `ABORTED` as soon as the signal aborts. Neither a timer nor
+ * a listener remains afterwards.
  */
 export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -20,17 +20,18 @@ export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClo
     });
 }
 
+/** Options of `withTimeout`. */
 export interface TimeoutOptions {
-    /** What is waited for, for the message of the error. Default "the operation". */
+    /** Name of the operation in the error message. Default "the operation". */
     readonly what?: string;
-    /** Default: the clock of the machine. */
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
 /**
- * Runs `work` with a signal that aborts after `ms` milliseconds or when `signal` does. Rejects at that moment, with
- * AsyncError `TIMEOUT` or `ABORTED`, also when `work` does not heed its signal; what `work` does afterwards is
- * ignored, its rejection included.
+ * Runs `work` with a signal that aborts after `ms` milliseconds or when `signal` aborts. Rejects at that moment with
+ * AsyncError `TIMEOUT` or `ABORTED`, even if `work` ignores its signal; the later outcome of `work` is ignored,
+ * including a rejection.
  */
 export async function withTimeout<T>(
     work: (signal: AbortSignal) => Promise<T>,

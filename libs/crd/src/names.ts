@@ -1,16 +1,22 @@
 import { AntreaError } from "@antrea/errors";
 import { formatPrefix, formatIp, parseIp, prefixOf, type IpAddress, type Prefix } from "@antrea/ip";
 
-/** Names the pools that a Pod, the Pods of a template, or those of a Namespace get their addresses from. */
+/** Annotation of a Pod, a Pod template or a Namespace: the IPPools from which its Pods get their addresses. */
 export const poolsAnnotation = "ipam.antrea.io/ippools";
-/** Names the fixed addresses of a Pod, at most one a family. */
+/** Annotation of a Pod or a Pod template: the static addresses of a Pod, at most one per IP family. */
 export const podIpsAnnotation = "ipam.antrea.io/pod-ips";
-/** On an IPAllocation, with value "true": it may be deleted although a Pod uses the address. */
+/**
+ * Annotation of an IPAllocation: with the value "true", admission permits its deletion while a Pod uses the address.
+ */
 export const forceDeleteAnnotation = "ipam.antrea.io/force-delete";
 
+/** Thrown by `allocationAddress` for a name that is not an address; code `BAD_NAME`. */
 export class AllocationNameError extends AntreaError<"BAD_NAME"> {}
 
-/** The name of the claim of an address: IPv4 dotted; IPv6 as eight groups of hexadecimal joined by "-". */
+/**
+ * Returns the name of the IPAllocation of an address: IPv4 in dotted decimal; IPv6 as eight hexadecimal groups without
+ * leading zeros, joined by "-".
+ */
 export function allocationName(ip: IpAddress): string {
     if (ip.family === 4) return formatIp(ip);
     const groups: string[] = [];
@@ -20,13 +26,16 @@ export function allocationName(ip: IpAddress): string {
 
 const ipv6Name = /^(?:0|[1-9a-f][0-9a-f]{0,3})(?:-(?:0|[1-9a-f][0-9a-f]{0,3})){7}$/;
 
-/** The address that a claim's name tells. Throws AllocationNameError. */
+/**
+ * Returns the address that the name of an IPAllocation encodes. Throws AllocationNameError `BAD_NAME` unless the name
+ * is exactly the one that `allocationName` returns.
+ */
 export function allocationAddress(name: string): IpAddress {
     try {
         const ip = parseIp(ipv6Name.test(name) ? name.replaceAll("-", ":") : name);
         if (allocationName(ip) === name) return ip;
     } catch {
-        // told below
+        // The error below covers this case.
     }
     throw new AllocationNameError(
         "BAD_NAME",
@@ -35,21 +44,27 @@ export function allocationAddress(name: string): IpAddress {
     );
 }
 
-/** The aligned block that an address lies in: /24 of IPv4, /120 of IPv6. */
+/** Returns the aligned block that contains an address: /24 for IPv4, /120 for IPv6. */
 export function blockOf(ip: IpAddress): Prefix {
     return prefixOf(ip, ip.family === 4 ? 24 : 120);
 }
 
-/** The block as `spec.block` has it. */
+/** Returns the block of an address as `spec.block` of an IPAllocation has it: `10.2.0.0/24`. */
 export function blockText(ip: IpAddress): string {
     return formatPrefix(blockOf(ip));
 }
 
-/** On a Node: the addresses by which other Nodes reach it, joined by commas, where these are not its InternalIPs. */
+/**
+ * Annotation of a Node: the addresses by which other Nodes reach it, separated by commas; set where they are not its
+ * InternalIPs.
+ */
 export const transportAnnotation = "node.antrea.io/transport-addresses";
 
-/** On a Node in bridging mode: the MAC address of its interface, to which Pods of IPPools on other Nodes send. */
+/**
+ * Annotation of a Node in bridging mode: the MAC address of its uplink interface, the destination of frames that Pods
+ * of IPPools on other Nodes send to this Node.
+ */
 export const macAnnotation = "node.antrea.io/mac-address";
 
-/** The condition of a Node whose interface bridging mode has connected to OVS, or should have. */
+/** Type of the Node condition that reports whether bridging mode has connected the uplink interface to OVS. */
 export const uplinkCondition = "antrea.io/UplinkBridged";

@@ -1,8 +1,9 @@
 import { type AllocationOwner } from "./types.ts";
 
 /**
- * Whether the claim is a Pod's or a StatefulSet's: those are what agents and the controller give back. Claims of every
- * other kind of owner, one that a later version writes too, are taken addresses for whoever does not keep them itself.
+ * True if the owner of an IPAllocation is a Pod or a StatefulSet; agents and the controller release those only. An
+ * allocation with another kind of owner, which may come from a later version, counts as a taken address for all who do
+ * not maintain it.
  */
 export function isOfPods({ kind }: Pick<AllocationOwner, "kind">): boolean {
     return kind === "Pod" || kind === "StatefulSet";

@@ -1,6 +1,6 @@
 import { type IpAllocation, type IpPool } from "./types.ts";
 
-/** Where a kind of object is served; fits `Resource` of @antrea/kube. */
+/** REST mapping of a custom resource; assignable to `Resource` of @antrea/kube. */
 interface CustomResource<T> {
     readonly group: string;
     readonly version: string;
@@ -11,6 +11,7 @@ interface CustomResource<T> {
     readonly object?: T;
 }
 
+/** REST mapping of IPPool, crd.antrea.io/v1alpha2, cluster-scoped. */
 export const ipPools: CustomResource<IpPool> = {
     group: "crd.antrea.io",
     version: "v1alpha2",
@@ -19,6 +20,7 @@ export const ipPools: CustomResource<IpPool> = {
     namespaced: false,
 };
 
+/** REST mapping of IPAllocation, crd.antrea.io/v1alpha1, cluster-scoped. */
 export const ipAllocations: CustomResource<IpAllocation> = {
     group: "crd.antrea.io",
     version: "v1alpha1",

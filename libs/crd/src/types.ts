@@ -11,7 +11,7 @@ type Immutable<T> = T extends readonly (infer Item)[]
       ? { readonly [Key in keyof T]: Immutable<T[Key]> }
       : T;
 
-/** The part of Kubernetes' ObjectMeta that our objects are used with. */
+/** The part of Kubernetes ObjectMeta that this project uses. Timestamps are RFC 3339. */
 export interface Metadata {
     readonly name?: string;
     readonly uid?: string;
@@ -19,13 +19,15 @@ export interface Metadata {
     readonly generation?: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
-    /** What a deletion waits for. */
+    /** The deletion waits until these are removed. */
     readonly finalizers?: readonly string[];
     readonly annotations?: Readonly<Record<string, string>>;
     readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** A status condition (metav1.Condition). */
 export type Condition = Immutable<z.infer<typeof condition>>;
+/** One range of an IPPool with its subnet: an item of `spec.ipRanges`. */
 export type IpRangeSpec = Immutable<z.infer<typeof ipRange>>;
 export type IpPoolSpec = Immutable<z.infer<typeof ipPoolSpec>>;
 export type IpPoolUsage = Immutable<z.infer<typeof ipPoolUsage>>;
@@ -41,13 +43,16 @@ interface CustomObject {
     readonly metadata?: Metadata;
 }
 
-/** A set of addresses that Pods get theirs from (crd.antrea.io/v1alpha2). */
+/** An IPPool (crd.antrea.io/v1alpha2): a set of addresses from which Pods get theirs. Cluster-scoped. */
 export interface IpPool extends CustomObject {
     readonly spec: IpPoolSpec;
     readonly status?: IpPoolStatus;
 }
 
-/** A claim: one address in use or reserved (crd.antrea.io/v1alpha1). Its name is the address. */
+/**
+ * An IPAllocation (crd.antrea.io/v1alpha1): one address in use or reserved. Its name encodes the address.
+ * Cluster-scoped.
+ */
 export interface IpAllocation extends CustomObject {
     readonly spec: IpAllocationSpec;
 }

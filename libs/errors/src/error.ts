@@ -1,30 +1,31 @@
 /**
- * Whose fault an error is, which decides what a handler does with it:
+ * The cause of an error by origin, by which a handler decides what to do:
  *
- * - `internal`: a defect of ours.
- * - `caller`: whoever called asked for something that is not allowed.
- * - `peer`: bytes or objects from another program break the rules of their protocol.
- * - `environment`: the machine, the kernel or another daemon is not in the state that is needed.
- * - `timeout`: an answer did not come in time; what was asked may still take effect.
- * - `aborted`: the work was cancelled on purpose; no failure, never logged as one.
- * - `unsupported`: known and not available here.
+ * - `internal`: a defect of this project.
+ * - `caller`: the caller requested something that is not allowed.
+ * - `peer`: bytes or objects from another program violate their protocol.
+ * - `environment`: the machine, the kernel or another daemon is not in the required state.
+ * - `timeout`: no answer in time; the request may still take effect.
+ * - `aborted`: the work was cancelled on purpose; not a failure, never logged as one.
+ * - `unsupported`: known, and not available here.
  */
 export type Fault = "internal" | "caller" | "peer" | "environment" | "timeout" | "aborted" | "unsupported";
 
-/** The details of an error whose class declares none. */
+/** The type of `details` of an error class that declares none. */
 export type NoDetails = Readonly<Record<string, never>>;
 
+/** Options of the constructor of AntreaError. */
 export interface AntreaErrorOptions<Details extends object = NoDetails> {
     /** The error that led to this one. */
     readonly cause?: unknown;
-    /** Values for log fields and for handlers; never needed to understand the message. */
+    /** Values for log fields and handlers. The message must be understandable without them. */
     readonly details?: Readonly<Partial<Details>>;
 }
 
 /**
- * The base of every error of the project. Libraries derive one class each and narrow `Code` to the union of their
- * codes and `Details` to what their errors carry, so that a handler switches on `code`, reads `details` without a cast,
- * and logs them. Each detail may be missing: which are set follows from the code, as the class says.
+ * Base class of all errors of the project. Each library derives a class and narrows `Code` to the union of its codes
+ * and `Details` to the values its errors carry, so that handlers switch on `code` and read `details` without a cast.
+ * Every detail is optional: the documentation of the class states which are set for which code.
  */
 export class AntreaError<Code extends string = string, Details extends object = NoDetails> extends Error {
     readonly code: Code;
@@ -40,15 +41,15 @@ export class AntreaError<Code extends string = string, Details extends object = 
     }
 }
 
-/** True for errors that say "cancelled on purpose": ours and those of the platform's AbortSignal. */
+/** True for cancellation: an AntreaError with fault `aborted`, or any error named `AbortError` (DOM AbortSignal). */
 export function isAborted(error: unknown): boolean {
     if (error instanceof AntreaError) return error.fault === "aborted";
     return isErrorLike(error) && error.name === "AbortError";
 }
 
 /**
- * True for an error of this class, and of one of these codes if any are named. Errors are told apart by their class:
- * those of different libraries have codes of the same name.
+ * True for an instance of the error class `type` whose code is one of `codes`, or has any code if none are given.
+ * Compare by class, as libraries use equal codes for different errors.
  */
 export function isErrorOf<Failure extends AntreaError<string, object>, Wanted extends Failure["code"]>(
     type: abstract new (...args: never[]) => Failure,
@@ -59,19 +60,28 @@ export function isErrorOf<Failure extends AntreaError<string, object>, Wanted ex
     return error instanceof type && (codes.length === 0 || (codes as readonly string[]).includes(error.code));
 }
 
-/** An error of Node.js itself or of the system, as `node:fs` and `node:net` throw it: errno(3) by name. */
+/**
+ * An error of Node.js or of the operating system, as `node:fs` and `node:net` throw it; `code` is a name of errno(3),
+ * such as `ENOENT`.
+ */
 export interface SystemError extends Error {
     readonly code: string;
 }
 
-/** True for an error of the system, and of one of these codes (`ENOENT`, `EADDRINUSE`, …) if any are named. */
+/**
+ * True for a SystemError whose code is one of `codes` (`ENOENT`, `EADDRINUSE`, …), or has any code if none are given.
+ * False for every AntreaError.
+ */
 export function isSystemError(error: unknown, ...codes: readonly string[]): error is SystemError {
     if (error instanceof AntreaError || !isErrorLike(error) || !("code" in error)) return false;
     const { code } = error;
     return typeof code === "string" && (codes.length === 0 || codes.includes(code));
 }
 
-/** The text of anything that was thrown, with the texts of its causes. */
+/**
+ * Returns the message of an error followed by those of its causes, separated by ": "; for any other value
+ * `String(value)`.
+ */
 export function messageOf(error: unknown): string {
     if (!isErrorLike(error)) return String(error);
     return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`;
@@ -82,7 +92,10 @@ function isErrorLike(value: unknown): value is Error {
     return typeof value === "object" && value !== null && "name" in value && "message" in value;
 }
 
-/** Ends a switch over a union: does not compile when a case is missing. */
+/**
+ * Marks the end of an exhaustive switch over a union: a missing case is a compile error. Throws AntreaError
+ * `UNREACHABLE` (fault `internal`) if it is reached at run time.
+ */
 export function assertNever(value: never): never {
     // eslint-disable-next-line no-restricted-syntax -- it is nobody's: the case is missing wherever it is called
     throw new AntreaError("UNREACHABLE", "internal", `unexpected value ${JSON.stringify(value)}`);

@@ -1,16 +1,16 @@
 import { Address4, Address6 } from "ip-address";
 import { IpError, quote } from "./error.ts";
 
-/** The IP version, as a number: 4 or 6. */
+/** IP version as a number. */
 export type Family = 4 | 6;
 
-/** One address. `value` is the address as an unsigned number of 32 (family 4) or 128 (family 6) bits. */
+/** One IP address. `value` is the address as an unsigned number of 32 (family 4) or 128 (family 6) bits. */
 export interface IpAddress {
     readonly family: Family;
     readonly value: bigint;
 }
 
-/** Number of bits of an address: 32 or 128. */
+/** Number of bits of an address of the family. */
 export function familyBits(family: Family): 32 | 128 {
     return family === 4 ? 32 : 128;
 }
@@ -22,9 +22,9 @@ const dottedTail = /(?:^|:)(\d+\.[\d.]*)$/;
 const mappedPrefix = 0xffffn;
 
 /**
- * Reads one address in the strict text form that Kubernetes asks for: dotted decimal without leading zeros, or RFC 4291
- * section 2.2. Refused with `INVALID_ADDRESS`: zone ids (`%eth0`), prefix lengths, spaces, and IPv4-mapped IPv6
- * (`::ffff:10.0.0.1`), since one address shall not have two texts of two families.
+ * Parses one address in the strict text form that Kubernetes accepts: dotted decimal without leading zeros, or RFC 4291
+ * section 2.2. Throws IpError `INVALID_ADDRESS`, also for zone ids (`%eth0`), prefix lengths, spaces and IPv4-mapped
+ * IPv6 (`::ffff:10.0.0.1`), which would give one address two texts of two families.
  */
 export function parseIp(text: string): IpAddress {
     const rule = typeof text === "string" ? brokenRule(text) : "it must be text";
@@ -39,21 +39,24 @@ export function parseIp(text: string): IpAddress {
     }
 }
 
-/** The text form: dotted decimal, or RFC 5952 (IPv4-mapped with a dotted tail, section 5). */
+/** Formats an address as dotted decimal or by RFC 5952; IPv4-mapped IPv6 with a dotted tail (section 5). */
 export function formatIp(ip: IpAddress): string {
     if (ip.family === 4) return ipToBytes(ip).join(".");
     if (ip.value >> 32n === mappedPrefix) return `::ffff:${formatIp({ family: 4, value: ip.value & 0xffffffffn })}`;
     return formatGroups(ip.value);
 }
 
-/** The 4 or 16 bytes of an address in network order. */
+/** Returns the 4 or 16 bytes of an address in network byte order. */
 export function ipToBytes(ip: IpAddress): Uint8Array {
     const bytes = new Uint8Array(familyBits(ip.family) / 8);
     for (let at = bytes.length - 1, rest = ip.value; at >= 0; at -= 1, rest >>= 8n) bytes[at] = Number(rest & 0xffn);
     return bytes;
 }
 
-/** The address of 4 or 16 bytes in network order; any other number of bytes is `INVALID_ADDRESS`. */
+/**
+ * Returns the address of 4 (IPv4) or 16 (IPv6) bytes in network byte order. Throws IpError `INVALID_ADDRESS` for any
+ * other number of bytes.
+ */
 export function ipFromBytes(bytes: Uint8Array): IpAddress {
     if (bytes.length !== 4 && bytes.length !== 16) {
         throw new IpError("INVALID_ADDRESS", "caller", `${bytes.length} bytes are no IP address: it has 4 or 16`);
@@ -63,12 +66,14 @@ export function ipFromBytes(bytes: Uint8Array): IpAddress {
     return { family: bytes.length === 4 ? 4 : 6, value };
 }
 
-/** Whether two addresses are one. */
+/** True if both addresses have the same family and value. */
 export function sameIp(a: IpAddress, b: IpAddress): boolean {
     return a.family === b.family && a.value === b.value;
 }
 
-/** Order for sorting: IPv4 first, then by number. Negative, 0 or positive. */
+/**
+ * Comparison function for sorting: IPv4 before IPv6, then ascending. Returns a negative number, 0 or a positive number.
+ */
 export function compareIp(a: IpAddress, b: IpAddress): number {
     if (a.family !== b.family) return a.family - b.family;
     return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
@@ -108,7 +113,7 @@ function formatGroups(value: bigint): string {
     return `${hex.slice(0, zeros.start).join(":")}::${hex.slice(zeros.start + zeros.length).join(":")}`;
 }
 
-// RFC 5952 section 4.2.3: the longest run is shortened, the first one of equals.
+// RFC 5952 section 4.2.3: the longest run is shortened; of equally long runs the first.
 function longestZeros(groups: readonly number[]): { readonly start: number; readonly length: number } {
     let best = { start: 0, length: 0 };
     let length = 0;

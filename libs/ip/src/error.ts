@@ -1,9 +1,13 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * Text or bytes that are no address, prefix or MAC address (`INVALID_*`), addresses that are no range (`OUT_OF_ORDER`,
- * `FAMILY_MISMATCH`), or a question that an address, prefix or set cannot answer (`OUT_OF_RANGE`, `FAMILY_MISMATCH`).
- * The message holds the refused text and the rule it breaks; for text, `details.rule` is the rule alone.
+ * The error class of this library:
+ *
+ * - `INVALID_ADDRESS`, `INVALID_PREFIX`, `INVALID_MAC`, `HOST_BITS`: text or bytes that are not in the required form.
+ * - `OUT_OF_ORDER`, `FAMILY_MISMATCH`: two addresses that do not form a range, or an address of the wrong family.
+ * - `OUT_OF_RANGE`: an index, length or number outside its limits.
+ *
+ * The message contains the rejected text and the violated rule; `details.rule` is the rule alone, if text was parsed.
  */
 export class IpError extends AntreaError<
     | "INVALID_ADDRESS"
@@ -18,7 +22,10 @@ export class IpError extends AntreaError<
 
 const shownCharacters = 64;
 
-/** Quotes refused text for a message: escaped, and cut so that hostile input cannot fill a log. */
+/**
+ * Quotes rejected input for a message: escaped as JSON, and truncated to 64 characters so that hostile input cannot
+ * fill a log. Of a value that is not a string, only the type is named.
+ */
 export function quote(text: unknown): string {
     if (typeof text !== "string") return `a value of type ${text === null ? "null" : typeof text}`;
     return JSON.stringify(text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text);

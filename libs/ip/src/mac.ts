@@ -4,7 +4,10 @@ import { IpError, quote } from "./error.ts";
 const macText = /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i;
 const macBytes = 6;
 
-/** Reads `aa:bb:cc:dd:ee:ff` (either case); anything else is `INVALID_MAC`. */
+/**
+ * Parses a MAC address `aa:bb:cc:dd:ee:ff` (either case) to its 6 bytes. Throws IpError `INVALID_MAC` for anything
+ * else.
+ */
 export function parseMac(text: string): Uint8Array {
     if (typeof text !== "string" || !macText.test(text)) {
         const rule = "it must be six pairs of hexadecimal digits with colons between";
@@ -13,17 +16,19 @@ export function parseMac(text: string): Uint8Array {
     return Uint8Array.from(text.split(":"), (pair) => Number.parseInt(pair, 16));
 }
 
-/** The text form, lower case with colons. */
+/** Formats 6 bytes as a MAC address in lower case with colons. Throws IpError `INVALID_MAC` for another length. */
 export function formatMac(mac: Uint8Array): string {
     return [...checked(mac)].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
 }
 
-/** The MAC address as an unsigned number of 48 bits. */
+/**
+ * Returns the 6 bytes of a MAC address as an unsigned 48-bit number. Throws IpError `INVALID_MAC` for another length.
+ */
 export function macToBigint(mac: Uint8Array): bigint {
     return checked(mac).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-/** The bytes of a 48-bit number; `OUT_OF_RANGE` for a larger or negative one. */
+/** Returns the 6 bytes of an unsigned 48-bit number. Throws IpError `OUT_OF_RANGE` for a negative or larger number. */
 export function macFromBigint(value: bigint): Uint8Array {
     if (value < 0n || value >> 48n !== 0n) {
         throw new IpError("OUT_OF_RANGE", "caller", `${value} is not a MAC address: it has 48 bits`);
@@ -33,7 +38,10 @@ export function macFromBigint(value: bigint): Uint8Array {
 
 const linkLocalBase = 0xfe80n << 112n;
 
-/** The link-local address that a modified EUI-64 identifier gives: RFC 4291 section 2.5.1 and appendix A. */
+/**
+ * Returns the IPv6 link-local address with the modified EUI-64 interface identifier of a MAC address (RFC 4291 section
+ * 2.5.1 and appendix A). Throws IpError `INVALID_MAC` unless the address has 6 bytes.
+ */
 export function linkLocalFromMac(mac: Uint8Array): IpAddress {
     const value = macToBigint(mac);
     const universalBit = 1n << 57n;

@@ -1,21 +1,28 @@
 import { familyBits, formatIp, parseIp, type Family, type IpAddress } from "./address.ts";
 import { IpError, quote } from "./error.ts";
 
-/** A range of addresses with a common head of `length` bits. `base` has no bits set behind the head. */
+/**
+ * The addresses that share their first `length` bits (a CIDR). `base` is the first address as an unsigned number; its
+ * remaining bits are 0.
+ */
 export interface Prefix {
     readonly family: Family;
     readonly base: bigint;
     readonly length: number;
 }
 
+/** Options of `parsePrefix`. */
 export interface ParsePrefixOptions {
-    /** What is done with bits set behind the prefix length: `refuse` (default, error `HOST_BITS`) or `mask` them. */
+    /** Treatment of bits set after the prefix length: `refuse` (default) throws `HOST_BITS`, `mask` clears them. */
     readonly hostBits?: "refuse" | "mask";
 }
 
 const lengthText = /^(?:0|[1-9]\d{0,2})$/;
 
-/** Reads `address/length`. Errors: `INVALID_PREFIX`, `HOST_BITS`; the address part is as strict as `parseIp`. */
+/**
+ * Parses `address/length`. Throws IpError `INVALID_PREFIX`, or `HOST_BITS` for bits set after the prefix length unless
+ * they are masked. The address part is as strict as in `parseIp`.
+ */
 export function parsePrefix(text: string, options: ParsePrefixOptions = {}): Prefix {
     const { ip, prefix } = addressInPrefix(text);
     if (ip.value !== prefix.base && options.hostBits !== "mask") {
@@ -28,7 +35,10 @@ export function parsePrefix(text: string, options: ParsePrefixOptions = {}): Pre
     return prefix;
 }
 
-/** Reads `10.0.0.5/24`: the address and the prefix it lies in. Errors: `INVALID_PREFIX`. */
+/**
+ * Parses `address/length` where the address may be any in the prefix (`10.0.0.5/24`), and returns the address and its
+ * prefix. Throws IpError `INVALID_PREFIX`.
+ */
 export function addressInPrefix(text: string): { readonly ip: IpAddress; readonly prefix: Prefix } {
     const slash = typeof text === "string" ? text.indexOf("/") : -1;
     if (slash < 0) throw invalid(text, "it must be written as address/length");
@@ -46,12 +56,15 @@ export function addressInPrefix(text: string): { readonly ip: IpAddress; readonl
     return { ip, prefix: prefixOf(ip, Number(lengthPart)) };
 }
 
-/** The text form `address/length`. */
+/** Formats a prefix as `address/length`. */
 export function formatPrefix(prefix: Prefix): string {
     return `${formatIp({ family: prefix.family, value: prefix.base })}/${prefix.length}`;
 }
 
-/** The prefix of this length that holds the address; by default the prefix of that one address. */
+/**
+ * Returns the prefix of this length that contains the address; by default the one of the single address. Throws IpError
+ * `OUT_OF_RANGE` for a length outside the family's limits.
+ */
 export function prefixOf(ip: IpAddress, length: number = familyBits(ip.family)): Prefix {
     const bits = familyBits(ip.family);
     if (!Number.isInteger(length) || length < 0 || length > bits) {
@@ -64,28 +77,29 @@ export function prefixOf(ip: IpAddress, length: number = familyBits(ip.family)):
     return { family: ip.family, base: ip.value & maskOf(ip.family, length), length };
 }
 
-/** The prefix's mask as a number: its head all ones. */
+/** Returns the prefix mask as an unsigned number of 32 or 128 bits. */
 export function prefixMask(prefix: Prefix): bigint {
     return maskOf(prefix.family, prefix.length);
 }
 
-/** Whether the address lies in the prefix; false across families. */
+/** True if the address lies in the prefix; false for different families. */
 export function prefixContains(prefix: Prefix, ip: IpAddress): boolean {
     return ip.family === prefix.family && (ip.value & prefixMask(prefix)) === prefix.base;
 }
 
 /** Whether the prefixes share an address; false across families. */
 export function prefixesOverlap(a: Prefix, b: Prefix): boolean {
+    /** True if the prefixes have an address in common; false for different families. */
     const [wide, narrow] = a.length <= b.length ? [a, b] : [b, a];
     return prefixContains(wide, { family: narrow.family, value: narrow.base });
 }
 
-/** How many addresses the prefix has, network and broadcast address included. */
+/** Number of addresses in the prefix, network and broadcast address included. */
 export function prefixSize(prefix: Prefix): bigint {
     return 1n << BigInt(familyBits(prefix.family) - prefix.length);
 }
 
-/** The address at an index counted from 0; `OUT_OF_RANGE` when the prefix has none there. */
+/** Returns the address at an index counted from 0. Throws IpError `OUT_OF_RANGE` for an index outside the prefix. */
 export function prefixAt(prefix: Prefix, index: bigint): IpAddress {
     if (index < 0n || index >= prefixSize(prefix)) {
         const last = prefixSize(prefix) - 1n;
@@ -94,7 +108,10 @@ export function prefixAt(prefix: Prefix, index: bigint): IpAddress {
     return { family: prefix.family, value: prefix.base + index };
 }
 
-/** The index of an address in the prefix; `FAMILY_MISMATCH` or `OUT_OF_RANGE` when it lies outside. */
+/**
+ * Returns the index of an address in the prefix, counted from 0. Throws IpError `OUT_OF_RANGE` if it lies outside, or
+ * `FAMILY_MISMATCH` if it is of the other family.
+ */
 export function prefixIndexOf(prefix: Prefix, ip: IpAddress): bigint {
     if (prefixContains(prefix, ip)) return ip.value - prefix.base;
     throw new IpError(

@@ -1,7 +1,7 @@
 import { type Family } from "./address.ts";
 import { type IpRange } from "./range.ts";
 
-/** A range, the key it was set under, and the value of that key. */
+/** A range in a RangeIndex, with the key under which it was set and the value of that key. */
 export interface IndexedRange<T> {
     readonly key: string;
     readonly range: IpRange;
@@ -9,17 +9,17 @@ export interface IndexedRange<T> {
 }
 
 /**
- * Finds which of many ranges overlap a range. Ranges of one key or of several may overlap each other. `set` and
- * `delete` take O(m log n) for m ranges of the key; `overlapping` takes O(log n) for each range that it finds.
+ * Finds the ranges that overlap a given range. The stored ranges may overlap each other, within a key too. `set` and
+ * `delete` take O(m log n) for the m ranges of the key; `overlapping` takes O(log n) for each range it finds.
  *
- * Inside is a treap a family, ordered by first address, where each node knows the highest last address below it.
+ * One treap per family, ordered by first address; each node stores the highest last address of its subtree.
  */
 export class RangeIndex<T> {
     readonly #roots: Record<Family, Node<T> | undefined> = { 4: undefined, 6: undefined };
     readonly #nodes = new Map<string, readonly Node<T>[]>();
     #serial = 0;
 
-    /** Puts these ranges in place of all that the key had. */
+    /** Replaces all ranges of the key by these, each with this value. */
     set(key: string, ranges: readonly IpRange[], value: T): void {
         this.delete(key);
         this.#nodes.set(
@@ -28,13 +28,16 @@ export class RangeIndex<T> {
         );
     }
 
-    /** Takes all ranges of the key out; nothing happens when there are none. */
+    /** Removes all ranges of the key, if it has any. */
     delete(key: string): void {
         for (const node of this.#nodes.get(key) ?? []) this.#remove(node);
         this.#nodes.delete(key);
     }
 
-    /** The ranges that share an address with this one, by their first address, equals in the order they were set. */
+    /**
+     * Returns the ranges that share an address with this one, ordered by first address, then by the order in which they
+     * were set.
+     */
     overlapping(range: IpRange): readonly IndexedRange<T>[] {
         const found: IndexedRange<T>[] = [];
         collect(this.#roots[range.family], range, found);
@@ -68,7 +71,7 @@ interface Node<T> {
     readonly item: IndexedRange<T>;
     readonly serial: number;
     readonly priority: number;
-    /** The highest last address of this node and all below it. */
+    /** The highest last address in the subtree of this node. */
     reach: bigint;
     left: Node<T> | undefined;
     right: Node<T> | undefined;
@@ -82,7 +85,7 @@ function collect<T>(node: Node<T> | undefined, range: IpRange, found: IndexedRan
     collect(node.right, range, found);
 }
 
-/** Parts the tree into the nodes before (first, serial) and the others. */
+/** Splits the tree into the nodes before (first, serial) and the others. */
 function split<T>(
     node: Node<T> | undefined,
     first: bigint,
@@ -100,7 +103,7 @@ function split<T>(
     return [before, renewed(node)];
 }
 
-/** One tree of two, where all nodes of `a` come before those of `b`. */
+/** Merges two trees into one; all nodes of `a` come before those of `b`. */
 function join<T>(a: Node<T> | undefined, b: Node<T> | undefined): Node<T> | undefined {
     if (a === undefined || b === undefined) return a ?? b;
     if (a.priority >= b.priority) {
@@ -119,7 +122,7 @@ function renewed<T>(node: Node<T>): Node<T> {
     return node;
 }
 
-// Numbers that look random keep a treap balanced whatever the order of insertion (finaliser of MurmurHash3).
+// Pseudorandom priorities keep a treap balanced whatever the order of insertion (finaliser of MurmurHash3).
 function scramble(serial: number): number {
     let hash = serial | 0;
     hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

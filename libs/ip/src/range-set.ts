@@ -13,17 +13,18 @@ import {
 } from "./range.ts";
 
 /**
- * An immutable set of addresses of both families. It is held as sorted ranges that neither overlap nor touch, so two
- * sets are equal exactly when their ranges are. Nothing here takes time or memory by the number of addresses, except
- * iterating.
+ * An immutable set of addresses of both families, stored as sorted ranges that neither overlap nor touch, so two sets
+ * are equal exactly if their ranges are. The cost of all operations but iteration depends on the number of ranges, not
+ * of addresses.
  */
 export class RangeSet {
     static readonly empty: RangeSet = new RangeSet([]);
 
+    /** The ranges in ascending order, IPv4 first; they neither overlap nor touch. */
     readonly ranges: readonly IpRange[];
-    /** How many addresses are in the set. */
+    /** Number of addresses in the set. */
     readonly size: bigint;
-    // How many addresses lie before each range; made at the first use.
+    // Number of addresses before each range; computed at the first use.
     #offsets: readonly bigint[] | undefined;
 
     private constructor(ranges: readonly IpRange[]) {
@@ -31,7 +32,7 @@ export class RangeSet {
         this.size = ranges.reduce((size, range) => size + rangeSize(range), 0n);
     }
 
-    /** The addresses of ranges in any order, which may overlap. */
+    /** Returns the set of all addresses in the ranges, which may overlap and be in any order. */
     static of(ranges: Iterable<IpRange>): RangeSet {
         const sorted = [...ranges].sort(compareRanges);
         const merged: IpRange[] = [];
@@ -46,6 +47,7 @@ export class RangeSet {
         return merged.length === 0 ? RangeSet.empty : new RangeSet(merged);
     }
 
+    /** Returns the set of these addresses, in any order. */
     static ofAddresses(ips: Iterable<IpAddress>): RangeSet {
         return RangeSet.of(Array.from(ips, (ip) => rangeOf(ip)));
     }
@@ -54,18 +56,19 @@ export class RangeSet {
         return this.ranges.length === 0;
     }
 
+    /** True if the address is in the set. */
     has(ip: IpAddress): boolean {
         const range = this.ranges[this.#firstReaching({ family: ip.family, first: ip.value, last: ip.value })];
         return range !== undefined && rangeContains(range, ip);
     }
 
-    /** The lowest address. */
+    /** Returns the lowest address, an IPv4 address if there is one; undefined for the empty set. */
     first(): IpAddress | undefined {
         const range = this.ranges[0];
         return range && { family: range.family, value: range.first };
     }
 
-    /** The address at an index counted from 0 in the order of iteration; `OUT_OF_RANGE` when there is none. */
+    /** Returns the address at an index counted from 0 in iteration order. Throws IpError `OUT_OF_RANGE`. */
     at(index: bigint): IpAddress {
         if (index < 0n || index >= this.size) {
             const message = `a set of ${this.size} addresses has none at index ${index}`;
@@ -78,24 +81,26 @@ export class RangeSet {
         return { family: range.family, value: range.first + index - offsets[at]! };
     }
 
-    /** The addresses that lie in the prefix. */
+    /** Returns the addresses of this set that lie in the prefix. */
     within(prefix: Prefix): RangeSet {
         const parts = this.#overlapping(prefixRange(prefix));
         return parts.length === 0 ? RangeSet.empty : new RangeSet(parts);
     }
 
+    /** Returns the addresses that are in either set. */
     union(other: RangeSet): RangeSet {
         if (this.isEmpty) return other;
         if (other.isEmpty) return this;
         return RangeSet.of([...this.ranges, ...other.ranges]);
     }
 
+    /** Returns the addresses that are in both sets. */
     intersect(other: RangeSet): RangeSet {
         const [few, many] = this.ranges.length <= other.ranges.length ? [this, other] : [other, this];
         return RangeSet.of(few.ranges.flatMap((range) => many.#overlapping(range)));
     }
 
-    /** The addresses of this set that are not in the other. */
+    /** Returns the addresses of this set that are not in the other. */
     subtract(other: RangeSet): RangeSet {
         if (this.isEmpty || other.isEmpty) return this;
         const kept: IpRange[] = [];
@@ -110,6 +115,7 @@ export class RangeSet {
         return kept.length === 0 ? RangeSet.empty : new RangeSet(kept);
     }
 
+    /** True if both sets contain the same addresses. */
     equals(other: RangeSet): boolean {
         return (
             this.ranges.length === other.ranges.length &&
@@ -117,14 +123,14 @@ export class RangeSet {
         );
     }
 
-    /** The addresses one by one: IPv4 first, then by number. */
+    /** Iterates over the single addresses in ascending order, IPv4 first. */
     *[Symbol.iterator](): IterableIterator<IpAddress> {
         for (const { family, first, last } of this.ranges) {
             for (let value = first; value <= last; value += 1n) yield { family, value };
         }
     }
 
-    /** The ranges of this set that share addresses with the range, cut to those. */
+    /** The parts of this set's ranges that lie within the range. */
     #overlapping(range: IpRange): IpRange[] {
         const parts: IpRange[] = [];
         for (let at = this.#firstReaching(range); at < this.ranges.length; at += 1) {
@@ -150,7 +156,7 @@ export class RangeSet {
 
 const shownRanges = 4;
 
-/** The set for people: its ranges with commas between, cut after the first few. */
+/** Formats a set for messages: its ranges separated by ", ", after the first four only the number of the others. */
 export function formatRangeSet(set: RangeSet): string {
     const shown = set.ranges.slice(0, shownRanges).map(formatRange);
     const more = set.ranges.length - shown.length;

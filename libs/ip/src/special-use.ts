@@ -1,13 +1,16 @@
 import { parsePrefix, type Prefix } from "./prefix.ts";
 
-/** Addresses that are for something else than hosts, and what they are for. */
+/** A block of special-purpose addresses (RFC 6890) with its name for messages. */
 export interface SpecialUse {
-    /** In the plural or with an article, as it goes on from "must not hold". */
+    /** Plural or with an article, so that it completes a sentence such as "must not hold …". */
     readonly name: string;
     readonly prefix: Prefix;
 }
 
-/** Addresses that no host can have. RFC 6890 lists them; ::ffff:0:0/96 would be a second way to write IPv4. */
+/**
+ * Addresses that no host can have: unspecified, loopback, multicast and limited broadcast (RFC 6890), and
+ * ::ffff:0:0/96, which would be a second notation of IPv4.
+ */
 export const specialUse: readonly SpecialUse[] = [
     { name: "the unspecified address", prefix: parsePrefix("0.0.0.0/32") },
     { name: "loopback addresses", prefix: parsePrefix("127.0.0.0/8") },
@@ -21,7 +24,7 @@ export const specialUse: readonly SpecialUse[] = [
 
 const linkLocal = "link-local addresses, which no router forwards";
 
-/** Addresses that a host can have, and that no other network reaches. */
+/** Addresses that a host can have but that no other network reaches: link-local and 0.0.0.0/8 (RFC 6890). */
 export const unroutedUse: readonly SpecialUse[] = [
     { name: linkLocal, prefix: parsePrefix("169.254.0.0/16") },
     { name: 'addresses of "this network" (RFC 6890)', prefix: parsePrefix("0.0.0.0/8") },

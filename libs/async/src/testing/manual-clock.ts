@@ -6,19 +6,19 @@ interface Timer {
     readonly callback: () => void;
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock for tests whose time passes only by `advance`. */
 export class ManualClock implements Clock {
     readonly #epoch: number;
     readonly #timers = new Set<Timer>();
     #elapsed = 0;
     #order = 0;
 
-    /** `epoch` is the wall time at the start. */
+    /** @param epoch wall time at the start, in milliseconds since 1970-01-01 UTC; default 2026-01-01 */
     constructor(epoch: number = Date.UTC(2026, 0, 1)) {
         this.#epoch = epoch;
     }
 
-    /** How many timers are set: 0 when nothing leaks. */
+    /** Number of pending timers; 0 at the end of a test shows that none leaks. */
     get pending(): number {
         return this.#timers.size;
     }
@@ -39,8 +39,8 @@ export class ManualClock implements Clock {
     }
 
     /**
-     * Moves on by `ms`, calling each timer at its time. Promises get their turn before the first, between two and
-     * after the last, so that what they set off can set timers of its own.
+     * Advances time by `ms` milliseconds and calls the timers that are due, each at its own time. Promises are settled
+     * before the first timer, between timers and after the last, so that their callbacks can set further timers.
      */
     async advance(ms: number): Promise<void> {
         const end = this.#elapsed + ms;
@@ -65,7 +65,7 @@ export class ManualClock implements Clock {
     }
 }
 
-/** Lets every promise that can settle without I/O do so. */
+/** Resolves after the pending microtasks, so that all promises that need no I/O have settled. */
 export function settle(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,40 +1,47 @@
-/** A rule of `x-kubernetes-validations`: CEL, judged by the API server itself. */
+/** A validation rule of a CRD schema (`x-kubernetes-validations`), in CEL; the API server evaluates it. */
 export interface Rule {
     readonly rule: string;
-    /** What is wanted, for people. One of `message` and `messageExpression`. */
+    /** The requirement, for the user. A rule has one of `message` and `messageExpression`. */
     readonly message?: string;
-    /** CEL that gives the message, where it tells values that the path does not. */
+    /** CEL that evaluates to the message, where it contains values that the path does not show. */
     readonly messageExpression?: string;
-    /** The field that the rule is about, relative to where the rule stands; default the place itself. */
+    /** The field that the rule concerns, relative to the schema node of the rule. Default: that node. */
     readonly fieldPath?: string;
 }
 
-/** The metadata of a field: its text for `kubectl explain`, and its rules. */
+/**
+ * Returns the metadata of a schema field for zod's `meta`: its description for `kubectl explain`, and its rules if any.
+ */
 export function described(description: string, ...rules: readonly Rule[]): Record<string, unknown> {
     return rules.length === 0 ? { description } : { description, "x-kubernetes-validations": rules };
 }
 
-/** A text in CEL. */
+/** Returns a text as a CEL string literal. */
 export function quoted(text: string): string {
     return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
-// Lists of texts, because the API server finds no bound for the cost of a text that a rule makes from a number.
+// Literal lists, because the API server finds no bound for the cost of a string that a rule makes from a number.
 const slashes = (longest: number): string =>
     `[${Array.from({ length: longest + 1 }, (_, length) => quoted(`/${length}`)).join()}]`;
 
-/** "/24" from an expression that gives 24. */
+/**
+ * Returns CEL for the text "/24", from a CEL expression that evaluates to 24. `longest` is the highest possible length.
+ */
 export function slash(length: string, longest = 128): string {
     return `${slashes(longest)}[${length}]`;
 }
 
-/** Whether the bit that follows the first `length` ones of an IPv4 address is 1. CEL has no bits, but it cuts prefixes. */
+/**
+ * Returns CEL that is true if, in an IPv4 address, the bit after the first `length` bits is 1. CEL has no bit
+ * operations, so prefixes are masked instead.
+ */
 export function nextBit(address: string, length: string): string {
     // Not "!=": the API server finds no bound for its cost.
     return `!(${cut(address, length, 32)} == ${cut(address, `${length} + 1`, 32)})`;
 }
 
-/** Whether address `a` is not after `b`; both of one family. */
+/** Returns CEL that is true if address `a` is not after address `b`; both must be of one family. */
 export function inOrder(a: string, b: string): string {
     // The prefixes of `a` that hold `b` too are those of length 0 to n-1, so n is the first bit that differs, counted
     // from 1. `a` comes first exactly when that bit is 0 in it: then cutting after it leaves the same as cutting before.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A condition by the conventions of Kubernetes (metav1.Condition). */
+/** Schema of a status condition by the Kubernetes API conventions (metav1.Condition). */
 export const condition = z
     .object({
         type: z.string().meta({ description: "What the condition is about." }),

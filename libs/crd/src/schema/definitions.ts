@@ -10,11 +10,11 @@ interface PrinterColumn {
     readonly type: "string" | "integer" | "date";
     readonly jsonPath: string;
     readonly description: string;
-    /** 1 for `-o wide` only. */
+    /** 1: shown with `-o wide` only. */
     readonly priority?: 1;
 }
 
-/** A CustomResourceDefinition (apiextensions.k8s.io/v1), as far as ours use it. */
+/** A CustomResourceDefinition (apiextensions.k8s.io/v1), reduced to the fields that this project sets. */
 export interface CrdManifest {
     readonly apiVersion: "apiextensions.k8s.io/v1";
     readonly kind: "CustomResourceDefinition";
@@ -127,7 +127,7 @@ const allocations: Definition = {
     rules: [allocationNameRule],
 };
 
-/** The CustomResourceDefinitions of our kinds, IPPool and IPAllocation, fresh each time. */
+/** Returns the CustomResourceDefinitions of IPPool and IPAllocation, as new objects at each call. */
 export function customResourceDefinitions(): readonly CrdManifest[] {
     return [pools, allocations].map(manifest);
 }

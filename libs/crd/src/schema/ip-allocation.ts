@@ -7,6 +7,7 @@ const namespace = (description: string): z.ZodString => z.string().max(63).meta(
 const name = (description: string): z.ZodString => z.string().max(253).meta(described(description));
 const uid = (description: string): z.ZodString => z.string().max(128).meta(described(description));
 
+/** Schema of `spec.owner` of an IPAllocation: the object for which the address is kept. */
 export const allocationOwner = z.object({
     kind: z
         .enum(["Pod", "StatefulSet", "Node", "Gateway"])
@@ -17,6 +18,7 @@ export const allocationOwner = z.object({
     index: z.int().min(0).optional().meta(described("Ordinal of the Pod in its StatefulSet.")),
 });
 
+/** Schema of `spec.pod` of an IPAllocation: the Pod that uses the address, and its interface. */
 export const allocationPod = z.object({
     namespace: namespace("Namespace of the Pod."),
     name: name("Name of the Pod."),
@@ -26,7 +28,7 @@ export const allocationPod = z.object({
     interface: z.string().max(15).meta(described("Interface in the Pod that has the address.")),
 });
 
-// As with pools, each rule first asks for what it reads: a stored claim may lack any field.
+// As with pools, each rule first tests that the fields it reads exist: a stored allocation may lack any of them.
 const hasKind = "has(self.owner) && has(self.owner.kind)";
 
 const specRules: readonly Rule[] = [
@@ -77,6 +79,7 @@ const immutable: Rule = {
     message: "cannot be changed; a claim is of one address of one pool",
 };
 
+/** Schema of `spec` of an IPAllocation, with its validation rules. */
 export const ipAllocationSpec = z
     .object({
         address: z
@@ -112,7 +115,10 @@ export const ipAllocationSpec = z
     })
     .meta(described("The address, and whose it is.", ...specRules, versionRule));
 
-/** The name is the lock: a claim under another name would be a second one of the same address. */
+/**
+ * Validation rule of the whole IPAllocation: its name must be the one of its address (`allocationName`). The name acts
+ * as the lock: under another name, an address could be allocated twice.
+ */
 export const allocationNameRule: Rule = {
     rule:
         "!has(self.spec) || !has(self.spec.address) || isIP(self.spec.address) && (self.metadata.name == self.spec.address || " +

@@ -29,8 +29,8 @@ const cidr = z
         ),
     );
 
-// A stored pool may lack any field and break any rule, and stays open to other changes only as long as no rule fails to
-// give an answer. So each first asks for what it reads.
+// A stored pool may lack any field and violate any rule, and remains open to other changes only as long as every rule
+// can be evaluated. So each rule first tests that the fields it reads exist.
 const family = "ip(self.gateway).family()";
 const hasGateway = "has(self.gateway) && isIP(self.gateway) && has(self.prefixLength)";
 const hasSubnet = `${hasGateway} && self.prefixLength >= 1 && self.prefixLength <= (${family} == 4 ? 31 : 127)`;
@@ -106,7 +106,7 @@ const rangeRules: readonly Rule[] = [
     forHosts("cidr"),
 ];
 
-/** One range of a pool: `cidr`, or `start` and `end` (both included), and the subnet it lies in. */
+/** Schema of one range of an IPPool: `cidr`, or `start` and `end` (both included), and the subnet in which it lies. */
 export const ipRange = z
     .object({
         cidr: cidr.optional(),
@@ -130,7 +130,7 @@ export const ipRange = z
     })
     .meta(described("A range of addresses, and the subnet that it lies in.", ...rangeRules));
 
-// A CEL rule has a budget that grows with the most ranges; twice as many are within it.
+// The CEL cost budget grows with the maximum number of ranges; twice as many would still be within it.
 const maxRanges = 500;
 
 const familyRule: Rule = {
@@ -142,6 +142,7 @@ const familyRule: Rule = {
     fieldPath: ".ipRanges",
 };
 
+/** Schema of `spec` of an IPPool, with its validation rules. */
 export const ipPoolSpec = z
     .object({
         ipVersion: z.literal([4, 6]).meta(
@@ -160,6 +161,7 @@ export const ipPoolSpec = z
 
 const count = (description: string): z.ZodInt => z.int().min(0).meta(described(description));
 
+/** Schema of `status.usage` of an IPPool: numbers of addresses. */
 export const ipPoolUsage = z.object({
     total: count("Addresses that can be handed out, at most 2^53-1."),
     used: count("Addresses that a Pod uses."),
@@ -167,6 +169,7 @@ export const ipPoolUsage = z.object({
     free: count("Addresses that are neither used nor reserved, at most 2^53-1."),
 });
 
+/** Schema of `status` of an IPPool, which antrea-controller writes. */
 export const ipPoolStatus = z
     .object({
         usage: ipPoolUsage.optional().meta(described("How many addresses are in use.")),

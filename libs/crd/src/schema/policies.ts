@@ -23,6 +23,7 @@ interface ResourceRule {
     readonly operations: readonly ("CREATE" | "UPDATE" | "DELETE" | "*")[];
 }
 
+/** `spec` of a ValidatingAdmissionPolicy, reduced to the fields that this project sets. */
 export interface PolicySpec {
     readonly failurePolicy: "Fail" | "Ignore";
     readonly matchConstraints: {
@@ -34,10 +35,10 @@ export interface PolicySpec {
     readonly validations: readonly Validation[];
 }
 
-/** What follows from a broken rule: the request is refused, or answered with a warning. */
+/** Effect of a violated policy: `Deny` rejects the request, `Warn` returns a warning to the client. */
 export type PolicyAction = "Deny" | "Warn";
 
-/** A ValidatingAdmissionPolicy or its binding (admissionregistration.k8s.io/v1). */
+/** A ValidatingAdmissionPolicy or its ValidatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1). */
 export interface PolicyManifest {
     readonly apiVersion: "admissionregistration.k8s.io/v1";
     readonly kind: "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding";
@@ -45,12 +46,17 @@ export interface PolicyManifest {
     readonly spec: PolicySpec | { readonly policyName: string; readonly validationActions: readonly [PolicyAction] };
 }
 
+/** Options of the functions that return admission policies. */
 export interface AdmissionPolicyOptions {
     /** Namespace of the ServiceAccounts antrea-agent and antrea-controller. */
     readonly namespace: string;
 }
 
-/** The policies about IPPools that the API server itself applies, each followed by its binding. */
+/**
+ * Returns the policies, each followed by its binding, that protect IPAllocations and the IPAM annotations of Pods and
+ * Pod templates: an agent writes allocations of its own Node only, an allocation in use is not deleted, and the
+ * annotations do not change.
+ */
 export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     const user = userIn(namespace);
     return withBindings({
@@ -72,12 +78,18 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
     });
 }
 
-/** What the agent of a Node may do to Node objects, with its binding. */
+/**
+ * Returns the policy, with its binding, that restricts an agent to its own Node object, and there to the annotations
+ * and the condition that it announces.
+ */
 export function nodePolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     return withBindings({ "antrea-agent-nodes": agentNode(userIn(namespace)("antrea-agent")) });
 }
 
-/** What the controller may do to Nodes, and which objects controller and webhook may make, each with its binding. */
+/**
+ * Returns the policies, each followed by its binding, that restrict the controller's updates of Nodes to their
+ * podCIDRs, and the objects that the controller and the webhook may create to their own by name.
+ */
 export function programPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     const user = userIn(namespace);
     return withBindings({
@@ -90,7 +102,10 @@ function userIn(namespace: string): (account: string) => string {
     return (account) => quoted(`system:serviceaccount:${namespace}:${account}`);
 }
 
-/** Policies by name, each followed by its binding. */
+/**
+ * Returns a ValidatingAdmissionPolicy for each entry (name to spec), each followed by its binding of the same name with
+ * this action.
+ */
 export function withBindings(
     policies: Readonly<Record<string, PolicySpec>>,
     action: PolicyAction = "Deny",
@@ -115,7 +130,7 @@ const claims = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[]): Pol
 });
 
 const nodeName = quoted("authentication.kubernetes.io/node-name");
-/** The Node of the Pod that the token is bound to; "" for a token that is bound to none. */
+/** CEL variable: the Node of the Pod to which the token is bound; "" for an unbound token. */
 const ownNode = {
     name: "node",
     expression:
@@ -125,7 +140,10 @@ const ownNode = {
 
 type Rule = (one: string, other: string) => string;
 
-/** What one object has in a map it has in the other too, but for some keys; read by keys, so that unknown ones count. */
+/**
+ * All entries that one object has in a map, except some keys, are in the other too; compared by key, so that unknown
+ * fields count.
+ */
 function kept(field: string, but: readonly string[]): Rule {
     return (one, other) => {
         const [ours, theirs] = [one, other].map((object) => `dyn(${object}).?${field}.orValue({})`);
@@ -141,7 +159,7 @@ function same(field: string): string {
     return `object.${field} == oldObject.${field}`;
 }
 
-/** An agent announces how its own Node is reached and whether its interface is bridged, and changes nothing else. */
+/** An agent announces how its own Node is reached and whether its uplink is bridged, and changes nothing else. */
 function agentNode(agent: string): PolicySpec {
     const announced = [transportAnnotation, macAnnotation];
     const otherConditions = (object: string): string =>
@@ -182,8 +200,8 @@ function agentNode(agent: string): PolicySpec {
 }
 
 /**
- * The controller gives Nodes their podCIDRs. That these are never changed, and the status not by this way, are rules of
- * the API server.
+ * The controller assigns podCIDRs to Nodes. The API server itself rejects later changes of them, and of the status by
+ * this request.
  */
 function controllerNode(controller: string): PolicySpec {
     const given = ["podCIDR", "podCIDRs"];
@@ -205,8 +223,8 @@ function controllerNode(controller: string): PolicySpec {
 }
 
 /**
- * RBAC cannot bind the right to create to a name. A Secret of a certain type would be filled with the token of any
- * account of its Namespace, so the type counts too.
+ * RBAC cannot restrict `create` to a name. The type of a Secret is checked too: with the type of service account
+ * tokens, the control plane would fill it with the token of any account of its Namespace.
  */
 function ownObjects(controller: string, webhook: string): PolicySpec {
     const own = { configmaps: "antrea-node-ipam", leases: "antrea-controller", secrets: "antrea-webhook-ca" };
@@ -301,7 +319,7 @@ function agentClaims(agent: string): PolicySpec {
     };
 }
 
-/** Who uses an address loses it by nobody's mistake; the annotation breaks the glass. */
+/** An address in use must not be released by mistake; the annotation overrides this. */
 function claimsInUse(agent: string, controller: string): PolicySpec {
     const forced = `oldObject.metadata.?annotations[?${quoted(forceDeleteAnnotation)}].orValue('') == 'true'`;
     const pod = (field: string): string => `oldObject.?spec.?pod.?${field}.orValue('?')`;
@@ -327,8 +345,9 @@ function claimsInUse(agent: string, controller: string): PolicySpec {
 }
 
 /**
- * A Pod's address is chosen once, when it starts: a change would have no effect, or one nobody expects. Ignore, as no
- * mistake of ours may stand in the way of Pods, and the agent reads the annotations at that one moment only.
+ * The address of a Pod is chosen once, when it starts: a later change would have no effect or an unexpected one.
+ * failurePolicy is Ignore because a failing policy must not block Pods, and the agent reads the annotations at that
+ * moment only.
  */
 function fixedAnnotations(
     what: string,

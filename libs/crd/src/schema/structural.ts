@@ -1,14 +1,17 @@
 import { z } from "zod";
 
-/** JSON Schema as a CustomResourceDefinition takes it (a "structural schema"). */
+/** A JSON Schema as `openAPIV3Schema` of a CustomResourceDefinition accepts it (a "structural schema"). */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
-/** The schema of a zod type, without the keywords that the API server refuses. */
+/**
+ * Converts a zod type to a structural schema, without the keywords that the API server rejects; integers get format
+ * int64.
+ */
 export function structuralSchema(type: z.ZodType): StructuralSchema {
     const { $schema: _, ...schema } = z.toJSONSchema(type, {
         io: "input",
         override: ({ jsonSchema }) => {
-            // What an integer is limited to when nobody limits it.
+            // Limits that zod adds to every integer.
             if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
             if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
             if (jsonSchema.type === "number" && jsonSchema.enum?.every(Number.isInteger)) jsonSchema.type = "integer";

@@ -2,7 +2,9 @@ import { ipAllocations, ipPools } from "../resources.ts";
 import { quoted } from "./cel.ts";
 import { withBindings, type PolicyManifest, type PolicySpec } from "./policies.ts";
 
-/** What Antrea reads, on Services, Namespaces and Nodes, for features that are not here. */
+/**
+ * Annotations of Services, Namespaces and Nodes that upstream Antrea reads for features that are not available here.
+ */
 const annotations = {
     prefixes: ["nodeportlocal.antrea.io/", "service.antrea.io/"],
     keys: ["networkpolicy.antrea.io/enable-logging", "node.antrea.io/max-egress-ips", "node.antrea.io/bgp-router-id"],
@@ -11,8 +13,8 @@ const annotations = {
 const operations = ["CREATE", "UPDATE"] as const;
 
 /**
- * Warnings, never refusals, about objects and annotations that this version accepts and nothing serves, each policy with its binding.
- * The warning names the kind, as kubectl shows it beside "created".
+ * Returns policies that warn, and never reject, when a client writes objects or annotations for features that are not
+ * available in this version, each followed by its binding. The warning names the resource and the object.
  */
 export function unavailablePolicies(): readonly PolicyManifest[] {
     return withBindings(
@@ -55,7 +57,7 @@ export function unavailablePolicies(): readonly PolicyManifest[] {
     );
 }
 
-/** For who sets or changes one: not for each program that writes the object later. */
+/** Warns only the client that sets or changes such an annotation, not each program that writes the object later. */
 function annotationWarning(): PolicySpec {
     const tests = [
         ...annotations.prefixes.map((prefix) => `key.startsWith(${quoted(prefix)})`),
@@ -91,7 +93,7 @@ function annotationWarning(): PolicySpec {
     };
 }
 
-/** Ignore: a warning that cannot be given must not keep an object from being written. */
+/** failurePolicy is Ignore: a warning that cannot be given must not block the write. */
 function warning(
     resourceRules: PolicySpec["matchConstraints"]["resourceRules"],
     text: string,
