@@ -2,30 +2,35 @@ import { type Clock } from "@antrea/async";
 import { ApiClient } from "./api/client.ts";
 import { Credentials, type Connection } from "./api/credentials.ts";
 
+/** Options of `createKubeClients`. */
 export interface KubeClientOptions {
     /** Path of a kubeconfig, or several that are merged as kubectl does. Default: the Pod's service account. */
     readonly kubeconfig?: string | readonly string[] | undefined;
     /** Name of the context to use. Default: the kubeconfig's current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL of the API server, instead of the configured one (key kubeAPIServerOverride). */
+    /** `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride). */
     readonly apiServerOverride?: string | undefined;
-    /** Who we are in the server's logs and in managed fields, `antrea-agent/0.1.0`. */
+    /** Name and version of the program, for the server's logs and managed fields: `antrea-agent/0.1.0`. */
     readonly userAgent: string;
-    /** Most connections for requests that end. Default 32. */
+    /** Limit of connections for requests that end. Default 32. */
     readonly maxConnections?: number | undefined;
 }
 
+/** The API client of a program, with its credentials. Disposal closes it. */
 export interface KubeClients extends Disposable {
     readonly api: ApiClient;
-    /** The namespace of this Pod or of the kubeconfig's context, where known. */
+    /** Namespace of the kubeconfig's context, else of the Pod; undefined if unknown. */
     readonly namespace: string | undefined;
-    /** Address and credentials, for a connection that `api` has no call for. Ask again for each. */
+    /**
+     * Returns address and credentials for a connection that `api` has no call for. Call it for each connection, as
+     * credentials are rotated. Rejects with KubeError BAD_CONFIG.
+     */
     connection(): Promise<Connection>;
-    /** Closes all connections; what is asked after it opens new ones. */
+    /** Closes all connections; a later request opens new ones. */
     close(): void;
 }
 
-/** Reads the configuration; nothing is sent yet. Throws KubeError BAD_CONFIG. */
+/** Reads the configuration and returns clients; sends nothing. Throws KubeError BAD_CONFIG. */
 export function createKubeClients(
     options: KubeClientOptions,
     components: { readonly clock?: Clock } = {},

@@ -1,13 +1,13 @@
 import { AntreaError, type AntreaErrorOptions, type Fault, isAborted, isErrorOf } from "@antrea/errors";
 
 /**
- * What went wrong between us and the API server:
+ * Codes of KubeError:
  *
- * - the server's own reasons (`NOT_FOUND` … `SERVER_ERROR`), taken from its Status object;
- * - `TIMEOUT` and `CONNECTION_FAILED`: no answer; a write may still take effect (`outcomeUnknown`);
- * - `BAD_ANSWER`, `TOO_LARGE`: an answer that breaks the protocol or a limit of ours;
- * - `BAD_CONFIG`: kubeconfig, service account or override cannot be used;
- * - `ABORTED`: the caller's signal.
+ * - `BAD_REQUEST` … `SERVER_ERROR`: the server's reason, from its Status object or the HTTP status;
+ * - `TIMEOUT`, `CONNECTION_FAILED`: no complete answer; a write may still take effect (`outcomeUnknown`);
+ * - `BAD_ANSWER`, `TOO_LARGE`: the answer violates the protocol or exceeds a limit of this client;
+ * - `BAD_CONFIG`: kubeconfig, service account or override are not usable;
+ * - `ABORTED`: the caller's signal aborted.
  */
 export type KubeErrorCode =
     | "BAD_REQUEST"
@@ -29,21 +29,23 @@ export type KubeErrorCode =
     | "BAD_CONFIG"
     | "ABORTED";
 
+/** Details of KubeError. */
 export interface KubeErrorDetails {
-    /** `reason` of the Status that the server answered with. */
+    /** `reason` of the Status object in the answer. */
     readonly reason: string;
-    /** Its `details.causes`, unchecked. */
+    /** `details.causes` of the Status object, unchecked. */
     readonly causes: unknown;
-    /** The kubeconfig or token file; of `BAD_CONFIG`. */
+    /** The unreadable kubeconfig; set for `BAD_CONFIG`. */
     readonly file: string;
 }
 
+/** Options of the constructor of KubeError. */
 export interface KubeErrorOptions extends AntreaErrorOptions<KubeErrorDetails> {
-    /** HTTP status, where there was an answer. */
+    /** HTTP status, if there was an answer. */
     readonly status?: number;
-    /** The server asked not to come back earlier. Milliseconds. */
+    /** Milliseconds that the server asked to wait before the next try. */
     readonly retryAfterMs?: number;
-    /** A write may or may not have taken effect: read again before deciding. */
+    /** True if a write may or may not have taken effect: read the object before deciding. */
     readonly outcomeUnknown?: boolean;
 }
 
@@ -68,7 +70,7 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
     ABORTED: "aborted",
 };
 
-/** Every failure of a request to the API server. */
+/** Error of a request to the API server, or of its configuration. */
 export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
     readonly status: number | undefined;
     readonly retryAfterMs: number | undefined;
@@ -82,16 +84,17 @@ export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
     }
 }
 
-/** True for a KubeError with one of these codes. */
+/** True for a KubeError whose code is one of `codes`, or has any code if none are given. */
 export function isKubeError(error: unknown, ...codes: readonly KubeErrorCode[]): error is KubeError {
     return isErrorOf(KubeError, error, ...codes);
 }
 
-/** Throws ABORTED if the signal is aborted. */
+/** Throws KubeError ABORTED if the signal is aborted; `what` names the operation in the message. */
 export function throwIfAborted(signal: AbortSignal | undefined, what: string): void {
     if (signal?.aborted === true) throw abortedError(what, signal.reason);
 }
 
+/** Returns KubeError ABORTED with the message "`what` was aborted". */
 export function abortedError(what: string, cause?: unknown): KubeError {
     return new KubeError("ABORTED", `${what} was aborted`, isAborted(cause) ? {} : { cause });
 }

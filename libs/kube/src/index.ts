@@ -95,5 +95,5 @@ export {
     type WorkQueueComponents,
     type WorkQueueOptions,
 } from "./work-queue.ts";
-/** The queue does not repeat work that failed with this. */
+/** A work queue does not retry work that failed with this error. */
 export { TerminalError } from "@antrea/runtime";

@@ -7,34 +7,37 @@ import { KubeError, isKubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { microTime } from "./micro-time.ts";
 
+/** What LeaderElection works with. */
 export interface LeaderElectionComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Options of LeaderElection. All times are in milliseconds. */
 export interface LeaderElectionOptions {
     readonly namespace: string;
-    /** Of the Lease. */
+    /** Name of the Lease. */
     readonly name: string;
-    /** Unique for each process; the same again only after its process has ended for sure. */
+    /** Unique for each process; reused only after its process has certainly ended. */
     readonly identity: string;
-    /** Others take the lease when they have seen no renewal for this long. Default 15000. */
+    /** Other candidates take the lease if they have seen no renewal for this long. Default 15,000. */
     readonly leaseDurationMs?: number;
-    /** A leader that could not renew for this long stops; below the lease duration. Default 10000. */
+    /** A leader that could not renew for this long stops; less than the lease duration. Default 10,000. */
     readonly renewDeadlineMs?: number;
-    /** Between tries. Default 2000. */
+    /** Interval between tries; less than the renew deadline. Default 2000. */
     readonly retryPeriodMs?: number;
 }
 
-/** Work of a leader: runs until its signal aborts, and has ended when its promise settles. */
+/** Work of a leader: runs until its signal aborts; its promise settles when the work has ended. */
 export type Lead = (signal: AbortSignal) => Promise<void>;
 
 /**
- * Leader election on a Lease of coordination.k8s.io, with the rules of client-go. The leader's signal aborts before
- * anyone else can take the lease: the deadline counts from before the last successful renewal was sent, by a clock
- * that does not jump. A process that stood still longer learns of it late; writes that must not be made by two need a
- * fence of their own (a version that the new leader changes).
+ * Leader election on a Lease (coordination.k8s.io), with the rules of client-go. The leader's signal aborts before
+ * another candidate can take the lease: the deadline counts from before the last successful renewal was sent, by the
+ * monotonic clock. A process that was suspended longer notices late, so writes that must not come from two leaders need
+ * a fence of their own, such as a version that the new leader changes. The constructor throws KubeError BAD_CONFIG
+ * unless retryPeriodMs < renewDeadlineMs < leaseDurationMs.
  */
 export class LeaderElection {
     readonly #components: LeaderElectionComponents;
@@ -62,18 +65,19 @@ export class LeaderElection {
         }
     }
 
+    /** True while this process leads. */
     get leading(): boolean {
         return this.#leading;
     }
 
-    /** Who held the lease when it was last read; undefined if nobody did. */
+    /** Identity of the holder when the lease was last read; undefined if it had none. */
     get holder(): string | undefined {
         return this.#observed?.spec?.holderIdentity || undefined;
     }
 
     /**
-     * Campaigns and leads again and again until the signal aborts. `lead` is called once per term; when it ends, the
-     * lease is released, unless it was lost.
+     * Campaigns and leads repeatedly until the signal aborts. `lead` is called once per term; after it has ended, the
+     * lease is released unless it was lost.
      */
     async run(signal: AbortSignal, lead: Lead): Promise<void> {
         while (!signal.aborted) {
@@ -107,7 +111,7 @@ export class LeaderElection {
                 }
             })
             .finally(() => ended.abort());
-        // Renewal goes on while the work drains, so that nobody else begins before it has ended.
+        // Renewal continues while the work drains, so that no other candidate begins before it has ended.
         const kept = await this.#keepRenewing(ended.signal, acquiredAt);
         if (!kept) lost.abort();
         await work;
@@ -116,7 +120,10 @@ export class LeaderElection {
         else logger.warn("leadership lost", { lease: this.#options.name, holder: this.holder });
     }
 
-    /** False: the deadline passed or another holds the lease. True: the work ended while the lease was ours. */
+    /**
+     * Returns false if the deadline passed or another candidate holds the lease, true if the work ended while it was
+     * held.
+     */
     async #keepRenewing(ended: AbortSignal, acquiredAt: number): Promise<boolean> {
         let renewedAt = acquiredAt;
         while (!ended.aborted) {
@@ -146,7 +153,7 @@ export class LeaderElection {
         try {
             return await this.#attempt(signal);
         } catch (error) {
-            // Next time the lease is read afresh: whether this write took effect is not known.
+            // The lease is read again next time: it is unknown whether this write took effect.
             if (this.#observed?.metadata !== undefined) this.#observed = { ...this.#observed, metadata: {} };
             if (signal.aborted || isAborted(error)) return false;
             const quiet = isKubeError(error, "CONFLICT", "ALREADY_EXISTS");
@@ -163,7 +170,7 @@ export class LeaderElection {
         const { namespace, name, identity } = this.#options;
         const o = { signal, timeoutMs: this.#renewDeadlineMs / 2 };
         let lease = this.#observed;
-        // A holder renews what it wrote last; everyone else looks first.
+        // A holder renews what it wrote last; every other candidate reads the lease first.
         if (lease?.spec?.holderIdentity !== identity || lease.metadata?.resourceVersion === undefined) {
             lease = await api.find(leases, { namespace, name }, o);
             if (lease === undefined) {
@@ -194,7 +201,7 @@ export class LeaderElection {
             before.holderIdentity === spec?.holderIdentity &&
             before.renewTime === spec?.renewTime &&
             before.leaseTransitions === spec?.leaseTransitions;
-        // Only our own clock is trusted: what counts is when a renewal was seen, not what time it claims.
+        // Only the own clock is trusted: what counts is when a renewal was seen, not its timestamp.
         if (!same) this.#observedAt = this.#clock.monotonic();
         this.#observed = lease;
     }
@@ -236,7 +243,7 @@ export class LeaderElection {
     }
 
     async #pause(signal: AbortSignal): Promise<void> {
-        // Not all candidates in the same moment.
+        // Jitter, so that the candidates do not try at the same moment.
         await sleep(this.#retryPeriodMs * (1 + 0.2 * Math.random()), signal, this.#clock).catch(() => undefined);
     }
 }

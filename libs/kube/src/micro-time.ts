@@ -1,4 +1,4 @@
-/** RFC 3339 with microseconds, as `MicroTime` fields have it; `ms` is wall time. */
+/** Formats wall time (milliseconds since 1970) as RFC 3339 with microseconds, the format of `MicroTime` fields. */
 export function microTime(ms: number): string {
     return new Date(ms).toISOString().replace("Z", "000Z");
 }

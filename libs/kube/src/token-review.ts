@@ -4,12 +4,13 @@ import { type ApiClient } from "./api/client.ts";
 import { subjectAccessReviews, tokenReviews } from "./api/resources.ts";
 import { type SubjectAccessReview, type TokenReview } from "./api/types.ts";
 
+/** Options of TokenReviewAuthorizer. */
 export interface TokenReviewOptions {
-    /** Besides being known, the token's owner must be allowed to GET this path (a nonResourceURL). Default: not asked. */
+    /** A nonResourceURL that the bearer must be allowed to GET. Default: any authenticated bearer is allowed. */
     readonly path?: string;
-    /** Audiences of which the token must name one. Default: the API server's own. */
+    /** Audiences, of which the token must have one. Default: the API server's own. */
     readonly audiences?: readonly string[];
-    /** How long an answer is remembered. Defaults 60 s for yes, 10 s for no. */
+    /** How long an answer is cached, in milliseconds. Defaults: 60,000 if allowed, 10,000 if refused. */
     readonly allowedTtlMs?: number;
     readonly refusedTtlMs?: number;
 }
@@ -17,7 +18,7 @@ export interface TokenReviewOptions {
 const maxRemembered = 1_000;
 const maxTokenBytes = 16_384;
 
-/** Decides whether the bearer of a token may read something of ours, by asking the API server. */
+/** Decides whether the bearer of a token is allowed, by TokenReview and SubjectAccessReview. */
 export class TokenReviewAuthorizer {
     readonly #api: Pick<ApiClient, "create">;
     readonly #clock: Clock;
@@ -33,7 +34,10 @@ export class TokenReviewAuthorizer {
         this.#options = options;
     }
 
-    /** Rejects with a KubeError if the API server cannot be asked. Tokens are kept only as a digest. */
+    /**
+     * Returns whether the bearer is allowed. Rejects with KubeError if the API server does not answer. Only digests of
+     * tokens are kept.
+     */
     readonly authorize = async (token: string): Promise<boolean> => {
         if (token === "" || token.length > maxTokenBytes) return false;
         const key = createHash("sha256").update(token).digest("base64");

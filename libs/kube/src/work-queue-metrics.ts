@@ -1,11 +1,11 @@
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 
-/** How the work on a key ended: `retry` is a failure after which it is tried again, `terminal` one after which it is not. */
+/** How the work on a key ended; after `retry` it is tried again, after `terminal` it is not. */
 export type WorkResult = "success" | "retry" | "terminal";
 
 /**
- * The metrics of all work queues of a process; a queue is a label. Names, labels and meaning are those of the work queues of
- * Kubernetes' own programs, but for `antrea_workqueue_runs_total`, which they do not have.
+ * The metrics of all work queues of a process, with the queue's name as label. Names, labels and meaning follow those
+ * of the work queues of Kubernetes' own programs; `antrea_workqueue_runs_total` is an addition.
  */
 export class WorkQueueMetrics {
     static readonly #byFactory = new WeakMap<MetricsFactory, WorkQueueMetrics>();
@@ -50,14 +50,14 @@ export class WorkQueueMetrics {
         });
     }
 
-    /** Those declared in this registry, declared with the first queue. */
+    /** Returns the metrics declared in this registry; declares them at the first call. */
     static of(factory: MetricsFactory): WorkQueueMetrics {
         const known = this.#byFactory.get(factory) ?? new WorkQueueMetrics(factory);
         this.#byFactory.set(factory, known);
         return known;
     }
 
-    /** From now on scrapes show this depth under the name; a later queue of that name takes its place. */
+    /** Reports this depth under the name from now on; a later queue of that name replaces it. */
     show(name: string, depth: () => number): void {
         this.#depths.set(name, depth);
     }

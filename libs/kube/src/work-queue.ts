@@ -5,34 +5,40 @@ import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { WorkQueueMetrics, type WorkResult } from "./work-queue-metrics.ts";
 
+/** What a work queue works with. */
 export interface WorkQueueComponents {
     readonly logger: KubeLogger;
     readonly clock?: Clock;
-    /** Gets `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
+    /** Receives the metrics `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
     readonly metrics?: MetricsFactory | undefined;
 }
 
+/** Options of a work queue. */
 export interface WorkQueueOptions {
-    /** In logs, and the label `name` of its metrics. */
+    /** Name in logs, and the label `name` of its metrics. */
     readonly name: string;
-    /** Keys worked on at the same time. Default 1. */
+    /** Number of keys worked on at the same time. Default 1. */
     readonly concurrency?: number;
-    /** Delay after a key's first failure, doubled up to `maxBackoffMs`. Defaults 500 ms and 60 s. */
+    /** Delay after a key's first failure in milliseconds, doubled up to `maxBackoffMs`. Defaults 500 and 60,000. */
     readonly initialBackoffMs?: number;
     readonly maxBackoffMs?: number;
 }
 
-/** Brings one key's actual state to the desired one; reads current state, knows no event. */
+/**
+ * Brings the actual state of one key to the desired state. Level-triggered: it reads the current state and gets no
+ * event.
+ */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult | void>;
 
+/** Result of a successful reconcile. */
 export interface ReconcileResult {
-    /** Look again after this time although nothing failed. */
+    /** Reconcile the key again after this many milliseconds. */
     readonly requeueAfterMs?: number;
 }
 
 /**
- * A queue of keys. A key waits at most once, is worked on by one worker at a time, and is worked on again if it was
- * added meanwhile. Failures are repeated with backoff per key, except TerminalError. An `add` does not wait for a
+ * A queue of keys. A key waits at most once, is processed by one worker at a time, and is processed again if it was
+ * added meanwhile. Failures are retried with a backoff per key, except TerminalError; `add` does not wait for the
  * backoff.
  */
 export class WorkQueue implements AsyncDisposable {
@@ -41,7 +47,7 @@ export class WorkQueue implements AsyncDisposable {
     readonly #options: WorkQueueOptions;
     readonly #reconcile: Reconcile;
     readonly #metrics: WorkQueueMetrics | undefined;
-    /** The keys that wait, each with the monotonic time since when. */
+    /** The waiting keys, each with the monotonic time since when it waits. */
     readonly #waiting = new Map<string, number>();
     readonly #working = new Map<string, Promise<void>>();
     readonly #again = new Set<string>();
@@ -60,12 +66,12 @@ export class WorkQueue implements AsyncDisposable {
         this.#metrics?.show(options.name, () => this.#waiting.size);
     }
 
-    /** Keys that wait, are worked on or wait for their time. */
+    /** Number of keys that wait, are processed, or are delayed. */
     get size(): number {
         return new Set([...this.#waiting.keys(), ...this.#working.keys(), ...this.#delayed.keys()]).size;
     }
 
-    /** Work begins; keys added before wait until now. Ends with the signal or `close()`. */
+    /** Starts processing, including the keys added before. Ends when the signal aborts or `close` is called. */
     start(signal: AbortSignal): void {
         if (this.#signal !== undefined) return;
         this.#signal = AbortSignal.any([signal, this.#stop.signal]);
@@ -73,6 +79,7 @@ export class WorkQueue implements AsyncDisposable {
         this.#pump();
     }
 
+    /** Adds a key, and cancels its delay if it has one. */
     add(key: string): void {
         if (this.#ended) return;
         this.#undelay(key);
@@ -84,7 +91,7 @@ export class WorkQueue implements AsyncDisposable {
         this.#pump();
     }
 
-    /** Adds the key after this time; of several times for one key the earliest counts. */
+    /** Adds a key after `delayMs` milliseconds; of several delays of one key the earliest counts. */
     addAfter(key: string, delayMs: number): void {
         if (this.#ended) return;
         const dueMs = this.#clock.monotonic() + delayMs;
@@ -99,12 +106,12 @@ export class WorkQueue implements AsyncDisposable {
         );
     }
 
-    /** The key is gone for good: its backoff is forgotten. Work in progress goes on. */
+    /** Discards the backoff of a key that is gone for good. Work in progress continues. */
     forget(key: string): void {
         this.#backoffs.delete(key);
     }
 
-    /** Resolves when no key waits or is worked on; delayed keys do not count. */
+    /** Resolves when no key waits or is processed; delayed keys do not count. */
     async idle(): Promise<void> {
         while (this.#waiting.size + this.#working.size > 0 && !this.#ended) {
             const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,7 +120,7 @@ export class WorkQueue implements AsyncDisposable {
         }
     }
 
-    /** Takes no more keys, aborts the work's signal and waits for its end. */
+    /** Takes no more keys, aborts the work's signal and waits for the work to end. */
     async close(): Promise<void> {
         this.#stop.abort();
         this.#cancelDelayed();
@@ -142,7 +149,7 @@ export class WorkQueue implements AsyncDisposable {
     }
 
     async #work(key: string, signal: AbortSignal): Promise<void> {
-        // The map of working keys must know this key before its work can end.
+        // The map of processed keys must contain this key before its work can end.
         await Promise.resolve();
         const began = this.#clock.monotonic();
         const done = (result: WorkResult): void =>

@@ -7,30 +7,38 @@ import { isRecord, parseRetryAfter, statusError } from "./status.ts";
 import { readBody, send, type HttpRequest, type HttpResponse, type Send } from "./transport.ts";
 import { type KubeObject } from "./types.ts";
 
+/** Options of every request. */
 export interface CallOptions {
     readonly signal?: AbortSignal | undefined;
-    /** For the whole call with its repetitions, in milliseconds; the server is told too. Default 30000. */
+    /**
+     * Limit in milliseconds for the whole call, retries included; also sent to the server as the limit of a write.
+     * Default 30,000.
+     */
     readonly timeoutMs?: number | undefined;
 }
 
+/** Options of a write. */
 export interface WriteOptions extends CallOptions {
-    /** `status` writes the status only. Default: the object. */
+    /** Subresource to write, such as `status`. Default: the object itself. */
     readonly subresource?: string | undefined;
-    /** Who owns the written fields. Default: the client's user agent up to "/". */
+    /** Field manager that owns the written fields. Default: the client's user agent up to "/". */
     readonly fieldManager?: string | undefined;
-    /** With an `apply` patch: take fields from other managers. Default false. */
+    /** With an `apply` patch: take over fields that other managers own. Default false. */
     readonly force?: boolean | undefined;
 }
 
+/** Options of a deletion; its preconditions fail with CONFLICT. */
 export interface DeleteOptions extends CallOptions {
-    /** Delete only this very object, else CONFLICT. */
+    /** Precondition: the object has this UID. */
     readonly uid?: string | undefined;
+    /** Precondition: the object has this resourceVersion. */
     readonly resourceVersion?: string | undefined;
     readonly gracePeriodSeconds?: number | undefined;
 }
 
+/** Options of a list. */
 export interface ListOptions extends CallOptions {
-    /** Only this namespace. Default all. */
+    /** Restricts the list to one namespace. Default: all. */
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
@@ -38,12 +46,14 @@ export interface ListOptions extends CallOptions {
     readonly pageSize?: number | undefined;
 }
 
+/** A list, or one page of it. */
 export interface ListResult<T> {
     readonly items: readonly T[];
-    /** The state that all items together show; a watch goes on from here. */
+    /** resourceVersion of the list; a watch can continue from it. */
     readonly resourceVersion: string;
 }
 
+/** Options of a watch. */
 export interface WatchOptions {
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;
@@ -54,23 +64,28 @@ export interface WatchOptions {
     readonly signal: AbortSignal;
 }
 
-/** `accept` of a list whose items are the objects' metadata alone. */
+/** Value of `accept` for a list whose items contain only the metadata of the objects (PartialObjectMetadataList). */
 export const metadataOnly = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
+/** Options of ApiClient. */
 export interface ApiClientOptions {
     readonly userAgent: string;
     /** Longest answer that is read, in bytes. Default 128 MiB. */
     readonly maxBodyBytes?: number | undefined;
 }
 
+/** What ApiClient works with. */
 export interface ApiClientComponents {
     readonly credentials: Pick<Credentials, "connection" | "refused">;
     readonly clock?: Clock;
-    /** How requests reach the server. Default: by HTTP/1.1. */
+    /** Sends the requests. Default: HTTP/1.1. */
     readonly send?: Send;
 }
 
-/** Typed requests to the API server. Safe for concurrent use; holds no state but connections. */
+/**
+ * Client of the Kubernetes API server. Every method rejects with KubeError, whose code is the server's reason, or
+ * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`. Safe for concurrent use.
+ */
 export class ApiClient {
     readonly #credentials: ApiClientComponents["credentials"];
     readonly #transport: Send;
@@ -86,19 +101,19 @@ export class ApiClient {
     }
 
     /**
-     * By the monotonic clock, since when the server answers 401 and nothing that shows that it knows us. A watch that was
-     * opened before goes on all the same.
+     * Monotonic time (ms) of the first of the 401 answers since the last answer that proves that the credentials were
+     * accepted; undefined if there was none. Watches opened before may continue all the same.
      */
     get refusedSince(): number | undefined {
         return this.#refusedSince;
     }
 
-    /** One object, live. Rejects with NOT_FOUND. */
+    /** Reads one object from the server. Rejects with NOT_FOUND if it does not exist. */
     async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, o: CallOptions = {}): Promise<T> {
         return (await this.request({ method: "GET", path: pathOf(resource, ref) }, o)) as T;
     }
 
-    /** Like `get`, but undefined if there is none. */
+    /** Like `get`, but resolves with undefined if the object does not exist. */
     async find<T extends KubeObject>(
         resource: Resource<T>,
         ref: ObjectRef,
@@ -112,7 +127,10 @@ export class ApiClient {
         }
     }
 
-    /** All objects at one moment, read in pages; never older than an answer the server gave before. */
+    /**
+     * Lists all objects at one resourceVersion, read in pages. The request sets no resourceVersion, so the answer is at
+     * least as new as any earlier one.
+     */
     async list<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): Promise<ListResult<T>> {
         const items: T[] = [];
         let resourceVersion = "";
@@ -123,7 +141,7 @@ export class ApiClient {
         return { items, resourceVersion };
     }
 
-    /** Like `list`, a page at a time, for a reader that need not hold all objects or may stop early. */
+    /** Like `list`, but yields the pages one by one, for a reader that does not hold all objects or stops early. */
     async *pages<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): AsyncGenerator<ListResult<T>> {
         let token = "";
         do {
@@ -138,14 +156,20 @@ export class ApiClient {
         } while (token !== "");
     }
 
-    /** Rejects with ALREADY_EXISTS. `apiVersion` and `kind` are filled in. */
+    /**
+     * Creates an object and returns it as stored; `apiVersion` and `kind` are set from the resource. Rejects with
+     * ALREADY_EXISTS.
+     */
     async create<T extends KubeObject>(resource: Resource<T>, object: T, o: WriteOptions = {}): Promise<T> {
         const path = `${listPath(resource, object.metadata?.namespace)}?${this.#writeQuery(o)}`;
         const body = JSON.stringify({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind });
         return (await this.request({ method: "POST", path, body }, o)) as T;
     }
 
-    /** Replaces the object; a `metadata.resourceVersion` in it must be the current one, else CONFLICT. */
+    /**
+     * Replaces an object and returns it as stored. Rejects with CONFLICT if its `metadata.resourceVersion`, when set,
+     * is not the current one, and with NOT_FOUND.
+     */
     async update<T extends KubeObject>(resource: Resource<T>, object: T, o: WriteOptions = {}): Promise<T> {
         const ref = { name: object.metadata?.name ?? "", ...namespaceOf(object) };
         const path = `${pathOf(resource, ref, o.subresource)}?${this.#writeQuery(o)}`;
@@ -153,7 +177,7 @@ export class ApiClient {
         return (await this.request({ method: "PUT", path, body }, o)) as T;
     }
 
-    /** Changes parts of one object and gives the result. */
+    /** Applies a patch to one object and returns the result. */
     async patch<T extends KubeObject>(
         resource: Resource<T>,
         ref: ObjectRef,
@@ -174,7 +198,10 @@ export class ApiClient {
         return (await this.request(request, o)) as T;
     }
 
-    /** Asks for deletion; resolves when the server accepted it. Rejects with NOT_FOUND, or CONFLICT if a precondition fails. */
+    /**
+     * Deletes an object; resolves when the server has accepted the request, which may be before the object is gone.
+     * Rejects with NOT_FOUND, or CONFLICT if a precondition fails.
+     */
     async delete<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, o: DeleteOptions = {}): Promise<void> {
         const body = JSON.stringify({
             apiVersion: "v1",
@@ -185,7 +212,10 @@ export class ApiClient {
         await this.request({ method: "DELETE", path: pathOf(resource, ref), body }, o);
     }
 
-    /** Opens a watch; the lines of the answer are still to be read. */
+    /**
+     * Opens a watch with bookmarks and resolves with the head of the answer; the body, one JSON event per line, is to
+     * be read by the caller. Rejects if the status is not 200, and with TIMEOUT after 30 s without an answer.
+     */
     async watch(resource: Resource<KubeObject>, o: WatchOptions): Promise<HttpResponse> {
         const query = new URLSearchParams({
             watch: "true",
@@ -202,8 +232,8 @@ export class ApiClient {
     }
 
     /**
-     * One request with an answer in JSON. 429 (and 503 of a read) is repeated after the time that the server asks for,
-     * as long as the call's time allows.
+     * Sends one request and returns the decoded JSON of the answer. It is retried up to nine times after the time in
+     * Retry-After (at least 100 ms) on status 429, and a GET on 503 and 504 too, if the limit of the call allows.
      */
     async request(
         request: Pick<HttpRequest, "method" | "path" | "body" | "contentType" | "accept">,
@@ -229,7 +259,7 @@ export class ApiClient {
         signal: AbortSignal | undefined,
     ): Promise<unknown> {
         const write = request.method !== "GET";
-        // The server ends work on a write that nobody waits for any more.
+        // With the timeout, the server stops working on a write whose client has given up.
         const path = write
             ? `${request.path}${request.path.includes("?") ? "&" : "?"}timeout=${Math.ceil(timeoutMs)}ms`
             : request.path;
@@ -242,7 +272,7 @@ export class ApiClient {
             const body = await readBody(response, what, { maxBytes: this.#maxBodyBytes, timeoutMs, signal });
             return parseJson(body, what);
         } catch (error) {
-            // The status line said that the write was done, only its result is lost.
+            // The status line reported that the write was done; only its result is lost.
             if (!write || !(error instanceof KubeError)) throw error;
             throw new KubeError(error.code, error.message, { cause: error, outcomeUnknown: true });
         }
@@ -290,14 +320,16 @@ export class ApiClient {
     }
 }
 
-/** Whether only a server that accepted our credentials answers so; 429 and 5xx may come before it looks at them. */
+/**
+ * True if only a server that accepted the credentials answers with this status; 429 and 5xx may precede authentication.
+ */
 function isAuthenticated(status: number): boolean {
     return (status >= 200 && status < 400) || [403, 404, 409, 410, 422].includes(status);
 }
 
 function repeatAfterMs(error: unknown, method: string, attempt: number): number | undefined {
     if (!(error instanceof KubeError) || error.retryAfterMs === undefined || attempt >= 10) return undefined;
-    // 429 is said before any work is done, so a write may be repeated too.
+    // 429 is sent before any work is done, so a write may be retried too.
     const safe = error.status === 429 || (method === "GET" && (error.status === 503 || error.status === 504));
     return safe ? Math.max(error.retryAfterMs, 100) : undefined;
 }

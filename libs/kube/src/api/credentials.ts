@@ -7,32 +7,39 @@ import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
 import { readKubeconfig, useContext } from "./kubeconfig.ts";
 
-/** How the next request reaches and convinces the API server. */
+/** Address, authentication headers and HTTP agents for requests to the API server. */
 export interface Connection {
     readonly server: URL;
     readonly headers: OutgoingHttpHeaders;
-    /** For requests that end. */
+    /** For requests that end; its number of sockets is limited. */
     readonly agent: HttpAgent;
-    /** For watches, which hold their connection: no limit of sockets. */
+    /** For watches, which occupy their connection: no limit of sockets. */
     readonly streamAgent: HttpAgent;
 }
 
+/** Options of Credentials. */
 export interface CredentialOptions {
-    /** Path of a kubeconfig, or paths to merge as {@link readKubeconfig} does. Default: the Pod's service account. */
+    /**
+     * Path of a kubeconfig, or paths that are merged as {@link readKubeconfig} does. Default: the Pod's service
+     * account.
+     */
     readonly kubeconfig?: string | readonly string[] | undefined;
-    /** Name of the context to use. Default: the kubeconfig's current one. */
+    /** Name of the kubeconfig context. Default: its current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL that replaces the server's address. Default: none. */
+    /** `host:port` or URL that replaces the server's address. */
     readonly apiServerOverride?: string | undefined;
-    /** Most connections for requests that end; more requests wait. Default 32. */
+    /** Limit of connections for requests that end; further requests wait. Default 32. */
     readonly maxConnections?: number | undefined;
 }
 
 const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-// Files of tokens and certificates are rotated under us: they are read again this often.
+// Tokens and certificates are rotated in their files: these are read again at this interval.
 const rereadMs = 30_000;
 
-/** Address and credentials, read again from their files as they are rotated. */
+/**
+ * Address and credentials of the API server, from a kubeconfig or the Pod's service account. Files are read again every
+ * 30 s, as they are rotated.
+ */
 export class Credentials {
     readonly #config: KubeConfig;
     readonly #maxConnections: number;
@@ -46,7 +53,7 @@ export class Credentials {
         this.#maxConnections = maxConnections;
     }
 
-    /** Reads the configuration; BAD_CONFIG says what is missing. */
+    /** Reads the configuration; sends nothing. Throws KubeError BAD_CONFIG, whose message names what is missing. */
     static load(options: CredentialOptions): Credentials {
         const inCluster = options.kubeconfig === undefined || options.kubeconfig.length === 0;
         const config = inCluster ? readServiceAccount() : readKubeconfig(options.kubeconfig);
@@ -63,7 +70,7 @@ export class Credentials {
         return new Credentials(config, options.maxConnections ?? 32);
     }
 
-    /** The namespace of the kubeconfig's context or of the Pod, where known. */
+    /** Namespace of the kubeconfig's context, else of the Pod; undefined if unknown. */
     get namespace(): string | undefined {
         const namespace = this.#config.getContextObject(this.#config.currentContext)?.namespace;
         if (namespace !== undefined && namespace !== "") return namespace;
@@ -74,9 +81,13 @@ export class Credentials {
         }
     }
 
+    /**
+     * Returns the current connection, after reading the credentials again if they are older than 30 s or were refused.
+     * Rejects with KubeError BAD_CONFIG if they were never readable.
+     */
     async connection(): Promise<Connection> {
         if (this.#current !== undefined && performance.now() - this.#readAt < rereadMs) return this.#current;
-        // One reading for all who wait: it may start a credential plugin.
+        // Concurrent callers share one reading: it may start a credential plugin.
         this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
         return this.#reading;
     }
@@ -86,7 +97,7 @@ export class Credentials {
         try {
             await this.#config.applyToHTTPSOptions(options);
         } catch (cause) {
-            // A file that is being replaced: what was valid a moment ago is the better guess.
+            // The file may just be replaced: the last valid credentials are used.
             if (this.#current !== undefined) return this.#current;
             throw new KubeError("BAD_CONFIG", `cannot use the API server's credentials: ${messageOf(cause)}`, {
                 cause,
@@ -96,11 +107,12 @@ export class Credentials {
         return (this.#current = this.#connect(options));
     }
 
-    /** The server refused the credentials: the next request reads them again. */
+    /** Reports that the server refused the credentials: the next request reads them again. */
     refused(): void {
         this.#readAt = -rereadMs;
     }
 
+    /** Closes all connections; a later request opens new ones. */
     close(): void {
         this.#current?.agent.destroy();
         this.#current?.streamAgent.destroy();
@@ -115,12 +127,12 @@ export class Credentials {
         }
         const identity = digest(options, server);
         if (this.#current !== undefined && identity === this.#identity) return { ...this.#current, headers };
-        // Requests on the old connections end by themselves; idle ones are closed by the server.
+        // Requests under way end on the old connections; idle ones are closed by the server.
         this.#identity = identity;
         const proxied = this.#config.getCurrentCluster()?.proxyUrl !== undefined && options.agent instanceof HttpAgent;
         const make = (maxSockets: number): HttpAgent => {
             if (proxied) return options.agent as HttpAgent;
-            // Idle connections go before the server (or a balancer between) closes them under a request.
+            // Idle connections are closed before the server or a load balancer closes them under a request.
             const common = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets, timeout: 60_000 };
             if (server.protocol === "http:") return new HttpAgent(common);
             const { ca, cert, key, passphrase, servername, rejectUnauthorized } = options;
@@ -159,7 +171,7 @@ function serverUrl(text: string): URL {
         const url = new URL(text.includes("://") ? text : `https://${text}`);
         if (url.protocol === "https:" || url.protocol === "http:") return url;
     } catch {
-        // Said below.
+        // The error below covers this case.
     }
     throw new KubeError("BAD_CONFIG", `the API server's address "${text}" is no host:port and no https URL`);
 }

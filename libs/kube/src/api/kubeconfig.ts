@@ -5,8 +5,8 @@ import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
 
 /**
- * Reads a kubeconfig, or merges several as kubectl does with KUBECONFIG: files that do not exist are left out, and of
- * two entries of one name, and of two current contexts, the first counts. Throws BAD_CONFIG.
+ * Reads one kubeconfig, or merges several as kubectl does with KUBECONFIG: missing files are skipped, and the first
+ * entry of a name and the first current context win. Throws KubeError BAD_CONFIG if none exists or one is not readable.
  */
 export function readKubeconfig(files: string | readonly string[]): KubeConfig {
     if (typeof files === "string") return withExecInfo(readFile(files));
@@ -24,7 +24,10 @@ export function readKubeconfig(files: string | readonly string[]): KubeConfig {
     return withExecInfo(merged);
 }
 
-/** Makes `context` the one in use. Throws BAD_CONFIG, naming those that there are. */
+/**
+ * Sets the current context of a kubeconfig. Throws KubeError BAD_CONFIG, with the known names, if it has no such
+ * context.
+ */
 export function useContext(config: KubeConfig, context: string): void {
     const names = config.contexts.map(({ name }) => name);
     if (!names.includes(context)) {
@@ -34,7 +37,7 @@ export function useContext(config: KubeConfig, context: string): void {
     config.setCurrentContext(context);
 }
 
-/** The names of the contexts that a kubeconfig, or several merged, has. Throws BAD_CONFIG. */
+/** Returns the names of the contexts of a kubeconfig, or of several merged. Throws KubeError BAD_CONFIG. */
 export function kubeconfigContexts(files: string | readonly string[]): readonly string[] {
     return readKubeconfig(files).contexts.map(({ name }) => name);
 }
@@ -44,7 +47,7 @@ function readFile(file: string): KubeConfig {
     try {
         config.loadFromFile(file);
     } catch (cause) {
-        // The first line says what is wrong and where; those after it show the file, with its tokens and keys.
+        // The first line has the reason and the place; the following ones quote the file, with its tokens and keys.
         const [reason = ""] = messageOf(cause).split("\n");
         const text = `cannot read kubeconfig ${file}: ${reason}`;
         throw new KubeError("BAD_CONFIG", text, { details: { file } });
@@ -63,8 +66,8 @@ interface ExecPlugin {
 }
 
 /**
- * Credential plugins built on client-go refuse to work without KUBERNETES_EXEC_INFO, which tells them the version of
- * the answer that is wanted and, where asked for, the cluster (client.authentication.k8s.io, ExecCredential).
+ * Sets KUBERNETES_EXEC_INFO for credential plugins: those built on client-go fail without it. It passes the expected
+ * version of the answer and, if requested, the cluster (client.authentication.k8s.io, ExecCredential).
  */
 function withExecInfo(config: KubeConfig): KubeConfig {
     const clusterOf = (user: string): Cluster | undefined => {

@@ -3,8 +3,9 @@ import { KubeError } from "../errors.ts";
 const newline = 0x0a;
 
 /**
- * Splits a stream into lines. A line longer than `maxBytes` is TOO_LARGE and is never held whole. What stands after the
- * last line end is given as a line too, unless it is empty.
+ * Splits a stream of bytes into lines of UTF-8 text without their "
+ * ". Text after the last line end is a line too, unless empty. Throws KubeError TOO_LARGE as soon as a line exceeds
+ * `maxBytes`.
  */
 export async function* splitLines(
     chunks: AsyncIterable<Uint8Array>,

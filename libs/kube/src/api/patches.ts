@@ -5,19 +5,20 @@ export type JsonPatchOperation =
     | { readonly op: "move" | "copy"; readonly path: string; readonly from: string };
 
 /**
- * A change to an object:
+ * A change of an object:
  *
- * - `merge` (RFC 7386): null removes a field. A `metadata.resourceVersion` in it must fit, else CONFLICT; that makes it
- *   optimistic. Another object's `metadata.uid` is INVALID, and ignored on the status of a custom resource: it fences
- *   nothing.
+ * - `merge` (RFC 7386): null removes a field. A `metadata.resourceVersion` in it must be the current one, else CONFLICT
+ *   (optimistic locking). A `metadata.uid` of another object is INVALID, but ignored on the status of a custom
+ *   resource, where it is no protection.
  * - `strategic`: as `kubectl patch`, lists merged by their key; built-in kinds only.
- * - `json` (RFC 6902): operations in order, a failed `test` is INVALID.
+ * - `json` (RFC 6902): operations in order; a failed `test` is INVALID.
  * - `apply`: server-side apply; needs a field manager.
  */
 export type Patch =
     | { readonly type: "merge" | "strategic" | "apply"; readonly body: Readonly<Record<string, unknown>> }
     | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] };
 
+/** Content-Type of each type of patch. */
 export const patchContentTypes = {
     merge: "application/merge-patch+json",
     strategic: "application/strategic-merge-patch+json",
@@ -25,17 +26,20 @@ export const patchContentTypes = {
     apply: "application/apply-patch+yaml",
 } as const;
 
-/** `metadata/annotations` and a key, escaped for a JSON pointer (RFC 6901): `pointer("metadata", "a/b")`. */
+/** Returns a JSON pointer (RFC 6901) of these segments, escaped: `pointer("metadata", "a/b")` is `/metadata/a~1b`. */
 export function pointer(...segments: readonly string[]): string {
     return segments.map((segment) => `/${segment.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Sets annotations; null removes one. */
+/** Returns a merge patch that sets these annotations; null removes one. */
 export function annotationsPatch(annotations: Readonly<Record<string, string | null>>): Patch {
     return { type: "merge", body: { metadata: { annotations } } };
 }
 
-/** Makes a merge patch hold only for this very state of the object, else CONFLICT. */
+/**
+ * Returns the patch with a precondition: the object must have this UID and resourceVersion, else CONFLICT (see {@link
+ * Patch} about the UID).
+ */
 export function onlyIf(
     patch: Extract<Patch, { readonly type: "merge" | "strategic" | "apply" }>,
     state: { readonly uid?: string; readonly resourceVersion?: string },

@@ -19,12 +19,12 @@ import {
     type ValidatingWebhookConfiguration,
 } from "./types.ts";
 
-/** One kind of API object and where it is served. `T` is its type. */
+/** The REST mapping of one kind of API object; `T` is its type. */
 export interface Resource<T extends KubeObject> {
     /** Empty for the core group. */
     readonly group: string;
     readonly version: string;
-    /** As in the path: `nodes`. */
+    /** Plural name, as in the path: `nodes`. */
     readonly plural: string;
     readonly kind: string;
     readonly namespaced: boolean;
@@ -32,7 +32,7 @@ export interface Resource<T extends KubeObject> {
     readonly object?: T;
 }
 
-/** Which object: `namespace` is needed exactly for namespaced kinds. */
+/** Identifies an object of a known kind; `namespace` is required for namespaced kinds only. */
 export interface ObjectRef {
     readonly name: string;
     readonly namespace?: string;
@@ -106,12 +106,15 @@ function apps<T extends KubeObject>(plural: string, kind: string): Resource<T> {
     return { group: "apps", version: "v1", plural, kind, namespaced: true };
 }
 
-/** `v1`, `coordination.k8s.io/v1`. */
+/** Returns the `apiVersion` of a resource: `v1`, `coordination.k8s.io/v1`. */
 export function apiVersionOf(resource: Resource<KubeObject>): string {
     return resource.group === "" ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** The URL path of a collection (all namespaces without `namespace`) or of one object. */
+/**
+ * Returns the URL path of one object, of its subresource, or without `ref.name` of the collection (in all namespaces
+ * without `ref.namespace`).
+ */
 export function pathOf(resource: Resource<KubeObject>, ref: Partial<ObjectRef> = {}, subresource?: string): string {
     const parts = [resource.group === "" ? "/api" : `/apis/${resource.group}`, resource.version];
     if (resource.namespaced && ref.namespace !== undefined) {

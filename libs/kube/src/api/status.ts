@@ -31,7 +31,12 @@ const codesByStatus: Readonly<Record<number, KubeErrorCode>> = {
 
 const maxMessageLength = 2_000;
 
-/** The error that an answer or a watch's ERROR event stands for; `status` is its Status object, if it is one. */
+/**
+ * Returns the KubeError for an error answer or the ERROR event of a watch. Its code follows from the `reason` of the
+ * Status object in `body`, else from the HTTP status. `outcomeUnknown` is set for a write answered with 5xx.
+ *
+ * @param what the request, for the message
+ */
 export function statusError(
     what: string,
     httpStatus: number,
@@ -48,20 +53,24 @@ export function statusError(
     const retryAfterMs = options.retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
     return new KubeError(code, `${what}: the API server answered ${httpStatus} ${reason || code}: ${message}`, {
         status: httpStatus,
-        // A server error after a write was accepted says nothing about whether etcd took it.
+        // A server error after a write was accepted does not show whether etcd stored it.
         outcomeUnknown: options.write === true && httpStatus >= 500 && code !== "TOO_MANY_REQUESTS",
         ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
         details: { reason, causes: details.causes },
     });
 }
 
-/** The Retry-After header in milliseconds: seconds or a date (RFC 9110 section 10.2.3), capped at five minutes. */
+/**
+ * Parses a Retry-After header (RFC 9110 section 10.2.3: seconds or a date) to milliseconds, at most five minutes;
+ * undefined if absent or invalid. `now` is wall time in milliseconds.
+ */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
     if (header === undefined) return undefined;
     const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
     return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 300_000) : undefined;
 }
 
+/** True for an object that is neither null nor an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,36 +3,37 @@ import { request as httpsRequest } from "node:https";
 import { KubeError, abortedError, throwIfAborted } from "../errors.ts";
 import { type Connection } from "./credentials.ts";
 
+/** One HTTP request to the API server. */
 export interface HttpRequest {
     readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-    /** Path with query. */
+    /** Path with the query. */
     readonly path: string;
     readonly body?: string | undefined;
     readonly contentType?: string | undefined;
-    /** The form of the answer. Default: JSON, whole objects. */
+    /** Accept header. Default: `application/json`. */
     readonly accept?: string | undefined;
     readonly userAgent: string;
-    /** Until the headers of the answer are in; milliseconds. */
+    /** Limit in milliseconds until the headers of the answer have arrived. */
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
-    /** Holds its connection for long: a watch. */
+    /** True for a watch, which occupies its connection. */
     readonly stream?: boolean;
 }
 
-/** The head of an answer, its body still to be read; an IncomingMessage of Node.js is one. */
+/** Head of an answer whose body is still to be read by iteration; IncomingMessage of Node.js is one. */
 export interface HttpResponse extends AsyncIterable<Uint8Array> {
     readonly statusCode?: number | undefined;
     readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-    /** Whether the whole body came; known at its end. */
+    /** Whether the whole body arrived; valid at its end. */
     readonly complete: boolean;
-    /** Ends the connection; the rest of the body is not wanted. */
+    /** Closes the connection without reading the rest of the body. */
     destroy(): unknown;
 }
 
-/** Sends one request; resolves with the head of the answer. The signal also ends the body. */
+/** Sends one request and resolves with the head of the answer. Aborting the request's signal also ends the body. */
 export type Send = (connection: Connection, request: HttpRequest) => Promise<HttpResponse>;
 
-/** Where the server of a URL listens. */
+/** Returns host (IPv6 without brackets) and port of a URL; the default port is 443, or 80 for http. */
 export function socketAddress(server: URL): { readonly host: string; readonly port: number } {
     const defaultPort = server.protocol === "https:" ? 443 : 80;
     return {
@@ -41,7 +42,10 @@ export function socketAddress(server: URL): { readonly host: string; readonly po
     };
 }
 
-/** Sends a request by HTTP/1.1. */
+/**
+ * Sends a request by HTTP/1.1 and resolves with the head of the answer. Rejects with KubeError TIMEOUT,
+ * CONNECTION_FAILED or ABORTED; `outcomeUnknown` is set for a write that may have reached the server.
+ */
 export async function send(connection: Connection, request: HttpRequest): Promise<IncomingMessage> {
     const what = `${request.method} ${request.path}`;
     throwIfAborted(request.signal, what);
@@ -97,7 +101,12 @@ export async function send(connection: Connection, request: HttpRequest): Promis
     }
 }
 
-/** Reads the whole body, up to `maxBytes`. */
+/**
+ * Reads the whole body as UTF-8 text. Rejects with KubeError TOO_LARGE above `maxBytes`, TIMEOUT after `timeoutMs`,
+ * CONNECTION_FAILED if it ends early, or ABORTED.
+ *
+ * @param what the request, for messages
+ */
 export async function readBody(
     response: HttpResponse,
     what: string,

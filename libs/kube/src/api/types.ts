@@ -18,7 +18,7 @@ import { type V1SubjectAccessReview } from "@kubernetes/client-node/dist/gen/mod
 import { type V1TokenReview } from "@kubernetes/client-node/dist/gen/models/V1TokenReview.js";
 import { type V1ValidatingWebhookConfiguration } from "@kubernetes/client-node/dist/gen/models/V1ValidatingWebhookConfiguration.js";
 
-/** An API type as it is in JSON: read-only, times as RFC 3339 text. */
+/** The JSON form of an API type: read-only, times as RFC 3339 text. */
 export type Json<T> = T extends Date
     ? string
     : T extends readonly (infer Item)[]
@@ -27,9 +27,10 @@ export type Json<T> = T extends Date
         ? { readonly [Key in keyof T]: Json<T[Key]> }
         : T;
 
+/** Metadata of an API object. */
 export type ObjectMeta = Json<V1ObjectMeta>;
 
-/** What every API object has. */
+/** The fields that all API objects have. */
 export interface KubeObject {
     readonly apiVersion?: string;
     readonly kind?: string;
@@ -55,7 +56,7 @@ export type SubjectAccessReview = Json<V1SubjectAccessReview>;
 export type TokenReview = Json<V1TokenReview>;
 export type ValidatingWebhookConfiguration = Json<V1ValidatingWebhookConfiguration>;
 
-/** `namespace/name`, or `name` of a cluster-scoped object. */
+/** Returns the key of an object: `namespace/name`, or `name` if it is cluster-scoped. */
 export function keyOf(object: KubeObject): string {
     const { namespace, name = "" } = object.metadata ?? {};
     return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;

@@ -6,6 +6,7 @@ import { isKubeError } from "../errors.ts";
 import { microTime } from "../micro-time.ts";
 import { type KubeLogger } from "../logger.ts";
 
+/** The object reference in an event (core/v1 ObjectReference). */
 export interface ObjectReference {
     readonly apiVersion: string;
     readonly kind: string;
@@ -14,34 +15,40 @@ export interface ObjectReference {
     readonly uid?: string;
 }
 
+/** An event to record. */
 export interface EventInput {
-    /** What the event is about; `referenceTo` makes one. */
+    /** The object that the event concerns; see `referenceTo`. */
     readonly regarding: ObjectReference;
     readonly related?: ObjectReference;
     readonly type: "Normal" | "Warning";
-    /** Why, one UpperCamelCase word: `CIDRNotAvailable`. At most 128 characters. */
+    /** Reason, one UpperCamelCase word: `CIDRNotAvailable`. Truncated to 128 characters. */
     readonly reason: string;
-    /** What was done or tried, UpperCamelCase: `AllocatePodCIDR`. At most 128 characters. */
+    /** Action that was taken or failed, UpperCamelCase: `AllocatePodCIDR`. Truncated to 128 characters. */
     readonly action: string;
-    /** For people; cut at 1024 bytes. */
+    /** Text for the user; truncated to 1024 bytes. */
     readonly note: string;
 }
 
+/** Options of EventRecorder. All times are in milliseconds. */
 export interface EventRecorderOptions {
     /** Name of the program: `antrea-controller`. */
     readonly reportingController: string;
-    /** Which instance of it: the Pod's name. */
+    /** Name of its instance: the Pod's name. */
     readonly reportingInstance: string;
-    /** Events that wait to be sent; more are dropped and counted. Default 1000. */
+    /** Limit of events that wait to be sent; further ones are dropped and counted. Default 1000. */
     readonly maxQueued?: number;
-    /** Equal events within this time after the last one are counted in a series. Default 6 min. */
+    /** An event equal to one recorded at most this long before is counted in its series. Default 360,000. */
     readonly seriesWindowMs?: number;
-    /** A growing series is written at most this often. Default 30 s. */
+    /** Shortest interval between writes of a growing series. Default 30,000. */
     readonly seriesWriteMs?: number;
-    /** How long the first of some events waits, so as not to compete with the work it tells of. Default 0. */
+    /**
+     * Delay before the first of several waiting events is sent, so that it does not compete with the work it reports.
+     * Default 0.
+     */
     readonly delayMs?: number;
 }
 
+/** What EventRecorder works with. */
 export interface EventRecorderComponents {
     readonly api: Pick<ApiClient, "create" | "patch">;
     readonly logger: KubeLogger;
@@ -61,8 +68,8 @@ interface Series {
 const maxSeries = 4_096;
 
 /**
- * Records events (events.k8s.io/v1). `record` never waits and never fails: events are sent one after the other in the
- * background, equal ones become one event with a series, and what the queue cannot hold is dropped and counted.
+ * Records Kubernetes events (events.k8s.io/v1). `record` neither waits nor fails: events are sent one by one in the
+ * background, equal ones become one event with a series, and events beyond the queue's limit are dropped and counted.
  */
 export class EventRecorder implements AsyncDisposable {
     readonly #components: EventRecorderComponents;
@@ -82,16 +89,17 @@ export class EventRecorder implements AsyncDisposable {
         this.#options = options;
     }
 
-    /** Events that were never sent because the queue was full or the server refused them. */
+    /** Number of events that were not sent because the queue was full or the server rejected them. */
     get dropped(): number {
         return this.#dropped;
     }
 
-    /** Sends in the background until the signal aborts or `close()`. */
+    /** Sends events in the background until the signal aborts or `close` is called. */
     start(signal: AbortSignal): void {
         this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
     }
 
+    /** Queues an event, or counts it in the series of an equal one. */
     record(input: EventInput): void {
         const now = this.#clock.monotonic();
         const key = seriesKey(input);
@@ -113,7 +121,10 @@ export class EventRecorder implements AsyncDisposable {
         this.#bell.ring();
     }
 
-    /** Sends what waits, for at most `timeoutMs` (default 2 s), and ends. */
+    /**
+     * Stops the background work and sends the waiting events, for at most `timeoutMs` milliseconds (default 2000);
+     * counts the rest as dropped.
+     */
     async close(timeoutMs = 2_000): Promise<void> {
         this.#stop.abort();
         await this.#run;
@@ -136,7 +147,7 @@ export class EventRecorder implements AsyncDisposable {
             if (this.#queue.size > 0 || signal.aborted) continue;
             const seriesWriteMs = this.#options.seriesWriteMs ?? 30_000;
             this.#bell.clear();
-            // In slices of the writing period, so that series that grew are found without a timer each.
+            // Waits for the write interval, so that series that grew are found without a timer each.
             await this.#bell.wait({ ms: seriesWriteMs, signal });
             await this.#delay(signal);
             this.#queueGrown(seriesWriteMs);
@@ -179,7 +190,7 @@ export class EventRecorder implements AsyncDisposable {
                 await sleep(2_000, signal, this.#clock).catch(() => undefined);
                 return;
             }
-            // Refused for what it is, or its namespace is gone: sending it again gives the same answer.
+            // Rejected for its content, or its namespace is gone: another try gets the same answer.
             this.#queue.delete(series);
             this.#series.delete(seriesKey(series.input));
             this.#dropped += 1;
@@ -208,7 +219,7 @@ export class EventRecorder implements AsyncDisposable {
                 series.writtenCount = count;
             } catch (error) {
                 if (!isKubeError(error, "NOT_FOUND")) throw error;
-                // The event ran out of its time to live on the server: the series begins anew.
+                // The event exceeded its time to live on the server: the series starts again.
                 series.name = undefined;
                 await this.#send(series, signal);
             }
@@ -233,7 +244,7 @@ export class EventRecorder implements AsyncDisposable {
     }
 }
 
-/** How an event names an object. */
+/** Returns the reference to an object for an event. */
 export function referenceTo<T extends KubeObject>(resource: Resource<T>, object: T): ObjectReference {
     const { name = "", namespace, uid } = object.metadata ?? {};
     return {

@@ -8,34 +8,44 @@ import { type KubeLogger } from "../logger.ts";
 import { Store, type ChangeListener, type ChangeSource } from "./store.ts";
 import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";
 
+/** What an informer works with. */
 export interface InformerComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Options of an informer. */
 export interface InformerOptions<T extends KubeObject> {
+    /** Restricts the informer to one namespace. Default: all. */
     readonly resource: Resource<T>;
     /** Only this namespace. Default all. */
     readonly namespace?: string | undefined;
-    /** `spec.nodeName=worker-1`. Default none. */
+    /** Field selector, such as `spec.nodeName=worker-1`. */
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
-    /** What is kept of an object, to save memory. Name, UID and version must stay. Default: all but managedFields. */
+    /**
+     * Reduces an object to what is kept in memory. Name, UID and resourceVersion must remain. Default: removes
+     * managedFields.
+     */
     readonly transform?: ((object: T) => T) | undefined;
-    /** No line for this long (bookmarks come about every minute) means that the connection is dead. Default 80 to 120 s. */
+    /**
+     * Milliseconds without a line of the watch (bookmarks come about every minute) after which the connection counts as
+     * dead. Default: random between 80,000 and 120,000.
+     */
     readonly idleTimeoutMs?: number | undefined;
-    /** A longer line is an error. Default 16 MiB. */
+    /** Longest line of a watch in bytes. Default 16 MiB. */
     readonly maxLineBytes?: number | undefined;
-    /** Delay after the first failure, doubled up to `maxBackoffMs`. Defaults 200 ms and 15 s. */
+    /** Delay after the first failure in milliseconds, doubled up to `maxBackoffMs`. Defaults 200 and 15,000. */
     readonly initialBackoffMs?: number | undefined;
     readonly maxBackoffMs?: number | undefined;
+    /** Objects per request of a list. Default 500. */
     readonly pageSize?: number | undefined;
 }
 
 /**
- * What the informer is doing. `watching`: the API server has answered the watch. `lastError` explains `waiting`, which it
- * is until the next list begins or the next watch is answered.
+ * State of an informer. `watching`: the API server has answered the watch. `waiting`: after `lastError`, until the next
+ * list begins or the next watch is answered; `sinceMs` is wall time in milliseconds.
  */
 export type InformerState =
     | { readonly kind: "idle" }
@@ -44,25 +54,27 @@ export type InformerState =
     | { readonly kind: "waiting"; readonly lastError: KubeError; readonly sinceMs: number }
     | { readonly kind: "stopped" };
 
-// After so long without a line of a watch, what comes then may be old: the server tells later what it had to tell meanwhile.
+// After this time without a line of the watch, the next events may be old: the server sends what it held back.
 const quietLimitMs = 45_000;
-// Within this time the server has told it all.
+// Within this time the server has sent all of that.
 const catchUpMs = 30_000;
-// After a restart of an API server the agents of a cluster resume their watches together: so they do not list together.
+// After a restart of an API server all agents resume their watches together; the spread keeps them from listing
+// together.
 const idleDefaultMs = { least: 80_000, spread: 40_000 };
-// The API server has no bookmarks of a resource of which it has seen no event since its start: such a watch is silent, and
-// right. So one list that shows nothing else is enough for so long, unless something comes or the connection breaks.
+// The API server sends no bookmarks of a resource of which it has seen no event since its start: such a watch is silent
+//  and valid. So one list that shows no difference is enough for this time, unless an event arrives or the connection
+// breaks.
 const unchangedMs = 600_000;
-// A connection that lived this long was good: the next failure starts with the shortest delay again.
+// After a connection that lasted this long, the next failure starts with the shortest delay again.
 const stableMs = 10_000;
 
-/** @param began of the list, by the monotonic clock of the informer: what was there then and is not known is gone */
+/** @param began monotonic time (ms) at which the list began: an object that existed then and is not known is gone */
 export type ListListener = (began: number) => void;
 
 /**
- * A copy of one kind of objects, kept true by list and watch. It survives everything: lost connections are resumed from
- * the last version; an expired version, garbage, a watch that never says anything or a server that lost its past lead to a
- * new list whose difference is told as changes. While the server is away, the last known state stays.
+ * A local copy of the objects of one kind, kept current by list and watch. A broken connection is resumed from the last
+ * resourceVersion; an expired version, an invalid answer, a silent watch or a server restored from a backup cause a new
+ * list, whose difference is reported as changes. While the server is not reachable, the last known state remains.
  */
 export class Informer<T extends KubeObject> implements AsyncDisposable {
     readonly #components: InformerComponents;
@@ -72,20 +84,22 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     readonly #backoff: Backoff;
     readonly #synced = Promise.withResolvers<void>();
     readonly #stop = new AbortController();
-    /** Ends the watch or the pause that is under way. */
+    /** Ends the current watch or pause. */
     #interruption = new AbortController();
-    /** Those who want a list that begins from now on. */
+    /** Pending calls of `refresh`, which need a list that begins from now on. */
     #refreshing: PromiseWithResolvers<void> | undefined;
     #state: InformerState = { kind: "idle" };
     #hasSynced = false;
     #version = "";
-    /** By the monotonic clock, when the last line of a watch came, or the last list began. */
+    /** Monotonic time at which the last line of a watch arrived, or the last list began. */
     #heardAt = -Infinity;
-    /** The last time in which too long nothing was heard. */
+    /** The last period of silence that was too long. */
     #quiet = { from: -Infinity, to: -Infinity };
-    /** The last watch said nothing after it was resumed, so what it was resumed from is in doubt. */
+    /** The last watch was silent after it was resumed, so its resourceVersion is in doubt. */
     #isDoubted = false;
-    /** By the monotonic clock, when a list for that began that showed no change; watches have been silent since. */
+    /**
+     * Monotonic time at which a list because of that doubt began and showed no change; watches have been silent since.
+     */
     #unchangedAt = -Infinity;
     readonly #listListeners = new Set<ListListener>();
     #run: Promise<void> | undefined;
@@ -102,35 +116,41 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#synced.promise.catch(() => undefined);
     }
 
+    /** The current state of the informer. */
     get state(): InformerState {
         return this.#state;
     }
 
+    /** True once the first list was complete. */
     get hasSynced(): boolean {
         return this.#hasSynced;
     }
 
     /**
-     * By the monotonic clock: what happened before this is known. What comes right after a silence may be as old as that.
-     * -Infinity before the first list.
+     * Monotonic time (ms): all that happened before it is known. Events right after a silence may be as old as that
+     * silence. -Infinity before the first list.
      */
     get upToDateAt(): number {
         return this.#heardAt - this.#quiet.to < catchUpMs ? this.#quiet.from : this.#heardAt;
     }
 
-    /** Starts in the background, once; ends with the signal or `close()`. */
+    /** Starts the informer in the background, once; it ends when the signal aborts or `close` is called. */
     start(signal: AbortSignal): void {
         this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
     }
 
-    /** Resolves when the first list is in; rejects with ABORTED if signal or informer end before. */
+    /**
+     * Resolves when the first list is complete. Rejects with KubeError ABORTED if the signal aborts or the informer
+     * stops before.
+     */
     async synced(signal?: AbortSignal): Promise<void> {
         return this.#orAborted(this.#synced.promise, signal);
     }
 
     /**
-     * Lists anew, whatever the watch tells: resolves when all that was true at the call is known. For what must not be
-     * decided by a watch that may be late. Rejects with ABORTED if signal or informer end before.
+     * Forces a new list and resolves when all that was true at the time of the call is known: for decisions that must
+     * not rely on a watch, which may lag. Rejects with KubeError ABORTED if the signal aborts or the informer stops
+     * before.
      */
     async refresh(signal?: AbortSignal): Promise<void> {
         if (this.#refreshing === undefined) {
@@ -142,27 +162,31 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return this.#orAborted(this.#refreshing.promise, signal);
     }
 
-    /** By `namespace/name`, or `name` of a cluster-scoped object. */
+    /** Returns the object with this key: `namespace/name`, or `name` if it is cluster-scoped. */
     get(key: string): T | undefined {
         return this.#store.objects.get(key);
     }
 
+    /** Returns all known objects, in no particular order. */
     list(): readonly T[] {
         return [...this.#store.objects.values()];
     }
 
     /** Tells all known objects as "added" at once, then each change. Disposal ends it. */
     onChange(listener: ChangeListener<T>): Disposable {
+        /**
+         * Calls the listener synchronously with "added" for each known object, then for each change. Disposal ends it.
+         */
         return this.#store.listen(listener);
     }
 
-    /** Called after each list, when the changes that it showed are told. Disposal ends it. */
+    /** Calls the listener after each list, once the changes it showed are reported. Disposal ends it. */
     onList(listener: ListListener): Disposable {
         this.#listListeners.add(listener);
         return { [Symbol.dispose]: () => this.#listListeners.delete(listener) };
     }
 
-    /** Ends the background work; the known objects stay readable. */
+    /** Stops the background work; the known objects stay readable. */
     async close(): Promise<void> {
         this.#stop.abort();
         await this.#run;
@@ -205,7 +229,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 if (interrupted.aborted) continue;
                 await this.#watch(turn, isResumed);
                 if (this.#clock.monotonic() - began > stableMs) this.#backoff.reset();
-                // A server that closes each watch at once must not be asked in a tight loop.
+                // A server that closes each watch at once must not be queried in a tight loop.
                 else await sleep(this.#backoff.next(), turn, this.#clock);
             } catch (error) {
                 if (signal.aborted || interrupted.aborted) continue;
@@ -225,7 +249,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 : new KubeError("CONNECTION_FAILED", `${this.#what}: the watch broke`, { cause: error });
         if (needsRelist(known)) this.#version = "";
         const delayMs = Math.max(this.#backoff.next(), known.retryAfterMs ?? 0);
-        // A lost version is everyday life of a long watch; so is the first broken connection.
+        // An expired version is normal for a long watch, and so is the first broken connection.
         const level = isKubeError(known, "EXPIRED") || this.#backoff.tries <= 1 ? "info" : "warn";
         this.#components.logger[level]("list and watch failed, trying again", {
             resource: this.#what,
@@ -241,7 +265,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#state = { kind: "listing" };
         const { resource, namespace, fieldSelector, labelSelector, pageSize } = this.#options;
         const query = { namespace, fieldSelector, labelSelector, pageSize, signal };
-        // Who asks for a list from now on gets the next.
+        // Calls of `refresh` from now on wait for the next list.
         const refreshing = this.#refreshing;
         this.#refreshing = undefined;
         try {
@@ -292,7 +316,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 fieldSelector,
                 labelSelector,
                 resourceVersion: this.#version,
-                // Spread, so that not all watches of a cluster are opened again in the same second.
+                // Spread, so that the watches of a cluster are not reopened in the same second.
                 timeoutSeconds: 300 + Math.floor(Math.random() * 300),
                 signal: AbortSignal.any([signal, idle.signal]),
             });
@@ -302,7 +326,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             for await (const line of splitLines(response, this.#options.maxLineBytes ?? 16 << 20)) {
                 touch();
                 isSilent = false;
-                // An answer that the version is forgotten says nothing of what there is.
+                // An answer that the version is expired carries no information about the objects.
                 const event = line.trim() === "" ? undefined : decodeWatchEvent<T>(line, what);
                 this.#heard();
                 if (event !== undefined) this.#apply(event);
@@ -310,11 +334,12 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             isSilent = false;
         } catch (cause) {
             const isIdle = idle.signal.aborted && !signal.aborted;
-            // That this informer gave it up says nothing of the server.
+            // A watch that this informer ended is no evidence about the server.
             isSilent &&= isIdle || signal.aborted;
             if (!isIdle) throw cause;
-            // Not even a bookmark came: the version may be one of a future that the server does not have any more, as after
-            // etcd was restored from a backup. It says nothing then until its versions have come so far again.
+            // Not even a bookmark came: the version may be ahead of the server's, as after etcd was restored from a
+            // backup. The
+            //  server then sends nothing until its versions have caught up.
             this.#isDoubted = isSilent && isResumed && this.#clock.monotonic() - this.#unchangedAt >= unchangedMs;
             if (this.#isDoubted) this.#version = "";
             throw new KubeError("TIMEOUT", `${what}: nothing came for ${idleMs} ms, the connection is dead`, { cause });
@@ -351,14 +376,16 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
 }
 
-/** The default of `transform`: managed fields are a third of an object and of no use to a reader. */
+/**
+ * Removes `metadata.managedFields`, which take about a third of an object and are not used; the default of `transform`.
+ */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
     if (object.metadata?.managedFields === undefined) return object;
     const { managedFields: _, ...metadata } = object.metadata;
     return { ...object, metadata };
 }
 
-// After these the last version is of no use; after all others the watch goes on from it.
+// After these errors the last version is not usable; after all others the watch continues from it.
 function needsRelist(error: KubeError): boolean {
     switch (error.code) {
         case "EXPIRED":
@@ -369,7 +396,7 @@ function needsRelist(error: KubeError): boolean {
         case "NOT_FOUND":
             return true;
         case "SERVER_TIMEOUT":
-            // "Too large resource version": the server's past was replaced by an older one.
+            // "Too large resource version": the server's state was replaced by an older one.
             return JSON.stringify(error.details.causes ?? "").includes("ResourceVersionTooLarge");
         default:
             return false;

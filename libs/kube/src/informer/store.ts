@@ -1,22 +1,24 @@
 import { keyOf, type KubeObject } from "../api/types.ts";
 import { type KubeLogger } from "../logger.ts";
 
+/** Type of a change of an object. */
 export type ChangeType = "added" | "updated" | "deleted";
 
 /** How a change became known. */
 export interface ChangeSource {
-    /** By a list, whose difference it is, or by the event of a watch. */
+    /** By comparison with a list, or by an event of a watch. */
     readonly by: "list" | "watch";
     /**
-     * The change happened after this time of the informer's monotonic clock, ms: when the informer was up to date last.
-     * -Infinity when it never was.
+     * The change happened after this monotonic time (ms), at which the informer was last up to date; -Infinity if it
+     * never was.
      */
     readonly after: number;
 }
 
 /**
- * Called once per change, in order. `object` is the new state, of a deletion the last known one; `old` the state before,
- * undefined for "added". What it throws is logged and changes nothing else. Objects are shared: never mutate them.
+ * Called once for each change, in order. `object` is the new state, or on deletion the last known one; `old` is the
+ * state before, undefined for "added". An exception is logged and has no other effect. Objects are shared: do not
+ * modify them.
  */
 export type ChangeListener<T> = (
     type: ChangeType,
@@ -26,10 +28,10 @@ export type ChangeListener<T> = (
     source: ChangeSource,
 ) => void;
 
-/** Of what was there before somebody listened. */
+/** Source of the objects that were known before the listener was added. */
 const known: ChangeSource = { by: "list", after: -Infinity };
 
-/** The objects an informer knows, and who is told about changes. */
+/** The objects that an informer knows, and the listeners to their changes. */
 export class Store<T extends KubeObject> {
     readonly #logger: KubeLogger;
     readonly #objects = new Map<string, T>();
@@ -43,13 +45,17 @@ export class Store<T extends KubeObject> {
         return this.#objects;
     }
 
+    /** Calls the listener with "added" for each known object, then for each change until disposed of. */
     listen(listener: ChangeListener<T>): Disposable {
         this.#listeners.add(listener);
         for (const [key, object] of [...this.#objects]) this.#call(listener, "added", key, object, undefined, known);
         return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
     }
 
-    /** Whether that changes anything. */
+    /**
+     * Adds or replaces an object and reports the change. Returns false if its UID and resourceVersion are known
+     * already.
+     */
     set(object: T, source: ChangeSource): boolean {
         const key = keyOf(object);
         const old = this.#objects.get(key);
@@ -57,7 +63,7 @@ export class Store<T extends KubeObject> {
         if (old !== undefined && old.metadata?.uid === uid && old.metadata?.resourceVersion === resourceVersion)
             return false;
         if (old !== undefined && old.metadata?.uid !== uid) {
-            // Deleted and made again while nobody looked: two facts, told as two.
+            // Deleted and created again between two observations: reported as two changes.
             this.#objects.delete(key);
             this.#tell("deleted", key, old, old, source);
         }
@@ -67,6 +73,7 @@ export class Store<T extends KubeObject> {
         return true;
     }
 
+    /** Removes the object with this key, if known, and reports the deletion with `last` as its last state. */
     remove(key: string, source: ChangeSource, last?: T): void {
         const old = this.#objects.get(key);
         if (old === undefined) return;
@@ -74,7 +81,7 @@ export class Store<T extends KubeObject> {
         this.#tell("deleted", key, last ?? old, old, source);
     }
 
-    /** Makes the content equal to `objects` and tells the difference, deletions first. Returns whether there is any. */
+    /** Replaces the content by `objects` and reports the difference, deletions first. Returns whether there is any. */
     replace(objects: readonly T[], source: ChangeSource): boolean {
         const present = new Set(objects.map(keyOf));
         const gone = [...this.#objects.keys()].filter((key) => !present.has(key));

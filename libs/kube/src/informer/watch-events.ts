@@ -2,11 +2,15 @@ import { KubeError } from "../errors.ts";
 import { isRecord, statusError } from "../api/status.ts";
 import { type KubeObject } from "../api/types.ts";
 
+/** An event of a watch. */
 export type WatchEvent<T> =
     | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T; readonly resourceVersion: string }
     | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
 
-/** One line of a watch. An ERROR event is thrown as the error it stands for; anything unknown is BAD_ANSWER. */
+/**
+ * Decodes one line of a watch. Throws KubeError: for an ERROR event the error it describes, for anything invalid or
+ * unknown BAD_ANSWER. Only name and resourceVersion of the object are checked.
+ */
 export function decodeWatchEvent<T extends KubeObject>(line: string, what: string): WatchEvent<T> {
     let event: unknown;
     try {
@@ -33,14 +37,14 @@ export function decodeWatchEvent<T extends KubeObject>(line: string, what: strin
             if (typeof name !== "string" || name === "") {
                 throw new KubeError("BAD_ANSWER", `${what}: a watch event has no metadata.name`);
             }
-            // Only name and version are checked: the rest is the server's word for its own type.
+            // The other fields are not checked; the server defines the type.
             return { type: event.type, object: object as T, resourceVersion };
         default:
             throw new KubeError("BAD_ANSWER", `${what}: unknown watch event ${nameOf(event.type)}`);
     }
 }
 
-// Only text is shown: another value may be large, or too deep for JSON.stringify.
+// Only text is quoted: another value may be large, or too deep for JSON.stringify.
 function nameOf(type: unknown): string {
     return typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : `of type ${typeof type}`;
 }

@@ -19,7 +19,10 @@ interface Definition extends KubeObject {
     };
 }
 
-/** Server-side applies objects in order, and waits until what they define is in force. */
+/**
+ * Applies objects (server-side apply) in order, and waits until the resources they define are served and the admission
+ * policies are in force.
+ */
 export async function applyObjects(api: ApiClient, objects: readonly KubeObject[]): Promise<void> {
     for (const object of objects) {
         await applyObject(api, object);
@@ -48,7 +51,7 @@ async function resourceOf(api: ApiClient, object: KubeObject): Promise<Resource<
     throw new TestApiServerError("UNKNOWN_KIND", "caller", `the API server does not serve ${kind} of ${apiVersion}`);
 }
 
-/** A definition is "Established" before each part of the API server knows of it: ask for what it defines. */
+/** A definition is "Established" before each part of the API server has it: the resource itself is requested. */
 async function served(api: ApiClient, { spec }: Definition): Promise<void> {
     for (const version of spec.versions.filter((one) => one.served)) {
         const path = `/apis/${spec.group}/${version.name}/${spec.names.plural}`;
@@ -64,8 +67,9 @@ async function served(api: ApiClient, { spec }: Definition): Promise<void> {
     }
 }
 
-// The API server takes policies up in the order of their writes, so a last one that refuses a certain ConfigMap shows
-// that all before it are in force.
+// The API server loads policies in the order of their writes, so once a last one rejects a certain ConfigMap, all
+// before
+//  it are in force.
 async function policiesInForce(api: ApiClient): Promise<void> {
     const group = "admissionregistration.k8s.io";
     const name = `probe-${crypto.randomUUID()}`;

@@ -1,4 +1,7 @@
-/** Waits until `probe` gives something other than undefined or false, without throwing; the last failure explains. */
+/**
+ * Polls `probe` until it returns a value other than undefined or false, and resolves with it. An exception counts as
+ * "not yet". Rejects after `timeoutMs` milliseconds (default 15,000) with the last exception as the cause.
+ */
 export async function eventually<T>(
     probe: () => T | undefined | false | Promise<T | undefined | false>,
     o: { readonly timeoutMs?: number; readonly what?: string } = {},

@@ -5,7 +5,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
-/** A program of the test API server is missing or ended when it should not. */
+/** A program of the test API server is missing, ended unexpectedly or did not become ready; or a kind is not served. */
 export class TestApiServerError extends AntreaError<
     "PROGRAM_MISSING" | "PROGRAM_ENDED" | "NOT_READY" | "UNKNOWN_KIND"
 > {}
@@ -13,7 +13,10 @@ export class TestApiServerError extends AntreaError<
 const defaultCache = process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root", ".cache/antrea");
 const versions = new URL("../../../../tools/versions.env", import.meta.url);
 
-/** Path of `etcd` or `kube-apiserver` in the cache, of the versions that the project pins. */
+/**
+ * Returns the path of the pinned version of `etcd` or `kube-apiserver` in the cache. Throws TestApiServerError
+ * PROGRAM_MISSING.
+ */
 export function programPath(name: "etcd" | "kube-apiserver", cache: string = defaultCache): string {
     const pinned = new Map(
         readFileSync(versions, "utf8")
@@ -32,11 +35,11 @@ export function programPath(name: "etcd" | "kube-apiserver", cache: string = def
     );
 }
 
-/** Below those that the kernel gives to connections, so that none takes one before the program has it. */
+/** Below the kernel's ephemeral ports, so that no connection takes a port before the program binds it. */
 const firstPort = 20_000;
 const lastPort = 31_999;
 
-/** TCP ports of 127.0.0.1 that nothing listens on now, at random: other tests look for some at the same time. */
+/** Returns TCP ports of 127.0.0.1 on which nothing listens now; chosen at random because parallel tests search too. */
 export async function freePorts(count: number): Promise<readonly number[]> {
     const ports = new Set<number>();
     while (ports.size < count) {
@@ -54,7 +57,7 @@ async function isFree(port: number): Promise<boolean> {
     return promise;
 }
 
-/** A child process that keeps the end of its output and dies with the test runner. */
+/** A child process whose last 8000 characters of output are kept, and which ends with the test runner. */
 export class Program {
     readonly #child: ChildProcess;
     readonly #name: string;
@@ -83,7 +86,7 @@ export class Program {
         return this.#child.exitCode === null && this.#child.signalCode === null;
     }
 
-    /** Throws with the end of the output if the program is not running. */
+    /** Throws TestApiServerError PROGRAM_ENDED, with the end of the output, if the program is not running. */
     check(): void {
         if (this.running) return;
         throw new TestApiServerError("PROGRAM_ENDED", "environment", `${this.#name} ended:\n${this.#output}`);

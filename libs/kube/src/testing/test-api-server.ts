@@ -8,17 +8,19 @@ import { createKubeClients, type KubeClients } from "../clients.ts";
 import { applyObjects } from "./apply.ts";
 import { Program, TestApiServerError, freePorts, programPath } from "./programs.ts";
 
+/** Options of TestApiServer. */
 export interface TestApiServerOptions {
-    /** Who may do what. Default `AlwaysAllow`. `RBAC`: only the user "admin" may do everything. */
+    /** Authorization mode. Default `AlwaysAllow`. With `RBAC` only the user "admin" may do everything. */
     readonly authorization?: "AlwaysAllow" | "RBAC";
-    /** Default `10.96.0.0/16,fd00:10:96::/112`. */
+    /** `--service-cluster-ip-range`. Default `10.96.0.0/16,fd00:10:96::/112`. */
     readonly serviceCidrs?: string;
-    /** User names with a token each, besides "admin"; the token is `token-NAME`. Default none. */
+    /** Users with a token each, besides "admin"; the token is `token-NAME`. Default: none. */
     readonly users?: readonly string[];
-    /** More command line options of kube-apiserver. */
+    /** Further command line options of kube-apiserver. */
     readonly args?: readonly string[];
 }
 
+/** Options of `addNode`. */
 export interface TestNodeOptions {
     readonly podCidrs?: readonly string[];
     readonly labels?: Readonly<Record<string, string>>;
@@ -28,8 +30,8 @@ export interface TestNodeOptions {
 }
 
 /**
- * A real etcd and kube-apiserver of a test's own on loopback ports, in a new folder. No controllers, no kubelet:
- * objects are what the test makes of them. Both programs end with disposal, and with the test runner.
+ * An etcd and a kube-apiserver for one test, on loopback ports, in a new folder. There are no controllers and no
+ * kubelet: objects are what the test writes. Both programs end on disposal, and with the test runner.
  */
 export class TestApiServer implements AsyncDisposable {
     readonly #folder: string;
@@ -46,7 +48,7 @@ export class TestApiServer implements AsyncDisposable {
         this.#ports = ports;
     }
 
-    /** Ready to serve when this resolves, after about three seconds. */
+    /** Starts both programs; resolves when they serve, after about three seconds. Rejects with TestApiServerError. */
     static async start(options: TestApiServerOptions = {}): Promise<TestApiServer> {
         programPath("etcd");
         programPath("kube-apiserver");
@@ -68,53 +70,54 @@ export class TestApiServer implements AsyncDisposable {
         return `https://127.0.0.1:${this.#ports[2]}`;
     }
 
-    /** Path of a kubeconfig for this user. Default "admin", of group system:masters. */
+    /** Returns the path of a kubeconfig for this user. Default: "admin" of group system:masters. */
     kubeconfig(user = "admin"): string {
         return join(this.#folder, `${user}.kubeconfig`);
     }
 
-    /** Clients of this user, closed with the server. */
+    /** Returns clients of this user, which are closed with the server. */
     clients(user = "admin"): KubeClients {
         const clients = createKubeClients({ kubeconfig: this.kubeconfig(user), userAgent: `test-${user}/0` });
         this.#clients.push(clients);
         return clients;
     }
 
-    /** Starts kube-apiserver if it does not run; resolves when it is ready. */
+    /** Starts kube-apiserver if it is not running; resolves when it is ready. */
     async startApiServer(): Promise<void> {
         this.#server ??= new Program("kube-apiserver", programPath("kube-apiserver"), this.#serverArgs());
         await this.#ready();
     }
 
-    /** kill -9 of kube-apiserver: connections break, etcd keeps everything. */
+    /** Kills kube-apiserver (SIGKILL): connections break, etcd keeps its data. */
     async stopApiServer(): Promise<void> {
         await this.#server?.kill();
         this.#server = undefined;
     }
 
-    /** kill -9 and start again. */
+    /** Kills kube-apiserver and starts it again. */
     async restart(): Promise<void> {
         await this.stopApiServer();
         await this.startApiServer();
     }
 
-    /** Stops the process where it is: connections stay open and nothing answers. */
+    /** Suspends kube-apiserver (SIGSTOP): connections stay open and nothing answers. */
     pause(): void {
         this.#server?.signal("SIGSTOP");
     }
 
+    /** Continues kube-apiserver after `pause`. */
     resume(): void {
         this.#server?.signal("SIGCONT");
     }
 
-    /** Keeps what etcd has, for `restoreBackup`; kube-apiserver is away meanwhile. */
+    /** Saves the data of etcd for `restoreBackup`; kube-apiserver is down meanwhile. */
     async backUp(): Promise<void> {
         await this.#withoutPrograms(() => cp(this.#path("etcd"), this.#path("backup"), { recursive: true }));
     }
 
     /**
-     * Goes back to what etcd had at `backUp`, with the versions of then: they grow from there again, so a version that was
-     * seen before the restore may come a second time, for another state.
+     * Restores the data of etcd as of `backUp`, with its versions: they grow from there again, so a version seen before
+     * the restore may occur a second time, for another state.
      */
     async restoreBackup(): Promise<void> {
         await this.#withoutPrograms(async () => {
@@ -145,7 +148,7 @@ export class TestApiServer implements AsyncDisposable {
     }
 
     /**
-     * Applies objects of any kind in order, whatever was there. Resolves when definitions of resources are served and
+     * Applies objects of any kind in order, whatever existed before. Resolves when resource definitions are served and
      * admission policies are in force.
      */
     async apply(objects: readonly KubeObject[]): Promise<void> {
@@ -153,8 +156,8 @@ export class TestApiServer implements AsyncDisposable {
     }
 
     /**
-     * Makes a user, of the name that is returned, whose token is that of a ServiceAccount. With a Pod the token is bound
-     * to it, as the tokens in Pods are: it tells the Pod's Node too. Both must exist.
+     * Creates a user whose token is that of a ServiceAccount, and returns its name for `clients`. With `pod` the token
+     * is bound to that Pod, as tokens in Pods are, and so carries its Node too. Both must exist.
      */
     async addServiceAccountUser(
         account: { readonly namespace: string; readonly name: string },
