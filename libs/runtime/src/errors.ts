@@ -1,33 +1,38 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Codes of RuntimeError. */
 export type RuntimeErrorCode =
-    /** The command line is not understood. */
+    /** The command line is not valid. */
     | "BAD_FLAGS"
-    /** A part did not start; the cause says why. */
+    /** A part did not start; the cause is its error. */
     | "START_FAILED"
-    /** One or more parts did not stop; `details.failures` names them. */
+    /** One or more parts did not stop; `details.failures` lists them. */
     | "STOP_FAILED"
-    /** A call came in a state in which it has no meaning. */
+    /** The call is not valid in the current state. */
     | "WRONG_STATE"
-    /** A name is taken: of a part, a job or a metric. */
+    /** The name of a part, a job or a metric is in use. */
     | "DUPLICATE_NAME"
-    /** The work must not be tried again; see {@link TerminalError}. */
+    /** The work must not be retried; see {@link TerminalError}. */
     | "TERMINAL";
 
+/** Details of RuntimeError. */
 export interface RuntimeErrorDetails {
-    /** The part that did not start. */
+    /** The part that did not start; set for `START_FAILED`. */
     readonly part: string;
-    /** The parts that did not stop. */
+    /** The parts that did not stop, with their errors; set for `STOP_FAILED`. */
     readonly failures: readonly { readonly part: string; readonly error: unknown }[];
 }
 
-/** The errors of this library. */
+/** The error class of this library. */
 export class RuntimeError<Code extends RuntimeErrorCode = RuntimeErrorCode> extends AntreaError<
     Code,
     RuntimeErrorDetails
 > {}
 
-/** Thrown by a job that must not be tried again. Everything else is retried. */
+/**
+ * Thrown by a job or a reconcile function for a failure that must not be retried; all other errors are retried. Code
+ * `TERMINAL`.
+ */
 export class TerminalError extends RuntimeError<"TERMINAL"> {
     constructor(message: string, options: { readonly cause?: unknown } = {}) {
         super("TERMINAL", "internal", message, options);

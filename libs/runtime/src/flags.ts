@@ -1,29 +1,32 @@
 import { parseArgs } from "node:util";
 import { RuntimeError } from "./errors.ts";
 
-/** The command line of a daemon. */
+/** The parsed command line of a daemon. */
 export interface Flags {
-    /** `--config FILE`; undefined when not given. */
+    /** `--config FILE`; undefined if absent. */
     readonly config: string | undefined;
-    /** `--v N`, klog's verbosity. Default 0. */
+    /** `--v N`, verbosity as in klog, 0 to 999. Default 0. */
     readonly verbosity: number;
     /** `--version`: print the version and exit. */
     readonly version: boolean;
-    /** `--check`: read the settings, say what is wrong with them, and exit. */
+    /** `--check`: validate the settings and exit. */
     readonly check: boolean;
-    /** `--print-start-order`: print the names of the parts in the order in which they start, and exit. */
+    /** `--print-start-order`: print the names of the parts in their start order and exit. */
     readonly printStartOrder: boolean;
-    /** The program's own flags that were given, by name, each with its value. */
+    /** The program-specific flags that were given, by name. */
     readonly own: Readonly<Record<string, string>>;
 }
 
-/** The program's own flags: what the value is called in the list of known flags, by name. */
+/** The program-specific flags: by name, the placeholder of the value in the usage text. */
 export type OwnFlags = Readonly<Record<string, string>>;
 
-/** Of a daemon that is configured by a file. */
+/** Flags of a daemon that is configured by a file. */
 const defaultOwnFlags: OwnFlags = { config: "FILE" };
 
-/** Parses the arguments after the program's name. Throws RuntimeError `BAD_FLAGS`. */
+/**
+ * Parses the arguments after the program name. `known` are the flags besides `--v`, `--check`, `--print-start-order`
+ * and `--version`; default `--config FILE`. Throws RuntimeError `BAD_FLAGS`.
+ */
 export function parseFlags(args: readonly string[], known: OwnFlags = defaultOwnFlags): Flags {
     const names = Object.keys(known);
     let values: Readonly<Record<string, string | boolean | undefined>>;

@@ -4,58 +4,67 @@ import { RuntimeError, TerminalError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
 
-/** Background work. It heeds its signal and may run again after any failure. */
+/** The work of a background job. It must stop when its signal aborts, and may run again after any failure. */
 export type JobWork = (signal: AbortSignal) => Promise<JobResult | void> | JobResult | void;
 
-/** What a good run asks for. */
+/** Optional result of a successful run. */
 export interface JobResult {
-    /** Run again after so many milliseconds, if that is sooner than the interval of the job; only for `every`. */
+    /** Run again after this many milliseconds, if that is sooner than the interval; only for `every`. */
     readonly againInMs: number | undefined;
 }
 
+/** Options of a job. */
 export interface JobOptions {
-    /** The delays after failures. Default: from 1 s, up to the interval (of `every`) or one minute (of `once`). */
+    /** Delays after failures. Default: from 1 s up to the interval (`every`) or one minute (`once`). */
     readonly backoff?: BackoffOptions;
-    /** The limit of one run in milliseconds. Default: none. */
+    /** Limit of one run in milliseconds. Default: none. */
     readonly timeoutMs?: number;
 }
 
+/** Options of a repeated job. */
 export interface RepeatedJobOptions extends JobOptions {
     /** Wait one interval before the first run. Default false. */
     readonly delayed?: boolean;
 }
 
+/**
+ * State of a job: `waiting` for its next run, `running`, `done` (`once` succeeded), `given-up` (TerminalError),
+ * `stopped`.
+ */
 export type JobState = "waiting" | "running" | "done" | "given-up" | "stopped";
 
-/** How a job is doing. */
+/** Status of a job for health endpoints. */
 export interface JobHealth {
     readonly name: string;
     readonly state: JobState;
-    /** Failed runs since the last success. */
+    /** Number of failed runs since the last success. */
     readonly failures: number;
-    /** Of the last run, if it failed. */
+    /** Error of the last run, if it failed. */
     readonly error: unknown;
-    /** Wall time of the end of the last good run, in milliseconds; undefined before. */
+    /** Wall time of the end of the last successful run in milliseconds; undefined if there was none. */
     readonly succeededAtMs: number | undefined;
-    /** Wall time of the end of the last run, good or failed, in milliseconds; undefined before. */
+    /** Wall time of the end of the last run in milliseconds; undefined if there was none. */
     readonly endedAtMs: number | undefined;
-    /** Wall time of the next run, in milliseconds; undefined while one is under way, and when none follows. */
+    /** Wall time of the next run in milliseconds; undefined during a run, and if none follows. */
     readonly nextAtMs: number | undefined;
 }
 
+/** A job that was added to Jobs. */
 export interface Job {
-    /** Runs it now instead of later. Calls while it runs make it run once more after. */
+    /** Runs the job now instead of after its delay. If it is running, it runs once more afterwards. */
     trigger(): void;
+    /** Returns its current status. */
     health(): JobHealth;
 }
 
+/** What Jobs works with. */
 export interface JobsComponents {
     readonly logger: Logger;
-    /** Default: the clock of the machine. */
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
-    /** Gets `antrea_job_runs_total` and `antrea_job_duration_seconds`. */
+    /** Receives the metrics `antrea_job_runs_total` and `antrea_job_duration_seconds`. */
     readonly metrics?: MetricsFactory;
-    /** Names of jobs in an earlier release, by the name now: the metrics have a series for the earlier name too. */
+    /** Names of jobs in an earlier release, by current name: their metrics are reported under the earlier name too. */
     readonly formerNames?: Readonly<Record<string, string>>;
 }
 
@@ -65,8 +74,8 @@ interface JobMetrics {
 }
 
 /**
- * The background work of a process: named, retried, measured. Jobs may be added before and after `start`. After `stop`
- * nothing runs any more.
+ * The background jobs of a process, each with a name, retries and metrics. Jobs may be added before and after `start`.
+ * Nothing runs after `stop`.
  */
 export class Jobs {
     readonly #components: JobsComponents & { readonly clock: Clock };
@@ -91,19 +100,25 @@ export class Jobs {
         };
     }
 
-    /** Runs `work` again and again, `intervalMs` after the end of a good run, sooner after a failed one. */
+    /**
+     * Adds a job that runs repeatedly: `intervalMs` milliseconds after the end of a successful run, after a backoff
+     * when it failed, until it throws TerminalError. Throws RuntimeError `DUPLICATE_NAME`.
+     */
     every(name: string, intervalMs: number, work: JobWork, options: RepeatedJobOptions = {}): Job {
         const backoff = { initialMs: Math.min(1000, intervalMs), maxMs: intervalMs, ...options.backoff };
         return this.#add(name, work, { ...options, backoff, intervalMs });
     }
 
-    /** Runs `work` until it succeeds once, or throws TerminalError. */
+    /** Adds a job that runs until it succeeds once or throws TerminalError. Throws RuntimeError `DUPLICATE_NAME`. */
     once(name: string, work: JobWork, options: JobOptions = {}): Job {
         const backoff = { initialMs: 1000, maxMs: 60_000, ...options.backoff };
         return this.#add(name, work, { ...options, backoff, intervalMs: undefined });
     }
 
-    /** Starts all jobs and returns. They end when the signal aborts or `stop` is called. */
+    /**
+     * Starts all jobs without waiting for them. They end when the signal aborts or `stop` is called. Throws
+     * RuntimeError `WRONG_STATE` at a second call.
+     */
     start(signal?: AbortSignal): void {
         if (this.#started) throw new RuntimeError("WRONG_STATE", "internal", "the jobs are started twice");
         this.#started = true;
@@ -112,12 +127,13 @@ export class Jobs {
         for (const job of this.#jobs.values()) job.start(this.#lifetime.signal);
     }
 
-    /** Aborts the signal of all jobs and waits for the runs under way. */
+    /** Aborts the signal of all jobs and waits for running work to end. Never rejects. */
     async stop(): Promise<void> {
         this.#lifetime.abort(new AsyncError("ABORTED", "aborted", "the jobs are being stopped"));
         await Promise.all([...this.#jobs.values()].map((job) => job.ended));
     }
 
+    /** Returns the status of all jobs, in the order in which they were added. */
     health(): readonly JobHealth[] {
         return [...this.#jobs.values()].map((job) => job.health());
     }
@@ -160,7 +176,7 @@ class JobLoop implements Job {
         endedAtMs: undefined,
         nextAtMs: undefined,
     };
-    /** Settles, without rejecting, when the loop is over; at once when it never began. */
+    /** Settles, without rejecting, when the loop has ended; immediately if it never began. */
     ended: Promise<void> = Promise.resolve();
 
     constructor(
@@ -203,7 +219,7 @@ class JobLoop implements Job {
         if (signal.aborted) this.#set({ state: "stopped", nextAtMs: undefined });
     }
 
-    /** One run. Returns the delay before the next, undefined if there is none. */
+    /** Runs the work once. Returns the delay before the next run in milliseconds, undefined if none follows. */
     async #run(signal: AbortSignal): Promise<number | undefined> {
         this.#bell.clear();
         this.#set({ state: "running", nextAtMs: undefined });
@@ -252,7 +268,7 @@ class JobLoop implements Job {
         return delayMs;
     }
 
-    /** Waits, at most until the next trigger. False when the loop is to end. */
+    /** Waits for the delay or a trigger. Returns false if the loop must end. */
     async #pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
         if (signal.aborted) return false;
         if (delayMs <= 0) return true;

@@ -3,43 +3,46 @@ import { messageOf } from "@antrea/errors";
 import { RuntimeError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 
-/** Something that is started and stopped with the process. */
+/** A part of a program that is started and stopped with the process. */
 export interface LifecyclePart {
-    /** The module id. */
+    /** Id of its module. */
     readonly name: string;
     /**
-     * Resolves when the part does its work, rejects when it cannot; a start that rejects leaves nothing behind, for
-     * `stop` is not called then. The signal lives as long as the part: it aborts when the start is given up, and right
-     * before `stop`. So hand it to what runs in the background, but not to work that `stop` shall let end.
+     * Resolves when the part is in operation, rejects when it cannot be; a start that rejects must clean up, as `stop`
+     * is not called then. The signal lives as long as the part: it aborts when the start is abandoned, and right before
+     * `stop`. So it is for background work, but not for work that `stop` shall let finish.
      */
     start?(signal: AbortSignal): Promise<void> | void;
     /**
-     * Runs before any part is stopped, while all that started still works: for work that must end first, such as calls under
-     * way. Of several, that of the part that started last runs first. Has the limit of `stop`, which follows also when it
-     * fails. Called at most once, and only after a start that succeeded.
+     * Runs before any part is stopped, in reverse start order, while all parts still operate: for work that must end
+     * first, such as calls in progress. Has the limit of `stop`, which follows even if it fails. Called at most once,
+     * only after a successful start.
      */
     preStop?(): Promise<void> | void;
-    /** Resolves when nothing of the part runs any more. Called at most once, and only after a start that succeeded. */
+    /** Resolves when the part has no more work running. Called at most once, only after a successful start. */
     stop?(): Promise<void> | void;
-    /** The limit of `start` in milliseconds. Default: that of the Lifecycle. */
+    /** Limit of `start` in milliseconds. Default: that of the Lifecycle. */
     readonly startTimeoutMs?: number;
-    /** The limit of `stop` in milliseconds. Default: that of the Lifecycle. */
+    /** Limit of `preStop` and of `stop` in milliseconds. Default: that of the Lifecycle. */
     readonly stopTimeoutMs?: number;
 }
 
+/** What a Lifecycle works with. */
 export interface LifecycleComponents {
     readonly logger: Logger;
-    /** Default: the clock of the machine. */
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
+/** Default limits of the parts. */
 export interface LifecycleOptions {
-    /** Default 60,000. */
+    /** Limit of a start in milliseconds. Default 60,000. */
     readonly startTimeoutMs?: number;
-    /** Default 10,000. */
+    /** Limit of a stop in milliseconds. Default 10,000. */
     readonly stopTimeoutMs?: number;
 }
 
+/** State of a Lifecycle. */
 export type LifecycleState = "new" | "starting" | "started" | "stopping" | "stopped";
 
 interface StopFailure {
@@ -53,8 +56,8 @@ interface Running {
 }
 
 /**
- * Starts parts in the order they were appended, one after the other, and stops them in reverse. Each has a limit, and
- * how long it took is logged. When a start fails, the parts that had started are stopped and `start` rejects.
+ * Starts parts one after the other in the order in which they were appended, and stops them in reverse. Each step has a
+ * limit and its duration is logged. If a start fails, the started parts are stopped and `start` rejects.
  */
 export class Lifecycle {
     readonly #logger: Logger;
@@ -62,7 +65,7 @@ export class Lifecycle {
     readonly #options: Required<LifecycleOptions>;
     readonly #parts: LifecyclePart[] = [];
     readonly #running: Running[] = [];
-    // Aborts a start that is under way when stop is called.
+    // Aborts a start in progress when stop is called.
     readonly #abandon = new AbortController();
     #state: LifecycleState = "new";
     #starting: Promise<void> | undefined;
@@ -81,12 +84,12 @@ export class Lifecycle {
         return this.#state;
     }
 
-    /** The names of the parts, in the order in which they start. */
+    /** Names of the parts in their start order. */
     get startOrder(): readonly string[] {
         return this.#parts.map(({ name }) => name);
     }
 
-    /** Adds a part at the end. Throws RuntimeError `WRONG_STATE` once started, `DUPLICATE_NAME` for a name twice. */
+    /** Appends a part. Throws RuntimeError `WRONG_STATE` after the start, or `DUPLICATE_NAME`. */
     append(part: LifecyclePart): void {
         if (this.#state !== "new") {
             throw new RuntimeError("WRONG_STATE", "internal", `${part.name} was appended after the start`);
@@ -98,8 +101,9 @@ export class Lifecycle {
     }
 
     /**
-     * Rejects with RuntimeError `START_FAILED` (the cause is the part's error) or `ABORTED` when the signal aborts or
-     * `stop` is called meanwhile; everything is stopped then.
+     * Starts all parts. Rejects with RuntimeError `START_FAILED` (the cause is the part's error, or AsyncError
+     * `TIMEOUT`), with AsyncError `ABORTED` when the signal aborts or `stop` is called meanwhile, or with RuntimeError
+     * `WRONG_STATE` at a second call. The started parts are stopped before it rejects.
      */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#state !== "new") {
@@ -111,7 +115,7 @@ export class Lifecycle {
         try {
             await this.#starting;
         } catch (error) {
-            // What stopping lacks is logged there; the error of the start is the one that explains.
+            // Failures of the stop are logged there; the error of the start explains them.
             await (this.#stopping ?? this.#stopAll()).catch(() => undefined);
             throw error;
         }
@@ -119,8 +123,8 @@ export class Lifecycle {
     }
 
     /**
-     * Stops what was started. Always goes through all parts; rejects after that with RuntimeError `STOP_FAILED` when
-     * some failed or exceeded their limit. Further calls give the same promise. During a start it abandons it first.
+     * Stops the started parts, all of them even if some fail; then rejects with RuntimeError `STOP_FAILED` if some
+     * failed or exceeded their limit. Further calls return the same promise. A start in progress is abandoned first.
      */
     stop(): Promise<void> {
         this.#abandon.abort();

@@ -3,12 +3,12 @@ import { hidden, hideSecrets, isSecretName } from "./log-secrets.ts";
 
 const maxDepth = 6;
 const maxText = 4096;
-/** Of members of one list or map. */
+/** Limit of members of one list or map. */
 const maxItems = 100;
-/** Of values in one field, all depths together. */
+/** Limit of values in one field, over all depths. */
 const maxValues = 1000;
 
-/** An error as it is logged: what a handler would look at, and its causes, outermost first. */
+/** An error in a log line: the properties that handlers use, and its causes, outermost first. */
 interface LoggedError {
     readonly type: string;
     readonly message: string;
@@ -20,9 +20,9 @@ interface LoggedError {
 }
 
 /**
- * A value as it goes into a log line: JSON of bounded size, without what looks like a secret. Errors become
- * {@link LoggedError}, bytes hexadecimal text, bigints text, maps objects, sets arrays; what is too long or too deep is cut
- * and says so.
+ * Converts a value for a log line: to JSON of bounded size without anything that resembles a secret. Errors become
+ * {@link LoggedError}, bytes hexadecimal text, bigints text, maps objects, and sets arrays. What exceeds a limit is
+ * truncated and marked.
  */
 export function toLogValue(value: unknown): unknown {
     return new Converter().convert(value, 0);

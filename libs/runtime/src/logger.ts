@@ -2,25 +2,25 @@ import { pino } from "pino";
 import { toLogValue } from "./log-fields.ts";
 
 /**
- * The levels and what they mean:
+ * Log levels:
  *
- * - `error`: something that was asked for was not done and someone may have to act; a defect; the end of the process.
- * - `warn`: something unexpected that the program deals with by itself: a retry, a fallback, a setting without effect.
- * - `info`: what changes rarely and an operator wants in the record: start, stop, settings, a Pod's network made or
- *   removed, leadership, connections won and lost.
- * - `debug`: the steps of each piece of work, one line a step.
+ * - `error`: a request was not fulfilled and someone may have to act; a defect; the end of the process.
+ * - `warn`: something unexpected that the program handles: a retry, a fallback, a setting without effect.
+ * - `info`: rare changes that an operator wants recorded: start, stop, settings, a Pod's network set up or removed,
+ *   leadership, connections established and lost.
+ * - `debug`: the steps of each operation, one line per step.
  * - `trace`: messages on the wire and every pass of a loop.
  *
  * Work that was cancelled on purpose is never a warning or an error.
  */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** Values beside a message. `error` is the customary name for an error. */
+/** Values beside a message, by name. An error has the name `error`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Writes one JSON object a line: `level`, `time` (RFC 3339), `module`, `msg`, and the fields. A message is constant;
- * what varies is a field. Fields of undefined are left out; a field that bears the name of one of the four gets a `_`.
+ * Writes one JSON object per line: `level`, `time` (RFC 3339), `module`, `msg` and the fields. Messages are constant;
+ * what varies is a field. Undefined fields are omitted; a field with the name of one of the four gets the suffix `_`.
  */
 export interface Logger {
     trace(message: string, fields?: LogFields): void;
@@ -28,32 +28,34 @@ export interface Logger {
     info(message: string, fields?: LogFields): void;
     warn(message: string, fields?: LogFields): void;
     error(message: string, fields?: LogFields): void;
-    /** A logger for the module of that id (lower-case words), whose lines all carry `fields` too. */
+    /** Returns a logger for the module with this id (lower-case words), whose lines all have `fields` too. */
     child(module: string, fields?: LogFields): Logger;
-    /** True when lines of that level are written: ask before work that only a log line needs. */
+    /** True if lines of that level are written: call it before work that only a log line needs. */
     enabled(level: LogLevel): boolean;
 }
 
-/** Where lines go. `write` must have done its work when it returns. */
+/** Receives log lines. `write` must be complete when it returns. */
 export interface LogDestination {
     write(line: string): void;
 }
 
+/** Options of `createLogger`. */
 export interface LoggerOptions {
-    /** Lines below are not written. Default `info`. */
+    /** Lowest level that is written. Default `info`. */
     readonly level?: LogLevel;
-    /** The id of the outermost module, e.g. `antrea-agent`. */
+    /** Id of the outermost module, e.g. `antrea-agent`. */
     readonly module: string;
-    /** Default: standard output, written synchronously, so that the last line before a crash is there. */
+    /** Default: standard output, written synchronously, so that the last lines before a crash are not lost. */
     readonly destination?: LogDestination;
 }
 
-/** The level of a klog verbosity as given by `--v N`: 0 is info, 1 to 3 debug, 4 and more trace. */
+/** Returns the level for a verbosity `--v N` as in klog: 0 is info, 1 to 3 debug, 4 and higher trace. */
 export function levelFromVerbosity(verbosity: number): LogLevel {
     if (verbosity >= 4) return "trace";
     return verbosity >= 1 ? "debug" : "info";
 }
 
+/** Creates the logger of a program. */
 export function createLogger(options: LoggerOptions): Logger {
     const base = pino(
         {

@@ -7,9 +7,10 @@ import {
 } from "prom-client";
 import { RuntimeError } from "./errors.ts";
 
-/** The values of the labels of one sample. Values come from a small fixed set, never from users or the wire. */
+/** Label values of one sample. They come from a small fixed set, never from users or the network. */
 export type Labels<L extends string> = Readonly<Record<L, string>>;
 
+/** Name and help text of a metric. */
 export interface MetricOptions<L extends string> {
     /** Full name with its unit, e.g. `antrea_agent_cni_call_duration_seconds`; counters end in `_total`. */
     readonly name: string;
@@ -18,41 +19,44 @@ export interface MetricOptions<L extends string> {
     readonly labelNames?: readonly L[];
 }
 
-/** A sum that only grows. */
+/** A value that only increases (Prometheus counter). */
 export interface Counter<L extends string = never> {
-    /** Adds `by` (default 1, not negative). */
+    /** Adds `by` (default 1; not negative). */
     inc(labels?: Labels<L>, by?: number): void;
 }
 
-/** A value that goes up and down. */
+/** A value that can increase and decrease (Prometheus gauge). */
 export interface Gauge<L extends string = never> {
     set(value: number, labels?: Labels<L>): void;
-    /** Forgets the sample of these labels, e.g. of something that is gone. */
+    /** Removes the sample with these labels, e.g. because the object is gone. */
     remove(labels: Labels<L>): void;
 }
 
-/** Counts of values in buckets. */
+/** Counts of observed values in buckets (Prometheus histogram). */
 export interface Histogram<L extends string = never> {
     observe(value: number, labels?: Labels<L>): void;
 }
 
-/** One sample of a gauge that is computed on scrape. */
+/** One sample of a gauge that is computed at each scrape. */
 export interface Sample<L extends string> {
     readonly labels: Labels<L>;
     readonly value: number;
 }
 
-/** What modules get to declare their metrics with. */
+/**
+ * Declares metrics in the registry of the process. Each method throws RuntimeError `DUPLICATE_NAME` for a name in use.
+ */
 export interface MetricsFactory {
+    /** Declares a counter. */
     counter<L extends string = never>(options: MetricOptions<L>): Counter<L>;
     /**
-     * With `collect` the gauge is computed at each scrape: a number when it has no labels, else all samples there are.
-     * When `collect` throws, the gauge has no sample in that scrape.
+     * Declares a gauge. With `collect` it is computed at each scrape: as a number if it has no labels, else as all its
+     * samples. If `collect` throws, the gauge has no samples in that scrape.
      */
     gauge<L extends string = never>(
         options: MetricOptions<L> & { readonly collect?: () => number | readonly Sample<L>[] },
     ): Gauge<L>;
-    /** `buckets` are upper bounds, growing; default 1 ms to 60 s for durations in seconds. */
+    /** Declares a histogram. `buckets` are ascending upper bounds; default 1 ms to 60 s for durations in seconds. */
     histogram<L extends string = never>(
         options: MetricOptions<L> & { readonly buckets?: readonly number[] },
     ): Histogram<L>;
@@ -60,7 +64,7 @@ export interface MetricsFactory {
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The metrics of one process, in a registry of its own, with those of the process and of Node.js. */
+/** The metrics of one process in a registry of its own, by default including those of the process and of Node.js. */
 export class Metrics implements MetricsFactory {
     readonly #registry = new Registry();
 
@@ -68,12 +72,12 @@ export class Metrics implements MetricsFactory {
         if (options.processMetrics ?? true) collectDefaultMetrics({ register: this.#registry });
     }
 
-    /** The media type of `text`. */
+    /** Media type of `text`, for the Content-Type header. */
     get contentType(): string {
         return this.#registry.contentType;
     }
 
-    /** Everything in the text format of Prometheus. */
+    /** Returns all metrics in the text format of Prometheus. */
     text(): Promise<string> {
         return this.#registry.metrics();
     }
@@ -130,8 +134,9 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
     try {
         samples = collect();
     } catch {
-        // One gauge that cannot be computed must not take the others from the scrape. A gauge without labels would
-        // stand at 0, which would be a lie.
+        // A gauge that cannot be computed must not remove the others from the scrape. Without `remove`, a gauge without
+        // labels
+        //  would wrongly report 0.
         metric.remove();
         return;
     }
@@ -139,7 +144,7 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
     for (const sample of samples) metric.set({ ...sample.labels }, sample.value);
 }
 
-/** Which program and version this is, as a gauge that is always 1. */
+/** Declares the gauge `antrea_build_info`, which is always 1, with program, version and Node.js version as labels. */
 export function tellBuild(metrics: MetricsFactory, program: string, version: string): void {
     const gauge = metrics.gauge({
         name: "antrea_build_info",

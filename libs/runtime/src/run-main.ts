@@ -4,50 +4,56 @@ import { type Flags, type OwnFlags, parseFlags } from "./flags.ts";
 import { type Lifecycle } from "./lifecycle.ts";
 import { createLogger, levelFromVerbosity, type LogDestination, type Logger } from "./logger.ts";
 
-/** What `compose` gets. */
+/** What `compose` receives. */
 export interface MainContext {
     readonly flags: Flags;
     readonly logger: Logger;
-    /** Aborts at the first signal to stop, and on `fail`. */
+    /** Aborts at the first SIGTERM or SIGINT, and on `fail`. */
     readonly signal: AbortSignal;
-    /** Ends the process from within: logs the error, stops all parts, exits with code 1. Only the first call counts. */
+    /**
+     * Ends the process because of an error: logs it, stops all parts, exits with code 1. Only the first call has an
+     * effect.
+     */
     fail(error: unknown): void;
 }
 
 type MainEvent = "SIGTERM" | "SIGINT" | "uncaughtException" | "unhandledRejection";
 
-/** The part of `process` that is needed. */
+/** The part of `process` that `runMain` uses. */
 export interface MainProcess {
     readonly argv: readonly string[];
     on(event: MainEvent, listener: (value: unknown) => void): unknown;
     exit(code: number): void;
 }
 
+/** Options of `runMain`. */
 export interface MainOptions {
-    /** The name of the program, also the id of its outermost module, e.g. `antrea-agent`. */
+    /** Name of the program and id of its outermost module, e.g. `antrea-agent`. */
     readonly name: string;
     readonly version: string;
-    /** The flags that it knows besides `--v`, `--check`, `--print-start-order` and `--version`. Default: `--config FILE`. */
+    /** Flags besides `--v`, `--check`, `--print-start-order` and `--version`. Default: `--config FILE`. */
     readonly flags?: OwnFlags;
     /**
-     * Reads the settings and builds the parts; starts nothing. When it throws, the error is logged and the exit code
-     * is 1.
+     * Reads the settings and builds the parts, without starting anything. An exception is logged and ends the process
+     * with code 1.
      */
     compose(context: MainContext): Promise<Lifecycle> | Lifecycle;
-    /** Default: the process. */
+    /** Default: the global `process`. */
     readonly process?: MainProcess;
-    /** Where log lines and the version go. Default: standard output. */
+    /** Receives log lines and the output of flags. Default: standard output. */
     readonly destination?: LogDestination;
 }
 
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
- * The life of a daemon: flags, compose, start, wait, stop, exit. With `--check` it ends after compose; so it does with
- * `--print-start-order`, which prints the names of the parts, one a line, and logs errors only. The first SIGTERM or
- * SIGINT stops the parts in order, a second one exits at once with 128 plus its number. Exit code 0 after a clean stop, 1 after anything else: flags or
- * settings that are wrong, a part that did not start or stop, `fail`, and, at once and without stopping the parts, an
- * uncaught exception or an unhandled rejection (the state is unknown then).
+ * Runs a daemon: parses flags, composes, starts, waits, stops, exits. `--check` exits after compose; so does
+ * `--print-start-order`, which prints the names of the parts one per line and logs errors only. The first SIGTERM or
+ * SIGINT stops the parts in order, a second one exits at once with 128 plus its number.
+ *
+ * The exit code is 0 after a clean stop and 1 after invalid flags or settings, a part that did not start or stop, or
+ * `fail`. An uncaught exception or unhandled rejection exits with 1 at once, without stopping the parts, as the state
+ * is unknown.
  */
 export async function runMain(options: MainOptions): Promise<void> {
     const main: MainProcess = options.process ?? process;
@@ -102,7 +108,7 @@ export async function runMain(options: MainOptions): Promise<void> {
         await aborted(ending.signal);
         await lifecycle.stop();
     } catch (error) {
-        // A signal during the start: everything is stopped, and that is what was asked for.
+        // A signal during the start: all parts are stopped, as requested.
         if (!(ending.signal.aborted && isAborted(error))) {
             failed = true;
             logger.error("failed", { error });

@@ -4,22 +4,26 @@ import type { OperationName, ReconcilerMetrics } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import type { Goal, TrackedObject } from "./tracked-object.ts";
 
+/** An object, and the goal it had when the operation began. */
 export interface Try<K, V> {
     readonly object: TrackedObject<K, V>;
     readonly goal: Goal<V>;
 }
 
-/** Runs the operations of a reconciler, one at a time for an object and none beside a comparison, and notes how they end. */
+/**
+ * Runs the operations of a reconciler and records their results: one at a time for each object, none during a
+ * comparison.
+ */
 export class Attempts<K, V> {
     readonly #name: string;
     readonly #operations: Operations<K, V>;
     readonly #objects: Map<K, TrackedObject<K, V>>;
     readonly #clock: Clock;
     readonly #metrics: ReconcilerMetrics | undefined;
-    /** Resolves when the comparison under way ends. */
+    /** Resolves when the running comparison ends. */
     #pruning: Promise<void> | undefined;
 
-    /** @param objects all of the reconciler; those whose deletion is done are taken out */
+    /** @param objects all objects of the reconciler; those whose deletion is done are removed from it */
     constructor(
         name: string,
         operations: Operations<K, V>,
@@ -33,7 +37,10 @@ export class Attempts<K, V> {
         this.#metrics = components.metrics;
     }
 
-    /** Waits until nothing is under way on these objects; keeps others from them until the returned function is called. */
+    /**
+     * Waits until no operation runs on these objects, and blocks others until the returned function is called. Rejects
+     * with AsyncError `ABORTED` when the signal aborts meanwhile.
+     */
     async begin(objects: readonly TrackedObject<K, V>[], signal: AbortSignal | undefined): Promise<() => void> {
         for (;;) {
             const underWay = this.#pruning ?? objects.find(({ busy }) => busy !== undefined)?.busy;
@@ -48,7 +55,7 @@ export class Attempts<K, V> {
         };
     }
 
-    /** Returns the failure; one by the signal leaves the object pending. */
+    /** Runs one operation and returns its failure. A failure caused by the signal leaves the object pending. */
     async one(
         { object, goal }: Try<K, V>,
         signal: AbortSignal | undefined,
@@ -67,7 +74,7 @@ export class Attempts<K, V> {
         return undefined;
     }
 
-    /** All in one go. False when that was refused: each is to be tried by itself. */
+    /** Runs one operation for all objects. Returns false if it was rejected; each object must then be tried alone. */
     async many(tries: readonly Try<K, V>[], signal: AbortSignal | undefined): Promise<boolean> {
         const began = this.#clock.monotonic();
         try {
@@ -79,7 +86,7 @@ export class Attempts<K, V> {
         return true;
     }
 
-    /** The comparison of a full pass; alone. */
+    /** Runs the comparison of a full pass, with no other operation beside it. Rejects as `prune` does. */
     async prune(desired: ReadonlyMap<K, V>, signal: AbortSignal | undefined): Promise<void> {
         if (this.#operations.prune === undefined) return;
         const ended = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Desired objects and what is in place of them: one engine for the diff, retries, status, metrics and logging. */
+/** A generic reconciler: diff of desired and actual objects, retries, status, metrics and logging. */
 export type { Change, Operations, Removal } from "./operations.ts";
 export type { PassResult, ReconcilerComponents, ReconcilerOptions } from "./options.ts";
 export { Reconciler } from "./reconciler.ts";

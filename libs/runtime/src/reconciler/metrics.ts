@@ -1,10 +1,11 @@
 import type { Counter, Histogram, MetricsFactory, Sample } from "../metrics.ts";
 import type { ObjectState } from "./status.ts";
 
+/** The operations of a reconciler that are counted. */
 export type OperationName = "update" | "delete" | "prune";
 type Counts = Readonly<Record<ObjectState, number>>;
 
-/** The metrics of all reconcilers of a process; a reconciler is a label. */
+/** The metrics of all reconcilers of a process, with the reconciler's name as label. */
 export class ReconcilerMetrics {
     static readonly #byFactory = new WeakMap<MetricsFactory, ReconcilerMetrics>();
     readonly #counts = new Map<string, () => Counts>();
@@ -30,18 +31,19 @@ export class ReconcilerMetrics {
         });
     }
 
-    /** Those declared in this registry, declared with the first reconciler. */
+    /** Returns the metrics declared in this registry; declares them at the first call. */
     static of(factory: MetricsFactory): ReconcilerMetrics {
         const known = this.#byFactory.get(factory) ?? new ReconcilerMetrics(factory);
         this.#byFactory.set(factory, known);
         return known;
     }
 
-    /** From now on scrapes show these counts under the name; a later reconciler of that name takes its place. */
+    /** Reports these counts under the name from now on; a later reconciler of that name replaces them. */
     show(reconciler: string, counts: () => Counts): void {
         this.#counts.set(reconciler, counts);
     }
 
+    /** Counts an operation on `objects` objects that took `ms` milliseconds. */
     measure(
         reconciler: string,
         operation: OperationName,

@@ -3,11 +3,11 @@ import type { TrackedObject } from "./tracked-object.ts";
 
 const shownKeys = 10;
 
-/** What one pass has to report: a failure when its message is new for the object, and the end of a failure. */
+/** Collects what one pass reports: failures whose message is new for the object, and recoveries. */
 export class PassLog<K, V> {
     readonly #logger: Logger;
     readonly #keyText: (key: K) => string;
-    /** Keys by message: what fails for one reason fails for many objects at once. */
+    /** Keys by message: one cause often makes many objects fail at once. */
     readonly #failed = new Map<string, K[]>();
     readonly #recovered: K[] = [];
 
@@ -16,7 +16,7 @@ export class PassLog<K, V> {
         this.#keyText = keyText;
     }
 
-    /** @param before the message of its status before the try */
+    /** @param before the message of the object's status before the operation */
     note({ key, status: { state, message } }: TrackedObject<K, V>, before: string | undefined): void {
         if (state !== "error" || message === undefined) {
             if (before !== undefined) this.#recovered.push(key);

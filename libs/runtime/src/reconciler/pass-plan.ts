@@ -1,8 +1,8 @@
 import type { Clock } from "@antrea/async";
 
 /**
- * Decides whether the next pass is a full one. Full passes are due in time however many changes come, and one that was
- * asked for is made even if changes come with it. The first is always full.
+ * Decides whether the next pass is a full one: the first, those due after `everyMs`, and those requested; whatever
+ * other changes there are.
  */
 export class PassPlan {
     readonly #clock: Pick<Clock, "monotonic">;
@@ -10,7 +10,7 @@ export class PassPlan {
     #isAskedFor = true;
     #lastMs = -Infinity;
 
-    /** @param everyMs a full pass is due so long after the last one began */
+    /** @param everyMs milliseconds after the start of the last full pass at which the next one is due */
     constructor(components: { readonly clock: Pick<Clock, "monotonic"> }, options: { readonly everyMs: number }) {
         this.#clock = components.clock;
         this.#everyMs = options.everyMs;
@@ -20,7 +20,9 @@ export class PassPlan {
         this.#isAskedFor = true;
     }
 
-    /** Runs `full` if a full pass is due. One that rejects is still due; one asked for meanwhile is the next. */
+    /**
+     * Runs `full` if a full pass is due. If it rejects, the full pass remains due; one requested meanwhile is the next.
+     */
     async run(full: () => Promise<void>): Promise<void> {
         const startedMs = this.#clock.monotonic();
         if (!this.#isAskedFor && startedMs - this.#lastMs < this.#everyMs) return;

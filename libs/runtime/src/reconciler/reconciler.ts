@@ -10,13 +10,13 @@ import type { ObjectState, ObjectStatus } from "./status.ts";
 import { TrackedObject } from "./tracked-object.ts";
 
 /**
- * Makes the objects that are in place those that are desired, by the operations of its user; see {@link Operations} for the
- * contract. It keeps what is desired and each object's status; failures are retried with a backoff of their own, logged
+ * Brings the actual objects to the desired state by the operations of its user; see {@link Operations} for the
+ * contract. It keeps the desired objects and the status of each; failures are retried with a backoff per object, logged
  * once for each message, and measured.
  *
- * It has no loop: whoever owns it runs `pass` in a job, which brings about all that changed or is due for a retry, and
- * compares all with what is in place (`prune`) in the first pass, every `fullEveryMs`, and when asked to. `apply` does the
- * same for one object, for a caller that needs its outcome.
+ * It has no loop: its owner runs `pass` in a job, which processes all objects that changed or are due for a retry. The
+ * first pass, one every `fullEveryMs`, and requested ones compare all objects with the actual ones (`prune`). `apply`
+ * processes one object, for a caller that needs its result.
  */
 export class Reconciler<K, V> {
     readonly #operations: Operations<K, V>;
@@ -26,7 +26,7 @@ export class Reconciler<K, V> {
     readonly #plan: PassPlan;
     readonly #passes = new Mutex();
     readonly #desired = new Map<K, V>();
-    /** The desired ones, and those whose deletion is not done. */
+    /** The desired objects, and those whose deletion is not done. */
     readonly #objects = new Map<K, TrackedObject<K, V>>();
     readonly #attempts: Attempts<K, V>;
 
@@ -37,7 +37,7 @@ export class Reconciler<K, V> {
     ) {
         this.#operations = operations;
         const { name, fullEveryMs = 60_000, concurrency = 1, isEqual = Object.is, keyText = String } = options;
-        // Without jitter: what failed together is retried together.
+        // Without jitter: objects that failed together are retried together.
         const backoff = { initialMs: 1000, maxMs: 60_000, jitter: 0, ...options.backoff };
         this.#options = { name, backoff, concurrency, isEqual, keyText };
         this.#logger = logger;
@@ -48,12 +48,12 @@ export class Reconciler<K, V> {
         this.#attempts = new Attempts(name, operations, this.#objects, { clock, metrics: shared });
     }
 
-    /** What is desired, by key. */
+    /** The desired objects, by key. */
     get desired(): ReadonlyMap<K, V> {
         return this.#desired;
     }
 
-    /** Desires the object; the next pass, or `apply`, brings it about. */
+    /** Sets the desired value of an object; the next pass, or `apply`, puts it in place. */
     set(key: K, value: V): void {
         this.#desired.set(key, value);
         const object = this.#objects.get(key);
@@ -62,9 +62,10 @@ export class Reconciler<K, V> {
     }
 
     /**
-     * Desires that the object is not there.
+     * Makes an object no longer desired; the next pass, or `apply`, deletes it.
      *
-     * @param last what may be in place of it; without it, one that this reconciler never set is left to the next full pass
+     * @param last its value, if it may be in place although this reconciler never set it; without, such an object is
+     * left to the next full pass
      */
     delete(key: K, last?: V): void {
         this.#desired.delete(key);
@@ -73,46 +74,46 @@ export class Reconciler<K, V> {
         else if (last !== undefined) this.#track(key, last, false);
     }
 
-    /** Desires the object, which is in place already: whoever calls this put it there. */
+    /** Sets the desired value of an object that the caller has already put in place. */
     adopt(key: K, value: V): void {
         this.set(key, value);
         this.#objects.get(key)?.adopted();
     }
 
-    /** What is in place of the object may not be what was put there: it is updated again, if it is desired. */
+    /** Marks an object as possibly changed by others: it is updated again, if it is desired. */
     refresh(key: K): void {
         this.#objects.get(key)?.differs();
     }
 
-    /** Desires these objects and no others. */
+    /** Replaces the desired objects by these. */
     replace(desired: ReadonlyMap<K, V>): void {
         for (const key of [...this.#desired.keys()]) if (!desired.has(key)) this.delete(key);
         for (const [key, value] of desired) this.set(key, value);
     }
 
-    /** Undefined for an object that is neither desired nor waiting to be deleted. */
+    /** Returns the status of an object; undefined if it is neither desired nor waiting for its deletion. */
     status(key: K): ObjectStatus | undefined {
         return this.#objects.get(key)?.status;
     }
 
-    /** How many objects have each status. */
+    /** Returns the number of objects in each state. */
     counts(): Readonly<Record<ObjectState, number>> {
         const counts = { pending: 0, done: 0, error: 0 };
         for (const { status } of this.#objects.values()) counts[status.state] += 1;
         return counts;
     }
 
-    /** What is in place may not be what was put there: the next pass is a full one. */
+    /** Requests a full pass next, because the actual objects may have been changed by others. */
     askForFull(): void {
         this.#plan.askForFull();
     }
 
     /**
-     * Brings about what changed and what is due for a retry: deletions first, as they may free what an update needs. A full
-     * pass compares all before that. Passes run one after another.
+     * Processes all objects that changed or are due for a retry: deletions first, as they may free what an update
+     * needs. A full pass compares all objects before that. Passes run one at a time.
      *
-     * Rejects when the comparison of a full pass fails, and as soon as an operation ends after the signal aborted; an
-     * object that fails is in the result and in its status.
+     * Rejects if the comparison of a full pass fails, and after the signal aborted. Failures of objects are in the
+     * result and in their status.
      */
     pass(signal?: AbortSignal): Promise<PassResult> {
         return this.#passes.run(async () => {
@@ -130,15 +131,16 @@ export class Reconciler<K, V> {
     }
 
     /**
-     * Brings about what is desired of one object now, whether a retry is due or not, after the operation on it that is under
-     * way. Rejects with its failure, which is left to the caller to log; the object stays due for a retry.
+     * Processes one object now, whether or not a retry is due, after an operation that runs on it. Rejects with the
+     * object's failure, which the caller must log; the object stays due for a retry. Does nothing for an unknown
+     * object.
      */
     async apply(key: K, signal?: AbortSignal): Promise<void> {
         const object = this.#objects.get(key);
         if (object === undefined) return;
         const end = await this.#attempts.begin([object], signal);
         try {
-            // Whoever was first may have brought it about.
+            // An earlier caller may already have put it in place.
             if (!object.isOpen) return;
             const failure = await this.#attempts.one({ object, goal: object.goal }, signal);
             if (failure !== undefined) throw failure.error;
@@ -152,7 +154,7 @@ export class Reconciler<K, V> {
         this.#objects.set(key, new TrackedObject(key, last, isDesired, { clock: this.#clock, backoff }));
     }
 
-    /** Tries all objects that are due for this operation. */
+    /** Processes all objects that are due for this operation. */
     async #workOff(operation: "update" | "delete", log: PassLog<K, V>, signal: AbortSignal | undefined): Promise<void> {
         const isDue = ({ goal, isOpen, dueInMs }: TrackedObject<K, V>): boolean =>
             isOpen && dueInMs === 0 && (goal === "deleted") === (operation === "delete");

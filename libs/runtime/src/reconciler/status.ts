@@ -1,13 +1,16 @@
-/** `pending`: not tried since it changed. `done`: in place. `error`: the last try failed; it is retried. */
+/**
+ * State of an object. `pending`: not tried since it changed. `done`: in place. `error`: the last operation failed and
+ * is retried.
+ */
 export type ObjectState = "pending" | "done" | "error";
 
-/** How far one object is. */
+/** Status of one object of a reconciler. */
 export interface ObjectStatus {
     readonly state: ObjectState;
-    /** Why the last try failed, with causes; undefined unless the state is `error`. */
+    /** Messages of the last failure and its causes; undefined unless the state is `error`. */
     readonly message: string | undefined;
-    /** Wall time in milliseconds since 1970 at which the object got into this state with this message. */
+    /** Wall time in milliseconds since 1970 at which the object entered this state with this message. */
     readonly sinceMs: number;
-    /** Tries that failed since the object changed or was in place. */
+    /** Number of failed operations since the object changed or was in place. */
     readonly failures: number;
 }

@@ -7,23 +7,23 @@ interface Held<V> {
     readonly value: V;
 }
 
-/** What a try brings about. It says by its identity whether the object changed since. */
+/** The target of an operation. Compared by identity, it shows whether the object changed since. */
 export type Goal<V> = Held<V> | "deleted";
 
-/** One object of a reconciler: what is desired of it, what is in place, and how its last try went. */
+/** One object of a reconciler: its desired value, its value in place, and its status. */
 export class TrackedObject<K, V> {
     readonly key: K;
     readonly #clock: Clock;
     readonly #backoff: Backoff;
     #goal: Goal<V>;
-    /** The last value that was desired, or that whoever deleted the object knew of. */
+    /** The last desired value, or the one that was passed with the deletion. */
     #last: V;
-    /** Undefined when unknown. */
+    /** Undefined if unknown. */
     #inPlace: Held<V> | undefined;
     #status: ObjectStatus;
     #error: unknown;
     #dueMs = -Infinity;
-    /** Resolves when the operation under way ends. */
+    /** Resolves when the running operation ends. */
     busy: Promise<void> | undefined;
 
     constructor(key: K, last: V, isDesired: boolean, { clock, backoff }: { clock: Clock; backoff: BackoffOptions }) {
@@ -39,7 +39,7 @@ export class TrackedObject<K, V> {
         return this.#status;
     }
 
-    /** Of the last try, if the state is `error`. */
+    /** Error of the last operation, if the state is `error`. */
     get error(): unknown {
         return this.#status.state === "error" ? this.#error : undefined;
     }
@@ -48,11 +48,12 @@ export class TrackedObject<K, V> {
         return this.#goal;
     }
 
-    /** Whether there is something to do; `dueInMs` says when. */
+    /** True if an operation is needed; `dueInMs` is the time until then. */
     get isOpen(): boolean {
         return this.#status.state !== "done";
     }
 
+    /** Milliseconds until the object is due; 0 if it is due now. */
     get dueInMs(): number {
         return Math.max(this.#dueMs - this.#clock.monotonic(), 0);
     }
@@ -70,7 +71,7 @@ export class TrackedObject<K, V> {
         this.#reopen();
     }
 
-    /** What is in place is not what was put there. A failure that waits for its retry goes on waiting. */
+    /** The object in place differs from what was put there. The delay of a pending retry remains. */
     differs(): void {
         this.#inPlace = undefined;
         if (this.#status.state === "done") this.#reopen();
@@ -88,7 +89,7 @@ export class TrackedObject<K, V> {
         return { key: this.key, last: this.#inPlace === undefined ? this.#last : this.#inPlace.value };
     }
 
-    /** The goal was reached; another one may have taken its place meanwhile. */
+    /** Records that `goal` was reached, which may no longer be the current goal. */
     reached(goal: Goal<V>): void {
         this.#inPlace = goal === "deleted" ? undefined : goal;
         if (this.#goal !== goal) return;
@@ -96,7 +97,7 @@ export class TrackedObject<K, V> {
         this.#set("done", undefined, 0);
     }
 
-    /** The goal was not reached; an object that changed meanwhile is due at once. */
+    /** Records that `goal` was not reached. An object that changed meanwhile is due at once. */
     failed(goal: Goal<V>, error: unknown): void {
         if (this.#goal !== goal) return;
         this.#dueMs = this.#clock.monotonic() + this.#backoff.next();

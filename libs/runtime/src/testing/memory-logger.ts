@@ -1,9 +1,9 @@
 import { createLogger, type Logger, type LogLevel } from "../logger.ts";
 
-/** A line as it was written, parsed. */
+/** A log line, parsed. */
 export type LogRecord = Readonly<Record<string, unknown>> & { readonly level: LogLevel; readonly msg: string };
 
-/** A real logger that keeps its lines, for assertions. */
+/** A real logger that keeps its lines for assertions. */
 export class MemoryLog {
     readonly #records: LogRecord[] = [];
     readonly logger: Logger;
@@ -18,7 +18,7 @@ export class MemoryLog {
         return this.#records;
     }
 
-    /** The messages of that level, or of all. */
+    /** Returns the messages of that level, or of all levels. */
     messages(level?: LogLevel): readonly string[] {
         return this.#records.filter((record) => level === undefined || record.level === level).map(({ msg }) => msg);
     }
