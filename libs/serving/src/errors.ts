@@ -1,12 +1,13 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Codes of ServingError. */
 export type ServingErrorCode =
-    /** A call came in a state in which it has no meaning: a port asked for before the start, a second start. */
+    /** The call is not valid in the current state: a port before the start, a second start. */
     | "WRONG_STATE"
-    /** The name of a check is taken. */
+    /** The name of a health check is in use. */
     | "DUPLICATE_NAME"
-    /** The variable PROBE_PORT is no port. */
+    /** The variable PROBE_PORT is not a port. */
     | "BAD_PORT";
 
-/** The errors of this library, those of certificates excepted. */
+/** The error class of this library, except for certificates. */
 export class ServingError<Code extends ServingErrorCode = ServingErrorCode> extends AntreaError<Code> {}

@@ -3,27 +3,31 @@ import { type FeatureGates } from "./features/gates.ts";
 import { type Rule } from "./load.ts";
 import { valueAt } from "./path.ts";
 
-/** A condition on a settings file, as data. Keys are dotted. */
+/**
+ * A condition on a settings file, as data; keys are dotted. `is`: the key has this value; `same`: both keys have equal
+ * values; `gate`: the feature gate is enabled.
+ */
 export type Condition =
     | { readonly is: readonly [key: string, value: string | number | boolean] }
     | { readonly same: readonly [key: string, key: string] }
-    /** A list without members. */
+    /** The list has no members. */
     | { readonly empty: string }
     | { readonly gate: FeatureGateName }
     | { readonly not: Condition }
     | { readonly all: readonly Condition[] };
 
-/** What a rule over several values says. */
+/** A rule over several values. */
 export interface RuleText {
-    /** The key that is to change. */
+    /** Key whose value the message asks to change. */
     readonly key: string;
     readonly rule: string;
     readonly wrongWhen: Condition;
 }
 
-/** A rule over several values of which the condition is known. */
+/** A rule over several values whose condition is available as data. */
 export interface DeclaredRule<Config = never> extends Rule<Config>, RuleText {}
 
+/** Returns the rule with a `check` that evaluates its condition. */
 export function declared<Config>({ key, rule, wrongWhen }: RuleText): DeclaredRule<Config> {
     return {
         key,

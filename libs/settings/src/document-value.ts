@@ -1,14 +1,15 @@
 import { messageOf } from "@antrea/errors";
 import { visit, type Document } from "yaml";
 
+/** The value of a YAML document, or why it has none. */
 export type DocumentValue =
     | { readonly isUsable: true; readonly value: unknown }
-    /** `offset`: where in the text, counted in characters. */
+    /** `offset`: position in the text in characters. */
     | { readonly isUsable: false; readonly reason: string; readonly offset?: number };
 
 /**
- * The value of a YAML document as parsed, null when it is empty. It has none when its text is wrong, when an alias stands
- * for nothing or inside its own value (YAML 1.2.2, section 7.1), or when aliases make it too large.
+ * Returns the value of a parsed YAML document, null if it is empty. It is not usable if the text is invalid, if an
+ * alias refers to nothing or to a node that contains it (YAML 1.2.2, section 7.1), or if aliases make it too large.
  */
 export function documentValue(document: Document): DocumentValue {
     const [error] = document.errors;

@@ -1,31 +1,33 @@
 import { AntreaError } from "@antrea/errors";
 
+/** Codes of SettingsError. */
 export type SettingsErrorCode =
-    /** The text is no YAML, has a key twice, is too long or is no map; `details.line` where known. */
+    /** The text is not valid YAML, has a duplicate key, is too long or is not a map; `details.line` where known. */
     | "BAD_YAML"
-    /** Values break their rules; `details.findings` is the list of {@link Finding}. */
+    /** Values violate their rules; `details.findings` is the list of {@link Finding}. */
     | "WRONG_VALUES"
-    /** A defect of ours: what was found wrong is still there when it was taken out. */
+    /** A defect of this library: values remained invalid after they were removed. */
     | "UNREADABLE_SETTINGS";
 
+/** Details of SettingsError. */
 export interface SettingsErrorDetails {
-    /** From 1; of `BAD_YAML`, where known. */
+    /** Line number from 1; set for `BAD_YAML` where known. */
     readonly line: number;
-    /** Of `WRONG_VALUES`; empty when there are too many. */
+    /** Set for `WRONG_VALUES`; empty if there are too many. */
     readonly findings: readonly Finding[];
 }
 
-/** A settings file that cannot be used. Its message names every wrong key with its value and rule. */
+/** A settings file that is not usable. The message lists every invalid key with its value and rule. */
 export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorDetails> {}
 
-/** One wrong value. */
+/** One invalid value. */
 export interface Finding {
-    /** The dotted key, e.g. `nodeIPAM.clusterCIDRs[1]`. */
+    /** Dotted key, e.g. `nodeIPAM.clusterCIDRs[1]`. */
     readonly key: string;
-    /** The value as JSON, shortened; `(default)` follows one that the file does not have. */
+    /** The value as JSON, truncated; a default is followed by `(default)`. */
     readonly value: string;
-    /** What the value must be. */
+    /** The requirement on the value. */
     readonly rule: string;
-    /** Where it stands in the file, from 1; undefined for what the file does not have. */
+    /** Line number in the file from 1; undefined for a value that the file does not contain. */
     readonly line: number | undefined;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Path } from "./path.ts";
 
-/** Every dotted key of a schema, groups included; lists of maps give the keys of their members after `[]`. */
+/** Returns every dotted key of a schema, groups included; the keys of list members follow `[]`. */
 export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
     const inner = unwrap(schema);
     if (inner instanceof z.ZodArray) return knownKeys(inner.element as z.ZodType, `${prefix}[]`);
@@ -13,7 +13,7 @@ export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
     });
 }
 
-/** Without default and optional. */
+/** Returns the schema without its default and optional wrappers. */
 export function unwrap(schema: z.ZodType): z.ZodType {
     if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
         return unwrap(schema.unwrap() as z.ZodType);
@@ -21,7 +21,10 @@ export function unwrap(schema: z.ZodType): z.ZodType {
     return schema;
 }
 
-/** The known key that was probably meant by an unknown one: a similar one beside it, or one of that name elsewhere. */
+/**
+ * Returns the known key that was probably meant by an unknown one: a similar key of the same group, or a key of the
+ * same name elsewhere; undefined if there is none.
+ */
 export function suggest(path: Path, keys: readonly string[]): string | undefined {
     const name = String(path.at(-1));
     const parent = formatPath(path.slice(0, -1));

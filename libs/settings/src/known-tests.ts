@@ -8,7 +8,7 @@ import { type ToldTest, valueTests } from "./value-tests.ts";
 
 /** The test of one value of a settings file. */
 export interface KeyTest extends ToldTest {
-    /** A list whose members are tested. */
+    /** True if the value is a list, whose members are tested. */
     readonly isList: boolean;
 }
 
@@ -16,7 +16,9 @@ const schemas: Readonly<Record<Component, z.ZodType>> = { agent: agentSchema, co
 
 class UnknownKeyError extends AntreaError<"UNKNOWN_KEY"> {}
 
-/** The test of a dotted key, undefined when any value of its type is taken. Throws UNKNOWN_KEY for a key that is not there. */
+/**
+ * Returns the test of a dotted key; undefined if any value of its type is valid. Throws UnknownKeyError `UNKNOWN_KEY`.
+ */
 export function testOf(component: Component, key: string): KeyTest | undefined {
     const leaf = key
         .split(".")

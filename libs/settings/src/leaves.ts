@@ -5,14 +5,16 @@ import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests
 
 // The kinds of values. Each has one rule, a sentence that goes on from "the value", and says it whatever is wrong.
 
-/** Milliseconds, written in the file the way Go writes durations: `5s`, `1m30s`, `500ms`. */
+/** Milliseconds; in the file a duration in Go's notation: `5s`, `1m30s`, `500ms`. */
 export type DurationMs = number;
 
+/** A boolean. */
 export const flag = z.boolean({ error: "must be true or false" });
 
-/** Text of any kind. */
+/** Any text. */
 export const anyText = z.string({ error: "must be text" });
 
+/** An integer from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): z.ZodInt {
     const error = `must be a whole number from ${min} to ${max}`;
     return valueTests.keep(z.int({ error }).min(min, { error }).max(max, { error }), error, {
@@ -21,15 +23,16 @@ export function wholeNumber(min: number, max: number): z.ZodInt {
     });
 }
 
+/** A TCP or UDP port, 1 to 65,535. */
 export const port: z.ZodInt = wholeNumber(1, 65_535);
 
-/** One of these words, exactly. */
+/** One of these words, case-sensitive. */
 export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum<z.core.util.ToEnum<T[number]>> {
     const rule = `must be one of ${words.join(", ")}`;
     return valueTests.keep(z.enum(words, { error: rule }), rule, wordsTest(words, false));
 }
 
-/** One of these words in any case; the result is in theirs. */
+/** One of these words in any case; the result has the case given here. */
 export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...words: T): Leaf<T[number]> {
     return readable(
         `must be one of ${words.join(", ")}`,
@@ -38,11 +41,12 @@ export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...
     );
 }
 
+/** A leaf of the schema: text in the file, T as the parsed value. */
 export type Leaf<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>;
 
 /**
- * Text that `read` understands; it returns undefined for what breaks the rule. `test` says as data which text that is; the
- * values of the chart need it.
+ * A leaf whose text `read` parses; undefined means that the text violates `rule`. `test` describes the valid texts as
+ * data, for the validation of chart values.
  */
 export function readable<T extends {}>(rule: string, read: (text: string) => T | undefined, test?: ValueTest): Leaf<T> {
     const leaf = z.string({ error: rule }).transform((text, context) => {
@@ -54,7 +58,7 @@ export function readable<T extends {}>(rule: string, read: (text: string) => T |
     return test === undefined ? leaf : valueTests.keep(leaf, rule, test);
 }
 
-/** The same, or "", which stands for "not set" and gives undefined. */
+/** Like `readable`, but "" is valid too and gives undefined ("not set"). */
 export function readableOrEmpty<T extends {}>(
     rule: string,
     read: (text: string) => T | undefined,
@@ -73,12 +77,12 @@ export function readableOrEmpty<T extends {}>(
 const kindOf = (family: Family | undefined): string =>
     family === undefined ? "a" : family === 4 ? "an IPv4" : "an IPv6";
 
-/** A CIDR; host bits are masked, as Antrea and Kubernetes do. */
+/** A CIDR, by default of either IP family; host bits are masked, as in Antrea and Kubernetes. */
 export function cidr(family?: Family): Leaf<Prefix> {
     return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family), cidrTest(family));
 }
 
-/** A CIDR or "". */
+/** A CIDR, or "" for undefined. */
 export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
     return readableOrEmpty(
         `must be ${kindOf(family)} CIDR or empty`,
@@ -87,7 +91,7 @@ export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
     );
 }
 
-/** CIDRs in one text, separated by commas. */
+/** CIDRs separated by commas in one text. */
 export const cidrsInText: Leaf<readonly Prefix[]> = readable("must be CIDRs separated by commas", (text) => {
     const parts = text.split(",").map((part) => part.trim());
     const prefixes = parts.filter((part) => part !== "").map((part) => readPrefix(part, undefined));
@@ -103,12 +107,12 @@ function readPrefix(text: string, family: Family | undefined): Prefix | undefine
     }
 }
 
-/** A duration of at least `minMs`. */
+/** A duration of at least `minMs` milliseconds; `least` is the same in Go's notation, for the message. */
 export function duration(minMs = 0, least = "0s"): Leaf<DurationMs> {
     return durationIn(`must be a duration of at least ${least}, such as 1m30s`, minMs, Infinity);
 }
 
-/** A duration from one to another, both as they are written in the file. */
+/** A duration from `least` to `most`, both included and in Go's notation. */
 export function durationFrom(least: string, most: string): Leaf<DurationMs> {
     const [minMs, maxMs] = [least, most].map(readDuration);
     return durationIn(`must be a duration from ${least} to ${most}, such as 1m30s`, minMs ?? 0, maxMs ?? Infinity);
@@ -152,30 +156,35 @@ function readerOf({ match, except }: { readonly match: string; readonly except: 
     return (text: string): string | undefined => (wanted.test(text) && !refused.test(text) ? text : undefined);
 }
 
+/** A name of a network interface (kernel limits: IFNAMSIZ, dev_valid_name). */
 export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface, interfaceTest);
 
-/** The loopback, what sysctls call every interface, the devices of OVS's datapaths, and the agent's tunnel port. */
+/**
+ * The loopback interface, sysctl names for all interfaces, the devices of OVS datapaths, and the agent's tunnel port.
+ */
 const usedNames = ["lo", "all", "default", "ovs-system", "ovs-netdev", "antrea-tun0"];
 const ownInterfaceTest = { ...interfaceTest, except: `${interfaceTest.except}|^(${usedNames.join("|")})$` };
 
-/** An interface that antrea-agent makes. */
+/** Name of an interface that antrea-agent creates; names in use by the kernel, OVS or the agent are invalid. */
 export const ownInterfaceName: Leaf<string> = readable(
     `${interfaceRule}, and none that the kernel, Open vSwitch or antrea-agent uses: ${usedNames.join(", ")}`,
     readerOf(ownInterfaceTest),
     ownInterfaceTest,
 );
 
+/** A name of a network interface, or "" for undefined. */
 export const interfaceNameOrEmpty: Leaf<string | undefined> = readableOrEmpty(
     `${interfaceRule}, or empty`,
     readInterface,
     interfaceTest,
 );
 
+/** An absolute path without NUL. */
 export const absolutePath: Leaf<string> = readable("must be an absolute path", (text) =>
     text.startsWith("/") && !text.includes("\0") ? text : undefined,
 );
 
-/** The URL of an API server, from a host, a host with port (default 443), or a URL. */
+/** The URL of an API server, from `host`, `host:port` (default port 443) or a URL; "" for undefined. */
 export const apiServer: Leaf<string | undefined> = readableOrEmpty(
     "must be a host, host:port or https URL, or empty",
     (text) => {
@@ -196,7 +205,7 @@ function isHost(host: string): boolean {
     return host.length <= 253 && host.split(".").every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(label));
 }
 
-/** `IP` or `IP:port`, the port 53 by default: as text with the port. */
+/** A DNS server `IP` or `IP:port`; the result always has the port, by default 53. "" for undefined. */
 export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
     "must be an IP address with or without port, or empty",
     (text) => {
@@ -208,7 +217,7 @@ export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
     },
 );
 
-/** `first-last`, both ports, first below last. */
+/** Two ports `first-last`, first below last. */
 export const portRange: Leaf<{ readonly first: number; readonly last: number }> = readable(
     "must be two ports, the first below the last, such as 61000-62000",
     (text) => {
@@ -218,28 +227,31 @@ export const portRange: Leaf<{ readonly first: number; readonly last: number }> 
     },
 );
 
-/** A list of what `member` is. */
+/** A list of values of this schema. */
 export function listOf<T extends z.ZodType>(member: T): z.ZodArray<T> {
     return z.array(member, { error: "must be a list" });
 }
 
-/** A group of keys in a file. */
+/** A group of keys that may be absent. */
 export type Group<T extends z.ZodRawShape> = z.ZodPrefault<z.ZodObject<T, z.core.$strict>>;
 
-/** A group of keys: all have defaults, so the group may be left out. Unknown keys are told apart from wrong values. */
+/**
+ * A group of keys, all with defaults, so that the group may be absent. Unknown keys are reported separately from
+ * invalid values.
+ */
 export function group<T extends z.ZodRawShape>(shape: T): Group<T> {
     // The type cannot say that no key of the shape is required; the tests of the defaults do.
     return member(shape).prefault({} as never);
 }
 
-/** A member of a list with keys of its own. */
+/** A map of keys, such as a list member. */
 export function member<T extends z.ZodRawShape>(shape: T): z.ZodObject<T, z.core.$strict> {
     return z.strictObject(shape, {
         error: (issue) => (issue.code === "invalid_type" ? "must be a map of keys" : undefined),
     });
 }
 
-/** A type and everything in it read-only. */
+/** A type that is read-only at all depths. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
     ? readonly DeepReadonly<Item>[]
     : T extends object

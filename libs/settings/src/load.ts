@@ -6,21 +6,24 @@ import { knownKeys, suggest } from "./known-keys.ts";
 import { formatPath, type Path, upToList, valueAt, without } from "./path.ts";
 import { parseYaml, type SettingsText } from "./yaml.ts";
 
-/** A rule over more than one value, or over a value and what this version can do. */
+/** A rule over several values, or over a value and what this version supports. */
 export interface Rule<Config> {
-    /** The dotted keys it looks at. When one of them is wrong by itself, the rule is not asked. */
+    /** Dotted keys that it reads. It is skipped if one of them is invalid alone. */
     readonly keys: readonly string[];
-    /** Says what is wrong, with the key that is to change; undefined when nothing is. */
+    /** Returns the violation with the key to change; undefined if there is none. */
     check(config: Config, gates: FeatureGates): { readonly key: string; readonly rule: string } | undefined;
 }
 
-/** A value that is allowed and does nothing, or something else than it says. */
+/** A warning about a value that is valid but has no effect, or another one than expected. */
 export interface Notice<Config> {
-    /** `given`: what the file has at a dotted key, undefined for nothing. */
+    /**
+     * Returns the warning, if any. `given` returns the value that the file has at a dotted key, undefined if it has
+     * none.
+     */
     check(config: Config, gates: FeatureGates, given: (key: string) => unknown): string | undefined;
 }
 
-/** A file: its name for messages, its keys and its rules. */
+/** Definition of a settings file: its name for messages, its schema and its rules. */
 export interface FileSpec<Config> {
     readonly name: string;
     readonly component: Component;
@@ -29,14 +32,18 @@ export interface FileSpec<Config> {
     readonly notices: readonly Notice<Config>[];
 }
 
+/** A valid settings file. */
 export interface Loaded<Config> {
     readonly config: Config;
-    /** One line each: unknown keys, and values that have no effect. */
+    /** One line each, about unknown keys and values without effect. */
     readonly warnings: readonly string[];
     readonly gates: FeatureGates;
 }
 
-/** Reads a file. Throws SettingsError that lists everything wrong in it. */
+/**
+ * Parses and validates a settings file. Throws SettingsError `BAD_YAML`, or `WRONG_VALUES` with everything invalid in
+ * it.
+ */
 export function loadFile<Config extends { readonly featureGates: Readonly<Record<string, boolean>> }>(
     spec: FileSpec<Config>,
     text: string,
@@ -59,7 +66,7 @@ export function loadFile<Config extends { readonly featureGates: Readonly<Record
     return { config, warnings: [...unknown, ...warnings, ...notices], gates };
 }
 
-/** In the order of the file; what it does not have comes last. */
+/** In file order; findings about absent values come last. */
 function byLine(a: Finding, b: Finding): number {
     return (a.line ?? Infinity) - (b.line ?? Infinity) || 0;
 }
@@ -71,8 +78,8 @@ interface Parsed<Config> {
 }
 
 /**
- * Collects what is wrong and what is unknown, takes it out and reads again, so that the rules over several values can
- * be asked about the rest.
+ * Collects invalid values and unknown keys, removes them and parses again, so that the rules over several values can
+ * check the rest.
  */
 function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed<Config> {
     const wrong: Finding[] = [];
@@ -103,7 +110,7 @@ function parseValues<Config>(spec: FileSpec<Config>, file: SettingsText): Parsed
     );
 }
 
-/** Each unknown key and wrong value is looked up in the file and taken out of it; no file of ours has so many. */
+/** Limit of unknown keys and invalid values, as each is searched in the file. */
 const maxIssues = 200;
 
 function refuseTooMany(name: string, issues: readonly z.core.$ZodIssue[]): void {

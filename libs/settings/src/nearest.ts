@@ -1,6 +1,9 @@
-/** The candidate that was probably meant: the fewest edits away, at most a third of its length; undefined if none. */
+/**
+ * Returns the candidate with the fewest edits (Levenshtein distance, case ignored) from the word, if these are at most
+ * a third of its length; undefined if there is none.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-    // A distance costs the product of the lengths; nothing so long is a misspelt key.
+    // The cost is the product of the lengths; a word this long is not a misspelt key.
     if (word.length > 64) return undefined;
     let best: { candidate: string; edits: number } | undefined;
     for (const candidate of candidates) {

@@ -1,7 +1,7 @@
-/** The way to a value: keys of maps and indexes of lists. */
+/** Location of a value: keys of maps and indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/** `["a", "b", 1]` as `a.b[1]`. */
+/** Formats a path: `["a", "b", 1]` as `a.b[1]`. */
 export function formatPath(path: Path): string {
     return path.reduce<string>((text, step) => {
         if (typeof step === "number") return `${text}[${step}]`;
@@ -9,7 +9,7 @@ export function formatPath(path: Path): string {
     }, "");
 }
 
-/** The value at the end of the way, undefined when the way ends before. */
+/** Returns the value at a path; undefined if the path does not exist. */
 export function valueAt(root: unknown, path: Path): unknown {
     let value = root;
     for (const step of path) {
@@ -19,7 +19,7 @@ export function valueAt(root: unknown, path: Path): unknown {
     return value;
 }
 
-/** A copy without the key at the end of the way. */
+/** Returns a copy without the map key at the end of the path. */
 export function without(root: unknown, path: Path): unknown {
     const [step, ...rest] = path;
     if (step === undefined || typeof root !== "object" || root === null) return root;
@@ -30,7 +30,10 @@ export function without(root: unknown, path: Path): unknown {
     return Object.fromEntries(entries.map(([key, value]) => [key, key === step ? without(value, rest) : value]));
 }
 
-/** The way up to the first list: a list without one of its members would mean another thing, so it goes as a whole. */
+/**
+ * Returns the path up to the first list index. A list without one of its members would mean something else, so an
+ * invalid list is removed as a whole.
+ */
 export function upToList(path: Path): Path {
     const firstIndex = path.findIndex((step) => typeof step === "number");
     return firstIndex < 0 ? path : path.slice(0, firstIndex);

@@ -12,14 +12,14 @@ export { maxIndexBits, noPodCidr } from "./controller/rules.ts";
 export { testOf, type KeyTest } from "./known-tests.ts";
 export { type ToldTest, type ValueTest } from "./value-tests.ts";
 
-/** Every key of a settings file that has a value of its own, and why nothing reads it; undefined when something does. */
+/** Returns every leaf key of a settings file, with the reason why nothing reads it; undefined for a key in use. */
 export function settingsKeys(component: Component): readonly (readonly [key: string, unserved: string | undefined])[] {
     const [schema, unserved] =
         component === "agent" ? [agentSchema, agentUnserved] : [controllerSchema, controllerUnserved];
     return leafKeys(schema).map((key) => [key, whyUnserved(unserved, key)]);
 }
 
-/** The rules over several values that are there as data. */
+/** Returns the rules over several values that are available as data. */
 export function declaredRules(component: Component): readonly DeclaredRule[] {
     const rules: readonly Partial<DeclaredRule>[] = component === "agent" ? agentRules : controllerRules;
     return rules.filter((rule): rule is DeclaredRule => rule.wrongWhen !== undefined);

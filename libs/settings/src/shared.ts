@@ -3,25 +3,26 @@ import { anyText, flag, type Group, group, wholeNumber } from "./leaves.ts";
 
 // Keys that both files have.
 
-/** Switches of features by name; what they mean is in features/. */
+/** Feature gates by name; see features/gates.ts. */
 export const featureGates: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodBoolean>> = z
     .record(z.string(), flag, { error: "must be a map of names to true or false" })
     .default({});
 
 const qpsRule = "must be a number of at least 0";
 
-/** How to reach an API server. */
+/** Group clientConnection: the connection to an API server. */
 export type ClientConnection = {
-    /** Path of a kubeconfig file; "" for the ServiceAccount of the Pod. */
+    /** Path of a kubeconfig; "" for the ServiceAccount of the Pod. */
     readonly kubeconfig: z.ZodDefault<z.ZodString>;
     readonly acceptContentTypes: z.ZodDefault<z.ZodString>;
     readonly contentType: z.ZodDefault<z.ZodString>;
-    /** Requests a second, 0 for the client's own limit. */
+    /** Requests per second; 0 for the client's own limit. */
     readonly qps: z.ZodDefault<z.ZodNumber>;
-    /** Requests at once, 0 for the client's own limit. */
+    /** Burst of requests; 0 for the client's own limit. */
     readonly burst: z.ZodDefault<z.ZodInt>;
 };
 
+/** Returns the group clientConnection with these defaults. */
 export function clientConnection(qps: number, burst: number): Group<ClientConnection> {
     return group({
         kubeconfig: anyText.default(""),
@@ -32,4 +33,5 @@ export function clientConnection(qps: number, burst: number): Group<ClientConnec
     });
 }
 
+/** Key enablePrometheusMetrics. */
 export const prometheus: z.ZodDefault<z.ZodBoolean> = flag.default(true);

@@ -26,12 +26,15 @@ const ciphers: ReadonlyMap<string, string> = new Map([
     ["TLS_RSA_WITH_AES_256_CBC_SHA", "AES256-SHA"],
 ]);
 
-// As with Go, the suites of TLS 1.3 cannot be taken away.
+// As in Go, the TLS 1.3 suites cannot be disabled.
 const always = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
 const oneCipher = ` *(${[...ciphers.keys()].join("|")}) *`;
 
-/** Go's names separated by commas -> OpenSSL's joined by colons; undefined for the defaults of Node.js. */
+/**
+ * Go's cipher suite names separated by commas; the result has OpenSSL's names separated by colons, including all of TLS
+ * 1.3. "" for undefined: the defaults of Node.js.
+ */
 export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
     "must be names of TLS cipher suites separated by commas, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or empty",
     (text) => {
@@ -42,7 +45,7 @@ export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
     { kind: "text", match: `^${oneCipher}(,${oneCipher})*$` },
 );
 
-/** The versions of TLS in Node.js' words. */
+/** TLS versions as Node.js names them. */
 export type TlsVersion = "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
 
 const versions: ReadonlyMap<string, TlsVersion> = new Map([
@@ -52,7 +55,7 @@ const versions: ReadonlyMap<string, TlsVersion> = new Map([
     ["VersionTLS13", "TLSv1.3"],
 ]);
 
-/** Go's name of a version -> Node.js'; undefined for the default. */
+/** Go's name of a TLS version; the result has the name of Node.js. "" for undefined: the default. */
 export const tlsMinVersion: Leaf<TlsVersion | undefined> = readableOrEmpty(
     `must be one of ${[...versions.keys()].join(", ")}, or empty`,
     (text) => versions.get(text),

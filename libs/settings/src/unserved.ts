@@ -4,7 +4,7 @@ import { knownKeys } from "./known-keys.ts";
 import { type Notice } from "./load.ts";
 import { valueAt } from "./path.ts";
 
-/** Keys of a settings file that nothing reads, themselves or all below them, each with why. */
+/** Keys of a settings file that nothing reads, each with the reason; a key stands for all below it. */
 export type UnservedKeys = ReadonlyMap<string, string>;
 
 const feature = "the feature is not available in this version";
@@ -19,6 +19,7 @@ const requests = keysOf(
     connection,
 );
 
+/** Keys of antrea-agent.conf that nothing reads. */
 export const agentUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("antreaClientConnection", "antrea-agent asks nothing of antrea-controller in this version"),
@@ -33,24 +34,25 @@ export const agentUnserved: UnservedKeys = new Map([
     ...keysOf("hostNetworkMode", "the rules of the Node are of nftables in this version, whatever it says"),
 ]);
 
+/** Keys of antrea-controller.conf that nothing reads. */
 export const controllerUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("clientCAFile", "antrea-controller serves no clients with certificates in this version"),
     ...keysOf("ipsecCSRSigner multicluster", feature),
 ]);
 
-/** The dotted keys that have a value of their own; a list is one. */
+/** Returns the dotted keys that are not groups; a list counts as one key. */
 export function leafKeys(schema: z.ZodType): readonly string[] {
     const keys = knownKeys(schema).filter((key) => !key.includes("[]"));
     return keys.filter((key) => !keys.some((other) => other.startsWith(`${key}.`)));
 }
 
-/** Why nothing reads a key; undefined when something does. */
+/** Returns why nothing reads a key; undefined if it is in use. */
 export function whyUnserved(keys: UnservedKeys, key: string): string | undefined {
     return [...keys].find(([name]) => key === name || key.startsWith(`${name}.`))?.[1];
 }
 
-/** Says of each key that nothing reads, when it has another value than its default. */
+/** Returns notices that warn about each key that nothing reads if its value differs from the default. */
 export function unservedNotices<Config>(schema: z.ZodType<Config>, keys: UnservedKeys): readonly Notice<Config>[] {
     const defaults = schema.parse({});
     return leafKeys(schema).flatMap((key) => {

@@ -4,17 +4,17 @@ import { type z } from "zod";
 // What values may be, as data: for those who cannot run the code that reads them, such as the templates of the chart.
 // Patterns are of RE2 and of JavaScript alike, and stand for the whole text.
 
-/** What a value must be. */
+/** The valid values of a key, as data. */
 export type ValueTest =
-    /** Text that `match` describes, and `except` does not. */
+    /** Text that matches `match` and not `except`. */
     | { readonly kind: "text"; readonly match: string; readonly except?: string }
-    /** A duration as Go writes it, both limits included; Infinity for no upper limit. */
+    /** A duration in Go's notation, both limits included; Infinity for no upper limit. */
     | { readonly kind: "duration"; readonly minMs: number; readonly maxMs: number }
-    /** A whole number within one of the ranges, both ends included. */
+    /** An integer in one of the ranges, both ends included. */
     | { readonly kind: "number"; readonly ranges: readonly (readonly [min: number, max: number])[] }
     | { readonly kind: "words"; readonly words: readonly string[]; readonly anyCase: boolean };
 
-/** A test and the sentence that says it. */
+/** A test and its rule as a sentence. */
 export interface ToldTest {
     readonly rule: string;
     readonly test: ValueTest;
@@ -22,8 +22,9 @@ export interface ToldTest {
 
 const kept = new WeakMap<z.ZodType, ToldTest>();
 
+/** The tests of schema leaves. */
 export const valueTests = {
-    /** Remembers the test of a leaf of a schema, and gives the leaf back. */
+    /** Stores the test of a leaf, and returns the leaf. */
     keep<T extends z.ZodType>(leaf: T, rule: string, test: ValueTest): T {
         kept.set(leaf, { rule, test });
         return leaf;
@@ -31,15 +32,17 @@ export const valueTests = {
     of: (leaf: z.ZodType): ToldTest | undefined => kept.get(leaf),
 };
 
+/** Test for one of these words. */
 export function wordsTest(words: readonly string[], anyCase: boolean): ValueTest {
     return { kind: "words", words, anyCase };
 }
 
+/** Test for a duration between these limits, both included. */
 export function durationTest(minMs: number, maxMs: number): ValueTest {
     return { kind: "duration", minMs, maxMs };
 }
 
-/** The same test, or the empty text. */
+/** Returns the test extended by the empty text; only for tests of text. */
 export function orEmpty(test: ValueTest): ValueTest {
     if (test.kind !== "text") return test;
     return { ...test, match: `^$|${test.match}` };
@@ -60,6 +63,7 @@ const v6 = [
 /** IPv4-mapped addresses, which would give one address two texts. */
 const mapped = `^[0:]*:[fF]{4}:(${h}:${h}|[0-9.]+)(/|$)|^(0{1,4}:){5}[fF]{4}::`;
 
+/** Test for a CIDR, of either family if undefined. */
 export function cidrTest(family: Family | undefined): ValueTest {
     const of4 = `(${v4})/(3[0-2]|[12]?[0-9])`;
     const of6 = `(${v6})/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
@@ -68,12 +72,12 @@ export function cidrTest(family: Family | undefined): ValueTest {
 }
 
 const label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?";
-/** A label that is no number, so that the name is no address. */
+/** A label that is not a number, so that the name is not an address. */
 const word = "([0-9]*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?|[0-9]+-[A-Za-z0-9-]*[A-Za-z0-9])";
 const portNumber =
     "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|0{0,4}[1-9]|0{0,3}[1-9][0-9]|0{0,2}[1-9][0-9]{2}|0?[1-9][0-9]{3})";
 
-/** The address of a server: host, host:port or URL. */
+/** Test for a server address: host, host:port or URL. */
 export const serverTest: ValueTest = {
     kind: "text",
     match: `^(https?://)?(${v6}|(\\[(${v6})\\]|${v4}|(${label}[.])*${word}([.]${label})*)(:${portNumber})?)/?$`,

@@ -3,18 +3,23 @@ import { documentValue } from "./document-value.ts";
 import { SettingsError, type SettingsErrorDetails } from "./errors.ts";
 import { type Path } from "./path.ts";
 
-/** Some hundred times the longest file that sets every key; the parser's time grows with the square of the keys. */
+/**
+ * About a hundred times the longest file with every key; the parser's time grows with the square of the number of keys.
+ */
 const maxCharacters = 128 * 1024;
 
-/** A settings file as read, before any of its values is looked at. */
+/** A parsed settings file, before its values are validated. */
 export interface SettingsText {
-    /** The map of the file. A key without value counts as not given. */
+    /** The top-level map. A key without a value counts as absent. */
     readonly root: Readonly<Record<string, unknown>>;
-    /** Where a value stands, from 1. */
+    /** Returns the line number of a value, from 1; undefined if the file does not contain it. */
     lineOf(path: Path): number | undefined;
 }
 
-/** Parses one YAML 1.2 document that is a map, or empty. Throws SettingsError `BAD_YAML`; `name` is the file's. */
+/**
+ * Parses a YAML 1.2 document that is a map or empty; `name` is the file's name for messages. Throws SettingsError
+ * `BAD_YAML`.
+ */
 export function parseYaml(name: string, text: string): SettingsText {
     if (text.length > maxCharacters) {
         throw bad(`${name} is longer than ${maxCharacters} characters`);

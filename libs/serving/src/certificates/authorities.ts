@@ -3,57 +3,69 @@ import { messageOf } from "@antrea/errors";
 import { type Secret } from "@antrea/kube";
 import { createAuthority, type Certificate } from "./certificate.ts";
 
-/** Who signs the serving certificates, and whose signatures are still good. */
+/** The authority (CA) that signs the serving certificates, and its predecessors that are still trusted. */
 export interface Authorities {
-    /** Signs. */
+    /** The signing authority with its key. */
     readonly current: Certificate;
-    /** PEM, newest first. Sign nothing any more, but serving certificates of theirs may still be shown. */
+    /**
+     * Certificates in PEM, newest first. They sign nothing any more, but replicas may still serve certificates that
+     * they signed.
+     */
     readonly previous: readonly string[];
 }
 
+/** Lifetimes of an authority, in milliseconds. */
 export interface AuthorityTimes {
-    /** How long an authority is valid; it is replaced after two thirds of that. */
+    /** Validity of an authority; it is replaced after two thirds of it. */
     readonly authorityMs: number;
-    /** How long after a replacement the ones before are trusted. */
+    /** How long after a replacement the previous authorities remain trusted. */
     readonly overlapMs: number;
 }
 
-/** What is to change, and why. */
+/** A change to the authorities that is due, and its reason. */
 export interface AuthorityChange {
     readonly authorities: Authorities;
     readonly reason: "no authority" | "unreadable" | "replaced in time" | "overlap over";
 }
 
-// Clocks of clients may be behind by this much.
+// Tolerance for clients whose clock is behind.
 const skewMs = 3_600_000;
-// What a bundle that others wrote may bring along.
+// Limit of the certificates taken over from a bundle that others may have written.
 const maxPrevious = 8;
 
-/** The fields of the Secret. `previous.crt` holds certificates only: an authority that is replaced signs no more. */
+/** Fields of the Secret. `previous.crt` holds certificates only: a replaced authority signs nothing. */
 const fields = { cert: "ca.crt", key: "ca.key", previous: "previous.crt" } as const;
 
-/** A new authority that is valid from now. */
+/** Creates an authority that is valid from now (wall time in milliseconds) for `times.authorityMs`. */
 export function newAuthority(nowMs: number, times: AuthorityTimes): Certificate {
-    // Each has a name of its own, so that a verifier with several need not try them in turn.
+    // Each has a name of its own, so that a verifier with several authorities finds the right one by name.
     const commonName = `antrea-webhook-ca@${nowMs}`;
     return createAuthority({ commonName, notBeforeMs: nowMs - skewMs, validMs: times.authorityMs + skewMs });
 }
 
-/** When a certificate of ours was made; it is valid from a little before. */
+/**
+ * Returns the wall time in milliseconds at which a certificate of this library was issued; its validity begins an hour
+ * earlier.
+ */
 export function issuedAtMs(cert: X509Certificate): number {
     return cert.validFromDate.getTime() + skewMs;
 }
 
-/** The moment from which a certificate of ours is to be replaced: after two thirds of its time. */
+/**
+ * Returns the wall time in milliseconds from which a certificate is to be replaced: after two thirds of its validity.
+ */
 export function replaceAtMs(cert: X509Certificate): number {
     const issued = issuedAtMs(cert);
     return issued + ((cert.validToDate.getTime() - issued) * 2) / 3;
 }
 
 /**
- * What is to be done about the authorities at this moment, undefined when nothing is. `found` is what the Secret holds,
- * undefined without a Secret; `trusted` the bundle that clients have now: whoever signed what a replica still shows is
- * in it, also when the Secret is lost.
+ * Returns the change to the authorities that is due now; undefined if none is.
+ *
+ * @param found content of the Secret; undefined without a Secret
+ * @param trusted the bundle that clients have now (PEM): it contains the authority of every certificate that a replica
+ * still serves, even if the Secret is lost
+ * @param nowMs wall time in milliseconds
  */
 export function dueChange(
     found: Authorities | { readonly problem: string } | undefined,
@@ -76,12 +88,12 @@ export function dueChange(
     return undefined;
 }
 
-/** The certificates that clients are to trust, PEM; the same text for the same authorities. */
+/** Returns the certificates that clients must trust, as PEM; the same text for the same authorities. */
 export function bundleOf(authorities: Authorities): string {
     return [authorities.current.cert, ...authorities.previous].map((pem) => `${pem.trim()}\n`).join("");
 }
 
-/** The content of the Secret, its fields in base64. */
+/** Returns `data` of the Secret for these authorities, in base64. */
 export function encodeAuthorities(authorities: Authorities): Readonly<Record<string, string>> {
     const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64");
     return {
@@ -91,7 +103,10 @@ export function encodeAuthorities(authorities: Authorities): Readonly<Record<str
     };
 }
 
-/** Reads the Secret; says what is wrong when somebody else wrote it. */
+/**
+ * Decodes the authorities from the Secret; returns a problem in one line if its content is not valid or not from this
+ * program.
+ */
 export function decodeAuthorities(secret: Secret): Authorities | { readonly problem: string } {
     const read = (field: string): string => Buffer.from(secret.data?.[field] ?? "", "base64").toString("utf8");
     const current = { cert: read(fields.cert), key: read(fields.key) };
@@ -108,7 +123,7 @@ export function decodeAuthorities(secret: Secret): Authorities | { readonly prob
     }
 }
 
-/** The PEM certificates of a text, without what stands around them. */
+/** Returns the PEM certificates in a text, without what surrounds them. */
 export function pemsOf(text: string): readonly string[] {
     return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 }

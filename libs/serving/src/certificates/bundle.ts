@@ -1,19 +1,23 @@
 import { type JsonPatchOperation, type ValidatingWebhookConfiguration } from "@antrea/kube";
 
-/** The bundle that clients use for every webhook of the configuration, PEM; empty when they differ or have none. */
+/**
+ * Returns the CA bundle (PEM) that all webhooks of the configuration have in common; empty if they differ or have none.
+ */
 export function commonBundle(configuration: ValidatingWebhookConfiguration): string {
     const bundles = new Set(configuration.webhooks?.map(({ clientConfig }) => clientConfig.caBundle ?? ""));
     const [bundle = "", ...others] = bundles;
     return others.length > 0 ? "" : Buffer.from(bundle, "base64").toString("utf8");
 }
 
-/** All bundles of the configuration, one after the other. */
+/** Returns the CA bundles (PEM) of all webhooks of the configuration, concatenated. */
 export function allBundles(configuration: ValidatingWebhookConfiguration): string {
     const bundles = configuration.webhooks?.map(({ clientConfig }) => clientConfig.caBundle ?? "") ?? [];
     return bundles.map((bundle) => Buffer.from(bundle, "base64").toString("utf8")).join("\n");
 }
 
-/** What gives every webhook this bundle; holds only for this very state of the configuration. */
+/**
+ * Returns a JSON patch that sets this bundle (PEM) on every webhook. It fails unless the configuration is unchanged.
+ */
 export function bundlePatch(
     configuration: ValidatingWebhookConfiguration,
     bundle: string,

@@ -2,22 +2,25 @@ import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign, X
 import { isIP, SocketAddress } from "node:net";
 import { bitString, context, der, integer, oid, sequence, Tag, time } from "./der.ts";
 
-/** A certificate with its key, both PEM. */
+/** An X.509 certificate with its private key, both as PEM. */
 export interface Certificate {
     readonly cert: string;
     readonly key: string;
 }
 
+/** Options of a certificate. */
 export interface CertificateOptions {
-    /** The common name of the subject, at most 64 characters; its only name. */
+    /** Common name of the subject, at most 64 characters; its only attribute. */
     readonly commonName: string;
-    /** Wall time from which it is valid, in milliseconds. */
+    /** Wall time in milliseconds from which it is valid. */
     readonly notBeforeMs: number;
+    /** Duration of its validity in milliseconds. */
     readonly validMs: number;
 }
 
+/** Options of a serving certificate. */
 export interface ServingOptions extends CertificateOptions {
-    /** DNS names and IP addresses it is valid for, at least one. */
+    /** Subject alternative names: DNS names and IP addresses, at least one. */
     readonly names: readonly string[];
 }
 
@@ -34,28 +37,28 @@ const Oid = {
 } as const;
 
 /**
- * A server's certificate, signed by itself. It may stand in a client's list of authorities: it is one, for no other
- * certificate (path length 0).
+ * Creates a self-signed serving certificate. Clients may add it to their list of authorities: it is a CA that can sign
+ * no further CA (path length 0).
  */
 export function createSelfSigned(options: ServingOptions): Certificate {
     // digitalSignature and keyCertSign: bits 0 and 5, two bits unused.
     return create(options, [lastAuthority, keyUsage(2, 0x84), serverUse, subjectNames(options.names)]);
 }
 
-/** An authority for servers' certificates, and for no further authorities (path length 0), signed by itself. */
+/** Creates a self-signed authority (CA) for serving certificates, which can sign no further CA (path length 0). */
 export function createAuthority(options: CertificateOptions): Certificate {
     // keyCertSign: bit 5, two bits unused.
     return create(options, [lastAuthority, keyUsage(2, 0x04)]);
 }
 
-/** A server's certificate, signed by an authority of `createAuthority`. */
+/** Creates a serving certificate that is signed by an authority of `createAuthority`. */
 export function createSigned(options: ServingOptions, authority: Certificate): Certificate {
     // digitalSignature: bit 0, seven bits unused.
     const extensions = [noAuthority, keyUsage(7, 0x80), serverUse, subjectNames(options.names)];
     return create(options, extensions, authority);
 }
 
-/** A P-256 key and an X.509 v3 certificate for it (RFC 5280 section 4.1). Without authority it signs itself. */
+/** Creates a P-256 key and its X.509 v3 certificate (RFC 5280 section 4.1); self-signed without `authority`. */
 function create(options: CertificateOptions, extensions: readonly Buffer[], authority?: Certificate): Certificate {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const publicInfo = publicKey.export({ type: "spki", format: "der" });
@@ -64,10 +67,10 @@ function create(options: CertificateOptions, extensions: readonly Buffer[], auth
     const algorithm = sequence(oid(Oid.ecdsaWithSha256));
     const toBeSigned = sequence(
         context(0, true, integer(2n)),
-        // 20 octets at most, and not negative: 19 random ones after a 1.
+        // At most 20 octets, and not negative: an octet of 1 and 18 random ones.
         integer(BigInt(`0x01${randomBytes(18).toString("hex")}`)),
         algorithm,
-        // An authority of ours has one name, written as CN=name.
+        // The subject of our authorities is a single attribute, with the text CN=name.
         distinguishedName(issuer?.subject.slice("CN=".length) ?? options.commonName),
         sequence(time(options.notBeforeMs), time(options.notBeforeMs + options.validMs)),
         distinguishedName(options.commonName),
@@ -127,7 +130,7 @@ function generalName(name: string): Buffer {
 }
 
 function ipv6Bytes(address: string): Buffer {
-    // The platform gives the address in its canonical text; what is left is one run of zeros.
+    // The platform returns the canonical text, with at most one run of zeros shortened.
     const text = new SocketAddress({ address, family: "ipv6" }).address;
     const [head = "", tail] = text.split("::");
     const groups = (part: string): number[] => (part === "" ? [] : part.split(":").flatMap(groupValues));

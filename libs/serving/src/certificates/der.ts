@@ -1,6 +1,6 @@
-// The few notations of DER (ITU-T X.690) that a self-signed certificate needs.
+// The part of DER (ITU-T X.690) that certificates need.
 
-/** Universal and context tags, X.690 section 8.1.2. */
+/** Universal tags (X.690 section 8.1.2). */
 export const Tag = {
     BOOLEAN: 0x01,
     INTEGER: 0x02,
@@ -14,7 +14,7 @@ export const Tag = {
     SET: 0x31,
 } as const;
 
-/** Tag, length and contents. */
+/** Encodes a value: tag, length and contents. */
 export function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
     const body = Buffer.concat(contents);
     if (body.length < 0x80) return Buffer.concat([Buffer.from([tag, body.length]), body]);
@@ -22,29 +22,32 @@ export function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
     return Buffer.concat([Buffer.from([tag, 0x80 | length.length]), length, body]);
 }
 
+/** Encodes a SEQUENCE of encoded values. */
 export function sequence(...contents: readonly Uint8Array[]): Buffer {
     return der(Tag.SEQUENCE, ...contents);
 }
 
-/** A non-negative INTEGER, in the fewest octets that keep its sign bit clear. */
+/** Encodes a non-negative INTEGER in the fewest octets that keep its sign bit clear. */
 export function integer(value: bigint): Buffer {
     const bytes = unsigned(value);
     const positive = (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
     return der(Tag.INTEGER, positive);
 }
 
-/** An OBJECT IDENTIFIER from its dotted form, X.690 section 8.19. */
+/** Encodes an OBJECT IDENTIFIER from its dotted form (X.690 section 8.19). */
 export function oid(dotted: string): Buffer {
     const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
     return der(Tag.OBJECT_IDENTIFIER, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** A BIT STRING of whole octets. */
+/** Encodes a BIT STRING of whole octets. */
 export function bitString(bytes: Uint8Array): Buffer {
     return der(Tag.BIT_STRING, Buffer.from([0]), bytes);
 }
 
-/** A Time of RFC 5280 section 4.1.2.5: UTCTime up to 2049, GeneralizedTime after. */
+/**
+ * Encodes a Time (RFC 5280 section 4.1.2.5) from wall time in milliseconds: UTCTime up to 2049, GeneralizedTime after.
+ */
 export function time(ms: number): Buffer {
     const date = new Date(ms);
     const digits = date.toISOString().replace(/[-:T]|\.\d+/g, "");
@@ -52,7 +55,7 @@ export function time(ms: number): Buffer {
     return der(utc ? Tag.UTC_TIME : Tag.GENERALIZED_TIME, Buffer.from(utc ? digits.slice(2) : digits, "ascii"));
 }
 
-/** A context-specific tag: constructed (around other values) or primitive. */
+/** Encodes a context-specific tag: constructed (around encoded values) or primitive (around octets). */
 export function context(number: number, constructed: boolean, ...contents: readonly Uint8Array[]): Buffer {
     return der(0x80 | (constructed ? 0x20 : 0) | number, ...contents);
 }

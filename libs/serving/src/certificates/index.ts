@@ -1,2 +1,2 @@
-/** Keeps a webhook's certificate, and what the API server trusts, in step across replicas. */
+/** Serving certificates of a webhook, and the CA bundle that the API server trusts, kept consistent across replicas. */
 export { CertificateKeeper, type CertificateTimes } from "./keeper.ts";

@@ -25,35 +25,38 @@ import {
 import { createSigned, type Certificate } from "./certificate.ts";
 import { allBundles, bundlePatch, commonBundle } from "./bundle.ts";
 
-/** The authority or the bundle could not be written. */
+/** The authority or the bundle could not be written: other writers were always faster. */
 class CertificateError extends AntreaError<"OVERTAKEN"> {}
 
+/** What CertificateKeeper works with. */
 export interface KeeperComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch" | "list" | "watch">;
     readonly logger: Logger;
     readonly metrics: MetricsFactory;
-    /** Shows this certificate to clients from now on. */
+    /** Uses this certificate for new connections from now on. */
     show(certificate: Certificate): void;
     readonly clock?: Clock;
 }
 
+/** Lifetimes and intervals of certificates, in milliseconds. */
 export interface CertificateTimes extends AuthorityTimes {
-    /** How long a serving certificate is valid; it is replaced after two thirds of that. */
+    /** Validity of a serving certificate; it is replaced after two thirds of it. */
     readonly servingMs: number;
-    /** How long a bundle must have been in the configuration before it is relied upon: every API server has it then. */
+    /** How long a bundle must have been in the configuration until every API server is assumed to use it. */
     readonly settleMs: number;
-    /** How often it is looked whether something is due. */
+    /** Interval at which changes that are due are searched. */
     readonly checkMs: number;
 }
 
+/** Names of the objects that CertificateKeeper maintains. */
 export interface KeeperOptions {
-    /** Where Secret and Service lie. */
+    /** Namespace of the Secret and the Service. */
     readonly namespace: string;
-    /** The Service that clients reach this server by. */
+    /** The Service by which clients reach this server. */
     readonly service: string;
-    /** The Secret with the authority. */
+    /** The Secret that holds the authority. */
     readonly secret: string;
-    /** The ValidatingWebhookConfiguration whose webhooks get the bundle. */
+    /** The ValidatingWebhookConfiguration whose webhooks get the CA bundle. */
     readonly configuration: string;
     /** Default: `defaultTimes`. */
     readonly times?: CertificateTimes;
@@ -61,7 +64,9 @@ export interface KeeperOptions {
 
 const dayMs = 86_400_000;
 
-/** An authority for a year, serving certificates for 90 days; the authority before is trusted for one hour more. */
+/**
+ * Authority valid for a year, serving certificates for 90 days; the previous authority remains trusted for one hour.
+ */
 const defaultTimes: CertificateTimes = {
     authorityMs: 365 * dayMs,
     overlapMs: 3_600_000,
@@ -79,14 +84,14 @@ interface Serving {
 }
 
 /**
- * Keeps this replica's serving certificate and what its clients trust in step. All replicas do the same: the authority
- * lies in one Secret, written by compare-and-swap; the bundle of the webhook configuration is what the Secret says; each
- * replica has a serving certificate of its own, whose key never leaves the process.
+ * Keeps the serving certificate of this replica and the CA bundle of its clients consistent. All replicas run it: the
+ * authority is in one Secret, written by compare-and-swap; the CA bundle of the webhook configuration follows the
+ * Secret; each replica has a serving certificate of its own, whose key never leaves the process.
  *
- * A new authority comes when the Secret is gone (deleting it is how a person asks for one), cannot be read, or two
- * thirds of the old one's time are over. It is trusted at once beside the old one; a replica shows a certificate of its
- * only when the bundle with both has settled; and the old one is trusted until the overlap is over, by when every
- * replica that has a connection to the API server shows a certificate of the new.
+ * A new authority is created when the Secret is missing (deleting it requests a new one), is not valid, or two thirds
+ * of the old one's validity are over. It is trusted at once beside the old one; a replica serves a certificate of it
+ * only after the bundle with both has settled. The old one is trusted until the overlap is over, by when every replica
+ * with a connection to the API server serves a certificate of the new one.
  */
 export class CertificateKeeper {
     readonly part: LifecyclePart;
@@ -95,9 +100,9 @@ export class CertificateKeeper {
     readonly #clock: Clock;
     readonly #options: KeeperOptions;
     readonly #times: CertificateTimes;
-    // Monotonic time since when all webhooks have had this certificate in their bundle, by PEM.
+    // By PEM: monotonic time since when all webhooks have had this certificate in their bundle.
     readonly #trustedSince = new Map<string, number>();
-    // Those that were relied upon before somebody took them out: they are again as soon as they are back.
+    // Settled certificates that were removed from the bundle by others: they count as settled as soon as they are back.
     readonly #reliedUpon = new Set<string>();
     #bundleProblem: string | undefined = "the webhook configuration is not read yet";
     #authority: string | undefined;
@@ -121,12 +126,12 @@ export class CertificateKeeper {
         this.part = this.#part();
     }
 
-    /** How its background work is doing. */
+    /** Returns the status of its background jobs. */
     health(): readonly JobHealth[] {
         return this.#jobs.health();
     }
 
-    /** Why clients may not trust this server; undefined when they do. A check for readiness. */
+    /** Returns why clients may not trust this server, in one line; undefined if they do. For a readiness check. */
     problem(): string | undefined {
         if (this.#bundleProblem !== undefined) return this.#bundleProblem;
         if (this.#serving === undefined) return "there is no serving certificate yet";
@@ -137,7 +142,10 @@ export class CertificateKeeper {
         return "the authority is not trusted for long enough yet";
     }
 
-    /** One look at everything; brings it nearer to what it should be. Rejects if the API server cannot be asked. */
+    /**
+     * Compares Secret, CA bundle and serving certificate with what is due, and changes what differs. Rejects with
+     * KubeError if the API server does not answer, or with CertificateError OVERTAKEN.
+     */
     async reconcile(signal: AbortSignal): Promise<void> {
         for (let tries = 1; ; tries += 1) {
             // The configuration is read first: if its bundle is newer than ours, so is the Secret that is read after.
@@ -147,7 +155,7 @@ export class CertificateKeeper {
                 this.#authority = authorities.current.cert;
                 return this.#serve(authorities.current);
             }
-            // Another replica was faster; what it wrote is read again.
+            // Another replica was faster; what it wrote is read.
             if (tries >= maxTries) {
                 const { secret, configuration: name } = this.#options;
                 throw new CertificateError(
@@ -202,7 +210,7 @@ export class CertificateKeeper {
         return found;
     }
 
-    /** What the Secret holds, after what was due about it; undefined when another replica wrote it meanwhile. */
+    /** Returns the authorities after the due change; undefined if another replica wrote the Secret meanwhile. */
     async #readAuthorities(
         configuration: ValidatingWebhookConfiguration | undefined,
         signal: AbortSignal,
@@ -237,7 +245,7 @@ export class CertificateKeeper {
         return due.authorities;
     }
 
-    /** False when the configuration was changed meanwhile. */
+    /** Writes the CA bundle. Returns false if the configuration was changed meanwhile. */
     async #inject(
         configuration: ValidatingWebhookConfiguration | undefined,
         authorities: Authorities,
@@ -260,7 +268,7 @@ export class CertificateKeeper {
         return true;
     }
 
-    /** Notes what the clients trust. */
+    /** Records what the clients trust. */
     #observe(configuration: ValidatingWebhookConfiguration | undefined): void {
         const webhooks = configuration?.webhooks?.length ?? 0;
         this.#bundleProblem =
@@ -278,7 +286,7 @@ export class CertificateKeeper {
         }
     }
 
-    /** How long until the certificate can be relied upon to be trusted: 0 is now, infinite when it is in no bundle. */
+    /** Milliseconds until the certificate counts as trusted: 0 if it does now, Infinity if it is in no bundle. */
     #settledInMs(cert: string): number {
         const since = this.#trustedSince.get(cert.trim());
         return since === undefined ? Infinity : Math.max(0, since + this.#times.settleMs - this.#clock.monotonic());
@@ -293,7 +301,7 @@ export class CertificateKeeper {
             if (serving.authority === current.cert) {
                 if (now < replaceAtMs(shown)) return;
             } else {
-                // What is shown is better than what is not trusted yet, as long as it is trusted itself.
+                // The current certificate is kept while it is trusted and the new authority is not yet.
                 const good = this.#settledInMs(serving.authority) < Infinity && now < shown.validToDate.getTime();
                 if (good && this.#settledInMs(current.cert) > 0) return;
             }
@@ -310,7 +318,7 @@ export class CertificateKeeper {
         const host = `${service}.${namespace}.svc`;
         const cert = new X509Certificate(authority.cert);
         const notBeforeMs = nowMs - (issuedAtMs(cert) - cert.validFromDate.getTime());
-        // It cannot outlive who signed it.
+        // Its validity must not exceed that of its authority.
         const endMs = Math.min(nowMs + this.#times.servingMs, cert.validToDate.getTime());
         return createSigned(
             {

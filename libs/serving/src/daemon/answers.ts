@@ -1,17 +1,17 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 
-/** GET or HEAD. */
+/** True for GET and HEAD. */
 export function isRead({ method }: IncomingMessage): boolean {
     return method === "GET" || method === "HEAD";
 }
 
-/** 405. */
+/** Answers with 405 Method Not Allowed. */
 export function refuseMethod(response: ServerResponse): void {
     response.setHeader("allow", "GET, HEAD");
     send(response, 405, "use GET\n");
 }
 
-/** Answers with a text that no cache keeps; nothing when the client is gone. */
+/** Answers with a text and `Cache-Control: no-store`. Does nothing if the client has disconnected. */
 export function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
     if (response.destroyed) return;
     response.writeHead(status, {
@@ -20,6 +20,6 @@ export function send(response: ServerResponse, status: number, body: string, typ
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
     });
-    // Node.js leaves the body out of the answer to HEAD.
+    // Node.js omits the body in the answer to HEAD.
     response.end(body);
 }

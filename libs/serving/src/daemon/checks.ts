@@ -1,22 +1,29 @@
 import { messageOf } from "@antrea/errors";
 import { ServingError } from "../errors.ts";
 
-/** `live`: a failure means that only a new process can help. `ready`: a failure means "do not count on me now". */
+/**
+ * `live`: a failure means that only a restart of the process can help. `ready`: a failure means that the process cannot
+ * serve now.
+ */
 export type CheckKind = "live" | "ready";
 
-/** Says what is wrong in one line, undefined when all is well. Quick, without I/O; a throw counts as wrong. */
+/**
+ * Returns the problem in one line, undefined if there is none. It must be fast and do no I/O; an exception counts as a
+ * problem.
+ */
 export type Check = () => string | undefined;
 
+/** Result of one health check. */
 export interface CheckResult {
     readonly name: string;
     readonly problem: string | undefined;
 }
 
-/** The checks behind the health endpoints. */
+/** The checks of the health endpoints. */
 export class Checks {
     readonly #checks = new Map<string, { readonly kind: CheckKind; readonly check: Check }>();
 
-    /** Adds a check until it is disposed of. Throws ServingError `DUPLICATE_NAME`. */
+    /** Adds a check, which disposal removes. Throws ServingError `DUPLICATE_NAME`. */
     add(name: string, kind: CheckKind, check: Check): Disposable {
         if (this.#checks.has(name)) {
             throw new ServingError("DUPLICATE_NAME", "internal", `two health checks are called ${name}`);
@@ -30,7 +37,7 @@ export class Checks {
         };
     }
 
-    /** Runs the checks of the kind; `ready` asks the `live` ones too: who is not alive is not ready. */
+    /** Runs the checks of the kind; `ready` includes the `live` ones, as a process that is not live is not ready. */
     run(kind: CheckKind): readonly CheckResult[] {
         const results: CheckResult[] = [];
         for (const [name, entry] of this.#checks) {

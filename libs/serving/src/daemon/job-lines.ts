@@ -2,8 +2,8 @@ import { AntreaError } from "@antrea/errors";
 import { type JobHealth } from "@antrea/runtime";
 
 /**
- * One line for a job: its last result and when that was, and when it runs next. Of an error only the code or the class: the
- * health endpoints are open to everyone, and the message is in the log.
+ * Formats the status of a job in one line: its last result with the time, and the time of the next run. Of an error
+ * only the code or class is included: the health endpoints are open to everyone, and the message is in the log.
  */
 export function jobLine({ name, state, failures, error, endedAtMs, nextAtMs }: JobHealth): string {
     const text = [`job ${name}: ${resultOf({ failures, error, endedAtMs })}`];

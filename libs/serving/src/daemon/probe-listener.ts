@@ -6,8 +6,8 @@ import { ServingError } from "../errors.ts";
 const address = "127.0.0.1";
 
 /**
- * Plain HTTP on 127.0.0.1 or a Unix socket, for the probes of the kubelet: nobody but the Node itself can use up its
- * connections. What comes from another address is closed, also where the Node routes packets to its loopback addresses.
+ * Plain HTTP server on 127.0.0.1 or a Unix socket for the probes of the kubelet, whose connections only the Node itself
+ * can exhaust. Connections from other addresses are closed, even if the Node routes them to its loopback addresses.
  */
 export class ProbeListener {
     readonly #server: Server;
@@ -31,8 +31,8 @@ export class ProbeListener {
     }
 
     /**
-     * Resolves when it listens, on a port (0 takes any free one) or at the path of a Unix socket, where it replaces what is
-     * there. Rejects with the error of the platform.
+     * Resolves when it listens: on a port (0 takes any free one), or at the path of a Unix socket, replacing a file
+     * there. Rejects with the system error.
      */
     async start(place: number | string): Promise<void> {
         this.#local = typeof place === "string";
@@ -54,15 +54,14 @@ export class ProbeListener {
     }
 }
 
-/** Also of an IPv4 address as a socket of IPv6 shows it. */
+/** Includes IPv4 addresses as an IPv6 socket presents them. */
 function isLoopback(remote: string | undefined): boolean {
     return remote !== undefined && /^(?:(?:::ffff:)?127\.|::1$)/.test(remote);
 }
 
 /**
- * The port for probes as the chart gives it, in the variable PROBE_PORT; undefined without one.
- *
- * @throws ServingError `BAD_PORT`
+ * Returns the port for probes from the environment variable PROBE_PORT, which the chart sets; undefined if it is empty
+ * or not set. Throws ServingError `BAD_PORT`.
  */
 export function probePortFrom(env: NodeJS.ProcessEnv): number | undefined {
     const text = env["PROBE_PORT"];

@@ -9,27 +9,29 @@ import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.t
 import { jobLine } from "./job-lines.ts";
 import { ProbeListener } from "./probe-listener.ts";
 
+/** What DaemonServer works with. */
 export interface DaemonServerComponents {
     readonly logger: Logger;
-    /** Undefined: `/metrics` is not served, and answered with 404. */
+    /** If undefined, `/metrics` is answered with 404. */
     readonly metrics: Pick<Metrics, "text" | "contentType"> | undefined;
-    /** True when the bearer of the token may read `/metrics`. A rejection is answered with 503. */
+    /** Resolves with true if the bearer of the token may read `/metrics`. A rejection is answered with 503. */
     authorize(token: string, signal: AbortSignal): Promise<boolean>;
     /** Answers requests for all other paths. Default: 404. */
     readonly handle?: RequestListener;
-    /** Default: the clock of the machine. */
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
+/** Options of DaemonServer. */
 export interface DaemonServerOptions extends HttpsOptions {
     /**
-     * The health endpoints are served on this port of 127.0.0.1 too, by plain HTTP: for probes, which must pass whatever
-     * comes in on the other port. 0 takes any free one; see `probePort` of the server. Default: they are not.
+     * Port on 127.0.0.1 on which the health endpoints are served too, by plain HTTP, so that probes pass whatever load
+     * the main port has. 0 takes any free one; see `probePort` of the server. Default: none.
      */
     readonly probePort?: number | undefined;
     /**
-     * The same on a Unix socket with this path: no other process answers there, whatever it listens on. What is left there
-     * of an earlier process is replaced. Served before `port` is taken. Excludes `probePort`.
+     * Path of a Unix socket with the same purpose as `probePort`, where no other process can answer. A socket left by
+     * an earlier process is replaced. Served before `port` is bound. Takes precedence over `probePort`.
      */
     readonly probeSocket?: string | undefined;
 }
@@ -37,16 +39,17 @@ export interface DaemonServerOptions extends HttpsOptions {
 const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz": "live", "/readyz": "ready" };
 
 /**
- * What each of our daemons serves over HTTPS: `/livez`, `/healthz` (the same) and `/readyz` open to everyone, `?verbose`
- * lists the checks, and for `/readyz` the jobs; and `/metrics` for those whom `authorize` lets in: 401 without a bearer token, 403 when it is not
- * allowed. A failed check gives 503 and the list. Other paths belong to the daemon.
+ * The HTTPS endpoints that all daemons have: `/livez`, `/healthz` (the same) and `/readyz`, open to everyone, and
+ * `/metrics` for those whom `authorize` accepts (401 without a bearer token, 403 if refused). A failed health check
+ * gives 503 and the list of checks; `?verbose` always lists the checks, and for `/readyz` the jobs. Other paths go to
+ * `handle`.
  */
 export class DaemonServer {
     readonly #components: DaemonServerComponents;
     readonly #options: DaemonServerOptions;
     readonly #https: HttpsServer;
     readonly #checks = new Checks();
-    // Which checks failed the last time, by kind, so that only changes are logged.
+    // The checks that failed last time, by kind, so that only changes are logged.
     readonly #failing = new Map<CheckKind, string>();
     readonly #jobs: (() => readonly JobHealth[])[] = [];
     #probes: ProbeListener | undefined;
@@ -60,7 +63,7 @@ export class DaemonServer {
         this.#https = new HttpsServer({ logger, answer, ...(clock !== undefined && { clock }) }, options);
     }
 
-    /** The port it listens on. Throws ServingError `WRONG_STATE` while it does not. */
+    /** The HTTPS port. Throws ServingError `WRONG_STATE` while it is not listening. */
     get port(): number {
         return this.#https.port;
     }
@@ -71,24 +74,24 @@ export class DaemonServer {
         throw new ServingError("WRONG_STATE", "internal", "the server does not listen for probes");
     }
 
-    /** The certificate it shows, PEM; undefined before the start. */
+    /** The current serving certificate (PEM); undefined before the start. */
     get certificate(): string | undefined {
         return this.#https.certificate;
     }
 
-    /** Adds a check, before or after the start, until it is disposed of. */
+    /** Adds a health check, before or after the start, which disposal removes. Throws ServingError `DUPLICATE_NAME`. */
     addCheck(name: string, kind: CheckKind, check: Check): Disposable {
         return this.#checks.add(name, kind, check);
     }
 
-    /** Lists these jobs in `/readyz?verbose`. They decide nothing there: what must not fail has a check. */
+    /** Lists these jobs in `/readyz?verbose`. They do not affect the result; a job that must not fail needs a check. */
     showJobs(jobs: { health(): readonly JobHealth[] }): void {
         this.#jobs.push(() => jobs.health());
     }
 
     /**
-     * Resolves when it listens, for probes and on its port (but see `waitsForPort`); rejects with the error of the platform,
-     * e.g. of a port in use.
+     * Resolves when it listens, for probes and on its port (except with `waitsForPort`). Rejects with the system error,
+     * e.g. EADDRINUSE, with ServingError `WRONG_STATE` at a second call, or with AsyncError `ABORTED`.
      */
     async start(signal?: AbortSignal): Promise<void> {
         const probes = this.#probes === undefined ? await this.#listenForProbes() : undefined;
@@ -101,12 +104,12 @@ export class DaemonServer {
         this.#probes ??= probes;
     }
 
-    /** Shows this certificate on every connection from now on, before or after the start. */
+    /** Uses this certificate for new connections from now on; before or after the start. */
     show(certificate: Certificate): void {
         this.#https.show(certificate);
     }
 
-    /** See `drain` of HttpsServer; probes are answered until `stop`. */
+    /** Ends the HTTPS server without losing a request, see `drain` of HttpsServer. Probes are answered until `stop`. */
     drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
         return this.#https.drain(o);
     }
@@ -136,7 +139,7 @@ export class DaemonServer {
     }
 
     #serve(request: IncomingMessage, response: ServerResponse, answer: (url: URL) => Promise<void> | void): void {
-        // Only path and query matter; the host is there because a URL needs one.
+        // Only path and query are used; URL.parse needs a host.
         const url = URL.parse(request.url ?? "/", "https://localhost");
         if (url === null) return send(response, 400, "bad request target\n");
         const run = async (): Promise<void> => answer(url);

@@ -1,6 +1,6 @@
 import { type Socket } from "node:net";
 
-/** Counts open connections by the address that they come from, and refuses those over the limit. */
+/** Limits the number of open connections from each remote address. */
 export class ConnectionLimit {
     readonly #limit: number;
     readonly #open = new Map<string, number>();
@@ -10,7 +10,7 @@ export class ConnectionLimit {
         this.#limit = limit;
     }
 
-    /** False when the connection is one too many; it is closed then. */
+    /** Counts a connection until it is closed. Closes it and returns false if it exceeds the limit. */
     admit(socket: Socket): boolean {
         const from = socket.remoteAddress;
         const open = from === undefined ? this.#limit : (this.#open.get(from) ?? 0);

@@ -9,64 +9,74 @@ import { type Certificate, createSelfSigned } from "../certificates/certificate.
 import { ServingError } from "../errors.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 
+/** What HttpsServer works with. */
 export interface HttpsComponents {
     readonly logger: Logger;
     /** Answers every request. */
     readonly answer: RequestListener;
-    /** Default: the clock of the machine. */
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
+/** Options of HttpsServer. */
 export interface HttpsOptions {
-    /** The common name of the self-signed certificate and one of the names it is valid for, e.g. `antrea-agent`. */
+    /** Common name of the self-signed certificate and one of its DNS names, e.g. `antrea-agent`. */
     readonly name: string;
-    /** 0 takes any free port; see `port` of the server. */
+    /** Port to listen on; 0 takes any free one, see `port` of the server. */
     readonly port: number;
-    /** The address to listen on. Default: every address, both families. */
+    /** Address to listen on. Default: all addresses of both families. */
     readonly host?: string;
     /**
-     * Whether a port that is in use is no failure: `start` resolves, and the port is taken as soon as it is free. During
-     * an update the earlier process of this program has it, and ends only when this one is ready.
+     * If true, a port in use is not a failure: `start` resolves, and the port is bound as soon as it is free. During an
+     * update, the earlier process of the program holds the port and ends only when this one is ready.
      */
     readonly waitsForPort?: boolean;
-    /** Default: one signed by itself, valid a year, made anew 30 days before its end; see `show`. */
+    /**
+     * Serving certificate. Default: a self-signed one, valid for a year and renewed 30 days before its end; see `show`.
+     */
     readonly certificate?: Certificate;
-    /** OpenSSL names, joined by colons. Default: those of Node.js. */
+    /** OpenSSL cipher names separated by colons. Default: that of Node.js. */
     readonly ciphers?: string;
     /** Default TLSv1.2. */
     readonly minVersion?: SecureVersion;
-    /** More connections than these are closed at once. Default 100: few and short requests. */
+    /** Limit of connections; more are closed at once. Default 100, as requests are few and short. */
     readonly maxConnections?: number;
-    /** More from one address than these are closed at once. Default 25: one client alone does not keep others out. */
+    /**
+     * Limit of connections from one address; more are closed at once, so that one client cannot lock out others.
+     * Default 25.
+     */
     readonly maxConnectionsPerAddress?: number;
-    /** How long a connection may be idle, in milliseconds. Default 30,000. */
+    /** Longest idle time of a connection in milliseconds. Default 30,000. */
     readonly keepAliveMs?: number;
 }
 
 const dayMs = 86_400_000;
 const validDays = 365;
 const renewDays = 30;
-/** Between two tries to get a port that is in use, and how many of them are one line of the log: each minute. */
+/** Milliseconds between tries to bind a port in use, and the number of tries per log line (one a minute). */
 const portPauseMs = 250;
 const logEachTry = 240;
 
-/** An HTTPS server with limits to what one client can take, that can change its certificate and end without a loss. */
+/**
+ * An HTTPS server with limits on connections and requests, which can replace its certificate and end without losing a
+ * request.
+ */
 export class HttpsServer {
     readonly #components: HttpsComponents;
     readonly #options: HttpsOptions;
     readonly #clock: Clock;
-    // All of them: those in the middle of the handshake are not among the HTTP server's own.
+    // All sockets: those in the TLS handshake are not among the HTTP server's own.
     readonly #sockets = new Set<Socket>();
     #server: Server | undefined;
-    // Ends the wait for a port in use, and is done when that has ended.
+    // Ends the wait for a port in use; `#waiting` settles when that has ended.
     #giveUp = new AbortController();
     #waiting: Promise<void> | undefined;
     #renewal: Disposable | undefined;
     #certificate: Certificate | undefined;
-    // Whether the certificate is one that this server makes for itself.
+    // Whether the certificate is self-signed by this server.
     #own: boolean;
     #leaving = false;
-    // Requests that are not answered yet, and who wants to know when there are none.
+    // Number of requests without an answer, and the callback for when there are none.
     #underWay = 0;
     #quiet: () => void = () => undefined;
 
@@ -78,19 +88,22 @@ export class HttpsServer {
         this.#clock = components.clock ?? systemClock;
     }
 
-    /** The port it listens on. Throws ServingError `WRONG_STATE` while it does not. */
+    /** The port on which it listens. Throws ServingError `WRONG_STATE` while it does not. */
     get port(): number {
         const address = this.#server?.address() as AddressInfo | null | undefined;
         if (!address) throw new ServingError("WRONG_STATE", "internal", "the server does not listen");
         return address.port;
     }
 
-    /** The certificate it shows, PEM; undefined before the start. */
+    /** The current serving certificate (PEM); undefined before the start. */
     get certificate(): string | undefined {
         return this.#certificate?.cert;
     }
 
-    /** Resolves when it listens (but see `waitsForPort`); rejects with the error of the platform, e.g. of a port in use. */
+    /**
+     * Resolves when it listens (except with `waitsForPort`). Rejects with the system error, e.g. EADDRINUSE, with
+     * ServingError `WRONG_STATE` at a second call, or with AsyncError `ABORTED`.
+     */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#server !== undefined) {
             throw new ServingError("WRONG_STATE", "internal", "the server is started twice");
@@ -128,7 +141,7 @@ export class HttpsServer {
         if (this.#own) this.#renewLater();
     }
 
-    /** Shows this certificate on every connection from now on, before or after the start. */
+    /** Uses this certificate for new connections from now on; before or after the start. */
     show(certificate: Certificate): void {
         this.#renewal?.[Symbol.dispose]();
         this.#own = false;
@@ -137,9 +150,9 @@ export class HttpsServer {
     }
 
     /**
-     * Ends without losing a request. For `leaveMs` milliseconds it answers on, and closes each connection with its next
-     * answer: time for clients to go elsewhere. Then it takes no connection any more and lets the requests under way be
-     * answered; resolves when they are, or after `limitMs` more. `stop` is still to be called.
+     * Ends without losing a request. For `leaveMs` milliseconds it still answers, and closes each connection after its
+     * next answer, so that clients move to another replica. Then it accepts no connections and resolves when all
+     * requests are answered, or after `limitMs` more milliseconds. `stop` is still to be called.
      */
     async drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
         this.#leaving = true;
@@ -208,7 +221,7 @@ export class HttpsServer {
             this.#certificate = createSelfSigned({
                 commonName: name,
                 names: [name, "localhost", "127.0.0.1", "::1"],
-                // Clocks of clients may be a little behind.
+                // The clocks of clients may be behind.
                 notBeforeMs: this.#clock.now() - 3_600_000,
                 validMs: validDays * dayMs,
             });

@@ -23,6 +23,7 @@ const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, 
     /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(:\d{1,5})?(:(grpc|tls|tcp|udp))?$/.test(text) ? text : undefined,
 );
 
+/** Group flowExporter; durations are in milliseconds. */
 export const flowExporter = group({
     enable: flag.default(false),
     flowCollectorAddr: collector.default("flow-aggregator/flow-aggregator:4739:tls"),
@@ -32,7 +33,7 @@ export const flowExporter = group({
     protocolFilter: listOf(anyText).default([]),
 });
 
-/** The older, flat names of keys of flowExporter. */
+/** Former names of keys of flowExporter, at the top level; durations are in milliseconds. */
 export const flatFlowExporter = {
     flowCollectorAddr: collector.optional(),
     flowPollInterval: duration(1000, "1s").optional(),
@@ -40,11 +41,13 @@ export const flatFlowExporter = {
     idleFlowExportTimeout: duration().optional(),
 };
 
+/** Group nodePortLocal. */
 export const nodePortLocal = group({
     enable: flag.default(false),
     portRange: portRange.default({ first: 61_000, last: 62_000 }),
 });
 
+/** Group multicast; `igmpQueryInterval` is in milliseconds. */
 export const multicast = group({
     enable: flag.default(false),
     multicastInterfaces: listOf(interfaceName).default([]),
@@ -52,8 +55,11 @@ export const multicast = group({
     igmpQueryVersions: listOf(wholeNumber(1, 3)).default([1, 2, 3]),
 });
 
+/** Group antreaProxy. */
 export const antreaProxy = group({
-    /** Antrea's default is true; here it is off, so that who switches it on hears that it has no effect. */
+    /**
+     * Upstream Antrea's default is true. Here it is false, so that setting it gives the warning that it has no effect.
+     */
     enable: flag.default(false),
     proxyAll: flag.default(false),
     proxyLoadBalancerIPs: flag.default(true),
@@ -65,6 +71,7 @@ export const antreaProxy = group({
     serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
 });
 
+/** Group egress. */
 export const egress = group({
     exceptCIDRs: listOf(cidr()).default([]),
     maxEgressIPsPerNode: wholeNumber(1, 255).default(255),
@@ -72,10 +79,12 @@ export const egress = group({
     uniqueMACForSubInterfaces: flag.default(true),
 });
 
+/** Group ipsec. */
 export const ipsec = group({ authenticationMode: oneOfAnyCase("psk", "cert").default("psk") });
 
+/** Group multicluster. */
 export const multicluster = group({
-    /** The older name of enableGateway. */
+    /** Former name of enableGateway. */
     enable: flag.optional(),
     enableGateway: flag.default(false),
     namespace: anyText.default(""),
@@ -85,6 +94,7 @@ export const multicluster = group({
     trafficEncryptionMode: oneOfAnyCase("none", "wireGuard").default("none"),
 });
 
+/** Group externalNode. */
 export const externalNode = group({
     externalNodeNamespace: anyText.default("default"),
     policyBypassRules: listOf(
@@ -97,6 +107,7 @@ export const externalNode = group({
     ).default([]),
 });
 
+/** Group auditLogging. */
 export const auditLogging = group({
     /** Megabytes. */
     maxSize: wholeNumber(0, 1_000_000).default(500),
@@ -109,6 +120,7 @@ export const auditLogging = group({
 const maxBridges = "must be a list of at most 1 bridge";
 const interfaces = "must be a list of 1 to 8 interfaces";
 
+/** Group secondaryNetwork. */
 export const secondaryNetwork = group({
     ovsBridges: z
         .array(
@@ -126,6 +138,7 @@ export const secondaryNetwork = group({
         .default([]),
 });
 
+/** Group memberlist. */
 export const memberlist = group({
     gossipVerifyOutgoing: flag.default(true),
     gossipVerifyIncoming: flag.default(true),

@@ -3,8 +3,8 @@ import { agentNotices, agentRules } from "./rules.ts";
 import { type AgentConfig, agentSchema } from "./schema.ts";
 
 /**
- * Reads the text of antrea-agent.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with every wrong key, its
- * value and its rule, values that this version cannot serve among them.
+ * Parses and validates the text of antrea-agent.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with every
+ * invalid key, its value and its rule, including values that this version does not support.
  */
 export function loadAgentConfig(text: string): Loaded<AgentConfig> {
     return loadFile<AgentConfig>(

@@ -9,6 +9,7 @@ const bridging = "with enableBridgingMode";
 const bridged: Condition = { is: ["enableBridgingMode", true] };
 const mode = (name: "noEncap" | "networkPolicyOnly"): Condition => ({ is: ["trafficEncapMode", name] });
 
+/** Rules of antrea-agent.conf over several values, or over what this version supports. */
 export const agentRules: readonly Rule<AgentConfig>[] = [
     ...(
         [
@@ -58,7 +59,7 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             ...["hostGateway", "ovsBridge"].map((own): RuleText => ({
                 key: "transportInterface",
                 rule: `must differ from ${own}`,
-                // empty both, hostGateway or ovsBridge is wrong by itself
+                // if both are empty, hostGateway or ovsBridge is invalid alone
                 wrongWhen: {
                     all: [{ same: ["transportInterface", own] }, { not: { is: ["transportInterface", ""] } }],
                 },
@@ -90,6 +91,7 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
     },
 ];
 
+/** Warnings about values of antrea-agent.conf that are valid but have no effect or are not for production. */
 export const agentNotices: readonly Notice<AgentConfig>[] = [
     ...unservedNotices<AgentConfig>(agentSchema, agentUnserved),
     {

@@ -51,30 +51,30 @@ const mtu = valueTests.keep(
     },
 );
 
-/** The keys of antrea-agent.conf. */
+/** Schema of antrea-agent.conf, with defaults. Parsed durations are in milliseconds. */
 export const agentSchema = member({
     featureGates,
     clientConnection: clientConnection(0, 0),
     antreaClientConnection: clientConnection(0, 0),
 
-    /** The socket of the CNI server. */
+    /** Path of the Unix socket of the CNI server. */
     cniSocket: absolutePath.default("/var/run/antrea/cni.sock"),
     ovsBridge: ownInterfaceName.default("br-int"),
-    /** `system` is the kernel's datapath, `netdev` that of ovs-vswitchd itself. */
+    /** `system`: kernel datapath; `netdev`: userspace datapath of ovs-vswitchd. */
     ovsDatapathType: oneOf("system", "netdev").default("system"),
     ovsRunDir: absolutePath.default("/var/run/openvswitch"),
-    /** The Node's interface to its Pods. */
+    /** Name of the Node's gateway interface to its Pods. */
     hostGateway: ownInterfaceName.default("antrea-gw0"),
     /** Path of the Node's root file system in the container, for /proc; "/" for an agent outside a container. */
     hostProcPathPrefix: absolutePath.default("/host"),
 
     trafficEncapMode: oneOfAnyCase("encap", "noEncap", "hybrid", "networkPolicyOnly").default("encap"),
     podCIDRs: cidrsInText.default([]),
-    /** Disables masquerading: Pods keep their address when they leave the cluster. */
+    /** Disables masquerading: Pods keep their address in traffic that leaves the cluster. */
     noSNAT: flag.default(false),
     snatFullyRandomPorts: flag.default(false),
     tunnelType: oneOf("geneve", "vxlan", "gre", "stt").default("geneve"),
-    /** 0: the port that IANA assigned to the tunnel type. */
+    /** Destination port of tunnels; 0: the port that IANA assigned to the tunnel type. */
     tunnelPort: wholeNumber(0, 65_535).default(0),
     tunnelCsum: flag.default(false),
     /** Bytes, 576 to 65,535; 0: derived from the transport interface. */
@@ -83,15 +83,23 @@ export const agentSchema = member({
     serviceCIDRv6: cidrOrEmpty(6).prefault(""),
     trafficEncryptionMode: oneOfAnyCase("none", "ipsec", "wireGuard").default("none"),
     wireGuard: group({ port: port.default(51_820) }),
-    /** Connects the Node's interface to the OVS bridge, so that Pods of IPPools are in the network of the Nodes. */
+    /**
+     * Connects the Node's uplink interface to the OVS bridge, so that Pods of IPPools are in the network of the Nodes.
+     */
     enableBridgingMode: flag.default(false),
     uplink: group({
-        /** Milliseconds (in the file: a duration, 1s to 10m): the move is rolled back if gateway and API server are unreachable for so long. */
+        /**
+         * Milliseconds (in the file a duration, 1s to 10m): the uplink move is rolled back if gateway and API server
+         * are unreachable for this long.
+         */
         checkTimeout: durationFrom("1s", "10m").default(15_000),
     }),
-    /** Addresses from IPPools (gate AntreaIPAM). */
+    /** IPAM with IPPools (feature gate AntreaIPAM). */
     ipam: group({
-        /** Milliseconds (in the file: a duration): a released address is not reused for so long, unless no other is free. */
+        /**
+         * Milliseconds (in the file a duration): a released address is not reused for this long, unless no other is
+         * free.
+         */
         cooldown: duration().default(30_000),
     }),
     disableTXChecksumOffload: flag.default(false),
@@ -103,16 +111,16 @@ export const agentSchema = member({
     ...flatFlowExporter,
     flowExporter,
     nodePortLocal,
-    /** A URL, whatever the form in the file; undefined: from the environment or the kubeconfig. */
+    /** URL of the API server, whatever the form in the file; undefined: from the environment or the kubeconfig. */
     kubeAPIServerOverride: apiServer.prefault(""),
-    /** `IP:port`, `[IP]:port`, or undefined. */
+    /** `IP:port` or `[IP]:port`; undefined if not set. */
     dnsServerOverride: dnsServer.prefault(""),
     /** Seconds. */
     fqdnCacheMinTTL: wholeNumber(0, 2 ** 31 - 1).default(0),
-    /** OpenSSL names joined by colons; undefined: the defaults of Node.js. */
+    /** OpenSSL cipher names separated by colons; undefined: the defaults of Node.js. */
     tlsCipherSuites: tlsCipherSuites.prefault(""),
     tlsMinVersion: tlsMinVersion.prefault(""),
-    /** The interface to other Nodes; undefined: by transportInterfaceCIDRs, else that of the Node's address. */
+    /** Name of the interface to other Nodes; undefined: by transportInterfaceCIDRs, else that of the Node's address. */
     transportInterface: interfaceNameOrEmpty.prefault(""),
     transportInterfaceCIDRs: listOf(cidr()).default([]),
 
@@ -125,11 +133,14 @@ export const agentSchema = member({
     externalNode,
     auditLogging,
     secondaryNetwork,
-    /** Packets a second. */
+    /** Packets per second. */
     packetInRate: wholeNumber(1, 1_000_000).default(5000),
     hostNetworkAcceleration: group({ enable: flag.default(true) }),
     hostNetworkMode: oneOfAnyCase("iptables", "nftables").default("iptables"),
 });
 
-/** antrea-agent.conf with its defaults. Keys are named as in the file; what "" stands for there is undefined here. */
+/**
+ * antrea-agent.conf with its defaults, keys as in the file. Durations are in milliseconds; keys for which "" means "not
+ * set" are then undefined.
+ */
 export type AgentConfig = DeepReadonly<z.output<typeof agentSchema>>;

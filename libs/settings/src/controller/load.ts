@@ -3,8 +3,8 @@ import { controllerNotices, controllerRules } from "./rules.ts";
 import { type ControllerConfig, controllerSchema } from "./schema.ts";
 
 /**
- * Reads the text of antrea-controller.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with every wrong key,
- * its value and its rule.
+ * Parses and validates the text of antrea-controller.conf. Throws SettingsError: `BAD_YAML`, or `WRONG_VALUES` with
+ * every invalid key, its value and its rule.
  */
 export function loadControllerConfig(text: string): Loaded<ControllerConfig> {
     return loadFile<ControllerConfig>(

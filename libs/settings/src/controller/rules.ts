@@ -12,13 +12,16 @@ import { type Notice, type Rule } from "../load.ts";
 import { controllerUnserved, unservedNotices } from "../unserved.ts";
 import { type ControllerConfig, controllerSchema } from "./schema.ts";
 
-/** A cluster CIDR gives two to the power of this many podCIDRs at most: more could not be kept account of. */
+/**
+ * Limit, by IP family, of the bits between a cluster CIDR and its podCIDRs: two to this power is the most podCIDRs that
+ * can be tracked.
+ */
 export const maxIndexBits: Readonly<Record<Family, number>> = { 4: 22, 6: 16 };
 
-/** What no podCIDR can be of. */
+/** Address blocks that must not overlap podCIDRs. */
 export const noPodCidr: readonly SpecialUse[] = [...specialUse, ...unroutedUse];
 
-/** True when this controller is to give Nodes their podCIDRs. */
+/** True if this controller assigns podCIDRs to Nodes. */
 function nodeIpamOn(config: ControllerConfig, gates: { enabled(name: "NodeIPAM"): boolean }): boolean {
     return config.nodeIPAM.enableNodeIPAM && gates.enabled("NodeIPAM");
 }
@@ -44,6 +47,7 @@ function maskRule(family: Family): Rule<ControllerConfig> {
     };
 }
 
+/** Rules of antrea-controller.conf over several values. */
 export const controllerRules: readonly Rule<ControllerConfig>[] = [
     declared({
         key: cidrKey,
@@ -80,7 +84,7 @@ export const controllerRules: readonly Rule<ControllerConfig>[] = [
     {
         keys: ["leaderElection.renewDeadline", "leaderElection.retryPeriod"],
         check: ({ leaderElection }) =>
-            // Tries are spread by up to a fifth.
+            // The intervals between tries have up to a fifth of jitter.
             leaderElection.renewDeadline > leaderElection.retryPeriod * 1.2
                 ? undefined
                 : {
@@ -90,6 +94,7 @@ export const controllerRules: readonly Rule<ControllerConfig>[] = [
     },
 ];
 
+/** Warnings about values of antrea-controller.conf that are valid but have no effect, or are interpreted. */
 export const controllerNotices: readonly Notice<ControllerConfig>[] = [
     {
         check: (config, gates) =>

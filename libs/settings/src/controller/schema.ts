@@ -19,53 +19,56 @@ import { tlsCipherSuites, tlsMinVersion } from "../tls.ts";
 
 const nodeIPAM = group({
     enableNodeIPAM: flag.default(false),
-    /** Where Nodes get their podCIDRs from: at most one CIDR of each family. */
+    /** CIDRs from which Nodes get their podCIDRs: at most one of each IP family. */
     clusterCIDRs: listOf(cidr()).default([]),
-    /** Carved out of clusterCIDRs where they overlap. */
+    /** Not used for podCIDRs where it overlaps clusterCIDRs. */
     serviceCIDR: cidrOrEmpty(4).prefault(""),
     serviceCIDRv6: cidrOrEmpty(6).prefault(""),
-    /** The prefix lengths of the Nodes' podCIDRs. */
+    /** Prefix length of the Nodes' podCIDRs. */
     nodeCIDRMaskSizeIPv4: wholeNumber(16, 30).default(24),
     nodeCIDRMaskSizeIPv6: wholeNumber(64, 126).default(64),
 });
 
-// Another name would never lead: there is no right to it, and two controllers would be two leaders.
+// With another name it would never lead: the Role does not permit it, and two Leases would mean two leaders.
 const leaseName = readable(
     "must be antrea-controller: the controller's Role and the admission policy antrea-own-objects allow no other Lease",
     (text) => (text === "antrea-controller" ? text : undefined),
 );
 
-/** Of several replicas one works; the Lease says which. */
+/** Leader election between replicas, on a Lease. */
 const leaderElection = group({
-    /** How long the others wait after the last renewal before one takes over. */
+    /**
+     * Milliseconds (in the file a duration): after the last renewal, other replicas wait this long before one takes
+     * over.
+     */
     leaseDuration: duration(1000, "1s").default(15_000),
-    /** How long the leader tries to renew before it stops. */
+    /** Milliseconds (in the file a duration): the leader stops if it could not renew for this long. */
     renewDeadline: duration(1000, "1s").default(10_000),
-    /** The pause between tries. */
+    /** Milliseconds (in the file a duration) between tries. */
     retryPeriod: duration(100, "100ms").default(2000),
-    /** The name of the Lease; there is no other. */
+    /** Name of the Lease; no other is possible. */
     resourceName: leaseName.default("antrea-controller"),
 });
 
-/** The keys of antrea-controller.conf. */
+/** Schema of antrea-controller.conf, with defaults. Parsed durations are in milliseconds. */
 export const controllerSchema = member({
     featureGates,
     clientConnection: clientConnection(50, 100),
     apiPort: port.default(10_349),
     enablePrometheusMetrics: prometheus,
-    /** False: the certificate comes from the Secret that is mounted. */
+    /** False: the serving certificate comes from the mounted Secret. */
     selfSignedCert: flag.default(true),
-    /** OpenSSL names joined by colons; undefined: the defaults of Node.js. */
+    /** OpenSSL cipher names separated by colons; undefined: the defaults of Node.js. */
     tlsCipherSuites: tlsCipherSuites.prefault(""),
     tlsMinVersion: tlsMinVersion.prefault(""),
-    /** Path of a file with certificates of authorities of clients; "" for none. */
+    /** Path of a file with CA certificates of clients; "" for none. */
     clientCAFile: anyText.default(""),
-    /** A URL, whatever the form in the file; undefined: from the environment or the kubeconfig. */
+    /** URL of the API server, whatever the form in the file; undefined: from the environment or the kubeconfig. */
     kubeAPIServerOverride: apiServer.prefault(""),
     nodeIPAM,
-    /** Addresses from IPPools (gate AntreaIPAM). */
+    /** IPAM with IPPools (feature gate AntreaIPAM). */
     ipam: group({
-        /** The pause between two looks for claims and reservations that nobody asks for any more. */
+        /** Milliseconds (in the file a duration) between searches for unused allocations and reservations. */
         cleanInterval: duration(1000, "1s").default(60_000),
     }),
     leaderElection,
@@ -73,5 +76,8 @@ export const controllerSchema = member({
     multicluster: group({ enableStretchedNetworkPolicy: flag.default(false), namespace: anyText.default("") }),
 });
 
-/** antrea-controller.conf with its defaults. Keys are named as in the file; what "" stands for there is undefined here. */
+/**
+ * antrea-controller.conf with its defaults, keys as in the file. Durations are in milliseconds; keys for which "" means
+ * "not set" are then undefined.
+ */
 export type ControllerConfig = DeepReadonly<z.output<typeof controllerSchema>>;

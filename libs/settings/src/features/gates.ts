@@ -1,8 +1,10 @@
 import { nearest } from "../nearest.ts";
 import { type Component, type FeatureGateName, type GateSpec, gateSpecs, type GateStage } from "./specs.ts";
 
+/** Status of a feature gate; `NotAvailable` if this version does not have the feature. */
 export type GateStatus = "Enabled" | "Disabled" | "NotAvailable";
 
+/** The status of a feature gate in a component. */
 export interface GateReport {
     readonly component: Component;
     readonly name: string;
@@ -10,22 +12,27 @@ export interface GateReport {
     readonly stage: GateStage;
 }
 
-/** Which features are on. Never changes while the process runs. */
+/** The feature gates that are enabled; constant for the life of the process. */
 export class FeatureGates<Name extends string = FeatureGateName> {
     readonly #specs: readonly GateSpec<Name>[];
     readonly #enabled: ReadonlySet<string>;
 
-    /** `enabled` are the names of the gates that are on; made by {@link readFeatureGates}. */
+    /**
+     * Use {@link readFeatureGates} to create one.
+     *
+     * @param enabled names of the enabled gates
+     */
     constructor(specs: readonly GateSpec<Name>[], enabled: ReadonlySet<string>) {
         this.#specs = specs;
         this.#enabled = enabled;
     }
 
+    /** True if the feature gate is enabled and available. */
     enabled(name: Name): boolean {
         return this.#enabled.has(name);
     }
 
-    /** The gates of a component, by name. */
+    /** Returns the feature gates of a component, sorted by name. */
     list(component: Component): readonly GateReport[] {
         const own = this.#specs.filter(({ components }) => components.includes(component));
         return own
@@ -39,11 +46,13 @@ export class FeatureGates<Name extends string = FeatureGateName> {
     }
 }
 
+/** An invalid entry of `featureGates`. */
 export interface GateProblem {
     readonly name: string;
     readonly rule: string;
 }
 
+/** The result of reading `featureGates`. */
 export interface GatesResult<Name extends string> {
     readonly gates: FeatureGates<Name>;
     readonly problems: readonly GateProblem[];
@@ -56,7 +65,7 @@ const groups: ReadonlyMap<string, GateStage> = new Map([
     ["AllBeta", "Beta"],
 ]);
 
-/** {@link readGates} over the gates of this version. */
+/** Applies `featureGates` of a settings file to the gates of this version; see {@link readGates}. */
 export function readFeatureGates(
     component: Component,
     given: Readonly<Record<string, boolean>>,
@@ -65,9 +74,9 @@ export function readFeatureGates(
 }
 
 /**
- * Applies the switches of a file by the rules of Kubernetes' feature gates: a gate that the file names has that value,
- * else that of `AllAlpha` or `AllBeta`, else the default of its stage. The gates of both components are known in both
- * files, for code may ask for any.
+ * Applies the entries of a file by the rules of Kubernetes feature gates: a gate has the value given for its name, else
+ * that of `AllAlpha` or `AllBeta`, else the default of its stage. Both files accept the gates of both components; a
+ * gate without effect in this component gives a warning.
  */
 export function readGates<Name extends string>(
     specs: readonly GateSpec<Name>[],
@@ -112,7 +121,7 @@ function warningsFor(spec: GateSpec, component: Component): string[] {
     return [];
 }
 
-/** What a switch of a whole stage does not switch on, although it is asked for. */
+/** Warns about gates that `AllAlpha` or `AllBeta` does not enable because they are not available. */
 function leftOff(
     specs: readonly GateSpec[],
     group: string,

@@ -1,13 +1,17 @@
-/** `Alpha`: off unless switched on. `Beta`: on unless switched off. `GA`: on, cannot be switched. */
+/** `Alpha`: disabled by default. `Beta`: enabled by default. `GA`: always enabled. */
 export type GateStage = "Alpha" | "Beta" | "GA";
 
+/** The daemon to which a settings file or feature gate belongs. */
 export type Component = "agent" | "controller";
 
+/** Definition of a feature gate. */
 export interface GateSpec<Name extends string = string> {
     readonly name: Name;
     readonly stage: GateStage;
     readonly components: readonly Component[];
-    /** False while the feature does not exist: the gate is known, counts as off, and cannot be switched on. */
+    /**
+     * False if this version does not have the feature: the gate is known, counts as disabled, and cannot be enabled.
+     */
     readonly available: boolean;
 }
 
@@ -15,7 +19,7 @@ const both = ["agent", "controller"] as const;
 const agent = ["agent"] as const;
 const controller = ["controller"] as const;
 
-/** Every feature gate: those of Antrea's guide in its order, then the later ones. */
+/** All feature gates: those of upstream Antrea's documentation in its order, then later ones. */
 export const gateSpecs = [
     { name: "AntreaProxy", stage: "Beta", components: agent, available: false },
     { name: "EndpointSlice", stage: "Alpha", components: agent, available: false },
@@ -54,4 +58,5 @@ export const gateSpecs = [
     { name: "AntreaNodeConfig", stage: "Beta", components: agent, available: false },
 ] as const satisfies readonly GateSpec[];
 
+/** Name of a feature gate of this version. */
 export type FeatureGateName = (typeof gateSpecs)[number]["name"];
