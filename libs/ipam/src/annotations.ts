@@ -4,25 +4,25 @@ import { IpError, parseIp, quote, type IpAddress } from "@antrea/ip";
 /** `metadata.annotations` of an object. */
 export type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** The pools that an annotation names, in its order, and the rules that the annotation breaks. */
+/** The pools that an annotation names, in its order, and the rules that it violates. */
 export interface PoolNames {
     readonly names: readonly string[];
     readonly problems: readonly string[];
 }
 
-// An agent may have to ask for each of them.
+// An agent may have to request an address from each of them.
 const maxPoolNames = 16;
 // An annotation has room for 100,000 names or addresses, and each problem is a sentence.
 const maxProblems = 10;
 
 /**
- * Reads `ipam.antrea.io/ippools`: names with commas between, trimmed, empty items skipped, at most 16. `names` has all of
- * them, also when they are too many.
+ * Parses `ipam.antrea.io/ippools`: names separated by commas, trimmed, empty items skipped, at most 16. `names`
+ * contains all of them, even if there are too many.
  */
 export function readPoolNames(text: string): PoolNames {
     const names = new Set<string>();
     const repeated = new Set<string>();
-    // Once through: an annotation has room for 100,000 names.
+    // Linear time: an annotation has room for 100,000 names.
     for (const name of items(text)) (names.has(name) ? repeated : names).add(name);
     const problems = [...repeated].slice(0, maxProblems).map((name) => `IPPool ${quote(name)} is named more than once`);
     if (repeated.size > maxProblems) problems.push(`${repeated.size - maxProblems} more are named more than once`);
@@ -33,13 +33,16 @@ export function readPoolNames(text: string): PoolNames {
     return { names: [...names], problems };
 }
 
-/** The addresses that an annotation asks for, at most one a family, and the rules that the annotation breaks. */
+/** The addresses that an annotation requests, at most one per IP family, and the rules that it violates. */
 export interface PodIps {
     readonly ips: readonly IpAddress[];
     readonly problems: readonly string[];
 }
 
-/** Reads `ipam.antrea.io/pod-ips`: addresses with commas between, trimmed, empty items skipped; blank asks for none. */
+/**
+ * Parses `ipam.antrea.io/pod-ips`: addresses separated by commas, trimmed, empty items skipped; a blank value requests
+ * none.
+ */
 export function readPodIps(text: string): PodIps {
     const ips: IpAddress[] = [];
     const problems: string[] = [];
@@ -63,14 +66,15 @@ export function readPodIps(text: string): PodIps {
     return { ips, problems };
 }
 
-/** The pools that a Pod takes its addresses from, and whose annotation says so. */
+/** The pools from which a Pod takes its addresses, and the object whose annotation names them. */
 export interface NamedPools extends PoolNames {
     readonly from: "Pod" | "Namespace";
 }
 
 /**
- * Whose pools a Pod uses: its own annotation beats that of its Namespace, an empty one too, which then is a problem and
- * not a way out of the Namespace's pools. Undefined: none is set, the Pod takes its addresses from its Node's subnets.
+ * Returns the pools of a Pod: those of its own annotation, else of its Namespace's. An empty annotation of the Pod is a
+ * problem and does not fall back to the Namespace. Undefined if neither is set: the Pod takes its addresses from the
+ * Node's podCIDRs.
  */
 export function poolsOf(pod: Annotations, namespace: Annotations): NamedPools | undefined {
     const own = pod?.[poolsAnnotation];
@@ -87,7 +91,7 @@ interface OwnerReference {
     readonly controller?: boolean;
 }
 
-/** The place of a Pod in its StatefulSet. */
+/** The StatefulSet of a Pod and the Pod's ordinal in it. */
 export interface StatefulSetPlace {
     readonly name: string;
     readonly uid: string;
@@ -97,7 +101,10 @@ export interface StatefulSetPlace {
 const ordinalText = /^(?:0|[1-9]\d{0,9})$/;
 const highestOrdinal = 2 ** 31 - 1;
 
-/** The StatefulSet (of group apps) that controls the Pod and the ordinal that the Pod's name tells. */
+/**
+ * Returns the StatefulSet (group apps) that controls the Pod, with the ordinal from the Pod's name; undefined if there
+ * is none.
+ */
 export function statefulSetOf(pod: {
     readonly name: string;
     readonly ownerReferences?: readonly OwnerReference[];

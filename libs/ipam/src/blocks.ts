@@ -2,18 +2,19 @@ import { familyBits, RangeSet, type IpRange, type Prefix } from "@antrea/ip";
 
 const blockBits = 8n;
 
-/** The aligned blocks (/24 of IPv4, /120 of IPv6) that hold addresses of a set, in the order of their addresses. */
+/** The aligned blocks (/24 for IPv4, /120 for IPv6) that contain addresses of a set, in address order. */
 export interface BlockSet {
     readonly count: bigint;
-    /** The block at an index counted from 0; `OUT_OF_RANGE` (IpError) when there is none. */
+    /** Returns the block at an index counted from 0. Throws IpError `OUT_OF_RANGE`. */
     at(index: bigint): Prefix;
-    /** Whether the prefix is one of the blocks; false for prefixes of another length. */
+    /** True if the prefix is one of the blocks; false for prefixes of another length. */
     has(prefix: Prefix): boolean;
 }
 
-/** The blocks of a set of addresses. Takes no time or memory by the number of addresses or blocks. */
+/** Returns the blocks of a set of addresses. Its cost does not depend on the number of addresses or blocks. */
 export function blocksOf(set: RangeSet): BlockSet {
-    // A block is its base without the bits that all its addresses differ in: consecutive blocks are consecutive numbers.
+    // A block's number is its base without the bits in which its addresses differ: adjacent blocks have adjacent
+    // numbers.
     const numbers = RangeSet.of(set.ranges.map(blockNumbers));
     return {
         count: numbers.size,

@@ -1,20 +1,23 @@
 import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "./pool.ts";
 
-/** The parts of a Node (core/v1) that have addresses which no pool hands out. */
+/** The part of a Node (core/v1) with addresses that no pool hands out. */
 export interface NodeWithAddresses {
     readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
     readonly status?: { readonly addresses?: readonly { readonly type?: string; readonly address: string }[] };
 }
 
-/** The parts of a ServiceCIDR (networking.k8s.io/v1) that are read here. */
+/** The part of a ServiceCIDR (networking.k8s.io/v1) that is read. */
 export interface ServiceCidrWithRanges {
     readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
 /** The addresses that the cluster itself uses. */
 export interface ClusterAddresses {
-    /** Of each Node all, as `nodeAddressesOf` orders them: a pool loses the first 16 of each family that it has. */
+    /**
+     * All addresses of each Node in the order of `nodeAddressesOf`: a pool excludes the first 16 of each IP family that
+     * it contains.
+     */
     readonly nodeAddresses: readonly (readonly IpAddress[])[];
     /** Whole subnets, without host bits. */
     readonly podCidrs: readonly Prefix[];
@@ -23,9 +26,9 @@ export interface ClusterAddresses {
 }
 
 /**
- * What Nodes and ServiceCIDRs keep from every pool: all that agent, controller, webhook and antctl know of it. What cannot
- * be read is left out; a podCIDR or Service CIDR with host bits is its whole subnet. `nodeAddresses` has an entry for each
- * Node, in their order, also an empty one.
+ * Returns the addresses that Nodes and ServiceCIDRs exclude from every pool; agent, controller, webhook and antctl all
+ * use it. Invalid values are skipped; a CIDR with host bits counts as its whole subnet. `nodeAddresses` has an entry
+ * for each Node in their order, even an empty one.
  */
 export function clusterAddresses(
     nodes: Iterable<NodeWithAddresses>,
@@ -39,13 +42,15 @@ export function clusterAddresses(
     };
 }
 
-/** How many addresses of each family one pool loses to a Node at most. Its kubelet reports what it likes. */
+/**
+ * Limit of the addresses of each IP family that one Node excludes from a pool, as its kubelet may report any number.
+ */
 export const maxNodeAddresses = 16;
 
 /**
- * All addresses of a Node, each once: of each family first the one that Kubernetes uses for the Node, its first InternalIP;
- * then its other InternalIPs, then the rest, both by address, as clouds report them in any order. Names are among what a
- * Node reports too; what is no address can be in no pool.
+ * Returns the distinct addresses of a Node: for each IP family first its first InternalIP, which Kubernetes uses; then
+ * the other InternalIPs, then the others, both sorted, as cloud providers report them in any order. Host names are
+ * skipped.
  */
 export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
     const listed = node.status?.addresses ?? [];
@@ -55,15 +60,19 @@ export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
     return [...new Map(all.map((ip) => [`${ip.family} ${ip.value}`, ip])).values()];
 }
 
-/** What a Node has in the ranges of a pool. */
+/** The addresses of a Node in the ranges of a pool. */
 export interface NodeAddressesInPool {
-    /** Those that the pool does not hand out: the first 16 of each family. */
+    /** Addresses that the pool does not hand out: the first 16 of each IP family. */
     readonly kept: readonly IpAddress[];
-    /** The others: nothing but a claim keeps these from Pods. */
+    /** The others: only an allocation keeps them from Pods. */
     readonly further: readonly IpAddress[];
 }
 
-/** @param addresses of one Node, as `nodeAddressesOf` orders them */
+/**
+ * Returns the addresses of one Node that lie in the ranges of a pool.
+ *
+ * @param addresses of one Node, in the order of `nodeAddressesOf`
+ */
 export function nodeAddressesIn(pool: Pick<Pool, "subnetOf">, addresses: readonly IpAddress[]): NodeAddressesInPool {
     const counts = { 4: 0, 6: 0 };
     const inside = addresses
@@ -85,7 +94,7 @@ function compareIps(a: IpAddress, b: IpAddress): number {
     return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
 }
 
-/** The podCIDRs of a Node as text: `spec.podCIDRs`, or `spec.podCIDR` where that is empty. */
+/** Returns the podCIDRs of a Node as text: `spec.podCIDRs`, or `spec.podCIDR` if that is empty. */
 export function podCidrTexts({ spec }: NodeWithAddresses): readonly string[] {
     const { podCIDR, podCIDRs = [] } = spec ?? {};
     return podCIDRs.length > 0 || podCIDR === undefined ? podCIDRs : [podCIDR];

@@ -3,18 +3,18 @@ import { maxNodeAddresses, nodeAddressesIn, type ClusterAddresses } from "./clus
 import { type Pool } from "./pool.ts";
 import { subnetEdges } from "./subnet.ts";
 
-/** What is never handed out although a pool's ranges have it, made once for all pools. Immutable. */
+/** The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable. */
 export class Exclusions {
     readonly podCidrs: RangeSet;
     readonly serviceCidrs: RangeSet;
     readonly #ofFew: RangeSet;
     readonly #cluster: RangeSet;
-    /** Of the few Nodes of which a pool may not lose all. */
+    /** Addresses of the few Nodes that have more than 16 of them, of which a pool excludes only some. */
     readonly #many: readonly (readonly IpAddress[])[];
     readonly #gateways: ReadonlyMap<number, RangeSet>;
     readonly #usable = new WeakMap<Pool, RangeSet>();
 
-    /** Pools: all pools of the cluster, since a gateway is out in every pool of its VLAN. */
+    /** @param pools all pools of the cluster, as a gateway is excluded in every pool of its VLAN */
     constructor(cluster: ClusterAddresses, pools: Iterable<Pool>) {
         const few = cluster.nodeAddresses.filter((addresses) => addresses.length <= maxNodeAddresses);
         this.#many = cluster.nodeAddresses.filter((addresses) => addresses.length > maxNodeAddresses);
@@ -25,7 +25,10 @@ export class Exclusions {
         this.#gateways = gatewaysByVlan(pools);
     }
 
-    /** What the pool hands out: its addresses without the cluster's and without the gateways of its ranges' VLANs. */
+    /**
+     * Returns the addresses that the pool hands out: its addresses without those of the cluster and the gateways in the
+     * same VLAN.
+     */
     usable(pool: Pool): RangeSet {
         const known = this.#usable.get(pool);
         if (known !== undefined) return known;
@@ -38,12 +41,15 @@ export class Exclusions {
         return usable;
     }
 
-    /** Addresses of Nodes that the pool does not hand out; where Nodes have few, also those that it does not have. */
+    /**
+     * Returns addresses of Nodes that the pool does not hand out; of Nodes with few addresses also those outside the
+     * pool.
+     */
     nodeAddressesIn(pool: Pick<Pool, "subnetOf">): RangeSet {
         return this.#ofFew.union(this.#ofManyIn(pool));
     }
 
-    /** Why the pool does not hand the address out, as the end of a sentence; undefined when it does. */
+    /** Returns why the pool does not hand out the address, as the end of a sentence; undefined if it does. */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         if (this.usable(pool).has(ip)) return undefined;
         const subnet = pool.subnetOf(ip);

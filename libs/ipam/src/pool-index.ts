@@ -9,16 +9,15 @@ export interface PoolRange {
     readonly range: IpRange;
 }
 
-/** A pool that shares addresses with another. */
+/** A pool that shares addresses with another one. */
 export interface Overlap {
     readonly pool: string;
     readonly common: RangeSet;
 }
 
 /**
- * All pools of a cluster: by name, by range, and what they hand out after the addresses of Nodes, Services and gateways are
- * taken away. Pure: its owner watches the objects, and reports each change to it. What follows from the objects is computed
- * when it is asked for, and again only after a change that concerns it.
+ * An index of all pools of a cluster: by name, by range, and what they hand out. It does not watch: its owner reports
+ * each change. Derived data is computed on demand, and again only after a change that affects it.
  */
 export class PoolIndex {
     readonly #cluster: () => ClusterAddresses;
@@ -27,7 +26,10 @@ export class PoolIndex {
     readonly #usable = new Map<string, RangeSet>();
     #exclusions: Exclusions | undefined;
 
-    /** @param cluster what the cluster uses itself now; asked again after `clusterChanged` and after changes of pools */
+    /**
+     * @param cluster returns the addresses that the cluster uses now; called again after `clusterChanged` and after
+     * changes of pools
+     */
     constructor(cluster: () => ClusterAddresses) {
         this.#cluster = cluster;
     }
@@ -48,23 +50,23 @@ export class PoolIndex {
         return this.#pools.get(name);
     }
 
-    /** Adds a pool, or replaces the one of its name. Returns the names of the pools that are concerned, as `delete` does. */
+    /** Adds a pool, or replaces the one of its name. Returns the names of the affected pools, as `delete` does. */
     set(pool: Pool): ReadonlySet<string> {
         return this.#replace(pool.name, pool);
     }
 
     /**
-     * Removes a pool. Returns the names of all pools that may hand out or share other addresses than before: its own, and
-     * those in which its ranges or gateways lie.
+     * Removes a pool. Returns the names of all pools that may hand out or share other addresses than before: its own,
+     * and those in which its ranges or gateways lie.
      */
     delete(name: string): ReadonlySet<string> {
         return this.#replace(name, undefined);
     }
 
     /**
-     * What the cluster uses itself is another.
+     * Reports that the cluster uses other addresses.
      *
-     * @param ranges what came and what went (`rangesOf`); default: anything
+     * @param ranges the added and removed ones (`rangesOf`); default: any
      * @returns the names of the pools that may hand out other addresses than before
      */
     clusterChanged(ranges?: readonly IpRange[]): ReadonlySet<string> {
@@ -73,12 +75,14 @@ export class PoolIndex {
         return touched;
     }
 
-    /** What is never handed out in this cluster. The same object until a pool or the cluster changes. */
+    /** The addresses that are never handed out in this cluster. The same object until a pool or the cluster changes. */
     get exclusions(): Exclusions {
         return (this.#exclusions ??= new Exclusions(this.#cluster(), this.#pools.values()));
     }
 
-    /** The addresses that the pool hands out; the same object until they may be others. Empty if there is no such pool. */
+    /**
+     * Returns the addresses that a pool hands out; the same object until they may change. Empty for an unknown pool.
+     */
     usable(name: string): RangeSet {
         const known = this.#usable.get(name);
         if (known !== undefined) return known;
@@ -89,17 +93,19 @@ export class PoolIndex {
         return usable;
     }
 
-    /** The ranges of pools that share addresses with the range. */
+    /** Returns the ranges of pools that share addresses with the range. */
     overlapping(range: IpRange): readonly PoolRange[] {
         return this.#ranges.overlapping(range);
     }
 
-    /** The names of the pools that have the address in a range, whether or not they hand it out; in order. */
+    /**
+     * Returns the sorted names of the pools with a range that contains the address, whether or not they hand it out.
+     */
     covering(ip: IpAddress): readonly string[] {
         return [...this.#having([rangeOf(ip)])].sort();
     }
 
-    /** The other pools with a range that has an address of this one, by name. */
+    /** Returns the other pools whose ranges share addresses with this one, sorted by name. */
     overlaps(name: string): readonly Overlap[] {
         const common = new Map<string, RangeSet>();
         for (const { range } of this.#pools.get(name)?.subnets ?? []) {
@@ -116,7 +122,7 @@ export class PoolIndex {
     }
 
     #replace(name: string, after: Pool | undefined): ReadonlySet<string> {
-        // The gateways of a pool are out in all pools of its VLAN, and its overlaps are theirs too.
+        // The gateways of a pool are excluded in all pools of its VLAN, and its overlaps are theirs too.
         const touched = this.#having(reachOf(this.#pools.get(name)));
         if (after === undefined) {
             this.#pools.delete(name);
@@ -141,7 +147,7 @@ export class PoolIndex {
     }
 }
 
-/** All that these addresses cover, to compare what was with what is. */
+/** Returns the ranges of these addresses, for `clusterChanged`. */
 export function rangesOf({ nodeAddresses, podCidrs, serviceCidrs }: ClusterAddresses): readonly IpRange[] {
     return [...nodeAddresses.flat().map((ip) => rangeOf(ip)), ...[...podCidrs, ...serviceCidrs].map(prefixRange)];
 }

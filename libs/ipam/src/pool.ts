@@ -3,44 +3,47 @@ import { RangeIndex, RangeSet, rangeOf, type Family, type IpAddress, type IpRang
 import { refusalText, valueText, type Refusal } from "./refusal.ts";
 import { readRange, subnetEdges, type MaskedCidr, type RangeOfPool } from "./subnet.ts";
 
-/** One range of a pool. */
+/** One range of a pool, with its subnet. */
 export interface PoolSubnet {
-    /** Where it stands in the pool: `spec.ipRanges[0]`. */
+    /** Path in the IPPool: `spec.ipRanges[0]`. */
     readonly path: string;
-    /** All addresses that are written, a CIDR without its host bits. */
+    /** All addresses as written, including both ends of a CIDR. */
     readonly range: IpRange;
     readonly gateway: IpAddress;
-    /** The subnet: the prefix of `prefixLength` that the gateway lies in. */
+    /** The subnet: the prefix of length `prefixLength` that contains the gateway. */
     readonly prefix: Prefix;
-    /** 0 is untagged. */
+    /** VLAN ID; 0 is untagged. */
     readonly vlan: number;
-    /** The CIDR as it is written, and what it means, where its address is not the first of its prefix (`10.61.1.7/24`). */
+    /** The CIDR as written and the prefix it means, if it has host bits (`10.61.1.7/24`). */
     readonly masked?: MaskedCidr;
-    /** What the range hands out by its form: `Exclusions` takes more away. */
+    /** The addresses that the range can hand out: without gateways and edges; `Exclusions` removes further ones. */
     readonly addresses: RangeSet;
 }
 
-/** What an IPPool object means. */
+/** A parsed IPPool. */
 export interface Pool {
     readonly name: string;
     readonly family: Family;
     readonly subnets: readonly PoolSubnet[];
-    /** What all ranges hand out, without the gateways of all of them. */
+    /** The addresses of all ranges, without the gateways of all of them. */
     readonly addresses: RangeSet;
     readonly gateways: readonly { readonly ip: IpAddress; readonly vlan: number }[];
-    /** Why parts of the object were left out; empty for a pool that admission lets pass by itself. */
+    /** Why parts of the object were skipped; empty for a pool that is valid in itself. */
     readonly refusals: readonly Refusal[];
     /** `refusals` as sentences. */
     readonly problems: readonly string[];
-    /** What it was read from; a stored one may be older than the schema that its type tells of. */
+    /** The spec it was read from; a stored one may be older than the schema, so any field may be absent. */
     readonly spec: Partial<IpPoolSpec> | undefined;
-    /** It was deleted and only waits for its finalizers: it hands out nothing new, and what others have of it they keep. */
+    /** True after deletion while finalizers remain: the pool hands out no new address; existing allocations stay. */
     readonly isDeleting: boolean;
-    /** The range that the address is written in, the first of several, also when the range does not hand it out. */
+    /** Returns the first range that contains the address, whether or not it hands it out. */
     subnetOf(ip: IpAddress): PoolSubnet | undefined;
 }
 
-/** Reads any stored IPPool, however bad: never throws; what cannot be used is left out and told in `problems`. */
+/**
+ * Parses a stored IPPool, valid or not. Never throws: invalid ranges are skipped and reported in `refusals` and
+ * `problems`.
+ */
 export function readPool(pool: IpPool): Pool {
     const { family, ranges, refusals } = readSpec(pool);
     const gateways = uniqueGateways(ranges);
@@ -68,13 +71,13 @@ export function readPool(pool: IpPool): Pool {
     };
 }
 
-/** The ranges of a pool that can be read, and why the others cannot. */
+/** Parses the valid ranges of a pool, and returns why the others are invalid. */
 function readSpec(pool: IpPool): {
     readonly family: Family;
     readonly ranges: readonly RangeOfPool[];
     readonly refusals: readonly Refusal[];
 } {
-    // A stored object may be older than the schema that its type tells of.
+    // A stored object may be older than the schema, on which its type is based.
     const { ipVersion, ipRanges }: Partial<IpPool["spec"]> = pool.spec ?? {};
     if (ipVersion !== 4 && ipVersion !== 6) {
         const refusal = { path: "spec.ipVersion", value: valueText(ipVersion), rule: "must be 4 or 6" };

@@ -1,86 +1,94 @@
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { compareIp, parseIp, sameIp, type Family, type IpAddress, type RangeSet } from "@antrea/ip";
 
-/** A pool of a StatefulSet's list, and what it hands out. */
+/** A pool of a StatefulSet's list, and the addresses it hands out. */
 export interface ListedPool {
     readonly name: string;
     readonly family: Family;
     readonly usable: RangeSet;
-    /** Whether the address is written in one of its ranges, handed out now or not. */
+    /** True if one of its ranges contains the address, whether or not it is handed out. */
     covers(ip: IpAddress): boolean;
 }
 
-/** What the reservations of one StatefulSet, by namespace and name, are planned from. */
+/** Input for planning the reservations of one StatefulSet (by namespace and name). */
 export interface ReservationInput {
-    /** The StatefulSet as it is; undefined when there is none of this name. */
+    /** The current StatefulSet; undefined if none of this name exists. */
     readonly set: LivingSet | undefined;
-    /** The pools of its list that exist, in list order. */
+    /** The existing pools of its list, in list order. */
     readonly pools: readonly ListedPool[];
-    /** Names of its list that no pool has: nothing is created before they exist, their family is not known. */
+    /**
+     * Names in its list that are not an existing pool. As their IP family is unknown, nothing is created while there
+     * are any.
+     */
     readonly unknownPools?: readonly string[];
-    /** The addresses that its template's pod-ips asks for. They are one Pod's: further ordinals go without. */
+    /** Addresses that pod-ips of its template requests. They are for one Pod: further ordinals get none. */
     readonly fixed: readonly IpAddress[];
-    /** All claims whose owner is the StatefulSet of this namespace and name, whatever its UID. */
+    /** All allocations whose owner is the StatefulSet of this namespace and name, whatever its UID. */
     readonly claims: readonly IpAllocation[];
-    /** Whether there is a claim of the address, whoever has it. */
+    /** True if the address has an allocation of any owner. */
     isTaken(ip: IpAddress): boolean;
-    /** The address of a claim; by default its text is parsed. */
+    /** Returns the address of an allocation. Default: parses its text. */
     ipOf?(claim: IpAllocation): IpAddress;
-    /** About how many claims one plan creates at most; default 1,000. */
+    /** Approximate limit of allocations that one plan creates. Default 1000. */
     readonly limit?: number;
 }
 
+/** An existing StatefulSet. */
 export interface LivingSet {
     readonly uid: string;
-    /** `spec.replicas`, 1 when absent. */
+    /** `spec.replicas`; 1 if absent. */
     readonly replicas: number;
-    /** `spec.ordinals.start`, 0 when absent. */
+    /** `spec.ordinals.start`; 0 if absent. */
     readonly start: number;
     /**
-     * How many ordinals, from `start` on, may be given new addresses; default all. What others have they keep. With 0
-     * nothing is created.
+     * Number of ordinals from `start` on that may get new addresses; default all. Existing addresses of others are
+     * kept. With 0 nothing is created.
      */
     readonly reach?: number;
-    /** Whether it has a deletionTimestamp. */
+    /** True if it has a deletionTimestamp. */
     readonly deleting: boolean;
 }
 
-/** A claim to create for an ordinal. */
+/** An allocation to create for an ordinal, in state Reserved. */
 export interface NewReservation {
     readonly ip: IpAddress;
     readonly pool: string;
     readonly ordinal: number;
 }
 
-/** Ordinals that go without. */
+/** Ordinals for which no address was found. */
 export interface MissingReservations {
     readonly count: number;
     /** The lowest ones, at most 32. */
     readonly ordinals: readonly number[];
-    /** The families that they find no address of; none when only pools that do not exist are in the way. */
+    /** IP families without a free address; empty if only pools that do not exist are the reason. */
     readonly families: readonly Family[];
     /** The pools that were searched, and those that do not exist. */
     readonly pools: readonly string[];
     readonly unknownPools: readonly string[];
 }
 
-/** What brings the claims of one StatefulSet to what it asks for. */
+/** The changes that bring the allocations of one StatefulSet to its desired state. */
 export interface ReservationPlan {
-    /** By ordinal, all families of an ordinal together: when one cannot be created, the other is not to be kept. */
+    /**
+     * Ordered by ordinal, all IP families of an ordinal together: if one cannot be created, the other must not be kept.
+     */
     readonly create: readonly NewReservation[];
-    /** Claims of a StatefulSet of this name that is no more, whose owner UID is to be that of the living one. */
+    /**
+     * Allocations of an earlier StatefulSet of this name, whose owner UID must be replaced by that of the existing one.
+     */
     readonly adopt: readonly IpAllocation[];
-    /** Claims that nobody asks for and no Pod uses. */
+    /** Reserved allocations that are no longer needed. */
     readonly release: readonly IpAllocation[];
     /**
-     * Those of `release` that are given up although their ordinal is asked for: its Pod could not have the address, which
-     * its pool does not have any more, or whose pool is not in the list any more. The ordinal gets another address.
+     * Those of `release` whose ordinal is still needed, but whose Pod could not use the address: its pool does not
+     * contain it any more, or is not in the list any more. The ordinal gets another address.
      */
     readonly givenUp: readonly IpAllocation[];
     readonly missing: MissingReservations | undefined;
-    /** How many ordinals have no address since they are beyond the set's `reach`. */
+    /** Number of ordinals without an address because they are beyond the set's `reach`. */
     readonly beyond: number;
-    /** Whether the plan was cut at its limit: carry it out and plan again. */
+    /** True if the plan was limited: apply it and plan again. */
     readonly more: boolean;
 }
 
@@ -88,9 +96,9 @@ const defaultLimit = 1000;
 const listedOrdinals = 32;
 
 /**
- * Plans the reservations of one StatefulSet: an address of each family of its pools for each ordinal, lowest ordinal
- * first, from the first pool of the list that has one free. What an ordinal has it keeps. Pure, and settled: a plan
- * made after one was carried out is empty, unless addresses came free or the plan was cut.
+ * Plans the reservations of one StatefulSet: for each ordinal, lowest first, one address of each IP family of its
+ * pools, from the first pool of the list that has a free one. Existing addresses are kept. Pure and idempotent: after a
+ * plan was applied, the next one is empty, unless addresses became free or the plan was limited.
  */
 export function planReservations(input: ReservationInput): ReservationPlan {
     const { set, claims } = input;
@@ -119,11 +127,14 @@ type ClaimsByFamily = ReadonlyMap<Family, IpAllocation>;
 interface SortedClaims {
     readonly kept: ReadonlyMap<number, ClaimsByFamily>;
     readonly spare: readonly IpAllocation[];
-    /** Of the spare ones those that were their ordinal's. */
+    /** Those of `spare` that their ordinal still needs. */
     readonly givenUp: readonly IpAllocation[];
 }
 
-/** Which claim each ordinal keeps, and which Reserved ones nobody asks for. Claims that a Pod uses are never spare. */
+/**
+ * Determines which allocation each ordinal keeps, and which Reserved ones are not needed. Those in use by a Pod are
+ * never spare.
+ */
 function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
     const kept = new Map<number, Map<Family, IpAllocation>>();
     const spare: IpAllocation[] = [];
@@ -144,7 +155,7 @@ function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
     return { kept, spare, givenUp };
 }
 
-// Claims of one ordinal only have an order that matters, and mostly there is one: so many claims need no sorting.
+// Only the order of allocations of one ordinal matters, and mostly there is one: so sorting is rarely needed.
 function* inOrder({ claims, ipOf = ({ spec }) => parseIp(spec.address) }: ReservationInput): Generator<Claim> {
     const read = claims.map((claim): Claim => ({ claim, ip: ipOf(claim) }));
     for (const ofOrdinal of Map.groupBy(read, ({ claim }) => claim.spec.owner.index).values()) {
@@ -152,13 +163,13 @@ function* inOrder({ claims, ipOf = ({ spec }) => parseIp(spec.address) }: Reserv
     }
 }
 
-/** How many ordinals of the set are within its reach. */
+/** Returns how many ordinals of the set are within its reach. */
 function within({ replicas, reach = replicas }: LivingSet): number {
     return Math.min(replicas, reach);
 }
 
 function beyondReach(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, unknown>): number {
-    // It takes no address from pools.
+    // In these cases it takes no address from pools.
     if (input.pools.length === 0 || set.reach === 0) return 0;
     const end = set.start + within(set);
     let known = 0;
@@ -175,16 +186,16 @@ function isListed({ spec: { pool } }: IpAllocation, { pools, unknownPools = [] }
     return pools.some(({ name }) => name === pool) || unknownPools.includes(pool);
 }
 
-/** Whether a Pod that names these pools can be given the address. What a Pod uses it keeps in any case. */
+/** True if a Pod that names these pools can get the address. An address in use is kept in any case. */
 function isInListedPool({ claim, ip }: Claim, input: ReservationInput): boolean {
     const pool = input.pools.find(({ name }) => name === claim.spec.pool);
-    // Of a pool that is gone for now nobody knows its ranges.
+    // The ranges of a pool that does not exist now are unknown.
     return pool === undefined ? isListed(claim, input) : pool.covers(ip);
 }
 
 interface Filled {
     readonly create: readonly NewReservation[];
-    /** Claims of one family of ordinals that find none of the other. */
+    /** Allocations of ordinals that have one IP family and find no address of the other. */
     readonly halves: readonly IpAllocation[];
     readonly missing: MissingReservations | undefined;
     readonly more: boolean;
@@ -226,7 +237,9 @@ function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number,
     return { create, halves, missing: more ? undefined : missingOf(set, complete, [...exhausted], input), more };
 }
 
-/** All ordinals within reach from the lowest, and, once no address is left for those that have none, those that have some. */
+/**
+ * All ordinals within reach, lowest first; once no address is left for those without one, only those that have some.
+ */
 function* ordinalsToFill(
     set: LivingSet,
     kept: ReadonlyMap<number, ClaimsByFamily>,
@@ -237,7 +250,7 @@ function* ordinalsToFill(
     yield* [...kept.keys()].filter((other) => other >= ordinal).sort((a, b) => a - b);
 }
 
-// One as it was created is half of a reservation that was cut off, and others can use it.
+// A never changed allocation is half of a reservation that was interrupted; its address can serve others.
 function unusedHalves(has: ClaimsByFamily | undefined): readonly IpAllocation[] {
     const claims = [...(has?.values() ?? [])];
     return claims.every((claim) => isReserved(claim) && wasNeverChanged(claim)) ? claims : [];
@@ -262,8 +275,8 @@ function missingOf(
 }
 
 /**
- * Compares two claims of one ordinal and family, for whoever has to choose: the first is that which a Pod uses, then that
- * which was ever changed, as its address was in use and is sticky, then the older.
+ * Comparison function for allocations of one ordinal and IP family, best first: one in use by a Pod, then one that was
+ * changed after its creation (its address was in use, so it is sticky), then the older one.
  */
 export function compareOfOrdinal(a: IpAllocation, b: IpAllocation): number {
     const order =
@@ -274,7 +287,7 @@ export function compareOfOrdinal(a: IpAllocation, b: IpAllocation): number {
     return compareIp(parseIp(a.spec.address), parseIp(b.spec.address));
 }
 
-// One that was ever changed was in use, or was the set's before: its address is sticky.
+// One that was changed was in use, or belonged to an earlier set: its address is sticky.
 function wasNeverChanged({ metadata }: IpAllocation): boolean {
     return metadata?.generation === 1;
 }
@@ -285,7 +298,9 @@ function isReserved(claim: IpAllocation): boolean {
 
 type FreeAddress = Omit<NewReservation, "ordinal">;
 
-/** The free addresses of each family: the fixed one, or those of the listed pools in order. Each is given once. */
+/**
+ * The free addresses of each IP family: the fixed one, or those of the listed pools in order. Each is returned once.
+ */
 class FreeAddresses {
     readonly #input: ReservationInput;
     readonly #sources = new Map<Family, Iterator<FreeAddress>>();
@@ -297,7 +312,7 @@ class FreeAddresses {
         this.#input = input;
     }
 
-    /** The address that `take` would give, if there is one. */
+    /** Returns the address that `take` would return; undefined if none is free. */
     peek(family: Family): FreeAddress | undefined {
         if (!this.#next.has(family)) {
             const source = this.#sources.get(family) ?? this.#free(family);

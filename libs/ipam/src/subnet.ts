@@ -21,34 +21,34 @@ import {
 } from "@antrea/ip";
 import { valueText, type Refusal } from "./refusal.ts";
 
-/** One range of a pool as its spec has it, and the subnet it lies in. */
+/** One range of a pool as written in its spec, with its subnet. */
 export interface RangeOfPool {
-    /** Where it stands in the pool: `spec.ipRanges[0]`. */
+    /** Path in the IPPool: `spec.ipRanges[0]`. */
     readonly path: string;
-    /** All addresses that are written, a CIDR without its host bits. */
+    /** All addresses as written, including both ends of a CIDR. */
     readonly range: IpRange;
-    /** Those of the range that its form hands out: of a CIDR not the first and, for IPv4, not the last. */
+    /** The addresses without the edges of a CIDR: its first and, for IPv4, its last address. */
     readonly inner: IpRange;
     readonly gateway: IpAddress;
-    /** The subnet: the prefix of `prefixLength` that the gateway lies in. */
+    /** The subnet: the prefix of length `prefixLength` that contains the gateway. */
     readonly prefix: Prefix;
-    /** 0 is untagged. */
+    /** VLAN ID; 0 is untagged. */
     readonly vlan: number;
     readonly masked?: MaskedCidr;
 }
 
-/** A CIDR with host bits. */
+/** A CIDR with host bits: as written, and the prefix it means. */
 export interface MaskedCidr {
     readonly written: string;
     readonly prefix: Prefix;
 }
 
-/** A range is read in full or refused. */
+/** A parsed range, or why it is invalid. */
 export type RangeReading =
     | { readonly range: RangeOfPool; readonly refusals: readonly [] }
     | { readonly range: undefined; readonly refusals: readonly Refusal[] };
 
-/** Reads one range of a pool by all rules that the range itself can be judged by. Never throws. */
+/** Parses one range of a pool and checks all rules that concern the range alone. Never throws. */
 export function readRange(spec: IpRangeSpec, path: string, family: Family): RangeReading {
     const refusals: Refusal[] = [];
     const refuse = (field: string, value: unknown, rule: string): undefined => {
@@ -78,8 +78,8 @@ export function readRange(spec: IpRangeSpec, path: string, family: Family): Rang
 }
 
 /**
- * The addresses of a subnet that no Pod in it can use: network and broadcast address, for IPv6 the Subnet-Router anycast
- * address. None where two addresses are all (RFC 3021, RFC 6164).
+ * Returns the addresses of a subnet that its Pods cannot use: for IPv4 network and broadcast address, for IPv6 the
+ * Subnet-Router anycast address. Empty for a subnet of one or two addresses (RFC 3021, RFC 6164).
  */
 export function subnetEdges(prefix: Prefix): RangeSet {
     if (prefix.length >= familyBits(prefix.family) - 1) return RangeSet.empty;
@@ -128,7 +128,7 @@ function readCidr(cidr: string, family: Family, refuse: Refuse): Written | undef
     }
     if (prefix.family !== family) return refuse("cidr", cidr, otherFamily(family));
     const range = prefixRange(prefix);
-    // RFC 3021 and RFC 6164: where two addresses are all, both are hosts.
+    // RFC 3021 and RFC 6164: in a subnet of two addresses, both are for hosts.
     const masked = ip.value === prefix.base ? {} : { masked: { written: cidr, prefix } };
     if (prefix.length >= familyBits(family) - 1) return { form: "cidr", range, inner: range, ...masked };
     const inner = { family, first: range.first + 1n, last: family === 4 ? range.last - 1n : range.last };

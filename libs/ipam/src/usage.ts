@@ -4,24 +4,24 @@ import { blocksOf } from "./blocks.ts";
 
 const highest = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The count as a number of JSON, which ends at 2^53-1. */
+/** Converts a count to a number; larger ones become 2^53-1, the largest integer that is exact in JSON. */
 export function saturate(count: bigint): number {
     return Number(count < highest ? count : highest);
 }
 
-/** How many addresses a pool hands out, and how they are used. `total` = `used` + `reserved` + `free`. */
+/** Number of addresses that a pool hands out, and their use. `total` = `used` + `reserved` + `free`. */
 export interface PoolUsage {
     readonly total: bigint;
-    /** A Pod has the address. */
+    /** Addresses that a Pod uses. */
     readonly used: bigint;
-    /** Held for an owner, no Pod has it now. */
+    /** Addresses held for an owner that no Pod uses now. */
     readonly reserved: bigint;
     readonly free: bigint;
 }
 
 /**
- * Counts the claims of a pool's usable addresses, whichever pool they name: where pools overlap, what one claims the
- * other cannot give. Claims of other addresses do not count, so all claims there are may be handed in.
+ * Counts the allocations of a pool's usable addresses, whichever pool they name: where pools overlap, an address
+ * allocated from one is not free in the other. Other allocations are skipped, so all of them may be passed.
  */
 export function poolUsage(
     usable: RangeSet,
@@ -39,14 +39,15 @@ export function poolUsage(
 
 const defaultHints = 32;
 const longestWalk = 65_536n;
-// A block with as many free addresses is as good a hint as an untouched one, so hints rarely change.
+// A block with this many free addresses is as good a hint as an unused one, so hints rarely change.
 const roomy = 128n;
 
 /**
- * Blocks in which addresses are free, spread over the pool; those with room for many come before others. Up to 65,536
- * blocks are looked at, and as few as will do: a pool of more blocks with none free among those gives no hint.
+ * Returns blocks with free addresses, spread over the pool; those with many free addresses first. At most 65,536 blocks
+ * are searched: a larger pool without a free address in those gives no hint.
  *
- * @param claimedIn how many of the usable addresses of a block are claimed
+ * @param claimedIn returns the number of usable addresses of a block that are allocated
+ * @param limit number of blocks; default 32
  */
 export function freeBlocks(
     usable: RangeSet,
@@ -68,8 +69,8 @@ export function freeBlocks(
     return [...good, ...poor.map(({ block }) => block)].slice(0, limit);
 }
 
-// Steps of about the golden section of the whole are spread evenly however many are made; a step that has no divisor
-// in common with the whole comes to each block once.
+// A step of about the golden ratio of the whole spreads any number of steps evenly; a step that is coprime to the whole
+//  reaches each block once.
 function strideThrough(count: bigint): bigint {
     let stride = (count * 618n) / 1000n || 1n;
     while (divisor(stride, count) !== 1n) stride += 1n;

@@ -14,13 +14,13 @@ import {
 import { type PoolSubnet } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 
-/** What the rules for ranges that are added ask of the cluster. */
+/** Cluster state that the rules for added ranges need. */
 export interface AddedRangesContext {
-    /** `nodeIPAM.clusterCIDRs`; empty where antrea-controller gives Nodes no subnets. */
+    /** `nodeIPAM.clusterCIDRs`; empty if antrea-controller assigns no podCIDRs. */
     readonly clusterCidrs: readonly Prefix[];
 }
 
-// Stored pools may have them, from before there was a rule: those go on.
+// Only for added ranges: stored pools may have these addresses from before the rule existed.
 const unroutable: readonly SpecialUse[] = [
     ...unroutedUse,
     { name: "reserved addresses (RFC 1112), which hosts do not accept", prefix: parsePrefix("240.0.0.0/4") },
@@ -30,7 +30,12 @@ const unroutable: readonly SpecialUse[] = [
     },
 ];
 
-/** Refuses addresses that a pool is given now and that no Pod should have. `before`: those that were written in it. */
+/**
+ * Rejects addresses that a change adds to a pool and that no Pod should have: special-purpose ones and those of the
+ * cluster CIDRs.
+ *
+ * @param before the addresses that were written in the pool before
+ */
 export function addedRanges(
     ranges: readonly PoolSubnet[],
     before: RangeSet,
@@ -56,8 +61,10 @@ export function addedRanges(
 }
 
 /**
- * Refuses gateways that a pool is given now among the subnets for Nodes; of one in a range of the pool `addedRanges`
- * reports the range. `before`: those that it had.
+ * Rejects gateways that a change adds to a pool and that lie in a cluster CIDR. A gateway that also lies in a range of
+ * the pool is left to `addedRanges`.
+ *
+ * @param before the gateways that the pool had before
  */
 export function addedGateways(
     ranges: readonly PoolSubnet[],

@@ -2,10 +2,10 @@ import { formatPrefix, prefixContains, type IpAddress } from "@antrea/ip";
 import { type PoolSubnet } from "../pool.ts";
 
 /**
- * Warnings about ranges without VLAN in a subnet in which no Node is: with bridging mode their Pods are in the network of
- * the Nodes' interfaces, where nobody knows this subnet.
+ * Warns about ranges without VLAN in a subnet in which no Node has an address: in bridging mode their Pods are in the
+ * network of the Nodes' uplinks, where this subnet is unknown.
  *
- * @param bridgedNodes the addresses of the Nodes in bridging mode
+ * @param bridgedNodes addresses of the Nodes in bridging mode
  */
 export function foreignSubnetWarnings(
     ranges: readonly PoolSubnet[],

@@ -5,8 +5,10 @@ import { type Refusal } from "../refusal.ts";
 import { holderText, isUse, type PoolUse } from "./pool-use.ts";
 
 /**
- * Refuses gateways that somebody uses, with the holder: of `use.claims` those of the addresses in `gateways`. A Node may
- * be a gateway, and in another VLAN the address is another's.
+ * Rejects gateways whose address is allocated, with the owner in the message. A Node may be a gateway; in another VLAN,
+ * the address is a different one.
+ *
+ * @param use its `claims` are the allocations of the addresses in `gateways`
  */
 export function gatewaysInUse(
     ranges: readonly PoolSubnet[],
@@ -25,7 +27,7 @@ export function gatewaysInUse(
     });
 }
 
-/** Of gateways outside the pool's ranges that are addresses for Pods or Services; a Node may be a gateway. */
+/** Warns about gateways outside the pool's ranges that lie in a podCIDR or a Service CIDR. A Node may be a gateway. */
 export function gatewayWarnings(
     ranges: readonly PoolSubnet[],
     { exclusions }: { readonly exclusions: Pick<Exclusions, "podCidrs" | "serviceCidrs"> },

@@ -1,7 +1,7 @@
 import { formatPrefix, quote } from "@antrea/ip";
 import { type PoolSubnet } from "../pool.ts";
 
-/** Warnings about CIDRs whose address is not the first of its prefix (`10.61.1.7/24`): they mean the whole prefix. */
+/** Warns about CIDRs with host bits (`10.61.1.7/24`), which mean the whole prefix. */
 export function hostBitWarnings(ranges: readonly Pick<PoolSubnet, "path" | "masked">[]): readonly string[] {
     return ranges.flatMap(({ path, masked }) =>
         masked === undefined

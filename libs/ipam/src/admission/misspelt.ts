@@ -2,25 +2,25 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { quote } from "@antrea/ip";
 import { type Annotations } from "../annotations.ts";
 
-/** The annotations of Pods that are about addresses. */
+/** The IPAM annotations of Pods. */
 export const ourAnnotations = [poolsAnnotation, podIpsAnnotation] as const;
 
 const [ourDomain = ""] = poolsAnnotation.split("/");
 const longest = 63;
 const shownWarnings = 5;
 
-/** Where annotations stand, and which of the known ones have an effect there. */
+/** Location of annotations, and which IPAM annotations have an effect there. */
 export interface AnnotationPlace {
-    /** `metadata.annotations` */
+    /** Path for messages: `metadata.annotations` */
     readonly path: string;
     readonly effective: readonly string[];
-    /** What to do with a known one that has no effect there: `set it in the template of Pods`. */
+    /** Advice for an IPAM annotation without effect there: `set it in the template of Pods`. */
     readonly instead?: string;
 }
 
 /**
- * Warnings about annotations that somebody meant to be ours and that nobody reads: misspelt ones, and known ones in a
- * place where they have no effect. Those that the old object has too are left out.
+ * Warns about annotations that were probably meant for IPAM and have no effect: misspelt ones, and known ones in the
+ * wrong place. Unchanged ones (equal in `old`) are skipped; at most five warnings.
  */
 export function annotationWarnings(
     annotations: Annotations,
@@ -43,7 +43,10 @@ export function annotationWarnings(
     return warnings;
 }
 
-/** The annotation that the key resembles; "" for one of our domain that resembles none, undefined for one of others. */
+/**
+ * Returns the IPAM annotation that the key resembles; "" for a key of our domain that resembles none, undefined for
+ * other domains.
+ */
 function meantBy(key: string): string | undefined {
     if (key.length > longest) return undefined;
     const text = key.toLowerCase();
@@ -60,7 +63,7 @@ function meantBy(key: string): string | undefined {
 
 const mostCompared = 1_000;
 
-/** The names that resemble this one most, the best first. */
+/** Returns the names, most similar first by Levenshtein distance; only the first 1000 are compared. */
 export function resembling(name: string, names: Iterable<string>): readonly string[] {
     const compared: { readonly name: string; readonly distance: number }[] = [];
     for (const candidate of names) {
@@ -70,7 +73,7 @@ export function resembling(name: string, names: Iterable<string>): readonly stri
     return compared.sort((a, b) => a.distance - b.distance).map((each) => each.name);
 }
 
-/** How many letters have to be put in, taken out or replaced to make one text of the other. */
+/** Levenshtein distance: insertions, deletions and replacements of characters. */
 function distance(a: string, b: string): number {
     let row = Array.from({ length: b.length + 1 }, (_, at) => at);
     for (let i = 1; i <= a.length; i += 1) {

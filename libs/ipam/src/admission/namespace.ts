@@ -15,8 +15,10 @@ const annotationPlace: AnnotationPlace = {
 };
 
 /**
- * Judges the annotations of a Namespace that is created (`old` is undefined) or changed. `users`: who has addresses of the
- * old pools and inherits them, for people; asked for only if `changesNamespacePools`.
+ * Validates the IPAM annotation of a Namespace that is created (`old` is undefined) or changed.
+ *
+ * @param users for messages: those that have addresses of the old pools by inheritance; needed only if
+ * `changesNamespacePools`
  */
 export function checkNamespace(
     { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },
@@ -30,21 +32,27 @@ export function checkNamespace(
     return together(change, value === undefined ? allowed : checkValue(value, context), misspelt);
 }
 
-/** Whether the change takes pools from Pods that use them, or gives them others: all but adding and re-spelling. */
+/**
+ * True if a change removes or replaces pools of a Namespace, so that Pods in it may be affected; false for adding the
+ * annotation or rewriting the same list.
+ */
 export function changesNamespacePools(old: Annotations, annotations: Annotations): boolean {
     const before = readPoolNames(old?.[poolsAnnotation] ?? "").names;
     const after = readPoolNames(annotations?.[poolsAnnotation] ?? "").names;
     return before.length > 0 && (before.length !== after.length || before.some((name, at) => name !== after[at]));
 }
 
-/** Whether the Pod takes its addresses from the pools of its Namespace: no list of its own, not ended, not hostNetwork. */
+/**
+ * True if the Pod takes its addresses from the pools of its Namespace: it has no list of its own, has not ended and
+ * does not use the host network.
+ */
 export function usesNamespacePools(pod: PodShape & { readonly status?: { readonly phase?: string } }): boolean {
     return (
         pod.metadata?.annotations?.[poolsAnnotation] === undefined && pod.spec?.hostNetwork !== true && !isEnded(pod)
     );
 }
 
-/** Whether the Pod is over: it runs no container and never will. */
+/** True if the Pod has ended (phase Succeeded or Failed): its containers do not run again. */
 export function isEnded(pod: { readonly status?: { readonly phase?: string } }): boolean {
     return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
@@ -62,7 +70,7 @@ function checkValue(value: string, context: Pick<WorkloadContext, "pool" | "pool
     const pool = (name: string): Pool | undefined => context.pool(name);
     const { names, problems } = readPoolNames(value);
     const errors = problems.map((rule) => ({ path, value, rule }));
-    // Their number may be part of what is wrong: each would be one more sentence.
+    // Not checked further: the number of names may be the problem, and each would add a sentence.
     if (problems.length > 0) return { errors, warnings: [] };
     const ofFamily = new Map<Family, string>();
     for (const name of names) {

@@ -2,31 +2,36 @@ import { formatIp, formatRangeSet, RangeIndex, RangeSet, sameIp } from "@antrea/
 import { type Pool, type PoolSubnet } from "../pool.ts";
 import { valueText, type Refusal } from "../refusal.ts";
 
-/** What a change of a pool's spec does to its addresses, however they are written. */
+/** The effect of a change of a pool's spec on its addresses, independent of how the ranges are written. */
 export interface PoolChange {
-    /** Changes of what can never change: ipVersion; gateway and prefixLength of an address that stays. */
+    /**
+     * Changes that are never allowed: of ipVersion, or of gateway or prefixLength of an address that stays in the pool.
+     */
     readonly refusals: readonly Refusal[];
-    /** Addresses that were handed out and that no range has any more: refused while the pool is in use. */
+    /** Addresses that were handed out and that no range contains any more: rejected while the pool is in use. */
     readonly removed: RangeSet;
     /**
-     * Addresses that were handed out and are no longer, although a range has them, as edge of a CIDR or as gateway:
-     * refused while one of them is claimed. So a CIDR can be split.
+     * Addresses that were handed out and are not any more although a range contains them, because they are now the edge
+     * of a CIDR or a gateway: rejected while one of them is allocated. So a CIDR can be split.
      */
     readonly uncovered: RangeSet;
-    /** Changes of the VLAN of addresses that stay: refused while the pool is in use. */
+    /** Changes of the VLAN of addresses that stay in the pool: rejected while the pool is in use. */
     readonly vlans: readonly Refusal[];
-    /** What has to be looked up to judge the change. */
+    /** What must be queried to judge the change. */
     readonly asks: {
-        /** Whether the pool is in use: one claim of it that `isUse`, and who names it. */
+        /**
+         * Whether the pool is in use: at least one of its allocations for which `isUse` is true, and the objects that
+         * name it.
+         */
         readonly inUse: boolean;
-        /** The claims of these addresses. */
+        /** The allocations of these addresses that belong to the pool. */
         readonly claimsIn: RangeSet;
-        /** All claims of these addresses: see `newGateways`. */
+        /** All allocations of these addresses; see `newGateways`. */
         readonly gateways: RangeSet;
     };
 }
 
-/** Compares the specs of one pool by the addresses that they mean. Ranges that cannot be read have none. */
+/** Compares two specs of one pool by the addresses they contain. Ranges that cannot be parsed contain none. */
 export function comparePools(old: Pool, pool: Pool): PoolChange {
     if (sameSpec(old, pool)) return changeOf({});
     if (old.spec?.ipVersion !== pool.spec?.ipVersion) {
@@ -45,12 +50,14 @@ export function comparePools(old: Pool, pool: Pool): PoolChange {
     });
 }
 
-/** Whether the specs are the same object, whatever the order of fields. */
+/** True if the specs are equal as JSON, whatever the order of fields. */
 export function sameSpec(a: Pool, b: Pool): boolean {
     return sameJson(a.spec, b.spec);
 }
 
-/** The gateways of the pool that it did not have in that VLAN before: nobody may use them. */
+/**
+ * Returns the gateways of the pool that it did not have in the same VLAN before; their addresses must not be in use.
+ */
 export function newGateways(pool: Pool, old?: Pool): RangeSet {
     const before = old?.gateways ?? [];
     const fresh = pool.gateways.filter(
@@ -72,7 +79,7 @@ interface Staying {
     readonly addresses: RangeSet;
 }
 
-/** Which old range's addresses lie in which range of now. Of several old ranges, the first has an address. */
+/** Returns which addresses of which old range are in which new range. If old ranges overlap, the first one counts. */
 function staying(before: Pool, after: Pool): readonly Staying[] {
     const index = new RangeIndex<number>();
     before.subnets.forEach(({ range }, at) => index.set(String(at), [range], at));

@@ -3,33 +3,34 @@ import { parseIp, RangeSet } from "@antrea/ip";
 import { readPoolNames, type Annotations } from "../annotations.ts";
 import { someOf } from "./verdict.ts";
 
-/** Who uses a pool. */
+/** The users of a pool. */
 export interface PoolUse {
-    /** Claims of the pool's addresses. */
+    /** Allocations of the pool's addresses. */
     readonly claims: readonly IpAllocation[];
-    /** Who names the pool in an annotation, for people: `Namespace a`, `Deployment a/web`. */
+    /** Objects that name the pool in an annotation, for messages: `Namespace a`, `Deployment a/web`. */
     readonly references: readonly string[];
-    /** Whether the pool has more claims than these; default false. */
+    /** True if the pool has more allocations than `claims`. Default false. */
     readonly isPart?: boolean;
 }
 
+/** The use of a pool without users. */
 export const notInUse: PoolUse = { claims: [], references: [] };
 
 /**
- * Whether the claim keeps its pool from shrinking and from deletion. The claims that hold the addresses of Nodes and the
- * gateways do not: the addresses stay out of use without them.
+ * True if the allocation prevents its pool from shrinking and from deletion. Those of Nodes and gateways do not: their
+ * addresses stay excluded without an allocation.
  */
 export function isUse(claim: IpAllocation): boolean {
     const { kind } = claim.spec.owner;
     return kind !== "Node" && kind !== "Gateway";
 }
 
-/** Whether the annotations name the pool. */
+/** True if the annotations name the pool. */
 export function namesPool(annotations: Annotations, pool: string): boolean {
     return readPoolNames(annotations?.[poolsAnnotation] ?? "").names.includes(pool);
 }
 
-/** The users for people, cut after the first few; those who have addresses of `first` come first. */
+/** Formats the users for messages: only the first few, those with addresses in `first` before others. */
 export function usersOf({ claims, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
     const users = claims.filter(isUse);
     const isFirst = ({ spec }: IpAllocation): boolean => !first.isEmpty && first.has(parseIp(spec.address));
@@ -40,7 +41,10 @@ export function usersOf({ claims, references, isPart }: PoolUse, first: RangeSet
     ].join("; ");
 }
 
-/** `10.2.0.12 of Pod a/web-0`, or `10.2.0.12 reserved for StatefulSet a/web (ordinal 0)`. */
+/**
+ * Formats the holder of an address: `10.2.0.12 of Pod a/web-0`, or `10.2.0.12 reserved for StatefulSet a/web (ordinal
+ * 0)`.
+ */
 export function holderText({ spec: { address, owner, pod } }: IpAllocation): string {
     if (pod !== undefined) return `${address} of Pod ${pod.namespace}/${pod.name}`;
     const name = [owner.namespace, owner.name].filter((part) => part !== undefined).join("/");
@@ -49,10 +53,10 @@ export function holderText({ spec: { address, owner, pod } }: IpAllocation): str
 }
 
 /**
- * The warning for who asks for addresses that others have: each waits until its address is free.
+ * Returns warnings for a request for addresses that others hold: its Pod waits until they are free.
  *
- * @param claims those of the addresses
- * @param isOwn whether the claim is the asking object's own
+ * @param claims allocations of the requested addresses
+ * @param isOwn whether an allocation belongs to the requesting object
  */
 export function takenWarnings(
     path: string,

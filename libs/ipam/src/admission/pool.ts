@@ -19,21 +19,21 @@ import { comparePools, newGateways, sameSpec, type PoolChange } from "./pool-cha
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
 import { allowed, refused, type Verdict } from "./verdict.ts";
 
-/** What the rules ask of the cluster. */
+/** Cluster state that the rules for IPPools need. */
 export interface PoolContext extends AddedRangesContext {
     /**
-     * The ranges of stored pools that overlap a range, under the pools' names. A RangeIndex of all stored pools' ranges
-     * fits; those of the pool in question are skipped.
+     * Returns the ranges of stored pools that overlap a range, with the pool's name as key, such as a RangeIndex of all
+     * pools does. Those of the pool itself are skipped.
      */
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
-    /** The stored pool of this name. */
+    /** Returns the stored pool of this name. */
     pool(name: string): Pick<Pool, "subnetOf"> | undefined;
     readonly exclusions: Pick<Exclusions, "nodeAddressesIn" | "podCidrs" | "serviceCidrs">;
-    /** The addresses of the Nodes in bridging mode; default none. */
+    /** Addresses of the Nodes in bridging mode. Default: none. */
     readonly bridgedNodes?: readonly IpAddress[];
 }
 
-/** Judges an IPPool that is to be created. `use`: the claims of the addresses that `newGateways` lists. */
+/** Validates an IPPool that is created. `use`: the allocations of the addresses that `newGateways` returns. */
 export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
     const before = { ranges: RangeSet.empty, gateways: RangeSet.empty };
     return check({ pool, before, gateways: newGateways(pool) }, context, use);
@@ -41,9 +41,9 @@ export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<Pool
 
 interface Checked {
     readonly pool: Pool;
-    /** The addresses that were written in it before. */
+    /** The addresses that were written in the pool before. */
     readonly before: { readonly ranges: RangeSet; readonly gateways: RangeSet };
-    /** Gateways whose claims matter. */
+    /** Gateways whose allocations are checked. */
     readonly gateways: RangeSet;
 }
 
@@ -75,20 +75,21 @@ function check({ pool, before, gateways }: Checked, context: PoolContext, use: P
 }
 
 /**
- * Judges a change of an IPPool. `use`: what `comparePools` of the two asks for; it may be `notInUse` where that asks for
- * nothing. A change that leaves the spec as it is passes, whatever the spec.
+ * Validates a change of an IPPool; one that leaves the spec unchanged is always allowed.
+ *
+ * @param use what `comparePools` of the two asks for; `notInUse` if it asks for nothing
  */
 export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use: PoolUse): Verdict {
     if (sameSpec(old, pool)) return allowed;
     const change = comparePools(old, pool);
-    // Of an address of the pool itself it is told with what else is taken away.
+    // A gateway that was an address of the pool itself is reported with the other addresses that are withdrawn.
     const gateways = change.asks.gateways.subtract(change.uncovered);
     const before = {
         ranges: RangeSet.of(old.subnets.map(({ range }) => range)),
         gateways: RangeSet.ofAddresses(old.subnets.map(({ gateway }) => gateway)),
     };
     const { errors, warnings } = check({ pool, before, gateways }, context, use);
-    // What a spec that cannot be read takes away is not known.
+    // Which addresses an invalid spec withdraws is unknown.
     if (pool.refusals.length > 0) return { errors, warnings };
     return {
         errors: [...errors, ...change.refusals, ...refusedInUse(change, use, old.name)],
@@ -96,7 +97,9 @@ export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use
     };
 }
 
-/** Judges the deletion of an IPPool: refused while an address is claimed or reserved, annotations do not matter. */
+/**
+ * Validates the deletion of an IPPool: rejected while an address is allocated or reserved; annotations do not matter.
+ */
 export function checkPoolDelete(pool: Pick<Pool, "name">, use: Omit<PoolUse, "references">): Verdict {
     if (!use.claims.some(isUse)) return allowed;
     const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}; delete these users first`;
@@ -107,7 +110,7 @@ const inUseNext = "delete these users first, or create another IPPool";
 
 function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly Refusal[] {
     const refusals: Refusal[] = [];
-    // What another pool's claim has is in use, but it does not hold this pool.
+    // An allocation of another pool is in use, but does not hold this pool.
     const ofPool = { ...use, claims: use.claims.filter(({ spec }) => spec.pool === name) };
     const inUse = ofPool.references.length > 0 || ofPool.claims.some(isUse);
     if (!change.removed.isEmpty && inUse) {
@@ -130,7 +133,7 @@ function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly 
     return refusals;
 }
 
-// Each range is compared with the one before it that reaches furthest, so many equal ranges cost no more than others.
+// Each range is compared with the preceding one that reaches furthest, so that many equal ranges cost no more.
 function overlapsWithin(ranges: readonly PoolSubnet[]): readonly Refusal[] {
     const refusals: Refusal[] = [];
     const order = new Map(ranges.map((range, at) => [range, at]));

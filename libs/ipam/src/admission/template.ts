@@ -10,31 +10,31 @@ import {
     type WorkloadRequest,
 } from "./workload.ts";
 
-/** The kinds that have a template of Pods. */
+/** Kinds with a Pod template. */
 export type TemplateKind = "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "CronJob";
 
 interface TemplateSpec {
-    /** Of a Deployment, StatefulSet or ReplicaSet. */
+    /** Set for a Deployment, StatefulSet or ReplicaSet. */
     readonly replicas?: number;
-    /** Of a Job. */
+    /** Set for a Job. */
     readonly parallelism?: number;
     readonly completions?: number;
     readonly template?: PodShape;
     readonly strategy?: { readonly type?: string };
 }
 
-/** The part of a Deployment, of a CronJob or of their like that the rules read. */
+/** The part of a workload object that the rules read. */
 export interface WorkloadShape {
     readonly metadata?: { readonly annotations?: Annotations };
     readonly spec?: TemplateSpec & {
-        /** Of a CronJob. */
+        /** Set for a CronJob. */
         readonly jobTemplate?: { readonly spec?: TemplateSpec };
     };
 }
 
 /**
- * Judges the template of Pods, and how many Pods there are to be of it. The annotations of a template cannot be changed;
- * those of a CronJob or Job can, as they mean the next Pods alone, and are judged anew.
+ * Validates the IPAM annotations of a Pod template and the number of its Pods. The annotations of a template must not
+ * change, except of a CronJob or Job, whose annotations affect later Pods only; these are validated again.
  */
 export function checkPodTemplate(
     kind: TemplateKind,
@@ -54,13 +54,13 @@ export function checkPodTemplate(
     return together(checkAnnotations(template, namespace, context, place), rest);
 }
 
-/** Judges a request to the scale subresource of a kind that has one; `object` is as it is stored. */
+/** Validates a request to the scale subresource. `object` is the stored one; `replicas` is the requested number. */
 export function checkScale(object: WorkloadShape, replicas: number): Verdict {
     const spec = object.spec ?? {};
     return checkReplicas("spec.replicas", spec.template, spec.replicas ?? 1, replicas);
 }
 
-/** The annotations of the Pods that the object makes. */
+/** Returns the annotations of the Pod template of an object. */
 export function templateAnnotations(object: WorkloadShape): Annotations {
     return (object.spec?.jobTemplate?.spec ?? object.spec)?.template?.metadata?.annotations;
 }
@@ -82,7 +82,7 @@ function misspeltIn(
 ): Verdict {
     const annotations = template.metadata?.annotations;
     const own = { path: "metadata.annotations", effective: [], instead: `set it in ${path}` };
-    // What the template says too has its effect there.
+    // An annotation that the template has too is in effect there.
     const said = { ...annotations, ...old?.metadata?.annotations };
     return {
         errors: [],
@@ -110,7 +110,7 @@ function checkCount(kind: TemplateKind, path: string, old: TemplateSpec | undefi
     }
 }
 
-/** How many Pods a Job has at once. */
+/** Returns how many Pods of a Job run at the same time. */
 function atOnce(spec: TemplateSpec | undefined): number {
     if (spec === undefined) return 0;
     return Math.min(spec.parallelism ?? 1, spec.completions ?? Number.MAX_SAFE_INTEGER);
@@ -129,7 +129,7 @@ function oneForAllNodes(path: string): Verdict {
     return { errors: [], warnings: [warning] };
 }
 
-// A rolling update starts the second Pod before the first is gone, and that one holds the address.
+// A rolling update starts the new Pod before the old one has ended, which holds the address.
 function checkRolling(kind: TemplateKind, old: TemplateSpec | undefined, spec: TemplateSpec): Verdict {
     const rolls = ({ strategy }: TemplateSpec): boolean => (strategy?.type ?? "RollingUpdate") !== "Recreate";
     if (kind !== "Deployment" || !asksForIps(spec.template) || !rolls(spec)) return allowed;

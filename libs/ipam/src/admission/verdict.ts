@@ -1,17 +1,23 @@
 import { type Refusal } from "../refusal.ts";
 
-/** What admission says of a request: it is refused when there is an error; warnings are told either way. */
+/**
+ * Result of a validation: the request is rejected if there is an error; warnings are returned to the client in any
+ * case.
+ */
 export interface Verdict {
     readonly errors: readonly Refusal[];
     readonly warnings: readonly string[];
 }
 
+/** The verdict without errors and warnings. */
 export const allowed: Verdict = { errors: [], warnings: [] };
 
+/** Returns a verdict with these errors. */
 export function refused(...errors: readonly Refusal[]): Verdict {
     return { errors, warnings: [] };
 }
 
+/** Returns a verdict with all errors and warnings of these. */
 export function together(...verdicts: readonly Verdict[]): Verdict {
     return {
         errors: verdicts.flatMap(({ errors }) => errors),
@@ -21,7 +27,9 @@ export function together(...verdicts: readonly Verdict[]): Verdict {
 
 const shownItems = 3;
 
-/** The first few items with commas between, and how many more there are. `isPart`: there are more than these items. */
+/**
+ * Joins the first three items by commas and adds the number of the others. `isPart`: there are more than these items.
+ */
 export function someOf(items: readonly string[], isPart = false): string {
     const shown = items.slice(0, shownItems).join(", ");
     const rest = Math.max(0, items.length - shownItems);

@@ -7,30 +7,33 @@ import { refusalText, type Refusal } from "../refusal.ts";
 import { annotationWarnings, ourAnnotations, resembling } from "./misspelt.ts";
 import { allowed, refused, someOf, together, type Verdict } from "./verdict.ts";
 
-/** What the rules ask of the cluster. */
+/** Cluster state that the rules for Pods and templates need. */
 export interface WorkloadContext {
-    /** The IPPool of this name, if there is one. */
+    /** Returns the IPPool of this name, if it exists. */
     pool(name: string): Pool | undefined;
-    /** The names of all IPPools, for who named one that does not exist; default none. */
+    /** Returns the names of all IPPools, to suggest one for an unknown name. Default: none. */
     poolNames?(): Iterable<string>;
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-/** The part of a Pod, or of the template of Pods, that the rules read. */
+/** The part of a Pod or Pod template that the rules read. */
 export interface PodShape {
     readonly metadata?: { readonly annotations?: Annotations };
     readonly spec?: { readonly hostNetwork?: boolean };
 }
 
-/** A request to create (`old` is undefined) or change an object. */
+/** A request to create (`old` is undefined) or update an object. */
 export interface WorkloadRequest<T> {
     readonly old: T | undefined;
     readonly object: T;
-    /** Annotations of the Namespace that the object lies in. */
+    /** Annotations of the object's Namespace. */
     readonly namespace: Annotations;
 }
 
-/** Judges a Pod. Of a change only the two annotations matter, so a Pod that is there already may be as bad as it is. */
+/**
+ * Validates the IPAM annotations of a Pod. Of an update, only changes of these annotations are rejected, so that
+ * existing Pods with invalid ones can be updated.
+ */
 export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, context: WorkloadContext): Verdict {
     const path = "metadata.annotations";
     if (old !== undefined) return refused(...changedAnnotations(old, object, path));
@@ -41,14 +44,14 @@ export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, 
     });
 }
 
-/** Where a Pod or a template of Pods has its annotations. */
+/** Location of the annotations of a Pod or Pod template. */
 export interface Place {
     readonly path: string;
-    /** What to do about a pool of the object's own list that does not exist. */
+    /** Whether an unknown pool in the object's own list is rejected. */
     readonly unknownPool: "refuse" | "warn";
 }
 
-/** Judges the annotations of a Pod, or of a template of Pods, that is created. */
+/** Validates the IPAM annotations of a Pod or Pod template that is created. */
 export function checkAnnotations(
     pod: PodShape,
     namespace: Annotations,
@@ -86,7 +89,9 @@ function checkPools(pools: NamedPools | undefined, context: WorkloadContext, pla
     return { errors: problems, warnings: [...warnings, ...leaving] };
 }
 
-/** Of pools that are being deleted. They are not refused: the ordinal of a Pod may have an address of one. */
+/**
+ * Warns about pools that are being deleted. They are not rejected, as the ordinal of a Pod may have an address of one.
+ */
 export function deletingWarnings(
     names: readonly string[],
     path: string,
@@ -141,7 +146,7 @@ function checkPodIp(
     return refused({ path, value, rule: `IPPool ${quote(candidate.name)} does not hand it out: it ${reason}` });
 }
 
-/** What is refused of a change: each annotation of ours that differs. */
+/** Rejects changes: returns a refusal for each IPAM annotation that differs. */
 export function changedAnnotations(old: PodShape, pod: PodShape, path: string): readonly Refusal[] {
     return ourAnnotations.flatMap((name) => {
         const [before, after] = [old.metadata?.annotations?.[name], pod.metadata?.annotations?.[name]];
@@ -156,10 +161,10 @@ function poolsPath({ from }: NamedPools, { path }: Place): string {
     return from === "Pod" ? `${path}[${poolsAnnotation}]` : `metadata.annotations[${poolsAnnotation}] of the Namespace`;
 }
 
-/** That there is no IPPool of this name, and what to do; `yet` stands behind the first. */
+/** Returns the rule for an IPPool that does not exist, with advice; `yet` is appended to the statement. */
 export function unknownPoolRule(name: string, { poolNames }: Pick<WorkloadContext, "poolNames">, yet = ""): string {
     const rule = `there is no IPPool of this name${yet}`;
-    // No pool can have such a name.
+    // A pool cannot have such a name.
     if (/[^a-zA-Z0-9.-]/.test(name)) return `${rule}; names are separated by commas`;
     const choices = resembling(name, poolNames?.() ?? []).map((choice) => quote(choice));
     return choices.length === 0
