@@ -7,7 +7,7 @@ import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 import { markBridged } from "./vlan.ts";
 
-/** A port with what it may say of itself. */
+/** A port of the bridge, with the MAC and IP addresses that its sender may use. */
 export interface Station {
     readonly ofPort: number;
     readonly mac: Uint8Array;
@@ -15,9 +15,9 @@ export interface Station {
 }
 
 /**
- * ARP (RFC 826) of one station, Pod or gateway: it may speak for its own addresses only, and whoever asks for them is
- * answered by the switch. No ARP frame is ever passed on, so nothing floods and no cache can be poisoned; who asks for
- * an address that nobody has gets no answer.
+ * Flows for ARP (RFC 826) of one Pod or the gateway: it may send ARP for its own addresses only, and the switch answers
+ * all requests for them. No ARP frame is forwarded, which rules out flooding and cache poisoning; a request for an
+ * unknown address gets no answer.
  */
 export function arpFlows(next: NextTable, station: Station): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
@@ -25,6 +25,7 @@ export function arpFlows(next: NextTable, station: Station): Flow[] {
     return ips.flatMap((ip) => [guard(station, ip, allowed), silence(station, ip), answer(station, ip)]);
 }
 
+/** Tables of ARP. */
 export const arpTables = [
     { table: "ArpSpoofGuard", stage: "arp", miss: "drop" },
     { table: "ArpResponder", stage: "arp", miss: "drop" },
@@ -35,7 +36,10 @@ export function arpPart({ families, gateway }: Pick<PipelineInput, "families" | 
     return { tables: arpTables, flows: (next) => (families.includes(4) ? arpFlows(next, gateway) : []) };
 }
 
-/** ARP of a bridged Pod: it may speak for its own addresses too, and is heard by a whole VLAN, which answers itself. */
+/**
+ * Flows for ARP of a bridged Pod: it may send ARP for its own addresses only. Its frames are flooded in its VLAN, whose
+ * stations answer.
+ */
 export function bridgedArpFlows(next: NextTable, station: Station, vlan: number): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
     const actions = [load(Reg.source, Source.pod), ...markBridged(vlan)];
@@ -44,8 +48,8 @@ export function bridgedArpFlows(next: NextTable, station: Station, vlan: number)
 }
 
 /**
- * Answers every other question of one Pod with the gateway's MAC address (proxy ARP, RFC 1027): the Pod's subnet is not
- * on this switch, so all that is not a station here is behind the gateway.
+ * Flow that answers all other ARP requests of one Pod with the gateway's MAC address (proxy ARP, RFC 1027): as the
+ * Pod's subnet is not on this switch, all other addresses are behind the gateway.
  */
 export function proxyArpFlow(ofPort: number, gatewayMac: Uint8Array): Flow {
     return {
@@ -70,7 +74,7 @@ function guard(
     };
 }
 
-// An announcement of its own address is no question: an answer would look like a second owner.
+// A gratuitous ARP for its own address gets no answer: that would indicate a second owner.
 function silence({ ofPort }: Station, ip: IpAddress): Flow {
     return {
         table: Table.ArpResponder,
@@ -89,7 +93,7 @@ function answer({ mac }: Station, ip: IpAddress): Flow {
     };
 }
 
-/** The answer in the name of `ip`, or of whatever address was asked for. */
+/** The answer with `ip` as the sender, or with the requested address if undefined. */
 function reply(hardware: bigint, ip: IpAddress | undefined): Action[] {
     const asked: Action[] = ip === undefined ? [move(whole("arp_tpa", 32), Reg.askedFor)] : [];
     const sender: Action =

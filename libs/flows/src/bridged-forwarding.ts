@@ -14,12 +14,14 @@ import { Priority, Table, type TableId } from "./tables.ts";
 const bridged = partsAre([Reg.bridged, 1]);
 const untagged = inVlan(0);
 
+/** Table that forwards the packets of bridged Pods. */
 export const bridgedForwardingTables = [{ table: "BridgedForwarding", stage: "routing", miss: "next" }] as const;
 
 /**
- * The ways of what bridged Pods send. The underlay is their network, and the Node is one more station there: nothing
- * goes to its stack but what is for it. What a switch could spare the underlay's router goes straight to the Pod, in
- * the same VLAN only. The exceptions are answers that the host has to translate back, and Services.
+ * Forwards the packets of bridged Pods. Their network is the underlay, and the Node is one more station in it: its
+ * stack gets only packets for the Node. Packets to a bridged Pod of the same VLAN on this Node go to it directly,
+ * without the underlay's router. The exceptions are answers whose addresses the host has to translate back, and
+ * Services.
  */
 export function bridgedForwardingPart(node: PipelineInput, bridging: BridgingInput): PipelinePart {
     return {
@@ -74,7 +76,10 @@ function bridgedForwardingFlows(
     ];
 }
 
-/** What bridged Pods send to the ranges of Services, which only the API server knows for certain. */
+/**
+ * Forwards packets of bridged Pods to Service CIDRs by the gateway, with category `service`. Only the API server has
+ * the Service CIDRs for certain.
+ */
 export function serviceCidrPart(
     { families, gateway }: Pick<PipelineInput, "families" | "gateway">,
     { serviceCidrs }: Pick<BridgingInput, "serviceCidrs">,
@@ -92,7 +97,10 @@ export function serviceCidrPart(
     };
 }
 
-/** Straight to a Pod of the same VLAN; one hop, unless the sender knows the Pod as its neighbour. */
+/**
+ * Flows that deliver packets of bridged Pods to a bridged Pod of the same VLAN on this Node; decrements the TTL unless
+ * the sender addresses the Pod's MAC, as its neighbour.
+ */
 export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number): Flow[] {
     const destination = setDestination(pod.mac);
     const deliver = choosePort(pod.ofPort);
@@ -112,13 +120,16 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
     ];
 }
 
-/** The ways of untagged bridged Pods to the Pods of another Node, one for each of its podCIDRs. */
+/**
+ * Flows from untagged bridged Pods to the Pods of another Node in the Node's subnet, one for each of its podCIDRs.
+ * Throws FlowsError `INVALID_INPUT`.
+ */
 export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): FlowSet {
     checkMac("mac", input.mac);
     return { category: Category.nodeConnectivity, flows: toPeerFlows(next, input) };
 }
 
-/** To the podCIDRs of a Node of the same subnet without the underlay's router, which need not know them. */
+/** To the podCIDRs of a Node of the same subnet directly, as the underlay's router need not know them. */
 function toPeerFlows(next: NextTable, { podPrefixes, mac }: BridgedPeerInput): Flow[] {
     return podPrefixes.map((prefix) =>
         way(Priority.lower, { ...toPrefix(prefix), ...untagged }, [setDestination(mac)], next.into("hop")),

@@ -5,7 +5,7 @@ import { serviceSnatPart, serviceSnatTables } from "./service-snat.ts";
 import { underlayPart, underlayTables } from "./underlay.ts";
 import { vlanPart, vlanTables } from "./vlan.ts";
 
-/** The tables that bridging mode puts on the way beside those of every Node. */
+/** The tables that bridging mode adds to those of every Node. */
 export const bridgingTables: readonly TableUse[] = [
     ...underlayTables,
     ...bridgedForwardingTables,
@@ -13,7 +13,9 @@ export const bridgingTables: readonly TableUse[] = [
     ...vlanTables,
 ];
 
-/** What bridging mode has before its first Pod; none of a Node that is not in it. */
+/**
+ * Parts of the pipeline in bridging mode that are independent of Pods; empty for a Node that is not in bridging mode.
+ */
 export function bridgingParts(input: PipelineInput): readonly PipelinePart[] {
     const { bridging } = input;
     if (bridging === undefined) return [];

@@ -3,7 +3,12 @@ import { load, Reg, type Source } from "./registers.ts";
 import { type NextTable } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-/** Marks what a port sends with who is behind it, and with `more` that is known of it. A port without such a flow is unknown: its packets are dropped. */
+/**
+ * Flow that records the source of packets from a port in `Reg.source`. Packets from a port without such a flow are
+ * dropped.
+ *
+ * @param more further actions
+ */
 export function classifierFlow(
     next: NextTable,
     {

@@ -9,6 +9,7 @@ import { Priority, Table } from "./tables.ts";
 
 const setSource = move(Reg.source, CtMark.source);
 
+/** Tables of connection tracking. */
 export const conntrackTables = [
     { table: "ConntrackZone", stage: "lookup", miss: "drop" },
     { table: "ConntrackState", stage: "connection", miss: "next" },
@@ -16,12 +17,12 @@ export const conntrackTables = [
 ] as const;
 
 /**
- * Every IP packet is looked up in the zone of its family. Invalid ones are dropped where invalid has a meaning: the
- * userspace datapath calls all protocols so that it does not track. Connections are committed with the mark of who
- * began them, after every table that could refuse them.
+ * Connection tracking: looks up every IP packet in the conntrack zone of its family, and commits new connections after
+ * all tables that could drop them, with their source in `CtMark.source`. Invalid packets are dropped only for TCP, UDP
+ * and ICMP, as the userspace datapath reports all protocols that it does not track as invalid.
  *
- * In bridging mode each VLAN has a zone for each family: a packet that the underlay routes from one VLAN to another
- * passes this switch twice.
+ * In bridging mode each VLAN has a zone for each family, because a packet that the underlay routes between VLANs passes
+ * this switch twice.
  */
 export function conntrackPart({
     families,
@@ -78,7 +79,7 @@ function established(next: NextTable, family: Family): Flow {
     };
 }
 
-// Without `table` the packet goes on at once: the commit costs no second pass through the datapath.
+// Without `table` the packet continues at once: the commit needs no recirculation.
 function commit(next: NextTable, family: Family, bridging: boolean): Flow {
     return {
         table: Table.ConntrackCommit,

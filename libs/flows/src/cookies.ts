@@ -2,8 +2,8 @@ import { type Flow } from "@antrea/openflow";
 import { invalidInput } from "./error.ts";
 
 /**
- * What a flow is there for: bits 40 to 47 of its cookie. The cookie of a flow is, from the highest bit: round (16),
- * category (8), reserved (8), object id (32). Categories below 16 have the numbers of Antrea in Go.
+ * The purpose of a flow: bits 40 to 47 of its cookie. A cookie consists of, from the highest bit: round (16 bits),
+ * category (8), reserved, zero (8), object id (32). Categories below 16 have the numbers of upstream Antrea (Go).
  */
 export const Category = {
     default: 0,
@@ -15,35 +15,38 @@ export const Category = {
     multicluster: 6,
     traceflow: 7,
     externalNode: 8,
-    /** The Pods of other Nodes. */
+    /** Pods of other Nodes. */
     nodeConnectivity: 16,
 } as const;
 export type Category = (typeof Category)[keyof typeof Category];
 
-/** Flows of one category, without their cookies. */
+/** Flows of one category, without cookies. */
 export interface FlowSet {
     readonly category: Category;
     readonly flows: readonly Flow[];
 }
 
-/** What a cookie of ours says. */
+/** The parts of a cookie. */
 export interface CookieParts {
     readonly round: number;
     readonly category: number;
     readonly objectId: number;
 }
 
-/** The bits of a cookie that hold the round: for finding the flows of one life of the agent. */
+/** Cookie bits of the round, to match the flows of one start of the agent. */
 export const roundMask = 0xffffn << 48n;
-/** The bits of a cookie that are zero in all of ours. */
+/** Cookie bits that are zero in all cookies of this project. */
 export const reservedMask = 0xffn << 32n;
-/** The bits of a cookie that hold category and object id: for finding the flows of one object in any round. */
+/** Cookie bits of category and object id, to match the flows of one object in any round. */
 export const objectMask = 0xff00ffffffffn;
 
 const maxRound = 0xffff;
 const maxObjectId = 0xffffffff;
 
-/** The cookie of a flow. Round 1 to 65535; object id 0 (no object) to 2^32-1; else `INVALID_INPUT`. */
+/**
+ * Builds a cookie. Throws FlowsError `INVALID_INPUT` unless the round is 1 to 65535 and the object id 0 (no object) to
+ * 2^32-1.
+ */
 export function cookie(round: number, category: Category, objectId = 0): bigint {
     if (!Number.isInteger(round) || round < 1 || round > maxRound) {
         throw invalidInput("round", round, `it must be a whole number from 1 to ${maxRound}`);
@@ -54,7 +57,7 @@ export function cookie(round: number, category: Category, objectId = 0): bigint 
     return (BigInt(round) << 48n) | (BigInt(category) << 40n) | BigInt(objectId);
 }
 
-/** The parts of a cookie. A round of 0 is no flow of ours. */
+/** Splits a cookie into its parts. Round 0 means that the flow is not of this project. */
 export function cookieOf(value: bigint): CookieParts {
     return {
         round: Number((value >> 48n) & 0xffffn),
@@ -63,12 +66,12 @@ export function cookieOf(value: bigint): CookieParts {
     };
 }
 
-/** The round after this one: 65535 is followed by 1, and so is 0 (no round yet). */
+/** Returns the next round: 1 follows 65535, and 0 (no round yet). */
 export function nextRound(round: number): number {
     return (round % maxRound) + 1;
 }
 
-/** The flows of a set with their cookies. */
+/** Returns the flows of a set with their cookie set. Throws FlowsError `INVALID_INPUT` as `cookie` does. */
 export function withCookies(set: FlowSet, round: number, objectId = 0): Flow[] {
     const value = cookie(round, set.category, objectId);
     return set.flows.map((flow) => ({ ...flow, cookie: value }));

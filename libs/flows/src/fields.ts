@@ -1,18 +1,18 @@
 import { CtState, type Match } from "@antrea/openflow";
 import { type Family, type IpAddress, type Prefix, prefixMask } from "@antrea/ip";
 
-/** What is called differently in IPv4 and IPv6. */
+/** Matches and numbers that differ between IPv4 and IPv6. */
 export interface FamilyFields {
     readonly family: Family;
-    /** The match of any packet of the family. */
+    /** Match of all packets of the family. */
     readonly any: Match;
-    /** The match of any ICMP packet of the family. */
+    /** Match of all ICMP (ICMPv6) packets. */
     readonly icmp: Match;
-    /** The conntrack zone: own connections of the main zone. */
+    /** Conntrack zone outside bridging mode. */
     readonly zone: number;
-    /** The value of `Reg.zoneType`: own connections of a VLAN's zone. */
+    /** Value of `Reg.zoneType` for the conntrack zones of VLANs in bridging mode. */
     readonly zoneType: number;
-    /** The conntrack zone of source addresses that the switch translates. */
+    /** Conntrack zone of the source NAT for Services. */
     readonly snatZone: number;
 }
 
@@ -33,18 +33,18 @@ const v6: FamilyFields = {
     snatZone: 65511,
 };
 
-/** The fields of a family. */
+/** Returns the fields of an IP family. */
 export function fieldsOf(family: Family): FamilyFields {
     return family === 4 ? v4 : v6;
 }
 
-/** IP protocol numbers. */
+/** IP protocol numbers (IANA). */
 export const IpProto = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
 
-/** The ICMP message type of redirects: RFC 792. */
+/** ICMP message type of redirects (RFC 792). */
 export const icmpRedirect = 5;
 
-/** ICMPv6 message types of neighbour discovery: RFC 4861 section 4. */
+/** ICMPv6 message types of neighbour discovery (RFC 4861 section 4). */
 export const NdType = {
     routerSolicitation: 133,
     routerAdvertisement: 134,
@@ -53,49 +53,53 @@ export const NdType = {
     redirect: 137,
 } as const;
 
-/** ICMPv6 message types by which a station says what groups it listens to: RFC 2710 section 3, RFC 9777 section 5. */
+/** ICMPv6 message types of multicast listener reports (RFC 2710 section 3, RFC 9777 section 5). */
 export const MldType = { report: 131, done: 132, reportVersion2: 143 } as const;
 
-/** The match of any ARP frame. */
+/** Match of all ARP frames. */
 export const anyArp: Match = { eth_type: 0x0806 };
+/** ARP operation codes (RFC 826). */
 export const ArpOp = { request: 1, reply: 2 } as const;
 
-/** IPv6 prefixes and addresses with a meaning: RFC 4291 sections 2.5.2, 2.5.6 and 2.7. */
+/** Link-local prefix fe80::/10 (RFC 4291 section 2.5.6). */
 export const linkLocal: Prefix = { family: 6, base: 0xfe80n << 112n, length: 10 };
+/** Multicast prefix ff00::/8 (RFC 4291 section 2.7). */
 export const multicastIpv6: Prefix = { family: 6, base: 0xffn << 120n, length: 8 };
+/** Unspecified address :: (RFC 4291 section 2.5.2). */
 export const unspecifiedIpv6: IpAddress = { family: 6, value: 0n };
+/** All-nodes multicast address ff02::1 (RFC 4291 section 2.7.1). */
 export const allNodes: IpAddress = { family: 6, value: (0xff02n << 112n) | 1n };
 
-/** The match of a frame to one station, not to a group: IEEE 802, the lowest bit of the first byte. */
+/** Match of unicast frames (IEEE 802: the lowest bit of the first byte is 0). */
 export const unicastFrame: Match = { eth_dst: { value: 0n, mask: 1n << 40n } };
-/** The match of a frame to a group of stations. */
+/** Match of multicast and broadcast frames. */
 export const groupFrame: Match = { eth_dst: { value: 1n << 40n, mask: 1n << 40n } };
-/** The match of a frame to all stations. */
+/** Match of broadcast frames. */
 export const broadcastFrame: Match = { eth_dst: 0xffffffffffffn };
 
-/** The match of packets from an address. */
+/** Match of packets with this source address. */
 export function fromIp(ip: IpAddress): Match {
     return ip.family === 4 ? { ...v4.any, ipv4_src: ip.value } : { ...v6.any, ipv6_src: ip.value };
 }
 
-/** The match of packets to an address. */
+/** Match of packets with this destination address. */
 export function toIp(ip: IpAddress): Match {
     return ip.family === 4 ? { ...v4.any, ipv4_dst: ip.value } : { ...v6.any, ipv6_dst: ip.value };
 }
 
-/** The match of packets from a prefix. */
+/** Match of packets with a source address in the prefix. */
 export function fromPrefix(prefix: Prefix): Match {
     const field = { value: prefix.base, mask: prefixMask(prefix) };
     return prefix.family === 4 ? { ...v4.any, ipv4_src: field } : { ...v6.any, ipv6_src: field };
 }
 
-/** The match of packets to a prefix. */
+/** Match of packets with a destination address in the prefix. */
 export function toPrefix(prefix: Prefix): Match {
     const field = { value: prefix.base, mask: prefixMask(prefix) };
     return prefix.family === 4 ? { ...v4.any, ipv4_dst: field } : { ...v6.any, ipv6_dst: field };
 }
 
-/** The match of a connection's state: which bits are set and which are not. */
+/** Match of connection tracking state bits (`ct_state`): true must be set, false must not be; others are ignored. */
 export function ctStateIs(bits: Partial<Record<keyof typeof CtState, boolean>>): Match {
     let [value, mask] = [0, 0];
     for (const [name, set] of Object.entries(bits) as [keyof typeof CtState, boolean][]) {

@@ -1,36 +1,36 @@
 import { formatIp, macToBigint, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 import { invalidInput } from "./error.ts";
 
-/** The internal port through which the host's network stack and the Pods reach each other. */
+/** The internal port of the bridge between the host's network stack and the Pods. */
 export interface Gateway {
     readonly ofPort: number;
     readonly mac: Uint8Array;
-    /** Its addresses, one for each family in use at least. */
+    /** Its addresses, at least one for each IP family in use. */
     readonly ips: readonly IpAddress[];
 }
 
-/** What the flows of a Node are made of that it has before its first Pod. */
+/** Input for the flows of a Node that are independent of Pods. */
 export interface PipelineInput {
-    /** The families that Pods use; the other one is dropped. */
+    /** IP families that Pods use; packets of the other one are dropped. */
     readonly families: readonly Family[];
     readonly gateway: Gateway;
     /** The Node's own podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
     /**
-     * The datapath forgets connections when OVS restarts (netdev). The rest of a TCP connection that it does not know
-     * passes the host then.
+     * Whether the datapath loses its connections when OVS restarts (netdev). The rest of an unknown TCP connection is
+     * then sent through the host.
      */
     readonly forgetsConnections: boolean;
-    /** The Node's NIC is a port of the bridge. Not together with tunnels. */
+    /** Set in bridging mode: the Node's NIC is a port of the bridge. Not together with tunnels. */
     readonly bridging?: BridgingInput | undefined;
 }
 
-/** The port of the tunnels to other Nodes. Without it all traffic between Nodes goes by the host's routes. */
+/** The tunnel port to other Nodes. Without it, all traffic between Nodes uses the host's routes. */
 export interface TunnelInput extends Pick<PipelineInput, "families" | "podPrefixes" | "bridging"> {
     readonly ofPort: number;
 }
 
-/** Bridging mode: the Node's way to the underlay network goes through the bridge. */
+/** Input for bridging mode: the bridge connects the Node to the underlay network. */
 export interface BridgingInput {
     /** The NIC. */
     readonly uplink: { readonly ofPort: number };
@@ -41,65 +41,73 @@ export interface BridgingInput {
         /** The Node's addresses on it, without link-local ones. */
         readonly ips: readonly IpAddress[];
     };
-    /** What bridged Pods reach by the host's address translation. */
+    /** Service CIDRs: bridged Pods reach them by the host's address translation. */
     readonly serviceCidrs: readonly Prefix[];
 }
 
+/** Input for the flows of one Pod interface. */
 export interface PodInput {
     readonly ofPort: number;
-    /** Of the interface in the Pod. */
+    /** MAC address of the interface in the Pod. */
     readonly mac: Uint8Array;
-    /** At most as many as the Pod has families; need not lie in the Node's podCIDRs. */
+    /** At most one for each IP family; need not lie in the Node's podCIDRs. */
     readonly ips: readonly IpAddress[];
+    /** MAC address of this Node's gateway. */
     readonly gatewayMac: Uint8Array;
-    /** Its addresses are of a subnet that is not this Node's: the gateway stands for everybody else in it. */
+    /** Its addresses are of a subnet that is not on this Node: the gateway answers ARP for all other addresses. */
     readonly foreignSubnet?: boolean | undefined;
-    /** It is a station of the underlay network. Needs a pipeline in bridging mode; not together with `foreignSubnet`. */
+    /**
+     * Set for a Pod that is in the underlay network. Requires a pipeline in bridging mode; not together with
+     * `foreignSubnet`.
+     */
     readonly bridged?: BridgedPod | undefined;
 }
 
-/** What a bridged Pod has besides. */
+/** Further input for a bridged Pod. */
 export interface BridgedPod {
-    /** 0 to 4094; 0 is the untagged network, which is the Node's own. */
+    /** VLAN ID, 0 to 4094; 0 is the untagged network, which is the Node's own. */
     readonly vlan: number;
-    /** Of the host port. */
+    /** MAC address of the host port. */
     readonly hostMac: Uint8Array;
 }
 
 /** A VLAN of the underlay in which this Node has bridged Pods. */
 export interface VlanInput {
-    /** 0 to 4094, 0 the untagged one. */
+    /** VLAN ID, 0 to 4094; 0 is untagged. */
     readonly vlan: number;
-    /** The ports of the bridged Pods in it. */
+    /** OpenFlow ports of the bridged Pods in the VLAN. */
     readonly podPorts: readonly number[];
     readonly uplink: { readonly ofPort: number };
     readonly host: { readonly ofPort: number };
 }
 
-/** Another Node in the underlay's subnet of this one. */
+/** Another Node in this Node's subnet of the underlay. */
 export interface BridgedPeerInput {
     /** Its podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
-    /** Of its address in the underlay. */
+    /** The Node's podCIDRs. */
     readonly mac: Uint8Array;
 }
 
 /** Another Node that is reached by the tunnel. */
 export interface TunnelPeerInput {
-    /** Its podCIDRs, or those of them that are not reached by a route. */
+    /** The Node's podCIDRs, or those of them that no route reaches. */
     readonly podPrefixes: readonly Prefix[];
-    /** Where its end of the tunnel is. */
+    /** The remote endpoint of the tunnel. */
     readonly remote: IpAddress;
-    /** Of our own gateway. */
+    /** MAC address of this Node's own gateway. */
     readonly gatewayMac: Uint8Array;
 }
 
-// OpenFlow's own port numbers begin after it: OFPP_MAX of OpenFlow 1.0, which OVS keeps to.
+// Reserved OpenFlow port numbers start above: OFPP_MAX of OpenFlow 1.0, which OVS keeps.
 const maxOfPort = 0xfeff;
-// IEEE 802.1Q keeps 4095 to itself.
+// IEEE 802.1Q reserves 4095.
 const maxVlan = 4094;
 
-/** Refuses a pipeline that would lose traffic without a word. */
+/**
+ * Throws FlowsError `INVALID_INPUT` for input whose flows would silently drop traffic: a family without gateway address
+ * or podCIDR, or an invalid port or MAC address.
+ */
 export function checkPipeline(input: PipelineInput): void {
     const { families, gateway, podPrefixes } = input;
     if (families.length === 0) throw invalidInput("families", "empty", "name at least one of 4 and 6");
@@ -125,7 +133,7 @@ function checkBridging({ uplink, host }: BridgingInput): void {
     }
 }
 
-/** Refuses a Pod whose flows would open its guard or hit another port. */
+/** Throws FlowsError `INVALID_INPUT` for a Pod whose flows would weaken its spoof guard or affect another port. */
 export function checkPod(input: PodInput): void {
     checkPort("ofPort", input.ofPort);
     checkMac("mac", input.mac);
@@ -139,7 +147,7 @@ export function checkPod(input: PodInput): void {
     checkMac("bridged.hostMac", input.bridged.hostMac);
 }
 
-/** Refuses a VLAN that no tag can name, and ports that are none. */
+/** Throws FlowsError `INVALID_INPUT` for an invalid VLAN ID or port. */
 export function checkVlan(input: VlanInput): void {
     checkVlanId("vlan", input.vlan);
     checkPort("uplink.ofPort", input.uplink.ofPort);
@@ -153,7 +161,10 @@ function checkVlanId(field: string, vlan: number): void {
     }
 }
 
-/** Refuses a peer whose flow would send to nobody. */
+/**
+ * Throws FlowsError `INVALID_INPUT` unless the remote endpoint is a unicast address and the gateway's MAC address is
+ * valid.
+ */
 export function checkPeer(input: TunnelPeerInput): void {
     checkMac("gatewayMac", input.gatewayMac);
     const { family, value } = input.remote;
@@ -163,7 +174,7 @@ export function checkPeer(input: TunnelPeerInput): void {
     }
 }
 
-/** Refuses a MAC address that is no single station's. */
+/** Throws FlowsError `INVALID_INPUT` unless the MAC address is a unicast address and not zero. */
 export function checkMac(field: string, mac: Uint8Array): void {
     const value = macToBigint(mac);
     if (value === 0n || (value & (1n << 40n)) !== 0n) {
@@ -171,7 +182,7 @@ export function checkMac(field: string, mac: Uint8Array): void {
     }
 }
 
-/** Refuses what is no number of a port. */
+/** Throws FlowsError `INVALID_INPUT` unless the port is a normal OpenFlow port, 1 to 65279. */
 export function checkPort(field: string, ofPort: number): void {
     if (!Number.isInteger(ofPort) || ofPort < 1 || ofPort > maxOfPort) {
         throw invalidInput(field, ofPort, `it must be a whole number from 1 to ${maxOfPort}`);

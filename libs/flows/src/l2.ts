@@ -7,21 +7,25 @@ import { OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
+/** Table of layer 2 forwarding. */
 export const l2Tables = [{ table: "L2Forwarding", stage: "switching", miss: "drop" }] as const;
 
-/** The way to the gateway. */
+/** Layer 2 forwarding to the gateway. */
 export function l2Part({ gateway }: Pick<PipelineInput, "gateway">): PipelinePart {
     return { tables: l2Tables, flows: (next) => [l2Flow(next, gateway)] };
 }
 
-/** A station's MAC address leads to its port. Frames for an address that no station has are dropped, never flooded. */
+/**
+ * Flow that forwards frames by a station's MAC address to its port. Frames to unknown addresses are dropped, never
+ * flooded.
+ */
 export function l2Flow(next: NextTable, { ofPort, mac }: Pick<Station, "ofPort" | "mac">): Flow {
     return l2(next, Priority.normal, { eth_dst: macToBigint(mac) }, choosePort(ofPort));
 }
 
 /**
- * In bridging mode a port may be chosen before, by address and VLAN. What bridged Pods send to MAC addresses that no
- * station here has is for the underlay.
+ * Layer 2 flows of bridging mode: keep a port that an earlier table chose by address and VLAN, and forward frames of
+ * bridged Pods to MAC addresses that are not on this Node to the underlay.
  */
 export function bridgingL2Flows(next: NextTable, uplinkOfPort: number): Flow[] {
     return [

@@ -13,15 +13,16 @@ const fromTunnel = partsAre([Reg.source, Source.tunnel]);
 const fromPodOrTunnel = sourceIsEither(Source.pod, Source.tunnel);
 const fromUnderlay = sourceIsEither(Source.uplink, Source.host);
 
+/** Tables of layer 3 forwarding. */
 export const l3Tables = [
     { table: "L3Forwarding", stage: "routing", miss: "drop" },
     { table: "L3DecTtl", stage: "hop", miss: "next" },
 ] as const;
 
 /**
- * Where packets go that are not for a Pod of this Node: to the gateway, if a Pod sent them. The address in the frame is
- * set each time, so a Pod's stale or false neighbour entry does no harm. Nothing that the gateway sent goes back to it,
- * and what comes by a tunnel is for Pods of this Node and the gateway only: no Node is a way to others.
+ * Layer 3 forwarding of packets that are not for a Pod of this Node: from Pods to the gateway. The destination MAC is
+ * always set, so a stale or forged neighbour entry of a Pod has no effect. Packets from the gateway never return to it,
+ * and packets from a tunnel reach only Pods of this Node and the gateway: no Node forwards between others.
  */
 export function l3Part(input: PipelineInput): PipelinePart {
     return { tables: l3Tables, flows: (next) => l3BaseFlows(next, input) };
@@ -51,8 +52,8 @@ function l3BaseFlows(next: NextTable, { families, gateway, podPrefixes, bridging
 }
 
 /**
- * A Pod's address leads to the Pod: bridged, or routed by the switch when it came by a tunnel, or when another Pod takes
- * it for an address behind its router (it lies outside the sender's subnet).
+ * Flows that deliver packets to a Pod's addresses: at layer 2, or routed by the switch if they come from a tunnel or
+ * the sender addressed its gateway (the Pod lies outside the sender's subnet).
  */
 export function podL3Flows(next: NextTable, pod: PodInput): Flow[] {
     const toPod = setDestination(pod.mac);
@@ -66,8 +67,8 @@ export function podL3Flows(next: NextTable, pod: PodInput): Flow[] {
 }
 
 /**
- * What a Pod of a foreign subnet sends off the Node passes the host, which gives it an address of the Node: the others do
- * not know the way back to the Pod's.
+ * Flows that send packets of a Pod of a foreign subnet that leave the Node through the host, which translates the
+ * source to an address of the Node, as other Nodes have no route to the Pod's subnet.
  */
 export function foreignPodFlows(next: NextTable, pod: PodInput): Flow[] {
     const toGateway = setDestination(pod.gatewayMac);
@@ -77,8 +78,8 @@ export function foreignPodFlows(next: NextTable, pod: PodInput): Flow[] {
 }
 
 /**
- * The way to a bridged Pod of what is routed to it here: answers of Services by the gateway, which are in the Pod's VLAN
- * again, and what other Pods of this Node send to one without a tag. From the underlay it comes with its port chosen.
+ * Flows that route packets to a bridged Pod: answers of Services from the gateway, which are in the Pod's VLAN again,
+ * and packets of other Pods of this Node to an untagged one. For packets from the underlay, the port is already chosen.
  */
 export function bridgedPodL3Flows(next: NextTable, pod: PodInput, { vlan, hostMac }: BridgedPod): Flow[] {
     const deliver = [setDestination(pod.mac), ...choosePort(pod.ofPort)];
@@ -94,8 +95,9 @@ export function bridgedPodL3Flows(next: NextTable, pod: PodInput, { vlan, hostMa
     ]);
 }
 
-// A Service's packet comes from the gateway with the endpoint's address, which the host put there. The answer has to
-// pass the host to get the Service's address back, even if it is for a Pod beside the endpoint, or comes by a tunnel.
+// A Service's packet comes from the gateway with the endpoint's address as destination, which the host set. The answer
+// must pass the host, which restores the Service's address, even if it is for a Pod on this Node, or comes from a
+// tunnel.
 function hostPath(next: NextTable, family: Family, toGateway: Action, bridging: boolean): Flow[] {
     const any = { ...fieldsOf(family).any, ...(bridging ? notBridged : {}) };
     const reply = ctStateIs({ rpl: true, trk: true });
@@ -106,7 +108,7 @@ function hostPath(next: NextTable, family: Family, toGateway: Action, bridging: 
     return matches.map((match) => l3(Priority.top, match, [toGateway], next.into("switching")));
 }
 
-// Link-local addresses are for talk between a Pod and the host; between Pods nothing vouches for them.
+// Link-local addresses are for traffic between a Pod and the host; between Pods they are not verified.
 function linkLocalFlows(next: NextTable, gateway: Gateway): Flow[] {
     const any = toPrefix(linkLocal);
     return [
@@ -116,14 +118,14 @@ function linkLocalFlows(next: NextTable, gateway: Gateway): Flow[] {
     ];
 }
 
-// Not to the gateway: the host would send it back here.
+// Not to the gateway: the host would send it back to this switch.
 function unknownPod(prefix: Prefix): Flow {
     return l3(Priority.low, toPrefix(prefix), []);
 }
 
-// Only for what the switch itself routes. Towards the gateway the host's stack counts, and bridging is no hop. A packet
-// at the end of its time goes to the host, which tells the sender (RFC 792, RFC 4443 section 3.3). The host has counted
-// already what comes from it. In bridging mode the port of a Pod may be chosen already.
+// Only for packets that the switch itself routes: towards the gateway the host decrements the TTL, and bridging is no
+// hop. A packet whose TTL expires goes to the host, which reports it to the sender (RFC 792, RFC 4443 section 3.3). For
+// packets from the host, the host has decremented it already. In bridging mode the port of a Pod may be chosen already.
 function decTtl(next: NextTable, family: Family, toGateway: Action, bridging: boolean): Flow[] {
     const flow = { table: Table.L3DecTtl, match: fieldsOf(family).any, gotoTable: next.after("L3DecTtl") };
     return [
@@ -138,8 +140,8 @@ function decTtl(next: NextTable, family: Family, toGateway: Action, bridging: bo
     ];
 }
 
-// For bridged Pods the switch takes a short cut past the underlay's router: no reason to refuse a packet. What the
-// underlay sends to a bridged Pod is not routed at all.
+// For bridged Pods the switch only saves the detour by the underlay's router, so an expiring TTL is no reason to drop a
+// packet. Packets from the underlay to a bridged Pod are not routed at all.
 function bridgingBase(next: NextTable, family: Family): Flow[] {
     const { any } = fieldsOf(family);
     return [
@@ -154,7 +156,7 @@ function bridgingBase(next: NextTable, family: Family): Flow[] {
     ];
 }
 
-/** The action that sends to a station of the link. */
+/** Action that sets the destination MAC address. */
 export function setDestination(mac: Uint8Array): Action {
     return { type: "set_field", field: "eth_dst", value: macToBigint(mac) };
 }

@@ -11,11 +11,11 @@ import { Priority, Table } from "./tables.ts";
 const synFlag = 0x002;
 
 /**
- * Packets that belong to a TCP connection which the switch does not know, sent by a Pod, of this Node or of another:
- * connection tracking was lost with the datapath (a restart of OVS in userspace). Whether the host translates the
- * connection's addresses is not to be seen from them, the host's own tracking knows it; so they, and what follows, pass
- * the host. What bridged Pods send does so only when it is for Pods of the Node's subnet, which may have reached them
- * by a Service.
+ * Match of TCP segments from a Pod, of this Node or another, that belong to a connection unknown to the switch:
+ * connection tracking was lost with the datapath (a restart of OVS in userspace). Only the host's own connection
+ * tracking knows whether the connection's addresses are translated, so these segments and the following ones pass the
+ * host. Those of bridged Pods do so only if they are for Pods of the Node's podCIDRs, which a Service may have
+ * connected.
  */
 export function midStream(family: Family): Match {
     return {
@@ -28,9 +28,9 @@ export function midStream(family: Family): Match {
 }
 
 /**
- * Sends such packets by the host. They are diverted after L3Forwarding has found their way: anybody can send a segment
- * that begins no connection, and one for nobody must not reach the host, which would forward it or look for a neighbour
- * that there is not. The host counts the hop.
+ * Sends segments that match `midStream` through the host. They are diverted only after L3Forwarding has found a
+ * destination: anyone can send such a segment, and one to an unknown address must not reach the host, which would
+ * forward it or start neighbour resolution. The host decrements the TTL.
  */
 export function midStreamPart(input: PipelineInput): PipelinePart {
     return { tables: [], flows: (next) => (input.forgetsConnections ? midStreamFlows(next, input) : []) };

@@ -19,29 +19,32 @@ import { type NextTable, type PipelinePart } from "./part.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
-// OVS reads a link-layer option that is not there as zero.
+// OVS reads an absent link-layer address option as zero.
 const noOption = 0n;
 
-/** The link-local addresses by which a station is known: those among its addresses, and the one its MAC gives. */
+/**
+ * Returns the link-local addresses of a station: those among its addresses, and the one derived from its MAC address.
+ */
 export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const own = linkLocalFromMac(station.mac);
     return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
 }
 
-/** All IPv6 addresses of a station: those that it was given, and the link-local ones; none without IPv6. */
+/** Returns all IPv6 addresses of a station, including link-local ones; none if it has no IPv6 address. */
 export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const ips = station.ips.filter((ip) => ip.family === 6);
     if (ips.length === 0) return [];
     return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
 }
 
+/** Tables of IPv6 neighbour discovery. */
 export const ndTables = [
-    // What is no neighbour discovery goes on.
+    // Packets other than neighbour discovery continue.
     { table: "NdGuard", stage: "source", miss: "next", family: 6 },
     { table: "NdForward", stage: "neighbours", miss: "drop", family: 6 },
 ] as const;
 
-/** Neighbour discovery of the gateway, and what nobody may say. */
+/** Neighbour discovery of the gateway, and the messages that are always dropped. */
 export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     const linkLocals = linkLocalsOf(gateway);
     return {
@@ -54,15 +57,15 @@ export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "
 }
 
 /**
- * Neighbour discovery (RFC 4861) is limited to solicitations and advertisements, which the switch carries to the one
- * port that they are for: no flooding, no learning. Advertisements to all nodes go to the gateway, which then knows a
- * new Pod at once, and so do Pods' router solicitations. A Pod that asks whether an address is free hears no objection;
- * it could not send from another's address anyway. Router advertisements, redirects and every other multicast of IPv6
+ * Neighbour discovery (RFC 4861) is restricted to solicitations and advertisements, which the switch sends to the one
+ * port concerned: there is no flooding and no learning. Advertisements to all nodes go to the gateway, which so learns
+ * of a new Pod at once, as do router solicitations of Pods. Duplicate address detection of a Pod gets no answer; it
+ * could not send from another station's address anyway. Router advertisements, redirects and all other IPv6 multicast
  * are dropped.
  */
 function ndBaseFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
     const fromPod = partsAre([Reg.source, Source.pod]);
-    // Whatever their code: OVS reads the fields of neighbour discovery with code 0 only.
+    // Whatever their code: OVS parses the neighbour discovery fields with code 0 only.
     const guarded = Object.values(NdType).map((type) => ({ ...fieldsOf(6).icmp, icmpv6_type: type }));
     const unicast = { ...nd(NdType.neighborAdvertisement), ...unicastFrame };
     return [
@@ -90,7 +93,7 @@ function ndBaseFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: reado
     ];
 }
 
-/** What the gateway may say: its own hardware address. The kernel behind it is trusted with the IP addresses. */
+/** The gateway may advertise its own MAC address only. The kernel behind it is trusted with the IP addresses. */
 function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
     const hardware = macToBigint(gateway.mac);
     const own = { in_port: gateway.ofPort };
@@ -106,9 +109,9 @@ function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: re
 }
 
 /**
- * What a Pod may say: its own hardware address, and advertisements of its own addresses or of a link-local one. Its
- * sender address was seen to by the spoof guard. It hears the questions for its addresses and for the link-local
- * address that its MAC gives.
+ * Flows for neighbour discovery of a Pod: it may send solicitations with its own MAC address, and advertisements of its
+ * own addresses or a link-local one (the spoof guard checks its source address). It receives solicitations for its
+ * addresses and for the link-local address derived from its MAC. Empty without IPv6.
  */
 export function podNdFlows(next: NextTable, pod: Station): Flow[] {
     const ips = pod.ips.filter((ip) => ip.family === 6);
@@ -122,9 +125,10 @@ export function podNdFlows(next: NextTable, pod: Station): Flow[] {
 }
 
 /**
- * A bridged Pod is no guest of the gateway's: it says the same to the underlay, of its own link-local address only, since
- * there others have theirs, and asks for no routers. It tells what groups it listens to: switches that mind that (RFC
- * 4541) send it no questions for its addresses otherwise.
+ * Flows for neighbour discovery of a bridged Pod. As `podNdFlows`, but to the underlay, only for the link-local address
+ * derived from its MAC, as other stations there have theirs, and without router solicitations. It may also send
+ * multicast listener reports, without which snooping switches (RFC 4541) do not forward solicitations for its addresses
+ * to it.
  */
 export function bridgedPodNdFlows(next: NextTable, pod: Station): Flow[] {
     const targets = ipv6AddressesOf(pod).map((ip) => ip.value);
@@ -139,7 +143,7 @@ export function bridgedPodNdFlows(next: NextTable, pod: Station): Flow[] {
     return [...saidBy(pod, targets), ...reports].map((match) => allow(match, next.into("underlaySwitch")));
 }
 
-/** Questions and advertisements with the Pod's own hardware address; advertisements of these targets only. */
+/** Solicitations and advertisements with the Pod's own MAC address; advertisements of these targets only. */
 function saidBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match[] {
     const hardware = macToBigint(mac);
     const own = { in_port: ofPort };
@@ -156,7 +160,7 @@ function saidBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match
     ];
 }
 
-/** The match of a message of neighbour discovery. */
+/** Match of a neighbour discovery message of this ICMPv6 type. */
 export function nd(type: number): Match {
     return { ...fieldsOf(6).icmp, icmpv6_type: type, icmpv6_code: 0 };
 }
@@ -165,7 +169,7 @@ function allow(match: Match, gotoTable: TableId = Table.NdForward): Flow {
     return { ...flow("NdGuard", Priority.normal, match), gotoTable };
 }
 
-// A station's question whether its own address is free comes back to its own port, which OVS does not send to.
+// A station's duplicate address detection would return to its own port, to which OVS does not send.
 function delivery(next: NextTable, ofPort: number, ip: IpAddress): Flow {
     const match = { ...nd(NdType.neighborSolicitation), nd_target: ip.value };
     return { ...flow("NdForward", Priority.normal, match), ...sendTo(next, ofPort) };

@@ -23,8 +23,8 @@ export const nodeTables: readonly TableUse[] = [
 ];
 
 /**
- * What every Node has before its first Pod: the way through the tables, and the gateway. `INVALID_INPUT` when a family
- * lacks its gateway address or podCIDR.
+ * Parts of the pipeline of every Node that are independent of Pods: the path through the tables, and the gateway.
+ * Throws FlowsError `INVALID_INPUT` if a family lacks its gateway address or podCIDR.
  */
 export function nodeParts(input: PipelineInput): readonly PipelinePart[] {
     checkPipeline(input);

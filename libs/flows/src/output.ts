@@ -3,11 +3,13 @@ import { load, OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
+/** Table that sends packets out. */
 export const outputTables = [{ table: "Output", stage: "output", miss: "drop" }] as const;
 
+/** Sends packets to the port in `Reg.outputPort`. */
 export const outputPart: PipelinePart = { tables: outputTables, flows: () => [outputFlow()] };
 
-/** Sends to the chosen port. OVS sends nothing back to the port it came from, which is right for all we forward. */
+/** OVS does not send a packet back to its ingress port, which is right for all traffic of this pipeline. */
 function outputFlow(): Flow {
     return {
         table: Table.Output,
@@ -17,12 +19,12 @@ function outputFlow(): Flow {
     };
 }
 
-/** The actions that choose the port which the table Output sends to. */
+/** Actions that choose the port to which the table Output sends. */
 export function choosePort(ofPort: number): Action[] {
     return [load(Reg.outputPort, ofPort), load(Reg.outputKind, OutputKind.port)];
 }
 
-/** The rest of a flow that has chosen the port and is done with the packet. */
+/** Actions and next table of a flow that chooses the port and needs no further table before Output. */
 export function sendTo(next: NextTable, ofPort: number): Pick<Flow, "actions"> & { readonly gotoTable: number } {
     return { actions: choosePort(ofPort), gotoTable: next.into("output") };
 }

@@ -3,63 +3,72 @@ import { type Family } from "@antrea/ip";
 import { type Category } from "./cookies.ts";
 import { type TableId, type TableName } from "./tables.ts";
 
-/** The stages that an IP packet passes, in this order. One that no table is in is passed over. */
+/** The stages that an IP packet passes, in this order. A stage without tables is skipped. */
 export const mainStages = [
-    /** Who sent it, and may it. */
+    /** Identifies the sender and checks its addresses. */
     "source",
-    /** The connection is looked up. */
+    /** Looks up the connection. */
     "lookup",
-    /** What is known of the connection decides. */
+    /** Decides by the state of the connection. */
     "connection",
     "services",
     "egressPolicy",
-    /** The next hop. */
+    /** Chooses the next hop. */
     "routing",
-    /** Only what the switch itself routes: the hop is counted. */
+    /** Decrements the TTL of packets that the switch itself routes. */
     "hop",
-    /** Its source address, when it leaves the Node. */
+    /** Source NAT of packets that leave the Node. */
     "snat",
-    /** The output port. */
+    /** Chooses the output port. */
     "switching",
     "ingressPolicy",
-    /** The connection becomes known. */
+    /** Commits the connection. */
     "commit",
-    /** The source address, where the output port decides on it. */
+    /** Source NAT that depends on the output port. */
     "portSnat",
     "tagging",
     "output",
 ] as const;
 
-/** The stages beside them, which a flow enters by name. None follows their last table. */
+/** Further stages, which flows enter by name. No stage follows their last table. */
 export const sideStages = ["root", "underlay", "arp", "neighbours", "underlaySwitch"] as const;
 
+/** A stage of IP packets. */
 export type MainStage = (typeof mainStages)[number];
+/** A stage of the pipeline. */
 export type Stage = MainStage | (typeof sideStages)[number];
 
-/** A table that is in use: where it is on the way of a packet, and what becomes of one that none of its flows matches. */
+/** A table in use: its stage, and the action for packets that match none of its flows. */
 export interface TableUse {
     readonly table: TableName;
     readonly stage: Stage;
-    /** `next`: the packet goes on to the table that follows. */
+    /** `next`: the packet continues in the following table. */
     readonly miss: "drop" | "next";
-    /** Packets of another family do not pass it. Default: all do. */
+    /** The only family whose packets pass the table. Default: all packets do. */
     readonly family?: Family;
 }
 
-/** Where flows send a packet on to, whichever features are in use: so that no feature names a table of another one. */
+/**
+ * Resolves the table in which a flow continues, whichever features are in use, so that no feature names a table of
+ * another. Both methods throw FlowsError `PIPELINE` if there is none.
+ */
 export interface NextTable {
-    /** The table that follows this one in its stage, or the first of the main stages after it. */
+    /** Returns the table that follows this one in its stage, or else the first table of the following main stages. */
     after(table: TableName, family?: Family): TableId;
-    /** The first table of a stage, or of the next main stage that has one. */
+    /** Returns the first table of a stage, or else of the following main stages. */
     into(stage: Stage, family?: Family): TableId;
 }
 
-/** What a feature puts into the pipeline, whatever Pods and other Nodes there are. */
+/** The flows that a feature adds to the pipeline, independent of Pods and other Nodes. */
 export interface PipelinePart {
-    /** Its own tables; its flows may be in tables of others too. */
+    /** The tables that the part owns; its flows may be in other tables too. */
     readonly tables: readonly TableUse[];
-    /** Of its flows. Default: `default`. */
+    /** Category of its flows. Default: `default`. */
     readonly category?: Category;
-    /** @param next to all tables in use, also those of other parts */
+    /**
+     * Returns the flows.
+     *
+     * @param next resolves all tables in use, including those of other parts
+     */
     flows(next: NextTable): readonly Flow[];
 }

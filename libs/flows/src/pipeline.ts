@@ -8,8 +8,8 @@ import { Priority, Table, type TableId, type TableName } from "./tables.ts";
 const order: readonly Stage[] = [...sideStages, ...mainStages];
 
 /**
- * The tables in use and the way through them, computed from what the features declare. `PIPELINE` when two of them
- * declare one table, or the order of stages is not the order of numbers (`goto_table` only goes up).
+ * The tables in use and their order, computed from what features declare. The constructor throws FlowsError `PIPELINE`
+ * if a table is declared twice, or the order of stages differs from that of table numbers (`goto_table` must increase).
  */
 export class Pipeline implements NextTable {
     readonly #tables: ReadonlyMap<TableName, TableUse>;
@@ -42,8 +42,8 @@ export class Pipeline implements NextTable {
     }
 
     /**
-     * The flows of the parts, a set for each category; in that of category `default`, which comes first, also what each
-     * table does with packets that no flow matches.
+     * Returns the flows of the parts, one set per category. The set of category `default` is first and includes the
+     * table-miss flow of each table. Throws FlowsError `PIPELINE` if a part has a table that is not in use.
      */
     flows(parts: readonly PipelinePart[]): readonly FlowSet[] {
         for (const { table } of parts.flatMap(({ tables }) => tables)) {
@@ -58,7 +58,7 @@ export class Pipeline implements NextTable {
         return [...sets].map(([category, flows]) => ({ category, flows }));
     }
 
-    /** The first of these tables that packets of the family pass, in this stage or in any main one. */
+    /** Returns the first of these tables that packets of the family pass, in this stage or in any main stage. */
     #first(rest: readonly TableUse[], stage: Stage, family: Family | undefined, problem: string): TableId {
         const found = rest.find(
             (use) =>

@@ -14,9 +14,9 @@ import { podSwitchFlows } from "./underlay.ts";
 import { markBridged } from "./vlan.ts";
 
 /**
- * The flows of one Pod interface. Table, priority and match of each name the Pod's port, MAC or IP address: flows of two
- * Pods never replace each other, and those of one Pod replace themselves in place. A Pod that takes over an address has
- * to come after the flows of the last owner are gone.
+ * Returns the flows of one Pod interface. Table, priority and match of each contain the Pod's port, MAC or IP address,
+ * so flows of two Pods never replace each other, and new flows of a Pod replace its old ones. Before an address moves
+ * to another Pod, the flows of the old owner must be removed. Throws FlowsError `INVALID_INPUT`.
  */
 export function podFlows(next: NextTable, input: PodInput): FlowSet {
     checkPod(input);

@@ -4,13 +4,14 @@ import { type PipelineInput } from "./inputs.ts";
 import { type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-// OVS matches the type behind a VLAN tag. A tagged frame is nobody's on this bridge, and would pass guards that look at
-// addresses only.
+// OVS matches the EtherType behind a VLAN tag. Tagged frames are not expected on this bridge, and would pass guards
+// that match addresses only.
 const untagged = { vlan_vid: 0 };
 
+/** The first table. */
 export const rootTables = [{ table: "Root", stage: "root", miss: "drop" }] as const;
 
-/** Which way a frame takes. Families that are not in use end here. */
+/** Splits frames by protocol. Frames of families that are not in use are dropped. */
 export function rootPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
     const common = { table: Table.Root, priority: Priority.normal, actions: [] };
     return {

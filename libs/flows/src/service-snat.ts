@@ -12,24 +12,26 @@ const sources: Readonly<Record<Family, IpAddress>> = {
 };
 
 /**
- * The address from which the host sees bridged Pods that use a Service: 169.254.0.253 or fc01::aabb:ccdd:eeff, on each
- * Node the same. It leads to the gateway port, whatever MAC address the host writes.
+ * Returns the source address that the host sees for bridged Pods that use a Service: 169.254.0.253 or
+ * fc01::aabb:ccdd:eeff, the same on each Node. Packets to it reach the gateway port, whatever MAC address the host
+ * sets.
  */
 export function serviceSource(family: Family): IpAddress {
     return sources[family];
 }
 
+/** Tables of source NAT for Services. */
 export const serviceSnatTables = [
     { table: "ServiceReply", stage: "lookup", miss: "drop" },
     { table: "ServiceSnat", stage: "portSnat", miss: "next" },
 ] as const;
 
 /**
- * A bridged Pod reaches Services by the host's translation, but no packet with its own address may go that way: the
- * host would send the answer to the underlay, or drop the packet as one that came in by the wrong port. So the switch
- * translates the source, in a conntrack zone of its own whose mark keeps the Pod's VLAN, and answers are looked up there
- * before they are looked up in the zone of that VLAN. The commit comes with every packet, which restores a connection
- * that only one of the two zones has forgotten.
+ * Source NAT for packets of bridged Pods to Services, which the host translates. With the Pod's own address the host
+ * would send the answer to the underlay, or drop the packet because of its ingress interface. The switch therefore
+ * translates the source, in a conntrack zone of its own whose mark stores the Pod's VLAN; answers are looked up there
+ * first, then in the zone of that VLAN. Every packet commits, which restores a connection that only one of the two
+ * zones has lost.
  */
 export function serviceSnatPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
     return { tables: serviceSnatTables, flows: (next) => families.flatMap((family) => serviceSnatFlows(next, family)) };

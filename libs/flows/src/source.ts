@@ -5,12 +5,13 @@ import { type PipelinePart } from "./part.ts";
 import { Source } from "./registers.ts";
 import { gatewaySpoofGuard } from "./spoof-guard.ts";
 
+/** Tables that identify the sender and check its addresses. */
 export const sourceTables = [
     { table: "Classifier", stage: "source", miss: "drop" },
     { table: "SpoofGuard", stage: "source", miss: "drop" },
 ] as const;
 
-/** What the gateway sends. */
+/** Source and spoof guard of packets from the gateway. */
 export function sourcePart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     return {
         tables: sourceTables,

@@ -7,10 +7,10 @@ import { type NextTable } from "./part.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
 /**
- * The gateway may send from any address (it forwards for others), but only with its MAC address. Pods may not take the
- * gateway's link-local address, although they may take any other. ICMP redirects are dropped whoever sends them: the
- * host sends them when it forwards a Service's packet back to the port it came from, and a Pod that believed one would
- * go past the host's address translation. (Those of IPv6 are dropped as neighbour discovery.)
+ * Flows of the spoof guard for the gateway: it may send from any IP address (it forwards for others), but only with its
+ * own MAC address. Pods must not use the gateway's link-local addresses. ICMP redirects are dropped from all sources:
+ * the host sends them when it forwards a Service's packet to the port it came from, and a Pod that follows one would
+ * bypass the host's address translation. (ICMPv6 redirects are dropped as neighbour discovery.)
  */
 export function gatewaySpoofGuard(
     next: NextTable,
@@ -32,9 +32,10 @@ export function gatewaySpoofGuard(
 }
 
 /**
- * A Pod sends with its MAC address and from its addresses. With IPv6 also from a link-local address, and from the
- * unspecified address when it asks whether an address is free (RFC 4862 section 5.4.2). A bridged Pod has only the
- * link-local address that its MAC gives: other ones on the underlay are other stations'.
+ * Flows of the spoof guard for a Pod: it may send with its MAC address and from its addresses. With IPv6 also from a
+ * link-local address, and from the unspecified address for duplicate address detection (RFC 4862 section 5.4.2). A
+ * bridged Pod may use only the link-local address derived from its MAC, as others on the underlay belong to other
+ * stations.
  */
 export function podSpoofGuard(next: NextTable, pod: PodInput): Flow[] {
     const station: Match = { in_port: pod.ofPort, eth_src: macToBigint(pod.mac) };

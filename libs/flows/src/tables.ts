@@ -1,41 +1,41 @@
 /**
- * The flow tables. Numbers are fixed for ever, so that flows of an older agent and of another configuration lie in the
- * same tables as ours; the gaps and the names that no flow uses yet are for features to come. `goto_table` only goes
- * up, so the numbers follow the path of a packet: ARP, then IP from its source to its output, then IPv4 multicast.
+ * The flow tables and their numbers. Numbers never change, so that flows of an earlier agent and of another
+ * configuration are in the same tables; gaps and unused names are for future features. As `goto_table` must increase,
+ * the numbers follow the path of a packet: ARP, then IP from its source to its output, then IPv4 multicast.
  */
 export const Table = {
-    /** Splits ARP, IPv4, IPv6; everything else, and tagged frames, end here. */
+    /** Splits ARP, IPv4 and IPv6; other and tagged frames are dropped. */
     Root: 0,
-    /** Bridging mode, frames of the underlay: which VLAN, and whether any Pod here is in it. */
+    /** Bridging mode, frames of the underlay: VLAN, and whether a Pod of this Node is in it. */
     Underlay: 2,
-    /** ARP: the sender's IP, MAC and port belong together. */
+    /** ARP: checks that the sender's IP, MAC and port belong together. */
     ArpSpoofGuard: 4,
-    /** ARP: every request is answered here or dropped. */
+    /** ARP: answers or drops every request. */
     ArpResponder: 6,
 
-    /** IP: who sent it, by the port it came in on. */
+    /** IP: identifies the source by ingress port. */
     Classifier: 10,
-    /** IP: the source's IP, MAC and port belong together. */
+    /** IP: checks that source IP, MAC and port belong together. */
     SpoofGuard: 14,
-    /** IPv6: what neighbour discovery says is the sender's to say; no other multicast. */
+    /** IPv6: checks that neighbour discovery messages are the sender's own; drops other multicast. */
     NdGuard: 16,
-    /** IPv6: neighbour discovery goes to the one port it is meant for. */
+    /** IPv6: sends neighbour discovery to the one port concerned. */
     NdForward: 18,
-    /** Reserved: IPv4 multicast leaves for its own tables. */
+    /** Reserved: separates IPv4 multicast. */
     IpClassifier: 20,
 
-    /** Bridging mode: a switch between the uplink, the host port and the bridged Pods. */
+    /** Bridging mode: switch between the uplink, the host port and the bridged Pods. */
     UnderlaySwitch: 22,
-    /** Bridging mode: frames for all ports of a VLAN. */
+    /** Bridging mode: floods frames in a VLAN. */
     UnderlayFlood: 23,
 
-    /** Reserved: replies to SNATed connections get their address back. */
+    /** Reserved: restores addresses in replies of SNATed connections. */
     UnSnat: 24,
     /** Looks up the connection. */
     ConntrackZone: 28,
-    /** Bridging mode: answers of Services find back into the VLAN of the Pod. */
+    /** Bridging mode: returns answers of Services to the VLAN of the Pod. */
     ServiceReply: 30,
-    /** Drops the invalid, lets the established pass by the policies. */
+    /** Drops invalid packets; established connections skip the policies. */
     ConntrackState: 32,
 
     /** Reserved: Services (AntreaProxy). */
@@ -53,14 +53,14 @@ export const Table = {
     EgressDefaultRule: 66,
     EgressMetric: 68,
 
-    /** Bridging mode: chooses the way of what bridged Pods send. */
+    /** Bridging mode: forwards packets of bridged Pods. */
     BridgedForwarding: 78,
     /** Chooses the next hop by IP address and sets its MAC address. */
     L3Forwarding: 80,
     /** Reserved: Egress. */
     EgressMark: 84,
     EgressQos: 86,
-    /** What OVS routes itself loses one of its time to live. */
+    /** Decrements the TTL of packets that OVS itself routes. */
     L3DecTtl: 88,
     /** Reserved: SNAT for Services and Egress. */
     SnatMark: 94,
@@ -76,11 +76,11 @@ export const Table = {
     IngressRule: 114,
     IngressDefaultRule: 116,
     IngressMetric: 118,
-    /** Makes the connection known, with the mark of who began it. */
+    /** Commits the connection, with its source in the mark. */
     ConntrackCommit: 130,
-    /** Bridging mode: what bridged Pods send to Services gets a virtual source address. */
+    /** Bridging mode: gives packets of bridged Pods to Services a virtual source address. */
     ServiceSnat: 136,
-    /** Bridging mode: tags what goes to the underlay. */
+    /** Bridging mode: tags frames to the underlay. */
     Vlan: 140,
     /** Sends the packet out. */
     Output: 150,
@@ -96,21 +96,21 @@ export const Table = {
     MulticastOutput: 190,
 } as const;
 
-/** The name of a table. */
+/** Name of a flow table. */
 export type TableName = keyof typeof Table;
-/** The number of a table. */
+/** Number of a flow table. */
 export type TableId = (typeof Table)[TableName];
 
 const names: ReadonlyMap<number, TableName> = new Map(
     (Object.keys(Table) as TableName[]).map((name) => [Table[name], name]),
 );
 
-/** The name of a table number, if the pipeline has such a table: for logs and for people. */
+/** Returns the name of a table number, for logs and output; undefined if there is no such table. */
 export function tableName(table: number): TableName | undefined {
     return names.get(table);
 }
 
-/** Flow priorities by their meaning; network policies use numbers of their own in their own tables. */
+/** Flow priorities by meaning. Network policies use their own numbers in their own tables. */
 export const Priority = {
     top: 220,
     high: 210,

@@ -12,12 +12,15 @@ import { Source, sourceIsEither } from "./registers.ts";
 import { Priority, Table } from "./tables.ts";
 
 /**
- * The destination of frames in tunnels, whichever Node they go to, and what the hosts take for the MAC address of peer
- * gateways: Antrea's global virtual MAC. A receiver routes what comes by a tunnel, whatever its frame says.
+ * Destination MAC of all frames in tunnels, and the MAC address of peer gateways in the hosts' neighbour tables:
+ * upstream Antrea's global virtual MAC. Receivers route packets from a tunnel whatever their destination MAC.
  */
 export const tunnelMac: Uint8Array = parseMac("aa:bb:cc:dd:ee:ff");
 
-/** What a Node has for its tunnels, whichever Nodes they go to. `INVALID_INPUT` for a port number that is none. */
+/**
+ * Part of the pipeline for the tunnel port, independent of peers. Throws FlowsError `INVALID_INPUT` for an invalid port
+ * number, or in bridging mode.
+ */
 export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelInput): PipelinePart {
     checkPort("tunnel.ofPort", ofPort);
     if (bridging !== undefined) throw invalidInput("bridging", "set", "it cannot stand beside tunnel; leave one out");
@@ -31,7 +34,7 @@ export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelIn
     };
 }
 
-/** The flows by tunnel to the Pods of another Node, one for each of its podCIDRs. */
+/** Flows to the Pods of another Node by tunnel, one for each of its podCIDRs. Throws FlowsError `INVALID_INPUT`. */
 export function tunnelPeerFlows(next: NextTable, input: TunnelPeerInput): FlowSet {
     checkPeer(input);
     return { category: Category.nodeConnectivity, flows: peerFlows(next, input) };
@@ -54,8 +57,8 @@ function peerFlows(next: NextTable, { podPrefixes, remote, gatewayMac }: TunnelP
 }
 
 /**
- * What may come by a tunnel: IP packets of other Nodes' Pods and gateways. One with a source of this Node is false, and
- * one from a link-local address is for no other link (RFC 4291 section 2.5.6).
+ * Packets from a tunnel must be IP packets of Pods and gateways of other Nodes: a source address of this Node is
+ * spoofed, and a link-local one is not valid on other links (RFC 4291 section 2.5.6).
  */
 function tunnelGuard(next: NextTable, { ofPort, families, podPrefixes }: TunnelInput): Flow[] {
     const guard = { table: Table.SpoofGuard, actions: [] };

@@ -16,13 +16,14 @@ const fromPod = partsAre([Reg.source, Source.pod]);
 const question: Match = { ...nd(NdType.neighborSolicitation), ...groupFrame };
 const advertisement: Match = { ...nd(NdType.neighborAdvertisement), ...groupFrame, ...toIp(allNodes) };
 
+/** Tables for frames of the underlay. */
 export const underlayTables = [
     { table: "Underlay", stage: "underlay", miss: "drop" },
     { table: "UnderlaySwitch", stage: "underlaySwitch", miss: "drop" },
     { table: "UnderlayFlood", stage: "underlaySwitch", miss: "drop" },
 ] as const;
 
-/** Frames of the underlay, until they are a bridged Pod's or leave again. */
+/** Switching of frames of the underlay, until they reach a bridged Pod or leave again. */
 export function underlayPart({ families }: Pick<PipelineInput, "families">, bridging: BridgingInput): PipelinePart {
     return {
         tables: underlayTables,
@@ -31,8 +32,8 @@ export function underlayPart({ families }: Pick<PipelineInput, "families">, brid
 }
 
 /**
- * The way between the NIC and the Node's own interface, which is open whatever the frames are: two trunks of a switch.
- * Frames with the tag of a VLAN that has no Pod here are not looked at. A tag of VLAN 0 tells a priority only: the frame
+ * The path between the NIC and the Node's own interface, open for all frames: two trunk ports of a switch. Frames
+ * tagged with a VLAN that has no Pod here are passed unchanged. A tag with VLAN ID 0 only carries a priority: the frame
  * belongs to the untagged VLAN (IEEE 802.1Q).
  */
 function trunkFlows(next: NextTable, { uplink, host }: Trunks): Flow[] {
@@ -56,9 +57,8 @@ function trunkFlows(next: NextTable, { uplink, host }: Trunks): Flow[] {
 }
 
 /**
- * What a switch does for its other ports: what is for all goes to all ports of the VLAN, as far as ARP (RFC 826) and
- * advertisements (RFC 4861) need it; questions that no Pod here can answer go to the trunks. No other multicast and no
- * frame to an unknown station reaches a Pod.
+ * Floods to all ports of a VLAN as far as ARP (RFC 826) and advertisements (RFC 4861) need it; solicitations that no
+ * Pod here can answer go to the trunks. No other multicast and no frame to an unknown station reaches a Pod.
  */
 function underlaySwitchFlows(next: NextTable, families: readonly Family[], { uplink, host }: BridgingInput): Flow[] {
     const groups: Match[] = [
@@ -77,15 +77,15 @@ function underlaySwitchFlows(next: NextTable, families: readonly Family[], { upl
 }
 
 /**
- * The flows of a VLAN while this Node has bridged Pods in it; they reach the Pods only together with the Pods' own. The
- * untagged network works for the Node without them.
+ * Flows of a VLAN while this Node has bridged Pods in it; needed in addition to the Pods' own flows. The Node's own
+ * untagged traffic works without them. Throws FlowsError `INVALID_INPUT`.
  */
 export function vlanFlows(next: NextTable, input: VlanInput): FlowSet {
     checkVlan(input);
     return { category: Category.podConnectivity, flows: vlanSwitchFlows(next, input) };
 }
 
-/** A VLAN with Pods: its frames are looked at, and floods reach the Pods. */
+/** A VLAN with Pods: its frames are switched, and floods reach the Pods. */
 function vlanSwitchFlows(next: NextTable, { vlan, podPorts, uplink, host }: VlanInput): Flow[] {
     const toAll = [...outputs(podPorts), ...(vlan === 0 ? [] : pushTag), ...outputs([uplink.ofPort, host.ofPort])];
     const classified = [tagged(next, uplink.ofPort, Source.uplink, vlan), tagged(next, host.ofPort, Source.host, vlan)];
@@ -98,15 +98,16 @@ function vlanSwitchFlows(next: NextTable, { vlan, podPorts, uplink, host }: Vlan
 }
 
 /**
- * What of a VLAN is for one Pod. Questions for its addresses reach it alone. It hears no routers (its way out is set),
- * and no redirects, which would lead past the host's address translation. IP packets pass connection tracking first.
+ * Flows that deliver frames of a VLAN to one bridged Pod. Only this Pod receives requests for its addresses. Router
+ * advertisements are dropped (its gateway is configured), as are redirects, which would bypass the host's address
+ * translation. IP packets pass connection tracking first.
  */
 export function podSwitchFlows(next: NextTable, pod: PodInput, vlan: number): Flow[] {
     const toPod = { ...partsAre([Reg.vlan, vlan]), eth_dst: macToBigint(pod.mac) };
     const families = [...new Set(pod.ips.map((ip) => ip.family))];
     const asked = questions(pod);
     return [
-        // Of its own addresses it asks to make itself known, or whether another one has them.
+        // The Pod asks for its own addresses to announce itself, or for duplicate address detection.
         ...asked.map((match) =>
             flow("UnderlaySwitch", Priority.top, { ...match, in_port: pod.ofPort }, [], next.after("UnderlaySwitch")),
         ),
@@ -138,7 +139,7 @@ const refused: Readonly<Record<Family, readonly Match[]>> = {
     6: [NdType.routerAdvertisement, NdType.redirect].map((type) => ({ ...fieldsOf(6).icmp, icmpv6_type: type })),
 };
 
-/** The matches of questions to all for the Pod's addresses. */
+/** Matches of broadcast or multicast requests for the Pod's addresses. */
 function questions(pod: PodInput): Match[] {
     const ipv4 = pod.ips.filter((ip) => ip.family === 4);
     return [

@@ -6,30 +6,31 @@ import { Priority, Table } from "./tables.ts";
 
 const etherType8021q = 0x8100;
 const tagPriority: SubField = { field: "vlan_pcp", offset: 0, bits: 3 };
-/** The bit of `vlan_vid` that says that there is a tag: OpenFlow 1.5 section 7.2.3.7. */
+/** Bit of `vlan_vid` that indicates a VLAN tag (OFPVID_PRESENT, OpenFlow 1.5 section 7.2.3.7). */
 export const tagPresent = 0x1000;
 
-/** The actions that put a frame's tag on. */
+/** Actions that push the VLAN tag of a frame. */
 export const pushTag: readonly Action[] = [
     { type: "push_vlan", etherType: etherType8021q },
     move(Reg.vlan, { field: "vlan_vid", offset: 0, bits: 12 }),
     move(Reg.tagPriority, tagPriority),
 ];
 
-/** The actions that take the tag of a VLAN off and remember it. */
+/** Actions that pop the tag of a VLAN and store VLAN ID and priority in registers. */
 export function popTag(vlan: number): Action[] {
     return [move(tagPriority, Reg.tagPriority), { type: "pop_vlan" }, load(Reg.vlan, vlan), load(Reg.tagged, 1)];
 }
 
-/** The actions that mark what a bridged Pod of this VLAN sends. Registers begin as zero, which is the untagged one. */
+/** Actions that mark packets of a bridged Pod in this VLAN. Registers are initially zero, which means untagged. */
 export function markBridged(vlan: number): Action[] {
     const tagged = [load(Reg.vlan, vlan), load(Reg.tagged, 1)];
     return [load(Reg.bridged, 1), ...(vlan === 0 ? [] : tagged)];
 }
 
+/** Table that tags frames. */
 export const vlanTables = [{ table: "Vlan", stage: "tagging", miss: "next" }] as const;
 
-/** On the underlay's side every frame carries the tag of its VLAN. */
+/** Pushes the VLAN tag of each tagged VLAN on frames to the uplink and the host port. */
 export function vlanPart({ uplink, host }: Pick<BridgingInput, "uplink" | "host">): PipelinePart {
     return {
         tables: vlanTables,

@@ -81,8 +81,8 @@ export interface ReservationPlan {
     /** Reserved allocations that are no longer needed. */
     readonly release: readonly IpAllocation[];
     /**
-     * Those of `release` whose ordinal is still needed, but whose Pod could not use the address: its pool does not
-     * contain it any more, or is not in the list any more. The ordinal gets another address.
+     * Those of `release` whose ordinal is still needed, but whose Pod could not use the address: its pool no
+     * longer contains it, or is no longer in the list. The ordinal gets another address.
      */
     readonly givenUp: readonly IpAllocation[];
     readonly missing: MissingReservations | undefined;

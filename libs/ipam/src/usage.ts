@@ -70,7 +70,7 @@ export function freeBlocks(
 }
 
 // A step of about the golden ratio of the whole spreads any number of steps evenly; a step that is coprime to the whole
-//  reaches each block once.
+// reaches each block once.
 function strideThrough(count: bigint): bigint {
     let stride = (count * 618n) / 1000n || 1n;
     while (divisor(stride, count) !== 1n) stride += 1n;

@@ -135,8 +135,7 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
         samples = collect();
     } catch {
         // A gauge that cannot be computed must not remove the others from the scrape. Without `remove`, a gauge without
-        // labels
-        //  would wrongly report 0.
+        // labels would wrongly report 0.
         metric.remove();
         return;
     }

@@ -3,7 +3,7 @@ import { type Family, parsePrefix, type Prefix } from "@antrea/ip";
 import { z } from "zod";
 import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests, wordsTest } from "./value-tests.ts";
 
-// The kinds of values. Each has one rule, a sentence that goes on from "the value", and says it whatever is wrong.
+// The kinds of values. Each has one rule, a sentence that continues "the value", and reports it for every violation.
 
 /** Milliseconds; in the file a duration in Go's notation: `5s`, `1m30s`, `500ms`. */
 export type DurationMs = number;
@@ -240,7 +240,7 @@ export type Group<T extends z.ZodRawShape> = z.ZodPrefault<z.ZodObject<T, z.core
  * invalid values.
  */
 export function group<T extends z.ZodRawShape>(shape: T): Group<T> {
-    // The type cannot say that no key of the shape is required; the tests of the defaults do.
+    // The type cannot express that no key of the shape is required; the tests of the defaults verify it.
     return member(shape).prefault({} as never);
 }
 

@@ -2,7 +2,7 @@ import { type Family } from "@antrea/ip";
 import { type z } from "zod";
 
 // What values may be, as data: for those who cannot run the code that reads them, such as the templates of the chart.
-// Patterns are of RE2 and of JavaScript alike, and stand for the whole text.
+// Patterns are valid in RE2 and in JavaScript, and match the whole text.
 
 /** The valid values of a key, as data. */
 export type ValueTest =

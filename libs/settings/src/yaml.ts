@@ -25,7 +25,7 @@ export function parseYaml(name: string, text: string): SettingsText {
         throw bad(`${name} is longer than ${maxCharacters} characters`);
     }
     const lines = new LineCounter();
-    // settings have no bytes, sets or times: a tag for them says nothing
+    // settings have no bytes, sets or times, so tags for them are ignored
     const options = { lineCounter: lines, uniqueKeys: true, prettyErrors: false, resolveKnownTags: false };
     const document = parseDocument(text, options);
     const read = documentValue(document);

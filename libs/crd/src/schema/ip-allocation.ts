@@ -100,7 +100,7 @@ export const ipAllocationSpec = z
             .max(43)
             .meta(described("The aligned /24 (IPv4) or /120 (IPv6) block that it lies in.", immutable)),
         pool: z.string().min(1).max(253).meta(described("The IPPool it was taken from.", immutable)),
-        // Written by the agent when it makes the claim name a container; earlier versions did not.
+        // Written by the agent when it sets the container; absent in objects of earlier versions.
         poolUID: uid("UID of the IPPool by whose definition the Pod's interface was set up.").optional(),
         poolGeneration: z
             .int()

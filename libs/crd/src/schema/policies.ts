@@ -64,11 +64,11 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
         "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
         "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", {
             apiGroups: [""],
-            // With its status, which others than its owner may write, the API server takes annotations too.
+            // An update of the status, which not only the owner may write, can change annotations too.
             resources: ["pods", "pods/status"],
         }),
-        // The webhook, which knows the gate, refuses the removal too while pools are used. While they are not, a stale or
-        // bad annotation must not stay for good.
+        // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are not, it
+        // must be possible to remove a stale or invalid annotation.
         "antrea-template-annotations": fixedAnnotations(
             "Pod template",
             "spec.template.metadata",
@@ -259,9 +259,9 @@ function ownObjects(controller: string, webhook: string): PolicySpec {
 }
 
 /**
- * An agent writes claims of Pods on its own Node only: it creates them Allocated, changes its own, frees its own (a Pod's
- * by deletion, a StatefulSet's by making it Reserved), and takes up those reserved for a StatefulSet. That the Pod fits
- * the owner is a rule of the CRD, for everyone. Stored claims may lack any field, so all are read as optional.
+ * An agent writes allocations of Pods on its own Node only: it creates them Allocated, changes and releases its own (a
+ * Pod's by deletion, a StatefulSet's by making it Reserved), and allocates those reserved for a StatefulSet. That the Pod
+ * fits the owner is a rule of the CRD, for all clients. Stored allocations may lack any field, so all are optional here.
  */
 function agentClaims(agent: string): PolicySpec {
     const allocatedHere = (object: string): string =>

@@ -8,11 +8,11 @@ export interface PoolChange {
      * Changes that are never allowed: of ipVersion, or of gateway or prefixLength of an address that stays in the pool.
      */
     readonly refusals: readonly Refusal[];
-    /** Addresses that were handed out and that no range contains any more: rejected while the pool is in use. */
+    /** Addresses that were handed out and that no range contains now: rejected while the pool is in use. */
     readonly removed: RangeSet;
     /**
-     * Addresses that were handed out and are not any more although a range contains them, because they are now the edge
-     * of a CIDR or a gateway: rejected while one of them is allocated. So a CIDR can be split.
+     * Addresses that are no longer handed out although a range contains them, because they are now the edge of a CIDR
+     * or a gateway: rejected while one of them is allocated. So a CIDR can be split.
      */
     readonly uncovered: RangeSet;
     /** Changes of the VLAN of addresses that stay in the pool: rejected while the pool is in use. */
@@ -24,7 +24,7 @@ export interface PoolChange {
          * name it.
          */
         readonly inUse: boolean;
-        /** The allocations of these addresses that belong to the pool. */
+        /** The allocations of these addresses. */
         readonly claimsIn: RangeSet;
         /** All allocations of these addresses; see `newGateways`. */
         readonly gateways: RangeSet;

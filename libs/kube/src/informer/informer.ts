@@ -62,7 +62,7 @@ const catchUpMs = 30_000;
 // together.
 const idleDefaultMs = { least: 80_000, spread: 40_000 };
 // The API server sends no bookmarks of a resource of which it has seen no event since its start: such a watch is silent
-//  and valid. So one list that shows no difference is enough for this time, unless an event arrives or the connection
+// and valid. So one list that shows no difference is enough for this time, unless an event arrives or the connection
 // breaks.
 const unchangedMs = 600_000;
 // After a connection that lasted this long, the next failure starts with the shortest delay again.
@@ -338,8 +338,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             isSilent &&= isIdle || signal.aborted;
             if (!isIdle) throw cause;
             // Not even a bookmark came: the version may be ahead of the server's, as after etcd was restored from a
-            // backup. The
-            //  server then sends nothing until its versions have caught up.
+            // backup. The server then sends nothing until its versions have caught up.
             this.#isDoubted = isSilent && isResumed && this.#clock.monotonic() - this.#unchangedAt >= unchangedMs;
             if (this.#isDoubted) this.#version = "";
             throw new KubeError("TIMEOUT", `${what}: nothing came for ${idleMs} ms, the connection is dead`, { cause });

@@ -68,8 +68,7 @@ async function served(api: ApiClient, { spec }: Definition): Promise<void> {
 }
 
 // The API server loads policies in the order of their writes, so once a last one rejects a certain ConfigMap, all
-// before
-//  it are in force.
+// before it are in force.
 async function policiesInForce(api: ApiClient): Promise<void> {
     const group = "admissionregistration.k8s.io";
     const name = `probe-${crypto.randomUUID()}`;

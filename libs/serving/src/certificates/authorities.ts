@@ -8,7 +8,7 @@ export interface Authorities {
     /** The signing authority with its key. */
     readonly current: Certificate;
     /**
-     * Certificates in PEM, newest first. They sign nothing any more, but replicas may still serve certificates that
+     * Certificates in PEM, newest first. They no longer sign, but replicas may still serve certificates that
      * they signed.
      */
     readonly previous: readonly string[];

@@ -15,8 +15,8 @@ import {
     wholeNumber,
 } from "../leaves.ts";
 
-// The groups of keys of antrea-agent.conf whose features come later: understood, so that a file of Antrea is read
-// without a word, and without effect until then.
+// The groups of keys of antrea-agent.conf whose features are not available yet: accepted, so that a file of upstream
+// Antrea is valid, and without effect until then.
 
 /** HOST[:PORT][:PROTO]; HOST may be namespace/service, a name, IPv4 or [IPv6]. */
 const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, tls, tcp, udp", (text) =>
