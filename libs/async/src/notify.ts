@@ -4,6 +4,7 @@ import { systemClock, type Clock } from "./clock.ts";
 export interface NotifyWait {
     /** Longest wait in milliseconds. Default: no limit. */
     readonly ms?: number;
+    /** Ends the wait when it aborts. */
     readonly signal?: AbortSignal;
 }
 

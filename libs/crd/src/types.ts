@@ -29,12 +29,19 @@ export interface Metadata {
 export type Condition = Immutable<z.infer<typeof condition>>;
 /** One range of an IPPool with its subnet: an item of `spec.ipRanges`. */
 export type IpRangeSpec = Immutable<z.infer<typeof ipRange>>;
+/** `spec` of an IPPool. */
 export type IpPoolSpec = Immutable<z.infer<typeof ipPoolSpec>>;
+/** Number of addresses of an IPPool by use. */
 export type IpPoolUsage = Immutable<z.infer<typeof ipPoolUsage>>;
+/** `status` of an IPPool. */
 export type IpPoolStatus = Immutable<z.infer<typeof ipPoolStatus>>;
+/** Owner of an IPAllocation, for which the address is kept. */
 export type AllocationOwner = Immutable<z.infer<typeof allocationOwner>>;
+/** The Pod that uses the address of an IPAllocation. */
 export type AllocationPod = Immutable<z.infer<typeof allocationPod>>;
+/** `spec` of an IPAllocation. */
 export type IpAllocationSpec = Immutable<z.infer<typeof ipAllocationSpec>>;
+/** `Allocated`: a Pod uses the address. `Reserved`: it is kept for its owner. */
 export type AllocationState = IpAllocationSpec["state"];
 
 interface CustomObject {

@@ -28,8 +28,10 @@ export interface AntreaErrorOptions<Details extends object = NoDetails> {
  * Every detail is optional: the documentation of the class states which are set for which code.
  */
 export class AntreaError<Code extends string = string, Details extends object = NoDetails> extends Error {
+    /** Identifies the failure; unique within the error class. */
     readonly code: Code;
     readonly fault: Fault;
+    /** Values for log fields and handlers. */
     readonly details: Readonly<Partial<Details>>;
 
     constructor(code: Code, fault: Fault, message: string, options: AntreaErrorOptions<Details> = {}) {
@@ -65,6 +67,7 @@ export function isErrorOf<Failure extends AntreaError<string, object>, Wanted ex
  * such as `ENOENT`.
  */
 export interface SystemError extends Error {
+    /** Name of errno(3) or of a Node.js error. */
     readonly code: string;
 }
 

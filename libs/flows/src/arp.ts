@@ -9,8 +9,11 @@ import { markBridged } from "./vlan.ts";
 
 /** A port of the bridge, with the MAC and IP addresses that its sender may use. */
 export interface Station {
+    /** OpenFlow port number. */
     readonly ofPort: number;
+    /** MAC address, 6 bytes. */
     readonly mac: Uint8Array;
+    /** Its IPv4 and IPv6 addresses. */
     readonly ips: readonly IpAddress[];
 }
 

@@ -28,8 +28,11 @@ export interface FlowSet {
 
 /** The parts of a cookie. */
 export interface CookieParts {
+    /** 1 to 65535; incremented at each start of the agent. 0: the flow is not of this project. */
     readonly round: number;
+    /** A value of `Category`. */
     readonly category: number;
+    /** Number of the object that owns the flow; 0 for none. */
     readonly objectId: number;
 }
 

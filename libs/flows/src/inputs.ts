@@ -3,7 +3,9 @@ import { invalidInput } from "./error.ts";
 
 /** The internal port of the bridge between the host's network stack and the Pods. */
 export interface Gateway {
+    /** OpenFlow port number. */
     readonly ofPort: number;
+    /** MAC address, 6 bytes. */
     readonly mac: Uint8Array;
     /** Its addresses, at least one for each IP family in use. */
     readonly ips: readonly IpAddress[];
@@ -27,6 +29,7 @@ export interface PipelineInput {
 
 /** The tunnel port to other Nodes. Without it, all traffic between Nodes uses the host's routes. */
 export interface TunnelInput extends Pick<PipelineInput, "families" | "podPrefixes" | "bridging"> {
+    /** OpenFlow port number of the tunnel interface. */
     readonly ofPort: number;
 }
 
@@ -47,6 +50,7 @@ export interface BridgingInput {
 
 /** Input for the flows of one Pod interface. */
 export interface PodInput {
+    /** OpenFlow port number of the Pod's interface on the bridge. */
     readonly ofPort: number;
     /** MAC address of the interface in the Pod. */
     readonly mac: Uint8Array;
@@ -77,7 +81,9 @@ export interface VlanInput {
     readonly vlan: number;
     /** OpenFlow ports of the bridged Pods in the VLAN. */
     readonly podPorts: readonly number[];
+    /** The NIC. */
     readonly uplink: { readonly ofPort: number };
+    /** The internal port that has the NIC's name. */
     readonly host: { readonly ofPort: number };
 }
 

@@ -28,6 +28,7 @@ export class Pipeline implements NextTable {
         }
     }
 
+    /** See {@link NextTable}. */
     after(table: TableName, family?: Family): TableId {
         const use = this.#tables.get(table);
         if (use === undefined) throw new FlowsError("PIPELINE", "internal", `the table ${table} is not in use`);
@@ -35,6 +36,7 @@ export class Pipeline implements NextTable {
         return this.#first(rest, use.stage, family ?? use.family, `no table follows ${table}`);
     }
 
+    /** See {@link NextTable}. */
     into(stage: Stage, family?: Family): TableId {
         const from = order.indexOf(stage);
         const rest = this.#path.filter((use) => order.indexOf(use.stage) >= from);

@@ -18,6 +18,7 @@ import {
  * of addresses.
  */
 export class RangeSet {
+    /** The set without addresses. */
     static readonly empty: RangeSet = new RangeSet([]);
 
     /** The ranges in ascending order, IPv4 first; they neither overlap nor touch. */
@@ -52,6 +53,7 @@ export class RangeSet {
         return RangeSet.of(Array.from(ips, (ip) => rangeOf(ip)));
     }
 
+    /** True if the set has no addresses. */
     get isEmpty(): boolean {
         return this.ranges.length === 0;
     }

@@ -6,7 +6,9 @@ export type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** The pools that an annotation names, in its order, and the rules that it violates. */
 export interface PoolNames {
+    /** Distinct names, in the order of the annotation. */
     readonly names: readonly string[];
+    /** Violated rules, one sentence each. */
     readonly problems: readonly string[];
 }
 
@@ -36,6 +38,7 @@ export function readPoolNames(text: string): PoolNames {
 /** The addresses that an annotation requests, at most one per IP family, and the rules that it violates. */
 export interface PodIps {
     readonly ips: readonly IpAddress[];
+    /** Violated rules, one sentence each. */
     readonly problems: readonly string[];
 }
 
@@ -68,6 +71,7 @@ export function readPodIps(text: string): PodIps {
 
 /** The pools from which a Pod takes its addresses, and the object whose annotation names them. */
 export interface NamedPools extends PoolNames {
+    /** The object whose annotation names the pools. */
     readonly from: "Pod" | "Namespace";
 }
 
@@ -95,6 +99,7 @@ interface OwnerReference {
 export interface StatefulSetPlace {
     readonly name: string;
     readonly uid: string;
+    /** Number of the Pod in the StatefulSet. */
     readonly ordinal: number;
 }
 

@@ -4,6 +4,7 @@ const blockBits = 8n;
 
 /** The aligned blocks (/24 for IPv4, /120 for IPv6) that contain addresses of a set, in address order. */
 export interface BlockSet {
+    /** Number of blocks. */
     readonly count: bigint;
     /** Returns the block at an index counted from 0. Throws IpError `OUT_OF_RANGE`. */
     at(index: bigint): Prefix;

@@ -5,7 +5,9 @@ import { subnetEdges } from "./subnet.ts";
 
 /** The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable. */
 export class Exclusions {
+    /** The podCIDRs of all Nodes. */
     readonly podCidrs: RangeSet;
+    /** All Service CIDRs. */
     readonly serviceCidrs: RangeSet;
     readonly #ofFew: RangeSet;
     readonly #cluster: RangeSet;

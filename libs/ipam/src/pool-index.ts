@@ -11,7 +11,9 @@ export interface PoolRange {
 
 /** A pool that shares addresses with another one. */
 export interface Overlap {
+    /** Name of the other pool. */
     readonly pool: string;
+    /** The addresses in ranges of both pools. */
     readonly common: RangeSet;
 }
 
@@ -34,18 +36,22 @@ export class PoolIndex {
         this.#cluster = cluster;
     }
 
+    /** Number of pools. */
     get size(): number {
         return this.#pools.size;
     }
 
+    /** Names of all pools. */
     get names(): Iterable<string> {
         return this.#pools.keys();
     }
 
+    /** Returns all pools. */
     all(): Iterable<Pool> {
         return this.#pools.values();
     }
 
+    /** Returns the pool of this name, if it exists. */
     pool(name: string): Pool | undefined {
         return this.#pools.get(name);
     }

@@ -9,6 +9,7 @@ export interface PoolSubnet {
     readonly path: string;
     /** All addresses as written, including both ends of a CIDR. */
     readonly range: IpRange;
+    /** Address of the subnet's router. */
     readonly gateway: IpAddress;
     /** The subnet: the prefix of length `prefixLength` that contains the gateway. */
     readonly prefix: Prefix;
@@ -24,9 +25,11 @@ export interface PoolSubnet {
 export interface Pool {
     readonly name: string;
     readonly family: Family;
+    /** Its valid ranges, in the order of the spec. */
     readonly subnets: readonly PoolSubnet[];
     /** The addresses of all ranges, without the gateways of all of them. */
     readonly addresses: RangeSet;
+    /** The distinct gateways with their VLANs. */
     readonly gateways: readonly { readonly ip: IpAddress; readonly vlan: number }[];
     /** Why parts of the object were skipped; empty for a pool that is valid in itself. */
     readonly refusals: readonly Refusal[];

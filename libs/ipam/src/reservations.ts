@@ -5,6 +5,7 @@ import { compareIp, parseIp, sameIp, type Family, type IpAddress, type RangeSet 
 export interface ListedPool {
     readonly name: string;
     readonly family: Family;
+    /** The addresses that the pool hands out. */
     readonly usable: RangeSet;
     /** True if one of its ranges contains the address, whether or not it is handed out. */
     covers(ip: IpAddress): boolean;
@@ -58,6 +59,7 @@ export interface NewReservation {
 
 /** Ordinals for which no address was found. */
 export interface MissingReservations {
+    /** Number of ordinals without an address. */
     readonly count: number;
     /** The lowest ones, at most 32. */
     readonly ordinals: readonly number[];
@@ -85,6 +87,7 @@ export interface ReservationPlan {
      * longer contains it, or is no longer in the list. The ordinal gets another address.
      */
     readonly givenUp: readonly IpAllocation[];
+    /** Ordinals for which no address was found; undefined if there are none. */
     readonly missing: MissingReservations | undefined;
     /** Number of ordinals without an address because they are beyond the set's `reach`. */
     readonly beyond: number;

@@ -11,11 +11,13 @@ export function saturate(count: bigint): number {
 
 /** Number of addresses that a pool hands out, and their use. `total` = `used` + `reserved` + `free`. */
 export interface PoolUsage {
+    /** Addresses that the pool hands out. */
     readonly total: bigint;
     /** Addresses that a Pod uses. */
     readonly used: bigint;
     /** Addresses held for an owner that no Pod uses now. */
     readonly reserved: bigint;
+    /** Addresses that are neither used nor reserved. */
     readonly free: bigint;
 }
 

@@ -18,6 +18,7 @@ export interface KubeClientOptions {
 
 /** The API client of a program, with its credentials. Disposal closes it. */
 export interface KubeClients extends Disposable {
+    /** Typed requests to the API server. */
     readonly api: ApiClient;
     /** Namespace of the kubeconfig's context, else of the Pod; undefined if unknown. */
     readonly namespace: string | undefined;

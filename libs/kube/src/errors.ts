@@ -72,8 +72,11 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
 
 /** Error of a request to the API server, or of its configuration. */
 export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
+    /** HTTP status, if there was an answer. */
     readonly status: number | undefined;
+    /** Milliseconds that the server asked to wait before the next try. */
     readonly retryAfterMs: number | undefined;
+    /** True if a write may or may not have taken effect. */
     readonly outcomeUnknown: boolean;
 
     constructor(code: KubeErrorCode, message: string, options: KubeErrorOptions = {}) {

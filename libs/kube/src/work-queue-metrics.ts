@@ -62,14 +62,17 @@ export class WorkQueueMetrics {
         this.#depths.set(name, depth);
     }
 
+    /** Counts a key that was added to the queue. */
     added(name: string): void {
         this.#adds.inc({ name });
     }
 
+    /** Records how long a key waited. */
     taken(name: string, waitedSeconds: number): void {
         this.#waited.observe(waitedSeconds, { name });
     }
 
+    /** Records how the work on a key ended, and how long it took. */
     done(name: string, result: WorkResult, seconds: number): void {
         this.#runs.inc({ name, result });
         this.#worked.observe(seconds, { name });

@@ -80,6 +80,7 @@ export class Lifecycle {
         };
     }
 
+    /** The current state. */
     get state(): LifecycleState {
         return this.#state;
     }

@@ -36,6 +36,7 @@ export interface Logger {
 
 /** Receives log lines. `write` must be complete when it returns. */
 export interface LogDestination {
+    /** Writes one line, including its line end. */
     write(line: string): void;
 }
 

@@ -16,6 +16,7 @@ export interface MetricOptions<L extends string> {
     readonly name: string;
     /** One sentence. */
     readonly help: string;
+    /** Names of the labels. Default: none. */
     readonly labelNames?: readonly L[];
 }
 
@@ -34,6 +35,7 @@ export interface Gauge<L extends string = never> {
 
 /** Counts of observed values in buckets (Prometheus histogram). */
 export interface Histogram<L extends string = never> {
+    /** Counts one value. */
     observe(value: number, labels?: Labels<L>): void;
 }
 
@@ -82,11 +84,13 @@ export class Metrics implements MetricsFactory {
         return this.#registry.metrics();
     }
 
+    /** See {@link MetricsFactory}. */
     counter<L extends string = never>(options: MetricOptions<L>): Counter<L> {
         const metric = new PromCounter<L>(this.#checked(options));
         return { inc: (labels, by = 1) => (labels === undefined ? metric.inc(by) : metric.inc({ ...labels }, by)) };
     }
 
+    /** See {@link MetricsFactory}. */
     gauge<L extends string = never>(
         options: MetricOptions<L> & { readonly collect?: () => number | readonly Sample<L>[] },
     ): Gauge<L> {
@@ -101,6 +105,7 @@ export class Metrics implements MetricsFactory {
         };
     }
 
+    /** See {@link MetricsFactory}. */
     histogram<L extends string = never>(
         options: MetricOptions<L> & { readonly buckets?: readonly number[] },
     ): Histogram<L> {

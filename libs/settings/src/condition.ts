@@ -20,7 +20,9 @@ export type Condition =
 export interface RuleText {
     /** Key whose value the message asks to change. */
     readonly key: string;
+    /** The requirement, for the message. */
     readonly rule: string;
+    /** The rule is violated if this holds. */
     readonly wrongWhen: Condition;
 }
 

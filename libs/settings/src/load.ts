@@ -34,9 +34,11 @@ export interface FileSpec<Config> {
 
 /** A valid settings file. */
 export interface Loaded<Config> {
+    /** The validated values, with defaults. */
     readonly config: Config;
     /** One line each, about unknown keys and values without effect. */
     readonly warnings: readonly string[];
+    /** The feature gates that result from `featureGates`. */
     readonly gates: FeatureGates;
 }
 

@@ -1,5 +1,6 @@
 /** A validation rule of a CRD schema (`x-kubernetes-validations`), in CEL; the API server evaluates it. */
 export interface Rule {
+    /** CEL that must evaluate to true. */
     readonly rule: string;
     /** The requirement, for the user. A rule has one of `message` and `messageExpression`. */
     readonly message?: string;
@@ -43,8 +44,9 @@ export function nextBit(address: string, length: string): string {
 
 /** Returns CEL that is true if address `a` is not after address `b`; both must be of one family. */
 export function inOrder(a: string, b: string): string {
-    // The prefixes of `a` that hold `b` too are those of length 0 to n-1, so n is the first bit that differs, counted
-    // from 1. `a` comes first exactly when that bit is 0 in it: then cutting after it leaves the same as cutting before.
+    // The prefixes of `a` that contain `b` too are those of length 0 to n-1, so n is the first bit that differs,
+    // counted from 1. `a` comes first exactly if that bit is 0 in it: then masking after it leaves the same as masking
+    // before it.
     const lengths = `(ip(${a}).family() == 4 ? ${slashes(32)} : ${slashes(128)})`;
     const shared = `size(${lengths}.filter(s, cidr(${a} + s).containsIP(${b})))`;
     return `ip(${a}) == ip(${b}) || [${shared}].all(n, ${cut(a, "n - 1", 128)} == ${cut(a, "n", 128)})`;

@@ -70,6 +70,8 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
         // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are not, it
         // must be possible to remove a stale or invalid annotation.
         "antrea-template-annotations": fixedAnnotations(
+            // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are
+            // not, it must be possible to remove a stale or invalid annotation.
             "Pod template",
             "spec.template.metadata",
             { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets", "replicasets"] },
@@ -260,8 +262,9 @@ function ownObjects(controller: string, webhook: string): PolicySpec {
 
 /**
  * An agent writes allocations of Pods on its own Node only: it creates them Allocated, changes and releases its own (a
- * Pod's by deletion, a StatefulSet's by making it Reserved), and allocates those reserved for a StatefulSet. That the Pod
- * fits the owner is a rule of the CRD, for all clients. Stored allocations may lack any field, so all are optional here.
+ * Pod's by deletion, a StatefulSet's by making it Reserved), and allocates those reserved for a StatefulSet. That the
+ * Pod fits the owner is a rule of the CRD, for all clients. Stored allocations may lack any field, so all are optional
+ * here.
  */
 function agentClaims(agent: string): PolicySpec {
     const allocatedHere = (object: string): string =>

@@ -13,6 +13,7 @@ const shownWarnings = 5;
 export interface AnnotationPlace {
     /** Path for messages: `metadata.annotations` */
     readonly path: string;
+    /** IPAM annotations that have an effect there. */
     readonly effective: readonly string[];
     /** Advice for an IPAM annotation without effect there: `set it in the template of Pods`. */
     readonly instead?: string;

@@ -28,6 +28,7 @@ export interface PoolContext extends AddedRangesContext {
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
     /** Returns the stored pool of this name. */
     pool(name: string): Pick<Pool, "subnetOf"> | undefined;
+    /** Addresses that the cluster excludes from pools. */
     readonly exclusions: Pick<Exclusions, "nodeAddressesIn" | "podCidrs" | "serviceCidrs">;
     /** Addresses of the Nodes in bridging mode. Default: none. */
     readonly bridgedNodes?: readonly IpAddress[];

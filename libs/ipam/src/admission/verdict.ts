@@ -5,7 +5,9 @@ import { type Refusal } from "../refusal.ts";
  * case.
  */
 export interface Verdict {
+    /** Violations; the request is rejected unless empty. */
     readonly errors: readonly Refusal[];
+    /** Texts for the client, one sentence each. */
     readonly warnings: readonly string[];
 }
 

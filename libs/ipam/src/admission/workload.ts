@@ -13,6 +13,7 @@ export interface WorkloadContext {
     pool(name: string): Pool | undefined;
     /** Returns the names of all IPPools, to suggest one for an unknown name. Default: none. */
     poolNames?(): Iterable<string>;
+    /** Addresses that the cluster excludes from pools. */
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
@@ -46,6 +47,7 @@ export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, 
 
 /** Location of the annotations of a Pod or Pod template. */
 export interface Place {
+    /** Path for messages, such as `metadata.annotations`. */
     readonly path: string;
     /** Whether an unknown pool in the object's own list is rejected. */
     readonly unknownPool: "refuse" | "warn";

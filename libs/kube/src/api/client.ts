@@ -9,6 +9,7 @@ import { type KubeObject } from "./types.ts";
 
 /** Options of every request. */
 export interface CallOptions {
+    /** Cancels the request, which then rejects with ABORTED. */
     readonly signal?: AbortSignal | undefined;
     /**
      * Limit in milliseconds for the whole call, retries included; also sent to the server as the limit of a write.
@@ -58,6 +59,7 @@ export interface WatchOptions {
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
+    /** resourceVersion after which events are sent. */
     readonly resourceVersion: string;
     /** After this many seconds the server ends the watch. */
     readonly timeoutSeconds: number;
@@ -69,6 +71,7 @@ export const metadataOnly = "application/json;as=PartialObjectMetadataList;v=v1;
 
 /** Options of ApiClient. */
 export interface ApiClientOptions {
+    /** User-Agent header; the part before "/" is the default field manager. */
     readonly userAgent: string;
     /** Longest answer that is read, in bytes. Default 128 MiB. */
     readonly maxBodyBytes?: number | undefined;

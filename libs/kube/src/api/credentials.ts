@@ -9,7 +9,9 @@ import { readKubeconfig, useContext } from "./kubeconfig.ts";
 
 /** Address, authentication headers and HTTP agents for requests to the API server. */
 export interface Connection {
+    /** URL of the API server. */
     readonly server: URL;
+    /** Headers that authenticate the requests. */
     readonly headers: OutgoingHttpHeaders;
     /** For requests that end; its number of sockets is limited. */
     readonly agent: HttpAgent;

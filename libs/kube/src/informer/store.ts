@@ -41,6 +41,7 @@ export class Store<T extends KubeObject> {
         this.#logger = components.logger;
     }
 
+    /** The objects by key (`namespace/name`). */
     get objects(): ReadonlyMap<string, T> {
         return this.#objects;
     }

@@ -92,10 +92,12 @@ export class Program {
         throw new TestApiServerError("PROGRAM_ENDED", "environment", `${this.#name} ended:\n${this.#output}`);
     }
 
+    /** Sends a signal to the program. */
     signal(signal: NodeJS.Signals): void {
         this.#child.kill(signal);
     }
 
+    /** Kills the program (SIGKILL) and waits for its end. */
     async kill(): Promise<void> {
         if (this.running) this.#child.kill("SIGKILL");
         await this.#ended;

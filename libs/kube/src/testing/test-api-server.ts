@@ -66,6 +66,7 @@ export class TestApiServer implements AsyncDisposable {
         }
     }
 
+    /** URL of kube-apiserver. */
     get url(): string {
         return `https://127.0.0.1:${this.#ports[2]}`;
     }
@@ -126,6 +127,7 @@ export class TestApiServer implements AsyncDisposable {
         });
     }
 
+    /** Creates a Node object, and returns it as stored. */
     async addNode(name: string, options: TestNodeOptions = {}): Promise<Node> {
         const { podCidrs, labels, annotations, internalIps } = options;
         const api = this.#admin;
@@ -139,10 +141,12 @@ export class TestApiServer implements AsyncDisposable {
         return api.patch(nodes, { name }, patch, { subresource: "status" });
     }
 
+    /** Deletes a Node object. */
     async deleteNode(name: string): Promise<void> {
         await this.#admin.delete(nodes, { name });
     }
 
+    /** Creates a Namespace, and returns it as stored. */
     async addNamespace(name: string): Promise<Namespace> {
         return this.#admin.create(namespaces, { metadata: { name } });
     }

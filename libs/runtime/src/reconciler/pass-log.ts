@@ -28,6 +28,7 @@ export class PassLog<K, V> {
         }
     }
 
+    /** Logs what was collected: one warning for each distinct message, and one line for the recoveries. */
     write(): void {
         for (const [reason, keys] of this.#failed) {
             this.#logger.warn("reconcile failed, retrying", { ...this.#shown(keys), reason });

@@ -16,6 +16,7 @@ export class PassPlan {
         this.#everyMs = options.everyMs;
     }
 
+    /** Makes the next pass a full one. */
     askForFull(): void {
         this.#isAskedFor = true;
     }

@@ -35,6 +35,7 @@ export class TrackedObject<K, V> {
         this.#status = { state: "pending", message: undefined, sinceMs: clock.now(), failures: 0 };
     }
 
+    /** State, message and failures of the object. */
     get status(): ObjectStatus {
         return this.#status;
     }
@@ -44,6 +45,7 @@ export class TrackedObject<K, V> {
         return this.#status.state === "error" ? this.#error : undefined;
     }
 
+    /** The desired value, or `deleted`. */
     get goal(): Goal<V> {
         return this.#goal;
     }
@@ -58,6 +60,7 @@ export class TrackedObject<K, V> {
         return Math.max(this.#dueMs - this.#clock.monotonic(), 0);
     }
 
+    /** Sets the desired value; without effect if it equals the current one. */
     want(value: V, isEqual: (one: V, other: V) => boolean): void {
         if (this.#goal !== "deleted" && isEqual(this.#goal.value, value)) return;
         this.#goal = { value };
@@ -65,6 +68,7 @@ export class TrackedObject<K, V> {
         this.#reopen();
     }
 
+    /** Makes the object no longer desired. */
     unwant(): void {
         if (this.#goal === "deleted") return;
         this.#goal = "deleted";
@@ -77,14 +81,17 @@ export class TrackedObject<K, V> {
         if (this.#status.state === "done") this.#reopen();
     }
 
+    /** Records that the desired value is in place. */
     adopted(): void {
         this.reached(this.#goal);
     }
 
+    /** Returns the input of an update to the desired value. */
     change({ value }: Held<V>): Change<K, V> {
         return { key: this.key, value, before: this.#inPlace?.value };
     }
 
+    /** Returns the input of a deletion. */
     removal(): Removal<K, V> {
         return { key: this.key, last: this.#inPlace === undefined ? this.#last : this.#inPlace.value };
     }

@@ -4,7 +4,9 @@ import { bitString, context, der, integer, oid, sequence, Tag, time } from "./de
 
 /** An X.509 certificate with its private key, both as PEM. */
 export interface Certificate {
+    /** PEM. */
     readonly cert: string;
+    /** PKCS #8, PEM. */
     readonly key: string;
 }
 

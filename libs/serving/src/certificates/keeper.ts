@@ -94,6 +94,7 @@ interface Serving {
  * with a connection to the API server serves a certificate of the new one.
  */
 export class CertificateKeeper {
+    /** Part of the program's Lifecycle that runs the background work. */
     readonly part: LifecyclePart;
     readonly #jobs: Jobs;
     readonly #components: KeeperComponents;

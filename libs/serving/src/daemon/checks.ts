@@ -16,6 +16,7 @@ export type Check = () => string | undefined;
 /** Result of one health check. */
 export interface CheckResult {
     readonly name: string;
+    /** The problem in one line; undefined if the check passed. */
     readonly problem: string | undefined;
 }
 

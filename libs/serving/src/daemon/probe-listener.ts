@@ -26,6 +26,7 @@ export class ProbeListener {
         });
     }
 
+    /** The port on which it listens. */
     get port(): number {
         return (this.#server.address() as AddressInfo).port;
     }
@@ -47,6 +48,7 @@ export class ProbeListener {
         });
     }
 
+    /** Closes the listener and all connections. */
     async stop(): Promise<void> {
         const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
         for (const socket of this.#sockets) socket.destroy();

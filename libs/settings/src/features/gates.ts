@@ -48,14 +48,19 @@ export class FeatureGates<Name extends string = FeatureGateName> {
 
 /** An invalid entry of `featureGates`. */
 export interface GateProblem {
+    /** Name of the entry. */
     readonly name: string;
+    /** The violated rule, for the message. */
     readonly rule: string;
 }
 
 /** The result of reading `featureGates`. */
 export interface GatesResult<Name extends string> {
+    /** The resulting gates. */
     readonly gates: FeatureGates<Name>;
+    /** Invalid entries. */
     readonly problems: readonly GateProblem[];
+    /** Warnings about entries without effect, one line each. */
     readonly warnings: readonly string[];
 }
 

@@ -8,6 +8,7 @@ export type Component = "agent" | "controller";
 export interface GateSpec<Name extends string = string> {
     readonly name: Name;
     readonly stage: GateStage;
+    /** The daemons in which the gate has an effect. */
     readonly components: readonly Component[];
     /**
      * False if this version does not have the feature: the gate is known, counts as disabled, and cannot be enabled.
