@@ -89,9 +89,9 @@ export interface VlanInput {
 
 /** Another Node in this Node's subnet of the underlay. */
 export interface BridgedPeerInput {
-    /** Its podCIDRs. */
-    readonly podPrefixes: readonly Prefix[];
     /** The Node's podCIDRs. */
+    readonly podPrefixes: readonly Prefix[];
+    /** MAC address of the Node's underlay address. */
     readonly mac: Uint8Array;
 }
 

@@ -87,9 +87,8 @@ export function prefixContains(prefix: Prefix, ip: IpAddress): boolean {
     return ip.family === prefix.family && (ip.value & prefixMask(prefix)) === prefix.base;
 }
 
-/** Whether the prefixes share an address; false across families. */
+/** True if the prefixes have an address in common; false for different families. */
 export function prefixesOverlap(a: Prefix, b: Prefix): boolean {
-    /** True if the prefixes have an address in common; false for different families. */
     const [wide, narrow] = a.length <= b.length ? [a, b] : [b, a];
     return prefixContains(wide, { family: narrow.family, value: narrow.base });
 }

@@ -67,11 +67,9 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
             // An update of the status, which not only the owner may write, can change annotations too.
             resources: ["pods", "pods/status"],
         }),
-        // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are not, it
-        // must be possible to remove a stale or invalid annotation.
+        // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are
+        // not, it must be possible to remove a stale or invalid annotation.
         "antrea-template-annotations": fixedAnnotations(
-            // The webhook, which has the feature gate, rejects the removal too while pools are in use. While they are
-            // not, it must be possible to remove a stale or invalid annotation.
             "Pod template",
             "spec.template.metadata",
             { apiGroups: ["apps"], resources: ["deployments", "statefulsets", "daemonsets", "replicasets"] },

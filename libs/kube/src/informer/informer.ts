@@ -17,9 +17,8 @@ export interface InformerComponents {
 
 /** Options of an informer. */
 export interface InformerOptions<T extends KubeObject> {
-    /** Restricts the informer to one namespace. Default: all. */
     readonly resource: Resource<T>;
-    /** Only this namespace. Default all. */
+    /** Restricts the informer to one namespace. Default: all. */
     readonly namespace?: string | undefined;
     /** Field selector, such as `spec.nodeName=worker-1`. */
     readonly fieldSelector?: string | undefined;
@@ -58,8 +57,7 @@ export type InformerState =
 const quietLimitMs = 45_000;
 // Within this time the server has sent all of that.
 const catchUpMs = 30_000;
-// After a restart of an API server all agents resume their watches together; the spread keeps them from listing
-// together.
+// After a restart of an API server all agents resume their watches together; they must not list together.
 const idleDefaultMs = { least: 80_000, spread: 40_000 };
 // The API server sends no bookmarks of a resource of which it has seen no event since its start: such a watch is silent
 // and valid. So one list that shows no difference is enough for this time, unless an event arrives or the connection
@@ -97,9 +95,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     #quiet = { from: -Infinity, to: -Infinity };
     /** The last watch was silent after it was resumed, so its resourceVersion is in doubt. */
     #isDoubted = false;
-    /**
-     * Monotonic time at which a list because of that doubt began and showed no change; watches have been silent since.
-     */
+    /** Monotonic time at which a list for that doubt began and showed no change; watches have been silent since. */
     #unchangedAt = -Infinity;
     readonly #listListeners = new Set<ListListener>();
     #run: Promise<void> | undefined;
@@ -172,11 +168,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return [...this.#store.objects.values()];
     }
 
-    /** Tells all known objects as "added" at once, then each change. Disposal ends it. */
+    /** Calls the listener synchronously with "added" for each known object, then for each change, until disposed of. */
     onChange(listener: ChangeListener<T>): Disposable {
-        /**
-         * Calls the listener synchronously with "added" for each known object, then for each change. Disposal ends it.
-         */
         return this.#store.listen(listener);
     }
 

@@ -23,7 +23,7 @@ const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, 
     /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(:\d{1,5})?(:(grpc|tls|tcp|udp))?$/.test(text) ? text : undefined,
 );
 
-/** Group flowExporter; durations are in milliseconds. */
+/** Schema of the group flowExporter: accepted for compatibility, without effect in this version. Durations are in milliseconds. */
 export const flowExporter = group({
     enable: flag.default(false),
     flowCollectorAddr: collector.default("flow-aggregator/flow-aggregator:4739:tls"),
@@ -41,13 +41,13 @@ export const flatFlowExporter = {
     idleFlowExportTimeout: duration().optional(),
 };
 
-/** Group nodePortLocal. */
+/** Schema of the group nodePortLocal: accepted for compatibility, without effect in this version. */
 export const nodePortLocal = group({
     enable: flag.default(false),
     portRange: portRange.default({ first: 61_000, last: 62_000 }),
 });
 
-/** Group multicast; `igmpQueryInterval` is in milliseconds. */
+/** Schema of the group multicast: accepted for compatibility, without effect in this version. `igmpQueryInterval` is in milliseconds. */
 export const multicast = group({
     enable: flag.default(false),
     multicastInterfaces: listOf(interfaceName).default([]),
@@ -55,7 +55,7 @@ export const multicast = group({
     igmpQueryVersions: listOf(wholeNumber(1, 3)).default([1, 2, 3]),
 });
 
-/** Group antreaProxy. */
+/** Schema of the group antreaProxy: accepted for compatibility, without effect in this version. */
 export const antreaProxy = group({
     /**
      * Upstream Antrea's default is true. Here it is false, so that setting it gives the warning that it has no effect.
@@ -71,7 +71,7 @@ export const antreaProxy = group({
     serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
 });
 
-/** Group egress. */
+/** Schema of the group egress: accepted for compatibility, without effect in this version. */
 export const egress = group({
     exceptCIDRs: listOf(cidr()).default([]),
     maxEgressIPsPerNode: wholeNumber(1, 255).default(255),
@@ -79,10 +79,10 @@ export const egress = group({
     uniqueMACForSubInterfaces: flag.default(true),
 });
 
-/** Group ipsec. */
+/** Schema of the group ipsec: accepted for compatibility, without effect in this version. */
 export const ipsec = group({ authenticationMode: oneOfAnyCase("psk", "cert").default("psk") });
 
-/** Group multicluster. */
+/** Schema of the group multicluster: accepted for compatibility, without effect in this version. */
 export const multicluster = group({
     /** Former name of enableGateway. */
     enable: flag.optional(),
@@ -94,7 +94,7 @@ export const multicluster = group({
     trafficEncryptionMode: oneOfAnyCase("none", "wireGuard").default("none"),
 });
 
-/** Group externalNode. */
+/** Schema of the group externalNode: accepted for compatibility, without effect in this version. */
 export const externalNode = group({
     externalNodeNamespace: anyText.default("default"),
     policyBypassRules: listOf(
@@ -107,7 +107,7 @@ export const externalNode = group({
     ).default([]),
 });
 
-/** Group auditLogging. */
+/** Schema of the group auditLogging: accepted for compatibility, without effect in this version. */
 export const auditLogging = group({
     /** Megabytes. */
     maxSize: wholeNumber(0, 1_000_000).default(500),
@@ -120,7 +120,7 @@ export const auditLogging = group({
 const maxBridges = "must be a list of at most 1 bridge";
 const interfaces = "must be a list of 1 to 8 interfaces";
 
-/** Group secondaryNetwork. */
+/** Schema of the group secondaryNetwork: accepted for compatibility, without effect in this version. */
 export const secondaryNetwork = group({
     ovsBridges: z
         .array(
@@ -138,7 +138,7 @@ export const secondaryNetwork = group({
         .default([]),
 });
 
-/** Group memberlist. */
+/** Schema of the group memberlist: accepted for compatibility, without effect in this version. */
 export const memberlist = group({
     gossipVerifyOutgoing: flag.default(true),
     gossipVerifyIncoming: flag.default(true),
