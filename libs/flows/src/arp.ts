@@ -28,13 +28,13 @@ export function arpFlows(next: NextTable, station: Station): Flow[] {
     return ips.flatMap((ip) => [guard(station, ip, allowed), silence(station, ip), answer(station, ip)]);
 }
 
-/** Tables of ARP. */
+/** Flow tables for ARP: the spoof guard and the responder. */
 export const arpTables = [
     { table: "ArpSpoofGuard", stage: "arp", miss: "drop" },
     { table: "ArpResponder", stage: "arp", miss: "drop" },
 ] as const;
 
-/** ARP of the gateway. */
+/** Pipeline part with the ARP flows of the gateway; without IPv4 it has no flows. */
 export function arpPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     return { tables: arpTables, flows: (next) => (families.includes(4) ? arpFlows(next, gateway) : []) };
 }

@@ -14,7 +14,7 @@ import { Priority, Table, type TableId } from "./tables.ts";
 const bridged = partsAre([Reg.bridged, 1]);
 const untagged = inVlan(0);
 
-/** Table that forwards the packets of bridged Pods. */
+/** Flow table that forwards packets of bridged Pods. */
 export const bridgedForwardingTables = [{ table: "BridgedForwarding", stage: "routing", miss: "next" }] as const;
 
 /**

@@ -7,10 +7,10 @@ import { OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-/** Table of layer 2 forwarding. */
+/** Flow table of layer 2 forwarding, which drops frames to unknown MAC addresses. */
 export const l2Tables = [{ table: "L2Forwarding", stage: "switching", miss: "drop" }] as const;
 
-/** Layer 2 forwarding to the gateway. */
+/** Pipeline part that forwards frames with the gateway's MAC address to its port. */
 export function l2Part({ gateway }: Pick<PipelineInput, "gateway">): PipelinePart {
     return { tables: l2Tables, flows: (next) => [l2Flow(next, gateway)] };
 }

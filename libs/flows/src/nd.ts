@@ -37,14 +37,17 @@ export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddres
     return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
 }
 
-/** Tables of IPv6 neighbour discovery. */
+/** Flow tables of IPv6 neighbour discovery: the guard and the forwarding to one port. */
 export const ndTables = [
     // Packets other than neighbour discovery continue.
     { table: "NdGuard", stage: "source", miss: "next", family: 6 },
     { table: "NdForward", stage: "neighbours", miss: "drop", family: 6 },
 ] as const;
 
-/** Neighbour discovery of the gateway, and the messages that are always dropped. */
+/**
+ * Pipeline part with the neighbour discovery flows of the gateway, and those that drop messages which no port may send;
+ * without IPv6 it has no flows.
+ */
 export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     const linkLocals = linkLocalsOf(gateway);
     return {

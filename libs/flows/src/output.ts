@@ -3,10 +3,10 @@ import { load, OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-/** Table that sends packets out. */
+/** Flow table that sends packets to the chosen port. */
 export const outputTables = [{ table: "Output", stage: "output", miss: "drop" }] as const;
 
-/** Sends packets to the port in `Reg.outputPort`. */
+/** Pipeline part that sends packets to the port in `Reg.outputPort`. */
 export const outputPart: PipelinePart = { tables: outputTables, flows: () => [outputFlow()] };
 
 /** OVS does not send a packet back to its ingress port, which is right for all traffic of this pipeline. */

@@ -8,10 +8,10 @@ import { Priority, Table } from "./tables.ts";
 // that match addresses only.
 const untagged = { vlan_vid: 0 };
 
-/** The first table. */
+/** The first flow table, which drops all frames that no flow sends to another. */
 export const rootTables = [{ table: "Root", stage: "root", miss: "drop" }] as const;
 
-/** Splits frames by protocol. Frames of families that are not in use are dropped. */
+/** Pipeline part that splits frames into ARP, IPv4 and IPv6. Frames of families that are not in use are dropped. */
 export function rootPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
     const common = { table: Table.Root, priority: Priority.normal, actions: [] };
     return {

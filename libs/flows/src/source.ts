@@ -5,13 +5,13 @@ import { type PipelinePart } from "./part.ts";
 import { Source } from "./registers.ts";
 import { gatewaySpoofGuard } from "./spoof-guard.ts";
 
-/** Tables that identify the sender and check its addresses. */
+/** Flow tables that identify the sender of IP packets by port and check its addresses. */
 export const sourceTables = [
     { table: "Classifier", stage: "source", miss: "drop" },
     { table: "SpoofGuard", stage: "source", miss: "drop" },
 ] as const;
 
-/** Source and spoof guard of packets from the gateway. */
+/** Pipeline part that identifies packets from the gateway and checks their addresses. */
 export function sourcePart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     return {
         tables: sourceTables,

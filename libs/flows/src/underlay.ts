@@ -16,14 +16,14 @@ const fromPod = partsAre([Reg.source, Source.pod]);
 const question: Match = { ...nd(NdType.neighborSolicitation), ...groupFrame };
 const advertisement: Match = { ...nd(NdType.neighborAdvertisement), ...groupFrame, ...toIp(allNodes) };
 
-/** Tables for frames of the underlay. */
+/** Flow tables for frames of the underlay: VLAN, switching, flooding. */
 export const underlayTables = [
     { table: "Underlay", stage: "underlay", miss: "drop" },
     { table: "UnderlaySwitch", stage: "underlaySwitch", miss: "drop" },
     { table: "UnderlayFlood", stage: "underlaySwitch", miss: "drop" },
 ] as const;
 
-/** Switching of frames of the underlay, until they reach a bridged Pod or leave again. */
+/** Pipeline part that switches frames of the underlay between uplink, host port and bridged Pods. */
 export function underlayPart({ families }: Pick<PipelineInput, "families">, bridging: BridgingInput): PipelinePart {
     return {
         tables: underlayTables,

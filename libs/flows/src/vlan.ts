@@ -27,10 +27,10 @@ export function markBridged(vlan: number): Action[] {
     return [load(Reg.bridged, 1), ...(vlan === 0 ? [] : tagged)];
 }
 
-/** Table that tags frames. */
+/** Flow table that pushes VLAN tags. */
 export const vlanTables = [{ table: "Vlan", stage: "tagging", miss: "next" }] as const;
 
-/** Pushes the VLAN tag of each tagged VLAN on frames to the uplink and the host port. */
+/** Pipeline part that pushes the tag on frames of a tagged VLAN to the uplink and the host port. */
 export function vlanPart({ uplink, host }: Pick<BridgingInput, "uplink" | "host">): PipelinePart {
     return {
         tables: vlanTables,

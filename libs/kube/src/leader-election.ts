@@ -7,7 +7,7 @@ import { KubeError, isKubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { microTime } from "./micro-time.ts";
 
-/** What LeaderElection works with. */
+/** Dependencies of LeaderElection. */
 export interface LeaderElectionComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update">;
     readonly logger: KubeLogger;

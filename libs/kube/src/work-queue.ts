@@ -5,7 +5,7 @@ import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { WorkQueueMetrics, type WorkResult } from "./work-queue-metrics.ts";
 
-/** What a work queue works with. */
+/** Dependencies of a work queue. */
 export interface WorkQueueComponents {
     readonly logger: KubeLogger;
     readonly clock?: Clock;

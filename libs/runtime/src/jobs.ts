@@ -57,7 +57,7 @@ export interface Job {
     health(): JobHealth;
 }
 
-/** What Jobs works with. */
+/** Dependencies of Jobs. */
 export interface JobsComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */

@@ -27,7 +27,7 @@ export interface LifecyclePart {
     readonly stopTimeoutMs?: number;
 }
 
-/** What a Lifecycle works with. */
+/** Dependencies of a Lifecycle. */
 export interface LifecycleComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */

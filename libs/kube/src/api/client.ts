@@ -77,7 +77,7 @@ export interface ApiClientOptions {
     readonly maxBodyBytes?: number | undefined;
 }
 
-/** What ApiClient works with. */
+/** Dependencies of ApiClient. */
 export interface ApiClientComponents {
     readonly credentials: Pick<Credentials, "connection" | "refused">;
     readonly clock?: Clock;

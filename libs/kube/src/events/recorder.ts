@@ -48,7 +48,7 @@ export interface EventRecorderOptions {
     readonly delayMs?: number;
 }
 
-/** What EventRecorder works with. */
+/** Dependencies of EventRecorder. */
 export interface EventRecorderComponents {
     readonly api: Pick<ApiClient, "create" | "patch">;
     readonly logger: KubeLogger;

@@ -8,7 +8,7 @@ import { type KubeLogger } from "../logger.ts";
 import { Store, type ChangeListener, type ChangeSource } from "./store.ts";
 import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";
 
-/** What an informer works with. */
+/** Dependencies of an informer. */
 export interface InformerComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

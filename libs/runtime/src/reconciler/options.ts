@@ -2,7 +2,7 @@ import type { BackoffOptions, Clock } from "@antrea/async";
 import type { Logger } from "../logger.ts";
 import type { MetricsFactory } from "../metrics.ts";
 
-/** What a reconciler works with. */
+/** Dependencies of a reconciler. */
 export interface ReconcilerComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */

@@ -28,7 +28,7 @@ import { allBundles, bundlePatch, commonBundle } from "./bundle.ts";
 /** The authority or the bundle could not be written: other writers were always faster. */
 class CertificateError extends AntreaError<"OVERTAKEN"> {}
 
-/** What CertificateKeeper works with. */
+/** Dependencies of CertificateKeeper. */
 export interface KeeperComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch" | "list" | "watch">;
     readonly logger: Logger;

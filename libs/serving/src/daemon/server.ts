@@ -9,7 +9,7 @@ import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.t
 import { jobLine } from "./job-lines.ts";
 import { ProbeListener } from "./probe-listener.ts";
 
-/** What DaemonServer works with. */
+/** Dependencies of DaemonServer. */
 export interface DaemonServerComponents {
     readonly logger: Logger;
     /** If undefined, `/metrics` is answered with 404. */

@@ -9,7 +9,7 @@ import { type Certificate, createSelfSigned } from "../certificates/certificate.
 import { ServingError } from "../errors.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 
-/** What HttpsServer works with. */
+/** Dependencies of HttpsServer. */
 export interface HttpsComponents {
     readonly logger: Logger;
     /** Answers every request. */

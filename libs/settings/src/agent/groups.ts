@@ -23,7 +23,7 @@ const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, 
     /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(:\d{1,5})?(:(grpc|tls|tcp|udp))?$/.test(text) ? text : undefined,
 );
 
-/** Schema of the group flowExporter: accepted for compatibility, without effect in this version. Durations are in milliseconds. */
+/** Schema of the group flowExporter: accepted for compatibility, without effect in this version. Durations in ms. */
 export const flowExporter = group({
     enable: flag.default(false),
     flowCollectorAddr: collector.default("flow-aggregator/flow-aggregator:4739:tls"),
@@ -47,7 +47,7 @@ export const nodePortLocal = group({
     portRange: portRange.default({ first: 61_000, last: 62_000 }),
 });
 
-/** Schema of the group multicast: accepted for compatibility, without effect in this version. `igmpQueryInterval` is in milliseconds. */
+/** Schema of the group multicast: accepted for compatibility, without effect in this version. Durations in ms. */
 export const multicast = group({
     enable: flag.default(false),
     multicastInterfaces: listOf(interfaceName).default([]),
