@@ -1,13 +1,13 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes of AsyncError. */
+/** Codes of AsyncError: `ABORTED` by a signal, `TIMEOUT` after a limit. */
 export type AsyncErrorCode =
     /** The work was cancelled by its signal; the cause is the signal's reason. */
     | "ABORTED"
     /** The work did not end within its limit. */
     | "TIMEOUT";
 
-/** Details of AsyncError. */
+/** Details of AsyncError; each is set for the code that its comment names. */
 export interface AsyncErrorDetails {
     /** The limit in milliseconds; set for `TIMEOUT`. */
     readonly ms: number;

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "./clock.ts";
 
-/** Limits of a wait for a notification. */
+/** Limits of `Notify.wait`: a time, a signal, or both. */
 export interface NotifyWait {
     /** Longest wait in milliseconds. Default: no limit. */
     readonly ms?: number;

@@ -29,17 +29,17 @@ export interface Metadata {
 export type Condition = Immutable<z.infer<typeof condition>>;
 /** One range of an IPPool with its subnet: an item of `spec.ipRanges`. */
 export type IpRangeSpec = Immutable<z.infer<typeof ipRange>>;
-/** `spec` of an IPPool. */
+/** `spec` of an IPPool: IP version and address ranges with their subnets. */
 export type IpPoolSpec = Immutable<z.infer<typeof ipPoolSpec>>;
-/** Number of addresses of an IPPool by use. */
+/** `status.usage` of an IPPool: numbers of total, used, reserved and free addresses. */
 export type IpPoolUsage = Immutable<z.infer<typeof ipPoolUsage>>;
-/** `status` of an IPPool. */
+/** `status` of an IPPool: usage, conditions and hints where addresses are free. */
 export type IpPoolStatus = Immutable<z.infer<typeof ipPoolStatus>>;
 /** Owner of an IPAllocation, for which the address is kept. */
 export type AllocationOwner = Immutable<z.infer<typeof allocationOwner>>;
-/** The Pod that uses the address of an IPAllocation. */
+/** `spec.pod` of an IPAllocation: the Pod that uses the address, its Node, sandbox and interface. */
 export type AllocationPod = Immutable<z.infer<typeof allocationPod>>;
-/** `spec` of an IPAllocation. */
+/** `spec` of an IPAllocation: address, block, pool, state, owner and, if allocated, the Pod. */
 export type IpAllocationSpec = Immutable<z.infer<typeof ipAllocationSpec>>;
 /** `Allocated`: a Pod uses the address. `Reserved`: it is kept for its owner. */
 export type AllocationState = IpAllocationSpec["state"];

@@ -14,7 +14,7 @@ export type Fault = "internal" | "caller" | "peer" | "environment" | "timeout" |
 /** The type of `details` of an error class that declares none. */
 export type NoDetails = Readonly<Record<string, never>>;
 
-/** Options of the constructor of AntreaError. */
+/** Options of the constructor of AntreaError: the cause and the details. */
 export interface AntreaErrorOptions<Details extends object = NoDetails> {
     /** The error that led to this one. */
     readonly cause?: unknown;

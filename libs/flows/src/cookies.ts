@@ -20,13 +20,13 @@ export const Category = {
 } as const;
 export type Category = (typeof Category)[keyof typeof Category];
 
-/** Flows of one category, without cookies. */
+/** Flows of one category, whose cookies are set later by `withCookies`. */
 export interface FlowSet {
     readonly category: Category;
     readonly flows: readonly Flow[];
 }
 
-/** The parts of a cookie. */
+/** The parts of a 64-bit flow cookie; see {@link Category} for their position. */
 export interface CookieParts {
     /** 1 to 65535; incremented at each start of the agent. 0: the flow is not of this project. */
     readonly round: number;

@@ -1,7 +1,7 @@
 import { CtState, type Match } from "@antrea/openflow";
 import { type Family, type IpAddress, type Prefix, prefixMask } from "@antrea/ip";
 
-/** Matches and numbers that differ between IPv4 and IPv6. */
+/** Matches and conntrack zones that differ between IPv4 and IPv6; see `fieldsOf`. */
 export interface FamilyFields {
     readonly family: Family;
     /** Match of all packets of the family. */
@@ -33,7 +33,7 @@ const v6: FamilyFields = {
     snatZone: 65511,
 };
 
-/** Returns the fields of an IP family. */
+/** Returns the matches and conntrack zones of an IP family. */
 export function fieldsOf(family: Family): FamilyFields {
     return family === 4 ? v4 : v6;
 }
@@ -72,9 +72,9 @@ export const allNodes: IpAddress = { family: 6, value: (0xff02n << 112n) | 1n };
 
 /** Match of unicast frames (IEEE 802: the lowest bit of the first byte is 0). */
 export const unicastFrame: Match = { eth_dst: { value: 0n, mask: 1n << 40n } };
-/** Match of multicast and broadcast frames. */
+/** Match of frames to a group of stations: multicast and broadcast. */
 export const groupFrame: Match = { eth_dst: { value: 1n << 40n, mask: 1n << 40n } };
-/** Match of broadcast frames. */
+/** Match of frames to all stations (ff:ff:ff:ff:ff:ff). */
 export const broadcastFrame: Match = { eth_dst: 0xffffffffffffn };
 
 /** Match of packets with this source address. */

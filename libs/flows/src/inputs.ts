@@ -48,7 +48,7 @@ export interface BridgingInput {
     readonly serviceCidrs: readonly Prefix[];
 }
 
-/** Input for the flows of one Pod interface. */
+/** Input for the flows of one Pod interface; see `podFlows`. */
 export interface PodInput {
     /** OpenFlow port number of the Pod's interface on the bridge. */
     readonly ofPort: number;
@@ -67,7 +67,7 @@ export interface PodInput {
     readonly bridged?: BridgedPod | undefined;
 }
 
-/** Further input for a bridged Pod. */
+/** Input that a bridged Pod needs in addition: its VLAN and the MAC address of the host port. */
 export interface BridgedPod {
     /** VLAN ID, 0 to 4094; 0 is the untagged network, which is the Node's own. */
     readonly vlan: number;
@@ -87,7 +87,7 @@ export interface VlanInput {
     readonly host: { readonly ofPort: number };
 }
 
-/** Another Node in this Node's subnet of the underlay. */
+/** Another Node in this Node's subnet of the underlay; see `bridgedPeerFlows`. */
 export interface BridgedPeerInput {
     /** The Node's podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
@@ -95,7 +95,7 @@ export interface BridgedPeerInput {
     readonly mac: Uint8Array;
 }
 
-/** Another Node that is reached by the tunnel. */
+/** Another Node that is reached by the tunnel; see `tunnelPeerFlows`. */
 export interface TunnelPeerInput {
     /** The Node's podCIDRs, or those of them that no route reaches. */
     readonly podPrefixes: readonly Prefix[];

@@ -33,9 +33,9 @@ export const mainStages = [
 /** Further stages, which flows enter by name. No stage follows their last table. */
 export const sideStages = ["root", "underlay", "arp", "neighbours", "underlaySwitch"] as const;
 
-/** A stage of IP packets. */
+/** A stage that IP packets pass, in the order of `mainStages`. */
 export type MainStage = (typeof mainStages)[number];
-/** A stage of the pipeline. */
+/** A stage of the pipeline: of IP packets, or one that flows enter by name. */
 export type Stage = MainStage | (typeof sideStages)[number];
 
 /** A table in use: its stage, and the action for packets that match none of its flows. */

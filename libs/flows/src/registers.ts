@@ -37,11 +37,11 @@ export const CtMark = {
     vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;
 
-/** Values of `Reg.source` and `CtMark.source`. */
+/** Senders of packets: values of `Reg.source` and `CtMark.source`. */
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;
 export type Source = (typeof Source)[keyof typeof Source];
 
-/** Values of `Reg.outputKind`. */
+/** Actions of the table Output: values of `Reg.outputKind`. */
 export const OutputKind = { none: 0, port: 1, controller: 2 } as const;
 
 /** Action that writes a register or mark field and keeps the other bits. */
@@ -51,7 +51,7 @@ export function load(part: SubField, value: number): Action {
     return { type: "set_field", field: part.field, value: Number(shifted), mask: Number(mask) };
 }
 
-/** Action that copies a field to another. */
+/** Action that copies a field to another of the same width. */
 export function move(from: SubField, to: SubField): Action {
     return { type: "move", from, to };
 }

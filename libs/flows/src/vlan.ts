@@ -9,7 +9,7 @@ const tagPriority: SubField = { field: "vlan_pcp", offset: 0, bits: 3 };
 /** Bit of `vlan_vid` that indicates a VLAN tag (OFPVID_PRESENT, OpenFlow 1.5 section 7.2.3.7). */
 export const tagPresent = 0x1000;
 
-/** Actions that push the VLAN tag of a frame. */
+/** Actions that push a VLAN tag with ID and priority from `Reg.vlan` and `Reg.tagPriority`. */
 export const pushTag: readonly Action[] = [
     { type: "push_vlan", etherType: etherType8021q },
     move(Reg.vlan, { field: "vlan_vid", offset: 0, bits: 12 }),

@@ -12,7 +12,7 @@ export interface ServiceCidrWithRanges {
     readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
-/** The addresses that the cluster itself uses. */
+/** The addresses that the cluster itself uses, which no pool hands out: of Nodes, podCIDRs and Service CIDRs. */
 export interface ClusterAddresses {
     /**
      * All addresses of each Node in the order of `nodeAddressesOf`: a pool excludes the first 16 of each IP family that
@@ -60,7 +60,7 @@ export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
     return [...new Map(all.map((ip) => [`${ip.family} ${ip.value}`, ip])).values()];
 }
 
-/** The addresses of a Node in the ranges of a pool. */
+/** The addresses of a Node in the ranges of a pool, by whether the pool excludes them. */
 export interface NodeAddressesInPool {
     /** Addresses that the pool does not hand out: the first 16 of each IP family. */
     readonly kept: readonly IpAddress[];

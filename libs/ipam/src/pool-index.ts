@@ -9,7 +9,7 @@ export interface PoolRange {
     readonly range: IpRange;
 }
 
-/** A pool that shares addresses with another one. */
+/** Another pool with addresses in common. */
 export interface Overlap {
     /** Name of the other pool. */
     readonly pool: string;

@@ -3,7 +3,7 @@ import { RangeIndex, RangeSet, rangeOf, type Family, type IpAddress, type IpRang
 import { refusalText, valueText, type Refusal } from "./refusal.ts";
 import { readRange, subnetEdges, type MaskedCidr, type RangeOfPool } from "./subnet.ts";
 
-/** One range of a pool, with its subnet. */
+/** One valid range of a pool: its addresses, subnet, gateway and VLAN. */
 export interface PoolSubnet {
     /** Path in the IPPool: `spec.ipRanges[0]`. */
     readonly path: string;
@@ -21,7 +21,7 @@ export interface PoolSubnet {
     readonly addresses: RangeSet;
 }
 
-/** A parsed IPPool. */
+/** A parsed IPPool: its valid ranges and addresses, and why other parts are invalid. */
 export interface Pool {
     readonly name: string;
     readonly family: Family;

@@ -34,7 +34,7 @@ export interface ReservationInput {
     readonly limit?: number;
 }
 
-/** An existing StatefulSet. */
+/** The state of an existing StatefulSet that reservations are planned from. */
 export interface LivingSet {
     readonly uid: string;
     /** `spec.replicas`; 1 if absent. */
@@ -57,7 +57,7 @@ export interface NewReservation {
     readonly ordinal: number;
 }
 
-/** Ordinals for which no address was found. */
+/** Ordinals of a StatefulSet for which no address was found, and where it was searched. */
 export interface MissingReservations {
     /** Number of ordinals without an address. */
     readonly count: number;

@@ -29,7 +29,7 @@ export type KubeErrorCode =
     | "BAD_CONFIG"
     | "ABORTED";
 
-/** Details of KubeError. */
+/** Details of KubeError; the comments name when each is set. */
 export interface KubeErrorDetails {
     /** `reason` of the Status object in the answer. */
     readonly reason: string;

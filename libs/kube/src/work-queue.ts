@@ -30,7 +30,7 @@ export interface WorkQueueOptions {
  */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult | void>;
 
-/** Result of a successful reconcile. */
+/** Result of a successful reconcile; may request another one later. */
 export interface ReconcileResult {
     /** Reconcile the key again after this many milliseconds. */
     readonly requeueAfterMs?: number;

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes of RuntimeError. */
+/** Codes of RuntimeError, which are of flags, of the Lifecycle, of jobs and of metrics. */
 export type RuntimeErrorCode =
     /** The command line is not valid. */
     | "BAD_FLAGS"
@@ -23,7 +23,7 @@ export interface RuntimeErrorDetails {
     readonly failures: readonly { readonly part: string; readonly error: unknown }[];
 }
 
-/** The error class of this library. */
+/** The error class of this library; see {@link RuntimeErrorCode} for the codes. */
 export class RuntimeError<Code extends RuntimeErrorCode = RuntimeErrorCode> extends AntreaError<
     Code,
     RuntimeErrorDetails

@@ -13,7 +13,7 @@ export interface JobResult {
     readonly againInMs: number | undefined;
 }
 
-/** Options of a job. */
+/** Options of a job: backoff and time limit. */
 export interface JobOptions {
     /** Delays after failures. Default: from 1 s up to the interval (`every`) or one minute (`once`). */
     readonly backoff?: BackoffOptions;
@@ -33,7 +33,7 @@ export interface RepeatedJobOptions extends JobOptions {
  */
 export type JobState = "waiting" | "running" | "done" | "given-up" | "stopped";
 
-/** Status of a job for health endpoints. */
+/** Status of a job, as health endpoints report it. */
 export interface JobHealth {
     readonly name: string;
     readonly state: JobState;
@@ -49,7 +49,7 @@ export interface JobHealth {
     readonly nextAtMs: number | undefined;
 }
 
-/** A job that was added to Jobs. */
+/** Handle of a job that was added to Jobs: triggers a run and reports its status. */
 export interface Job {
     /** Runs the job now instead of after its delay. If it is running, it runs once more afterwards. */
     trigger(): void;

@@ -34,7 +34,7 @@ export interface LifecycleComponents {
     readonly clock?: Clock;
 }
 
-/** Default limits of the parts. */
+/** Limits of parts that have none of their own. */
 export interface LifecycleOptions {
     /** Limit of a start in milliseconds. Default 60,000. */
     readonly startTimeoutMs?: number;
@@ -42,7 +42,7 @@ export interface LifecycleOptions {
     readonly stopTimeoutMs?: number;
 }
 
-/** State of a Lifecycle. */
+/** State of a Lifecycle; it starts and stops once, in this order. */
 export type LifecycleState = "new" | "starting" | "started" | "stopping" | "stopped";
 
 interface StopFailure {

@@ -1,4 +1,4 @@
-/** Replaces a secret in a log line. */
+/** The text that replaces a secret in a log line. */
 export const hidden = "(hidden)";
 
 const names = "token|bearer-?token|id-?token|refresh-?token|client-?secret|client-?key-?data|password|passphrase";

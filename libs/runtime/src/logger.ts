@@ -56,7 +56,7 @@ export function levelFromVerbosity(verbosity: number): LogLevel {
     return verbosity >= 1 ? "debug" : "info";
 }
 
-/** Creates the logger of a program. */
+/** Creates the logger of a program, which writes JSON lines to standard output unless another destination is given. */
 export function createLogger(options: LoggerOptions): Logger {
     const base = pino(
         {

@@ -10,7 +10,7 @@ import { RuntimeError } from "./errors.ts";
 /** Label values of one sample. They come from a small fixed set, never from users or the network. */
 export type Labels<L extends string> = Readonly<Record<L, string>>;
 
-/** Name and help text of a metric. */
+/** Name, help text and label names of a metric. */
 export interface MetricOptions<L extends string> {
     /** Full name with its unit, e.g. `antrea_agent_cni_call_duration_seconds`; counters end in `_total`. */
     readonly name: string;

@@ -4,7 +4,7 @@ import { type Flags, type OwnFlags, parseFlags } from "./flags.ts";
 import { type Lifecycle } from "./lifecycle.ts";
 import { createLogger, levelFromVerbosity, type LogDestination, type Logger } from "./logger.ts";
 
-/** What `compose` receives. */
+/** What `compose` receives: flags, logger, and the means to learn of and cause the end of the process. */
 export interface MainContext {
     readonly flags: Flags;
     readonly logger: Logger;

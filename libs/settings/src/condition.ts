@@ -16,7 +16,7 @@ export type Condition =
     | { readonly not: Condition }
     | { readonly all: readonly Condition[] };
 
-/** A rule over several values. */
+/** A rule over several values: its text, and the condition under which it is violated. */
 export interface RuleText {
     /** Key whose value the message asks to change. */
     readonly key: string;

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes of SettingsError. */
+/** Codes of SettingsError: invalid YAML, invalid values, or a defect. */
 export type SettingsErrorCode =
     /** The text is not valid YAML, has a duplicate key, is too long or is not a map; `details.line` where known. */
     | "BAD_YAML"
@@ -20,7 +20,7 @@ export interface SettingsErrorDetails {
 /** A settings file that is not usable. The message lists every invalid key with its value and rule. */
 export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorDetails> {}
 
-/** One invalid value. */
+/** One invalid value of a settings file, with its key, rule and line. */
 export interface Finding {
     /** Dotted key, e.g. `nodeIPAM.clusterCIDRs[1]`. */
     readonly key: string;

@@ -8,13 +8,13 @@ import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests
 /** Milliseconds; in the file a duration in Go's notation: `5s`, `1m30s`, `500ms`. */
 export type DurationMs = number;
 
-/** A boolean. */
+/** Schema of a boolean. */
 export const flag = z.boolean({ error: "must be true or false" });
 
-/** Any text. */
+/** Schema of any text. */
 export const anyText = z.string({ error: "must be text" });
 
-/** An integer from `min` to `max`, both included. */
+/** Schema of an integer from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): z.ZodInt {
     const error = `must be a whole number from ${min} to ${max}`;
     return valueTests.keep(z.int({ error }).min(min, { error }).max(max, { error }), error, {
@@ -23,10 +23,10 @@ export function wholeNumber(min: number, max: number): z.ZodInt {
     });
 }
 
-/** A TCP or UDP port, 1 to 65,535. */
+/** Schema of a TCP or UDP port, 1 to 65,535. */
 export const port: z.ZodInt = wholeNumber(1, 65_535);
 
-/** One of these words, case-sensitive. */
+/** Schema of one of these words, case-sensitive. */
 export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum<z.core.util.ToEnum<T[number]>> {
     const rule = `must be one of ${words.join(", ")}`;
     return valueTests.keep(z.enum(words, { error: rule }), rule, wordsTest(words, false));
@@ -82,7 +82,7 @@ export function cidr(family?: Family): Leaf<Prefix> {
     return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family), cidrTest(family));
 }
 
-/** A CIDR, or "" for undefined. */
+/** Schema of a CIDR, or "" for undefined; by default of either IP family, host bits are masked. */
 export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
     return readableOrEmpty(
         `must be ${kindOf(family)} CIDR or empty`,
@@ -91,7 +91,7 @@ export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
     );
 }
 
-/** CIDRs separated by commas in one text. */
+/** Schema of CIDRs in one text, separated by commas; host bits are masked. */
 export const cidrsInText: Leaf<readonly Prefix[]> = readable("must be CIDRs separated by commas", (text) => {
     const parts = text.split(",").map((part) => part.trim());
     const prefixes = parts.filter((part) => part !== "").map((part) => readPrefix(part, undefined));
@@ -172,14 +172,14 @@ export const ownInterfaceName: Leaf<string> = readable(
     ownInterfaceTest,
 );
 
-/** A name of a network interface, or "" for undefined. */
+/** Schema of a network interface name, or "" for undefined. */
 export const interfaceNameOrEmpty: Leaf<string | undefined> = readableOrEmpty(
     `${interfaceRule}, or empty`,
     readInterface,
     interfaceTest,
 );
 
-/** An absolute path without NUL. */
+/** Schema of an absolute path without NUL. */
 export const absolutePath: Leaf<string> = readable("must be an absolute path", (text) =>
     text.startsWith("/") && !text.includes("\0") ? text : undefined,
 );
@@ -217,7 +217,7 @@ export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
     },
 );
 
-/** Two ports `first-last`, first below last. */
+/** Schema of two ports in a text, `first-last`, first below last. */
 export const portRange: Leaf<{ readonly first: number; readonly last: number }> = readable(
     "must be two ports, the first below the last, such as 61000-62000",
     (text) => {
@@ -227,12 +227,12 @@ export const portRange: Leaf<{ readonly first: number; readonly last: number }> 
     },
 );
 
-/** A list of values of this schema. */
+/** Schema of a list whose members have this schema. */
 export function listOf<T extends z.ZodType>(member: T): z.ZodArray<T> {
     return z.array(member, { error: "must be a list" });
 }
 
-/** A group of keys that may be absent. */
+/** Schema of a group of keys that may be absent. */
 export type Group<T extends z.ZodRawShape> = z.ZodPrefault<z.ZodObject<T, z.core.$strict>>;
 
 /**
@@ -244,7 +244,7 @@ export function group<T extends z.ZodRawShape>(shape: T): Group<T> {
     return member(shape).prefault({} as never);
 }
 
-/** A map of keys, such as a list member. */
+/** Schema of a map of keys, such as a member of a list; unknown keys are issues of their own. */
 export function member<T extends z.ZodRawShape>(shape: T): z.ZodObject<T, z.core.$strict> {
     return z.strictObject(shape, {
         error: (issue) => (issue.code === "invalid_type" ? "must be a map of keys" : undefined),

@@ -32,7 +32,7 @@ export interface FileSpec<Config> {
     readonly notices: readonly Notice<Config>[];
 }
 
-/** A valid settings file. */
+/** A valid settings file: its values, feature gates and warnings. */
 export interface Loaded<Config> {
     /** The validated values, with defaults. */
     readonly config: Config;

@@ -3,7 +3,7 @@ import { anyText, flag, type Group, group, wholeNumber } from "./leaves.ts";
 
 // Keys that both files have.
 
-/** Feature gates by name; see features/gates.ts. */
+/** Schema of the key featureGates: a map of gate names to booleans, validated by `readFeatureGates`. */
 export const featureGates: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodBoolean>> = z
     .record(z.string(), flag, { error: "must be a map of names to true or false" })
     .default({});
@@ -33,5 +33,5 @@ export function clientConnection(qps: number, burst: number): Group<ClientConnec
     });
 }
 
-/** Key enablePrometheusMetrics. */
+/** Schema of the key enablePrometheusMetrics. Default true. */
 export const prometheus: z.ZodDefault<z.ZodBoolean> = flag.default(true);

@@ -19,7 +19,7 @@ const requests = keysOf(
     connection,
 );
 
-/** Keys of antrea-agent.conf that nothing reads. */
+/** Keys of antrea-agent.conf that nothing reads, each with the reason. */
 export const agentUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("antreaClientConnection", "antrea-agent asks nothing of antrea-controller in this version"),
@@ -34,7 +34,7 @@ export const agentUnserved: UnservedKeys = new Map([
     ...keysOf("hostNetworkMode", "the rules of the Node are of nftables in this version, whatever it says"),
 ]);
 
-/** Keys of antrea-controller.conf that nothing reads. */
+/** Keys of antrea-controller.conf that nothing reads, each with the reason. */
 export const controllerUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("clientCAFile", "antrea-controller serves no clients with certificates in this version"),

@@ -22,7 +22,7 @@ export interface ToldTest {
 
 const kept = new WeakMap<z.ZodType, ToldTest>();
 
-/** The tests of schema leaves. */
+/** Stores the tests of schema leaves, so that a leaf's test is found by the leaf. */
 export const valueTests = {
     /** Stores the test of a leaf, and returns the leaf. */
     keep<T extends z.ZodType>(leaf: T, rule: string, test: ValueTest): T {
@@ -32,7 +32,7 @@ export const valueTests = {
     of: (leaf: z.ZodType): ToldTest | undefined => kept.get(leaf),
 };
 
-/** Test for one of these words. */
+/** Returns the test for one of these words. */
 export function wordsTest(words: readonly string[], anyCase: boolean): ValueTest {
     return { kind: "words", words, anyCase };
 }
@@ -63,7 +63,7 @@ const v6 = [
 /** IPv4-mapped addresses, which would give one address two texts. */
 const mapped = `^[0:]*:[fF]{4}:(${h}:${h}|[0-9.]+)(/|$)|^(0{1,4}:){5}[fF]{4}::`;
 
-/** Test for a CIDR, of either family if undefined. */
+/** Returns the test for a CIDR of this IP family, or of either if undefined. */
 export function cidrTest(family: Family | undefined): ValueTest {
     const of4 = `(${v4})/(3[0-2]|[12]?[0-9])`;
     const of6 = `(${v6})/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`;

@@ -3,7 +3,7 @@ import { parseIp, RangeSet } from "@antrea/ip";
 import { readPoolNames, type Annotations } from "../annotations.ts";
 import { someOf } from "./verdict.ts";
 
-/** The users of a pool. */
+/** The users of a pool: allocations of its addresses, and objects that name it in an annotation. */
 export interface PoolUse {
     /** Allocations of the pool's addresses. */
     readonly claims: readonly IpAllocation[];
@@ -25,7 +25,7 @@ export function isUse(claim: IpAllocation): boolean {
     return kind !== "Node" && kind !== "Gateway";
 }
 
-/** True if the annotations name the pool. */
+/** True if annotation `ipam.antrea.io/ippools` names the pool. */
 export function namesPool(annotations: Annotations, pool: string): boolean {
     return readPoolNames(annotations?.[poolsAnnotation] ?? "").names.includes(pool);
 }

@@ -10,7 +10,7 @@ import {
     type WorkloadRequest,
 } from "./workload.ts";
 
-/** Kinds with a Pod template. */
+/** Kinds of workload objects with a Pod template, whose IPAM annotations are validated. */
 export type TemplateKind = "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "CronJob";
 
 interface TemplateSpec {
@@ -23,7 +23,7 @@ interface TemplateSpec {
     readonly strategy?: { readonly type?: string };
 }
 
-/** The part of a workload object that the rules read. */
+/** The part of a workload object (such as a Deployment or CronJob) that the rules read. */
 export interface WorkloadShape {
     readonly metadata?: { readonly annotations?: Annotations };
     readonly spec?: TemplateSpec & {

@@ -11,10 +11,10 @@ export interface Verdict {
     readonly warnings: readonly string[];
 }
 
-/** The verdict without errors and warnings. */
+/** The verdict that allows a request without warnings. */
 export const allowed: Verdict = { errors: [], warnings: [] };
 
-/** Returns a verdict with these errors. */
+/** Returns a verdict that rejects a request with these errors, or allows it if there are none. */
 export function refused(...errors: readonly Refusal[]): Verdict {
     return { errors, warnings: [] };
 }

@@ -17,7 +17,7 @@ export interface WorkloadContext {
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-/** The part of a Pod or Pod template that the rules read. */
+/** The part of a Pod or Pod template that the rules read: annotations and `hostNetwork`. */
 export interface PodShape {
     readonly metadata?: { readonly annotations?: Annotations };
     readonly spec?: { readonly hostNetwork?: boolean };
@@ -45,7 +45,7 @@ export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, 
     });
 }
 
-/** Location of the annotations of a Pod or Pod template. */
+/** Location of annotations for messages, and the treatment of unknown pools there. */
 export interface Place {
     /** Path for messages, such as `metadata.annotations`. */
     readonly path: string;

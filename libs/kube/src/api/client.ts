@@ -7,7 +7,7 @@ import { isRecord, parseRetryAfter, statusError } from "./status.ts";
 import { readBody, send, type HttpRequest, type HttpResponse, type Send } from "./transport.ts";
 import { type KubeObject } from "./types.ts";
 
-/** Options of every request. */
+/** Options of every request: cancellation and time limit. */
 export interface CallOptions {
     /** Cancels the request, which then rejects with ABORTED. */
     readonly signal?: AbortSignal | undefined;
@@ -18,7 +18,7 @@ export interface CallOptions {
     readonly timeoutMs?: number | undefined;
 }
 
-/** Options of a write. */
+/** Options of a write: subresource, field manager, and whether an apply takes over fields. */
 export interface WriteOptions extends CallOptions {
     /** Subresource to write, such as `status`. Default: the object itself. */
     readonly subresource?: string | undefined;
@@ -37,7 +37,7 @@ export interface DeleteOptions extends CallOptions {
     readonly gracePeriodSeconds?: number | undefined;
 }
 
-/** Options of a list. */
+/** Options of a list: namespace, selectors and page size. */
 export interface ListOptions extends CallOptions {
     /** Restricts the list to one namespace. Default: all. */
     readonly namespace?: string | undefined;
@@ -47,14 +47,14 @@ export interface ListOptions extends CallOptions {
     readonly pageSize?: number | undefined;
 }
 
-/** A list, or one page of it. */
+/** Objects of a list, or of one page of it, with the list's resourceVersion. */
 export interface ListResult<T> {
     readonly items: readonly T[];
     /** resourceVersion of the list; a watch can continue from it. */
     readonly resourceVersion: string;
 }
 
-/** Options of a watch. */
+/** Options of a watch: where it starts, what it selects, when it ends. */
 export interface WatchOptions {
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;

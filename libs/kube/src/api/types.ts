@@ -30,7 +30,7 @@ export type Json<T> = T extends Date
 /** Metadata of an API object. */
 export type ObjectMeta = Json<V1ObjectMeta>;
 
-/** The fields that all API objects have. */
+/** The fields that all API objects have; a type of objects extends it. */
 export interface KubeObject {
     readonly apiVersion?: string;
     readonly kind?: string;

@@ -15,7 +15,7 @@ export interface ObjectReference {
     readonly uid?: string;
 }
 
-/** An event to record. */
+/** An event to record: the object, type, reason, action and note. */
 export interface EventInput {
     /** The object that the event concerns; see `referenceTo`. */
     readonly regarding: ObjectReference;
@@ -244,7 +244,7 @@ export class EventRecorder implements AsyncDisposable {
     }
 }
 
-/** Returns the reference to an object for an event. */
+/** Returns the reference to an object (kind, name, namespace, UID) for an event. */
 export function referenceTo<T extends KubeObject>(resource: Resource<T>, object: T): ObjectReference {
     const { name = "", namespace, uid } = object.metadata ?? {};
     return {

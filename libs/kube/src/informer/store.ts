@@ -1,10 +1,10 @@
 import { keyOf, type KubeObject } from "../api/types.ts";
 import { type KubeLogger } from "../logger.ts";
 
-/** Type of a change of an object. */
+/** Type of a change; an object replaced by one with another UID is first "deleted", then "added". */
 export type ChangeType = "added" | "updated" | "deleted";
 
-/** How a change became known. */
+/** How a change became known: from a list or a watch, and the earliest time at which it happened. */
 export interface ChangeSource {
     /** By comparison with a list, or by an event of a watch. */
     readonly by: "list" | "watch";

@@ -2,7 +2,7 @@ import { KubeError } from "../errors.ts";
 import { isRecord, statusError } from "../api/status.ts";
 import { type KubeObject } from "../api/types.ts";
 
-/** An event of a watch. */
+/** A decoded event of a watch: a change of an object, or a bookmark that only has a resourceVersion. */
 export type WatchEvent<T> =
     | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T; readonly resourceVersion: string }
     | { readonly type: "BOOKMARK"; readonly resourceVersion: string };

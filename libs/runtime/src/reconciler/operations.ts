@@ -37,7 +37,7 @@ export interface Operations<K, V> {
     prune?(desired: ReadonlyMap<K, V>, signal: AbortSignal | undefined): Promise<Iterable<K>>;
 }
 
-/** An object to put in place. */
+/** Input of an update: the desired value of an object, and the one in place. */
 export interface Change<K, V> {
     readonly key: K;
     readonly value: V;
@@ -47,7 +47,7 @@ export interface Change<K, V> {
     readonly before: V | undefined;
 }
 
-/** An object to remove. */
+/** Input of a deletion: the object's key and its last value. */
 export interface Removal<K, V> {
     readonly key: K;
     /** The last value that was put in place, if known, else the last desired one. */

@@ -27,7 +27,7 @@ export interface ReconcilerOptions<K, V> {
     readonly keyText?: (key: K) => string;
 }
 
-/** Result of a pass. */
+/** Result of a pass: failures, and when the next pass has work. */
 export interface PassResult {
     /** Number of objects whose last operation failed. */
     readonly failed: number;

@@ -4,7 +4,7 @@
  */
 export type ObjectState = "pending" | "done" | "error";
 
-/** Status of one object of a reconciler. */
+/** Status of one object of a reconciler: state, last failure and since when. */
 export interface ObjectStatus {
     readonly state: ObjectState;
     /** Messages of the last failure and its causes; undefined unless the state is `error`. */

@@ -5,7 +5,7 @@ export function isRead({ method }: IncomingMessage): boolean {
     return method === "GET" || method === "HEAD";
 }
 
-/** Answers with 405 Method Not Allowed. */
+/** Answers with 405 Method Not Allowed, and GET and HEAD as the allowed methods. */
 export function refuseMethod(response: ServerResponse): void {
     response.setHeader("allow", "GET, HEAD");
     send(response, 405, "use GET\n");

@@ -20,7 +20,7 @@ export interface CheckResult {
     readonly problem: string | undefined;
 }
 
-/** The checks of the health endpoints. */
+/** The health checks behind `/livez` and `/readyz`, by unique name. */
 export class Checks {
     readonly #checks = new Map<string, { readonly kind: CheckKind; readonly check: Check }>();
 

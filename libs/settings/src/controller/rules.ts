@@ -18,7 +18,7 @@ import { type ControllerConfig, controllerSchema } from "./schema.ts";
  */
 export const maxIndexBits: Readonly<Record<Family, number>> = { 4: 22, 6: 16 };
 
-/** Address blocks that must not overlap podCIDRs. */
+/** Address blocks that must not overlap cluster CIDRs: special-purpose and unrouted addresses. */
 export const noPodCidr: readonly SpecialUse[] = [...specialUse, ...unroutedUse];
 
 /** True if this controller assigns podCIDRs to Nodes. */

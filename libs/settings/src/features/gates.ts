@@ -4,7 +4,7 @@ import { type Component, type FeatureGateName, type GateSpec, gateSpecs, type Ga
 /** Status of a feature gate; `NotAvailable` if this version does not have the feature. */
 export type GateStatus = "Enabled" | "Disabled" | "NotAvailable";
 
-/** The status of a feature gate in a component. */
+/** The status of a feature gate in a component, for reports to users. */
 export interface GateReport {
     readonly component: Component;
     readonly name: string;
@@ -46,7 +46,7 @@ export class FeatureGates<Name extends string = FeatureGateName> {
     }
 }
 
-/** An invalid entry of `featureGates`. */
+/** An invalid entry of `featureGates` with the violated rule. */
 export interface GateProblem {
     /** Name of the entry. */
     readonly name: string;
@@ -54,7 +54,7 @@ export interface GateProblem {
     readonly rule: string;
 }
 
-/** The result of reading `featureGates`. */
+/** The result of reading `featureGates`: the gates, invalid entries and warnings. */
 export interface GatesResult<Name extends string> {
     /** The resulting gates. */
     readonly gates: FeatureGates<Name>;

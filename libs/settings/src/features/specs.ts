@@ -4,7 +4,7 @@ export type GateStage = "Alpha" | "Beta" | "GA";
 /** The daemon to which a settings file or feature gate belongs. */
 export type Component = "agent" | "controller";
 
-/** Definition of a feature gate. */
+/** Definition of a feature gate: its stage, components, and whether the feature is available. */
 export interface GateSpec<Name extends string = string> {
     readonly name: Name;
     readonly stage: GateStage;
