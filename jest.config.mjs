@@ -22,5 +22,10 @@ export default {
     testTimeout: suffix === "integration" ? 60_000 : 15_000,
     maxWorkers: 2,
     passWithNoTests: true,
-    ...(suffix === "e2e" ? { testSequencer: new URL("e2e/sequencer.mjs", import.meta.url).pathname } : {}),
+    ...(suffix === "e2e"
+        ? {
+              testSequencer: new URL("e2e/sequencer.mjs", import.meta.url).pathname,
+              runner: new URL("e2e/runner.mjs", import.meta.url).pathname,
+          }
+        : {}),
 };

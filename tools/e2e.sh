@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the e2e suites on a cluster of their own, made fresh and removed after (KEEP=1 keeps it, REUSE=1 takes one that
 # was kept).
-#   e2e.sh [SUITE-PATTERN...]
+#   e2e.sh [SUITE-PATTERN...]     default: those of e2e/suites; make test-all runs those of e2e/matrix too
 #   e2e.sh --kubernetes [NAME]     Kubernetes' own tests instead (see tools/kubernetes-e2e/run.sh)
 #   e2e.sh --prepare               only makes the cluster, for a run with REUSE=1
 # On failure the state of the cluster is saved in a folder that the output names.
@@ -18,7 +18,9 @@ fi
 "$TOOLS/cluster/install-chart.sh" "$cluster" || KEEP=1 exec "$TOOLS/cluster/leave.sh" "$cluster" 1
 [ "${1:-}" != --prepare ] || exit 0
 run_suites() {
-    "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --runInBand --testTimeout 240000 \
+    [ $# -gt 0 ] || set -- /e2e/suites/
+    # e2e/runner.mjs says which of them run beside each other
+    "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --testTimeout 240000 \
         "$@"
 }
 run_kubernetes() {

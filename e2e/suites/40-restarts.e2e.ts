@@ -9,6 +9,8 @@ import {
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
+import { endWhileStarting } from "../fixture/agent-ends.ts";
+import { EndpointsWatch } from "../fixture/endpoints-watch.ts";
 import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 
@@ -18,6 +20,7 @@ describe("restarts", () => {
     let client: TestPod;
     let near: TestPod;
     let far: TestPod;
+    let endpoints: EndpointsWatch;
 
     beforeAll(async () => {
         namespace = await TestNamespace.create("e2e-restarts");
@@ -26,8 +29,12 @@ describe("restarts", () => {
             { name: "near", node: first },
             { name: "far", node: second },
         ])) as [TestPod, TestPod, TestPod];
-    }, 180_000);
-    afterAll(() => namespace[Symbol.asyncDispose]());
+        endpoints = await EndpointsWatch.start(namespace, [first, second]);
+    }, 240_000);
+    afterAll(async () => {
+        await endpoints[Symbol.asyncDispose]();
+        await namespace[Symbol.asyncDispose]();
+    });
 
     const restartsOf = async (node: string): Promise<number> => {
         const path = "{.status.containerStatuses[?(@.name=='antrea-agent')].restartCount}";
@@ -145,16 +152,23 @@ describe("restarts", () => {
         await namespace.delete("beside");
     });
 
+    // at more moments: matrix/20-agent-ends
     it("end at once also when they come while the programs still start", async () => {
-        // one that heard nothing outlasts kubectl
-        const pods = ["-n", systemNamespace, "delete", "pod", "--grace-period=300"];
-        // each Pod is a moment older than the one before it when it is told to end
-        for (let moment = 0; moment < 6; moment++) {
-            await kubectl([...pods, await systemPod("antrea-agent", second)], { timeoutMs: 90_000 });
-            await new Promise((resolve) => setTimeout(resolve, 700 + moment * 150));
-        }
+        // on the Node whose agent was killed most: kubelet waits longer and longer before it starts one again, but not a new Pod
+        await endWhileStarting(first, [0, 450]);
         await waitForAgents();
-    }, 600_000);
+    }, 300_000);
+
+    it("of agents and their Pods, of ovs-vswitchd and ovsdb-server leave the endpoints of Services ready", async () => {
+        // kubelet asks the container runtime for the state of the network each 5 s
+        await new Promise((resolve) => setTimeout(resolve, 6_000));
+        endpoints.expectAllReady();
+        // nothing was said of one that is withdrawn, if the watch did not see it
+        await kubectl(["-n", namespace.name, "delete", "pod", "endpoint-2", "--wait=false"]);
+        await eventually("an endpoint is ready no more", () =>
+            Promise.resolve(endpoints.isReady("endpoint-2") ? undefined : true),
+        );
+    });
 
     it("gives a Node that is deleted and registered again its podCIDRs back", async () => {
         const cidrs = (): Promise<string> => kubectl(["get", "node", second, "-o", "jsonpath={.spec.podCIDRs}"]);

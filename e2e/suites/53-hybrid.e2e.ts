@@ -1,7 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { nodesFromWorker } from "../fixture/cluster.ts";
-import { explore, families, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
+import { killDaemon, kubectl, nodesFromWorker, onNode, waitForAgents } from "../fixture/cluster.ts";
+import {
+    explore,
+    families,
+    ipOf,
+    setStage,
+    warmUp,
+    type Cells,
+    type FamilyName,
+    type Stage,
+} from "../fixture/matrix.ts";
 import { setMode, settled, type Mode } from "../fixture/modes.ts";
+import { type TestPod } from "../fixture/pods.ts";
+import { eventually } from "../fixture/run.ts";
 import {
     captureBetween,
     everyCell,
@@ -13,9 +24,9 @@ import {
     startNewPods,
     type NewPods,
 } from "../fixture/tunnels.ts";
-import { home, plugUnderlay } from "../fixture/underlay.ts";
+import { home, homeOf, placeNode, plugUnderlay, setMtu, type Place } from "../fixture/underlay.ts";
 
-const [first = ""] = nodesFromWorker;
+const [first = "", second = "", third = ""] = nodesFromWorker;
 const mode: Mode = { trafficEncapMode: "hybrid", tunnelType: "geneve" };
 
 // Node 1 and Node 2 are on one subnet, Node 3 is on another
@@ -57,5 +68,108 @@ describe("mode hybrid", () => {
     it.each(families)("answers %s packets to a routed Node that live too short", async (family) => {
         const own = await gatewaysOf(first);
         expect(await hop(stage.namespace, stage.client, stage.far[0], family, 1)).toBe(own[family]);
+    });
+
+    describe("Nodes", () => {
+        const moved = (place: Place): ReadonlyMap<string, Place> => new Map([...home, [third, place]]);
+        const ping = (to: TestPod, family: FamilyName): Promise<string> =>
+            stage.namespace.exec(stage.client.name, `ping -c 1 -W 1 ${ipOf(to, family)}`);
+        const answers = (to: TestPod, timeoutMs: number): Promise<readonly string[]> =>
+            Promise.all(
+                families.map((family) =>
+                    eventually(`${to.name} answers over ${family}`, () => ping(to, family), timeoutMs),
+                ),
+            );
+
+        it("lose no ping while agents restart, and no byte of a TCP stream though OVS restarts as well", async () => {
+            const { namespace, client, far } = stage;
+            const [, server] = far;
+            const lines = 220;
+            const streams = families.map(async (family, index) => {
+                const port = 9100 + index;
+                const file = `/tmp/stream-${index}`;
+                const receiver = namespace.exec(
+                    server.name,
+                    `timeout 60 /usr/bin/nc ${family === "IPv4" ? "-4" : "-6"} -l ${port} > ${file}; wc -l < ${file}; tail -n 1 ${file}`,
+                    70_000,
+                );
+                const listens = `until grep -q :${port.toString(16).toUpperCase()} /proc/net/tcp /proc/net/tcp6; do sleep 0.1; done`;
+                await namespace.exec(server.name, listens);
+                const count = `for n in $(seq ${lines}); do echo line $n; sleep 0.1; done`;
+                await namespace.exec(client.name, `${count} | nc -N -w 30 ${ipOf(server, family)} ${port}`, 70_000);
+                return (await receiver).trim().split("\n");
+            });
+            const agents = (async () => {
+                await new Promise((resolve) => setTimeout(resolve, 2_000));
+                const pings = families.map((family) =>
+                    namespace.exec(client.name, `ping -c 80 -i 0.1 -W 3 -q ${ipOf(server, family)}`, 30_000),
+                );
+                await Promise.all([first, third].map((node) => killDaemon(node, "agent")));
+                const outputs = await Promise.all(pings);
+                await Promise.all([first, third].map((node) => killDaemon(node, "switch")));
+                return outputs;
+            })();
+            const [outputs, ...received] = await Promise.all([agents, ...streams]);
+            for (const output of outputs) expect(output).toMatch(/80 (packets )?received/);
+            for (const [count, last] of received) expect([Number(count), last]).toEqual([lines, `line ${lines}`]);
+            await waitForAgents();
+            await settled(mode, home);
+        });
+
+        it("are reached within seconds at another address, and say so in their annotation", async () => {
+            const place: Place = { subnet: 202, host: 44 };
+            await placeNode(third, place);
+            await answers(stage.far[1], 15_000);
+            await settled(mode, moved(place));
+        });
+
+        it("are routed to once they are on the same subnet, and tunnelled to when they leave it", async () => {
+            const place: Place = { subnet: 201, host: 4 };
+            await placeNode(third, place);
+            await answers(stage.far[1], 15_000);
+            await settled(mode, moved(place));
+            await placeNode(third, homeOf(third));
+            await answers(stage.far[1], 15_000);
+            await settled(mode, home);
+        });
+
+        it("take a changed MTU of their NIC over, for the gateway, new Pods and running ones", async () => {
+            await setMtu(second, 1400);
+            try {
+                await eventually("the gateway has it", async () =>
+                    (await onNode(second, ["cat", "/sys/class/net/antrea-gw0/mtu"])).trim() === "1350"
+                        ? true
+                        : undefined,
+                );
+                const [pod] = (await stage.namespace.start([{ name: "narrow", node: second }])) as [TestPod];
+                expect(await mtuOf(stage.namespace, pod)).toBe(1350);
+                await eventually("running Pods have it", async () =>
+                    (await mtuOf(stage.namespace, stage.far[0])) === 1350 ? true : undefined,
+                );
+                await answers(pod, 5_000);
+            } finally {
+                await setMtu(second, 1500);
+            }
+            await settled(mode, home);
+        });
+
+        it("leave nothing when they are deleted, and are reached again when they come back", async () => {
+            const without = new Map([...home].filter(([node]) => node !== third));
+            await kubectl(["delete", "node", third]);
+            try {
+                await settled(mode, without, { nodes: [first, second], timeoutMs: 10_000 });
+            } finally {
+                await onNode(third, ["systemctl", "restart", "kubelet"]);
+            }
+            await kubectl(["wait", "--for=create", `node/${third}`, "--timeout=60s"], { timeoutMs: 70_000 });
+            await kubectl(["wait", "--for=condition=Ready", `node/${third}`, "--timeout=120s"], { timeoutMs: 130_000 });
+            await waitForAgents();
+            await settled(mode, home);
+            const pod = await eventually("a Pod runs there again", async () => {
+                const [started] = await stage.namespace.start([{ name: "back", node: third }]);
+                return started;
+            });
+            await answers(pod, 10_000);
+        }, 300_000);
     });
 });

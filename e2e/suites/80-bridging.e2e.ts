@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { beforeAll, describe, expect, it } from "@jest/globals";
 import {
     bridged,
     kindName,
@@ -18,7 +18,7 @@ import { expectedSights, type End } from "../fixture/bridging-ways.ts";
 import { allNodes, nodeObject, onNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
 import { cellOf, families, ipOf, moveBulk, type Cells, type FamilyName } from "../fixture/matrix.ts";
-import { type TestPod } from "../fixture/pods.ts";
+import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { CommandError, eventually, run } from "../fixture/run.ts";
 import {
     onOutside,
@@ -35,7 +35,6 @@ const [first = "", second = ""] = workers;
 
 describe("bridging mode", () => {
     let before: readonly object[];
-    let pools: TestPools;
     let stage: BridgingStage;
 
     beforeAll(async () => {
@@ -44,14 +43,12 @@ describe("bridging mode", () => {
         before = await Promise.all(allNodes.map(linkStateOf));
         await setBridging(true);
         await bridged();
-        pools = await TestPools.create(await poolRanges());
-        stage = await setBridgingStage("e2e-bridging", [first, second]);
+        // the next suite takes Pods and pools over
+        const namespace = await TestNamespace.create("e2e-bridging");
+        await TestPools.create(await poolRanges());
+        stage = await setBridgingStage(namespace, [first, second]);
         await warmUpBridging(stage);
     }, 500_000);
-    afterAll(async () => {
-        await stage.namespace[Symbol.asyncDispose]();
-        await pools[Symbol.asyncDispose]();
-    }, 240_000);
 
     it.each(allNodes)("leaves %s its addresses, routes and rules", async (node) => {
         expect(await linkStateOf(node)).toEqual(before[allNodes.indexOf(node)]);
@@ -267,5 +264,7 @@ describe("bridging mode", () => {
             );
             expect(output).toContain(" 0% packet loss");
         }
+        // it is started anew on the other Node
+        await namespace.delete("far-3");
     });
 });

@@ -5,7 +5,7 @@ import { answers, inNode, inOutside, inPod, longestGap, stream, type Shell } fro
 import { apply, inAgent, killDaemon, kubectl, nodeObject, waitForAgents, workers } from "../fixture/cluster.ts";
 import { expectConsistent, TestPools } from "../fixture/ipam.ts";
 import { families, ipOf } from "../fixture/matrix.ts";
-import { type TestPod } from "../fixture/pods.ts";
+import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import { outside, plugRouter, poolRanges } from "../fixture/vlan-router.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
@@ -20,8 +20,8 @@ describe("bridged Pods", () => {
 
     beforeAll(async () => {
         await bridged();
-        pools = await TestPools.create(await poolRanges());
-        stage = await setBridgingStage("e2e-bridging-restarts", [first, second]);
+        pools = await TestPools.take(await poolRanges());
+        stage = await setBridgingStage(await TestNamespace.take("e2e-bridging"), [first, second]);
         await warmUpBridging(stage);
     }, 240_000);
     afterAll(async () => {

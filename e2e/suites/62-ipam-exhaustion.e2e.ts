@@ -3,7 +3,7 @@ import { apply, kubectl } from "../fixture/cluster.ts";
 import {
     claimsOf,
     conditionOf,
-    setIpam,
+    expectIpam,
     eventNote,
     podIpsKey,
     poolObject,
@@ -19,7 +19,7 @@ describe("addresses that are not to be had", () => {
     let pools: TestPools;
 
     beforeAll(async () => {
-        await setIpam(true);
+        await expectIpam();
         namespace = await TestNamespace.create("e2e-ipam-full");
         pools = await TestPools.create({
             "e2e-three": [{ start: "10.24.0.11", end: "10.24.0.13", gateway: "10.24.0.1", prefixLength: 24 }],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, getJson, kubectl } from "../fixture/cluster.ts";
-import { claimsOf, setIpam, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
+import { claimsOf, expectIpam, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
@@ -41,7 +41,7 @@ describe("addresses of StatefulSets", () => {
         );
 
     beforeAll(async () => {
-        await setIpam(true);
+        await expectIpam();
         namespace = await TestNamespace.create("e2e-ipam-sets");
         pools = await TestPools.create({
             "e2e-sts-4": [{ cidr: "10.23.0.0/28", gateway: "10.23.0.1", prefixLength: 24 }],

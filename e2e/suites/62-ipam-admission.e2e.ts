@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, getJson, kubectl, nodeObject, shellOnNode, systemNamespace, workers } from "../fixture/cluster.ts";
-import { setIpam, podIpsKey, poolManifest, poolsKey, TestPools, type RangeJson } from "../fixture/ipam.ts";
+import { answer, refused } from "../fixture/admission.ts";
+import { expectIpam, podIpsKey, poolManifest, poolsKey, TestPools, type RangeJson } from "../fixture/ipam.ts";
 import { manifest, TestNamespace } from "../fixture/pods.ts";
-import { CommandError, eventually } from "../fixture/run.ts";
-import { deployment, rolledOut, statefulSet } from "../fixture/workloads.ts";
+import { eventually } from "../fixture/run.ts";
+import { deployment, statefulSet } from "../fixture/workloads.ts";
 
 const subnet = { gateway: "10.25.9.1", prefixLength: 24 };
 const range = (start: string, end: string, rest: Partial<RangeJson> = {}): RangeJson => ({
@@ -17,26 +18,11 @@ describe("admission of IPAM objects", () => {
     let namespace: TestNamespace;
     let pools: TestPools;
 
-    /** What kubectl prints for a manifest: refused or not, with the warnings. */
-    const answer = async (object: object, dryRun = true): Promise<{ accepted: boolean; text: string }> => {
-        const args = ["apply", ...(dryRun ? ["--dry-run=server"] : []), "-f", "-"];
-        try {
-            return { accepted: true, text: await kubectl(args, { input: JSON.stringify(object), withErrors: true }) };
-        } catch (error) {
-            if (!(error instanceof CommandError)) throw error;
-            return { accepted: false, text: error.output };
-        }
-    };
-    const refused = async (object: object, ...parts: readonly string[]): Promise<void> => {
-        const { accepted, text } = await answer(object);
-        for (const part of parts) expect(text).toContain(part);
-        expect({ accepted, text }).toEqual({ accepted: false, text });
-    };
     const pod = (name: string, annotations: Readonly<Record<string, string>>): object =>
         manifest(namespace.name, { name, annotations });
 
     beforeAll(async () => {
-        await setIpam(true);
+        await expectIpam();
         namespace = await TestNamespace.create("e2e-ipam-admission", { [poolsKey]: "e2e-adm" });
         pools = await TestPools.create({
             "e2e-adm": [{ start: "10.25.0.10", end: "10.25.0.30", gateway: "10.25.0.1", prefixLength: 24 }],
@@ -224,45 +210,6 @@ describe("admission of IPAM objects", () => {
 
     describe("by a webhook", () => {
         const pool = poolManifest("e2e-adm-new", range("10.25.9.10", "10.25.9.20"));
-        const scaleTo = (replicas: Readonly<Record<string, number>>): Promise<unknown> =>
-            Promise.all(
-                Object.entries(replicas).map(([name, count]) =>
-                    kubectl(["-n", systemNamespace, "scale", `deployment/${name}`, `--replicas=${count}`]),
-                ),
-            );
-
-        it("that is away keeps no Pod from starting, and lets no pool be made", async () => {
-            await apply(
-                statefulSet(namespace.name, { name: "web", replicas: 1, annotations: { [poolsKey]: "e2e-adm-other" } }),
-            );
-            await rolledOut(namespace.name, "statefulset/web");
-            const [before] = await namespace.ready(["web-0"]);
-            await scaleTo({ "antrea-webhook": 0, "antrea-controller": 0 });
-            try {
-                await eventually("webhook and controller are gone", async () => {
-                    const selector = "component in (antrea-webhook,antrea-controller)";
-                    const names = await kubectl(["-n", systemNamespace, "get", "pods", "-l", selector, "-o", "name"]);
-                    return names === "" ? true : undefined;
-                });
-                const begun = Date.now();
-                const [plain] = await namespace.start([{ name: "plain" }]);
-                expect(plain?.ip4).toMatch(/^10\.25\.0\./);
-                await namespace.delete("web-0");
-                await eventually("the set makes its Pod again", () => namespace.ready(["web-0"]));
-                expect((await namespace.ready(["web-0"]))[0]?.ip4).toBe(before?.ip4);
-                // eslint-disable-next-line no-restricted-syntax -- that a Pod starts in time is the promise, with two starts here
-                expect(Date.now() - begun).toBeLessThan(60_000);
-                await refused(pool, "ippools.antrea.io");
-            } finally {
-                await scaleTo({ "antrea-webhook": 2, "antrea-controller": 1 });
-                await rolledOut(systemNamespace, "deployment/antrea-webhook");
-                await rolledOut(systemNamespace, "deployment/antrea-controller");
-            }
-            await eventually("pools are judged again", async () => ((await answer(pool)).accepted ? true : undefined));
-            await namespace.delete("plain");
-            await kubectl(["-n", namespace.name, "delete", "statefulset", "web"]);
-        });
-
         it("that gets another certificate misses no call", async () => {
             const secret = ["-n", systemNamespace, "secret", "antrea-webhook-ca"];
             const authority = (): Promise<string> =>

@@ -56,9 +56,11 @@ describe("what the programs may do on a Node", () => {
     });
 
     it.each(allNodes)("sockets and files on %s are root's", async (node) => {
+        // files of others may come and go meanwhile
         const script = `stat -c '%A %U %n' /var/run/antrea/cni.sock /var/run/antrea/openvswitch/*.sock \
             /var/run/antrea/openvswitch/*.mgmt /var/run/antrea/openvswitch/ovs*d.ctl \
-            $(find /var/lib/antrea -type f) /opt/cni/bin/antrea /etc/cni/net.d/10-antrea.conflist`;
+            /opt/cni/bin/antrea /etc/cni/net.d/10-antrea.conflist &&
+            find /var/lib/antrea -ignore_readdir_race -type f -printf '%M %u %p\\n'`;
         const lines = (await shellOnNode(node, script)).trim().split("\n");
         const modeOf = (path: string): string | undefined =>
             lines.find((line) => line.endsWith(` ${path}`))?.split(" ")[0];

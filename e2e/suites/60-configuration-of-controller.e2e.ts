@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { getJson, helmUpgrade, kubectl, systemNamespace } from "../fixture/cluster.ts";
+import { fileOf, logOf, writeFile } from "../fixture/configuration.ts";
+import { eventually } from "../fixture/run.ts";
+
+const inSystem = ["-n", systemNamespace];
+const ofController = ["-l", "component=antrea-controller", "-o", "jsonpath={.items[*].metadata.name}"];
+
+describe("configuration of the controller that is wrong, in ConfigMap antrea-config edited by hand", () => {
+    let mend: () => Promise<void>;
+
+    afterEach(() => mend(), 240_000);
+
+    it("leaves the earlier controller at work, and the new one says what is wrong", async () => {
+        const before = await fileOf("antrea-controller.conf");
+        const rollout = ["rollout", "status", "deployment/antrea-controller", "--timeout=120s"];
+        mend = async () => {
+            await writeFile("antrea-controller.conf", before);
+            await kubectl([...inSystem, "rollout", "undo", "deployment/antrea-controller"]);
+            await kubectl([...inSystem, ...rollout], { timeoutMs: 130_000 });
+        };
+        const earlier = (await kubectl([...inSystem, "get", "pods", ...ofController])).trim();
+        await writeFile(
+            "antrea-controller.conf",
+            `${before}\ntlsCipherSuites: FOO\n`.replace(/^tlsCipherSuites: ".*"$/m, ""),
+        );
+        await kubectl([...inSystem, "rollout", "restart", "deployment/antrea-controller"]);
+        const log = await eventually("the log of the new controller", async () => {
+            const names = (await kubectl([...inSystem, "get", "pods", ...ofController])).trim().split(" ");
+            const next = names.find((name) => name !== earlier);
+            const text = next === undefined ? undefined : await logOf(next, "check-config");
+            return text?.includes("tlsCipherSuites") === true ? text : undefined;
+        });
+        expect(log).toContain("FOO");
+        const { status } = await getJson<{ readonly status: { readonly readyReplicas?: number } }>([
+            ...inSystem,
+            "deployment",
+            "antrea-controller",
+        ]);
+        expect(status.readyReplicas).toBe(1);
+        const { metadata } = await getJson<{ readonly metadata: { readonly deletionTimestamp?: string } }>([
+            ...inSystem,
+            "pod",
+            earlier,
+        ]);
+        expect(metadata.deletionTimestamp).toBeUndefined();
+    }, 120_000);
+});
+
+describe("an upgrade", () => {
+    it.each([
+        ["a misspelt value", "trafficEncapmode=noEncap", "trafficEncapmode"],
+        ["a mode that is not there", "trafficEncapMode=networkPolicyOnly", "use encap, noEncap or hybrid"],
+        ["a CIDR that is none", "transportInterfaceCIDRs={not-a-cidr}", 'transportInterfaceCIDRs[0]: "not-a-cidr"'],
+        ["a gate that is not available", "featureGates.Egress=true", "featureGates.Egress: true: not available"],
+    ])("with %s is refused by the chart with the next step", async (_name, value, message) => {
+        await expect(helmUpgrade([value])).rejects.toThrow(message);
+    });
+});

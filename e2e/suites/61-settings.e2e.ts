@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { inPrefix } from "../fixture/addresses.ts";
+import {
+    apply,
+    helmRollback,
+    helmUpgrade,
+    kubectl,
+    nodeObject,
+    systemNamespace,
+    systemPod,
+    workers,
+} from "../fixture/cluster.ts";
+import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam, type ClaimJson } from "../fixture/ipam.ts";
+import { families, ipOf } from "../fixture/matrix.ts";
+import { Outside, sourceSeenBy } from "../fixture/outside.ts";
+import { TestNamespace, type TestPod } from "../fixture/pods.ts";
+import { eventually, run } from "../fixture/run.ts";
+
+// one upgrade for both, as every upgrade restarts all agents
+describe("the feature gate AntreaIPAM and noSNAT", () => {
+    const [node = ""] = workers;
+    const annotations = { [poolsKey]: "e2e-gate" };
+    let namespace: TestNamespace;
+    let outside: Outside;
+    let early: TestPod[];
+    let pooled: TestPod;
+    let claims: readonly ClaimJson[];
+    /** The revision of the release with both off. */
+    let off: string;
+
+    /** The present revision of the release. */
+    const revision = async (): Promise<string> => {
+        const history = JSON.parse(
+            await run("helm", ["history", "antrea", "--namespace", systemNamespace, "-o", "json"]),
+        ) as { revision: number }[];
+        return String(history.at(-1)?.revision);
+    };
+    const ping = async (from: string, to: string): Promise<void> =>
+        expect(await eventually(`${to} answers`, () => namespace.exec(from, `ping -c 2 -i 0.2 -W 2 ${to}`))).toContain(
+            " 0% packet loss",
+        );
+    const nodeOf = (pod: TestPod | undefined): Promise<readonly boolean[]> =>
+        nodeObject(node).then(({ spec: { podCIDRs: [v4 = "", v6 = ""] = [] } }) => [
+            inPrefix(pod?.ip4 ?? "", v4),
+            inPrefix(pod?.ip6 ?? "", v6),
+        ]);
+    const nodeAddresses = async (): Promise<readonly string[]> =>
+        (await nodeObject(node)).status.addresses.map(({ address }) => address);
+
+    /** The events of annotations that have no effect are on the Pods that run without their pool, and on no others. */
+    const warned = async (): Promise<void> => {
+        const eventsOf = async (name: string): Promise<readonly string[]> =>
+            (await eventsAbout(namespace.name, "Pod", name, "IPPoolsIgnored")).map(({ note }) => note);
+        for (const name of ["early", "early-2", "late"]) {
+            const note = await eventually(`the event on ${name}`, async () => (await eventsOf(name)).at(-1), 20_000);
+            expect(note).toContain("featureGates.AntreaIPAM=true");
+        }
+        expect(await eventsOf("pooled")).toEqual([]);
+        const pod = await systemPod("antrea-agent", node);
+        const log = await kubectl(["-n", systemNamespace, "logs", pod, "-c", "antrea-agent"]);
+        const lines = log.split("\n").filter((line) => line.includes("annotations of IPPools are ignored"));
+        expect(lines).toHaveLength(1);
+    };
+
+    beforeAll(async () => {
+        await setIpam(false);
+        [namespace, outside] = await Promise.all([TestNamespace.create("e2e-settings"), Outside.start()]);
+        off = await revision();
+    }, 400_000);
+    afterAll(async () => {
+        await setIpam(true);
+        await outside[Symbol.asyncDispose]();
+        await namespace[Symbol.asyncDispose]();
+        await eventually("no address is held", async () =>
+            (await claimsOf("e2e-gate")).length === 0 ? true : undefined,
+        );
+        await kubectl(["delete", "ippool", "e2e-gate", "--ignore-not-found"]);
+    }, 400_000);
+
+    it("leave, both off, the annotations without effect", async () => {
+        early = await namespace.start([
+            { name: "early", node, annotations },
+            { name: "early-2", node, annotations },
+        ]);
+        for (const pod of early) expect(await nodeOf(pod)).toEqual([true, true]);
+    });
+
+    describe("turned on by an upgrade", () => {
+        beforeAll(async () => {
+            await helmUpgrade(["featureGates.AntreaIPAM=true", "noSNAT=true"]);
+        }, 240_000);
+
+        it("give a new Pod an address of its pool; who was there keeps what it has", async () => {
+            await apply(poolManifest("e2e-gate", { cidr: "10.21.0.0/24", gateway: "10.21.0.1", prefixLength: 24 }));
+            [pooled] = (await namespace.start([{ name: "pooled", node, annotations }])) as [TestPod];
+            expect(inPrefix(pooled.ip4, "10.21.0.0/24")).toBe(true);
+            expect(await namespace.ready(["early", "early-2"])).toEqual(early);
+            await ping("early", pooled.ip4);
+            claims = await claimsOf("e2e-gate");
+            expect(claims.map(({ metadata }) => metadata.name)).toEqual([pooled.ip4]);
+        });
+
+        it("show the outside the Pod's own address", async () => {
+            const [pod] = early as [TestPod];
+            // the way back: the outside must know where Pods are, as it is nobody's default gateway
+            const addresses = await nodeAddresses();
+            for (const family of families) {
+                const [flag, length] = family === "IPv4" ? ["-4", 32] : ["-6", 128];
+                const isIpv6 = family === "IPv6";
+                const via = addresses.find((address) => address.includes(":") === isIpv6 && /[.:]/.test(address)) ?? "";
+                const route = `${ipOf(pod, family)}/${length}`;
+                await outside.exec(["ip", flag, "route", "replace", route, "via", via]);
+            }
+            await eventually("masquerading ends", async () =>
+                (await sourceSeenBy(outside, namespace, pod.name, "IPv4")) === pod.ip4 ? true : undefined,
+            );
+            expect(await sourceSeenBy(outside, namespace, pod.name, "IPv6")).toBe(pod.ip6);
+        });
+    });
+
+    describe("turned off by a rollback", () => {
+        beforeAll(() => helmRollback({ revision: off }), 240_000);
+
+        it("leave pools, claims and Pods as they are, and a new Pod is warned that its pool has no effect", async () => {
+            expect(await claimsOf("e2e-gate")).toEqual(claims);
+            // the webhook stays for who switches the gate in the ConfigMap; it refuses no annotation now
+            expect(await kubectl(["get", "deployment", "-A", "-o", "name"])).toContain("antrea-webhook");
+            await ping("pooled", early[0]?.ip4 ?? "");
+            await ping("early", pooled.ip4);
+            const [late] = await namespace.start([{ name: "late", node, annotations }]);
+            expect(await nodeOf(late)).toEqual([true, true]);
+            await warned();
+            await namespace.delete("pooled");
+        });
+
+        it("show the outside the Node's address again", async () => {
+            const seen = await eventually("masquerading is back", () =>
+                sourceSeenBy(outside, namespace, "early", "IPv4"),
+            );
+            expect(await nodeAddresses()).toContain(seen);
+        });
+    });
+
+    it("free, the gate on again, what a Pod left behind while nobody looked after claims", async () => {
+        await setIpam(true);
+        await eventually(
+            "the address is free again",
+            async () => ((await claimsOf("e2e-gate")).length === 0 ? true : undefined),
+            120_000,
+        );
+    }, 400_000);
+});
