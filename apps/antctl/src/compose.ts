@@ -21,7 +21,7 @@ import { showCommand } from "./show/index.ts";
 import { versionCommand } from "./versions/index.ts";
 import { whoCommand } from "./who/index.ts";
 
-/** What a run has of the machine. */
+/** The parts of the environment that a run uses. */
 export interface World {
     readonly terminal: Terminal;
     writeOut(text: string): void;
@@ -34,17 +34,18 @@ export interface World {
     sleep(ms: number): Promise<void>;
 }
 
+/** The commands of one run and its exit code. */
 export interface Composition {
     readonly program: Command;
     readonly dynamicWords: DynamicWords;
-    /** What the command that ran asks to exit with. */
+    /** The exit code that the command set. */
     exitCode(): number;
 }
 
-/** Longest wait for a word that only the cluster can tell: a person is waiting at the prompt. */
+/** Longest wait for candidates from the cluster, since the shell waits at the prompt. */
 const completionTimeoutMs = 3_000;
 
-/** Builds the commands of one run and hands them what they work with. */
+/** Builds the commands of one run with their dependencies. */
 export function compose(name: string, world: World): Composition {
     const { environment } = world.terminal;
     const completers = new Map<Command, Completer>();
@@ -85,7 +86,7 @@ export function compose(name: string, world: World): Composition {
         .addCommand(completionCommand(context));
     settle(program, { name, writeOut: (text) => world.writeOut(text), writeErr: (text) => world.writeErr(text) });
 
-    // Whatever fails while a word is completed, there is nobody to tell it to: no words are offered.
+    // An error during completion cannot be reported at the prompt; no candidates are offered.
     const dynamicWords: DynamicWords = {
         argument: async ({ command, typed, before, options }) => {
             const completer = completers.get(command);

@@ -1,17 +1,16 @@
 import { AntreaError, type AntreaErrorOptions, type Fault } from "@antrea/errors";
 
 /**
- * What ends a command:
- *
+ * Errors that end a command:
  * - `USAGE`: the command line is wrong;
- * - `BAD_INPUT`: what it names cannot be read (an address, a file);
+ * - `BAD_INPUT`: an address or a file cannot be read;
  * - `NOT_FOUND`: the cluster has no such object;
- * - `NOT_SERVED`: the cluster does not know our kinds of objects;
+ * - `NOT_SERVED`: the cluster does not serve Antrea's kinds;
  * - `EXEC_FAILED`: a command in a container could not be run or failed.
  */
 export type CliErrorCode = "USAGE" | "BAD_INPUT" | "NOT_FOUND" | "NOT_SERVED" | "EXEC_FAILED";
 
-/** A failure that a person reads: `message` says what, `next` what to do about it. */
+/** A failure to print: `message` is the problem, `next` the remedy. */
 export class CliError extends AntreaError<CliErrorCode> {
     readonly next: string;
 

@@ -5,9 +5,9 @@ import { Option, type Command } from "commander";
 import { CliError } from "./errors.ts";
 import { readInput } from "./standard-streams.ts";
 
-/** One file that was read, or standard input. */
+/** The content of one file or of standard input. */
 export interface Source {
-    /** For people. */
+    /** For messages. */
     readonly name: string;
     readonly text: string;
 }
@@ -15,8 +15,8 @@ export interface Source {
 const manifests = /\.(json|ya?ml)$/;
 
 /**
- * Reads what a `-f` names, as kubectl does: a file, standard input for `-`, or the .json, .yaml and .yml files of a
- * folder, with those of its folders if `recursive`. Throws BAD_INPUT.
+ * Reads the argument of `-f`, as kubectl does: a file, standard input for `-`, or the .json, .yaml and .yml files of
+ * a directory and, if `recursive`, its subdirectories. Throws BAD_INPUT.
  */
 export function readSources(path: string, recursive: boolean): readonly Source[] {
     try {
@@ -35,13 +35,13 @@ export function readSources(path: string, recursive: boolean): readonly Source[]
     }
 }
 
-/** What the options of `addFileOptions` say. */
+/** Values of the options that `addFileOptions` adds. */
 export interface FileOptions {
     readonly filename: readonly string[];
     readonly recursive?: boolean;
 }
 
-/** Adds `-f` and `-R`, as kubectl has them, for files with IPPools. */
+/** Adds `-f` and `-R`, as in kubectl, for files with IPPools. */
 export function addFileOptions(command: Command): Command {
     return command
         .addOption(
@@ -55,7 +55,7 @@ export function addFileOptions(command: Command): Command {
         .addOption(new Option("-R, --recursive", "look into the folders of a folder too"));
 }
 
-/** One more `-f`, as kubectl reads it: repeated, or with commas between. */
+/** Appends one `-f`, which may be repeated or contain commas, as in kubectl. */
 function oneMore(text: string, before: readonly string[] = []): readonly string[] {
     return [...before, ...text.split(",").filter((path) => path !== "")];
 }

@@ -4,14 +4,14 @@ import { readSources } from "./input-files.ts";
 import { type run } from "./run.ts";
 import { outputColumns, writeText } from "./standard-streams.ts";
 
-// Bytecode has the form of a CommonJS module, which has no `await` at its top.
+// Bytecode is compiled as a CommonJS module, which has no top-level `await`.
 async function main(): Promise<void> {
     const commands = await loadCommands();
     const columns = outputColumns();
     process.exitCode = await commands.run(basename(process.argv0), process.argv.slice(2), {
         terminal: { isTty: columns !== undefined, columns, environment: process.env },
         writeOut: (text) => {
-            // A reader that has seen enough (`| head`) is no failure of ours.
+            // A reader that closes the pipe early (`| head`) is not an error.
             if (!writeText("output", text)) process.exit(0);
         },
         writeErr: (text) => void writeText("error", text),
@@ -22,8 +22,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Loads the commands and with them the package `debug`, which a library of the Kubernetes client uses. It would open
- * Bun's stderr to see whether it is a terminal, and standard-streams.ts says what comes of that.
+ * Loads the commands and with them the package `debug`, which a dependency of the Kubernetes client uses. It opens
+ * Bun's stderr to detect a terminal; standard-streams.ts describes the consequence.
  */
 async function loadCommands(): Promise<{ readonly run: typeof run }> {
     const before = process.env.DEBUG_COLORS;

@@ -5,10 +5,13 @@ import { CliError } from "./errors.ts";
 import { type Source } from "./input-files.ts";
 import { oneLine } from "./output/index.ts";
 
-/** An object of JSON or YAML, of which nothing is known. */
+/** A JSON or YAML object that is not validated yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The objects of a file of YAML or JSON, of one or several documents; a `kind: List` stands for its items. Throws BAD_INPUT. */
+/**
+ * The objects in a YAML or JSON file of one or several documents; a `kind: List` is replaced by its items. Throws
+ * BAD_INPUT.
+ */
 export function objectsOf({ name, text }: Source): readonly Fields[] {
     return parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
         const read = documentValue(document);
@@ -26,7 +29,7 @@ function itemsOf(document: unknown): readonly Fields[] {
     return [object];
 }
 
-/** The keys that are not known, each with the known one that may be meant. */
+/** The unknown keys, each with a similar known key. */
 export function unknownKeys(prefix: string, object: Fields, known: readonly string[]): readonly Refusal[] {
     return Object.keys(object)
         .filter((key) => !known.includes(key))
@@ -37,7 +40,7 @@ export function unknownKeys(prefix: string, object: Fields, known: readonly stri
         });
 }
 
-/** Whether one letter more or less, or another one, makes one text of the other. */
+/** Whether the texts differ by one letter inserted, removed or replaced. */
 function isNear(a: string, b: string): boolean {
     const [long, short] = a.length >= b.length ? [a, b] : [b, a];
     let at = 0;
@@ -46,24 +49,24 @@ function isNear(a: string, b: string): boolean {
     return rest === other;
 }
 
-/** The fields of an object; of anything else none. */
+/** The fields of an object; empty for any other value. */
 export function fieldsOf(value: unknown): Fields {
     return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
 const subdomain = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
-/** Whether the API server takes it as the name of an object. */
+/** Whether the API server accepts it as an object name. */
 export function isName(value: unknown): value is string {
     return typeof value === "string" && subdomain.test(value);
 }
 
-/** Whether the API server takes it as the name of a Namespace. */
+/** Whether the API server accepts it as a Namespace name. */
 export function isNamespaceName(value: unknown): value is string {
     return isName(value) && value.length <= 63 && !value.includes(".");
 }
 
-/** A value for people. */
+/** A value as text for messages. */
 export function textOf(value: unknown): string {
     if (typeof value === "string") return value;
     return value === undefined ? "(none)" : JSON.stringify(value);

@@ -3,16 +3,15 @@ import { complete, printCompletions } from "./completion/index.ts";
 import { compose, type World } from "./compose.ts";
 import { exitCodeOf, exitOk, exitUsage, failureOf } from "./program/index.ts";
 
-/** What kubectl calls to complete the arguments of its plugin `antrea`. */
+/** The command that kubectl calls to complete the arguments of its plugin `antrea`. */
 const kubectlCompletion = "kubectl_complete-antrea";
 const kubectlPlugin = "kubectl-antrea";
-/** What the completion scripts call. */
+/** The command that the completion scripts call. */
 const completeWord = "__complete";
 
 /**
- * Runs one command line and gives its exit code; never throws.
- *
- * @param calledAs the name of the program file, which may be a link of another name
+ * Runs one command line and returns its exit code; never throws.
+ * @param calledAs the name of the program file, which may be a link with another name
  */
 export async function run(calledAs: string, words: readonly string[], world: World): Promise<number> {
     const name = calledAs === kubectlPlugin ? "kubectl antrea" : "antctl";
@@ -35,7 +34,7 @@ export async function run(calledAs: string, words: readonly string[], world: Wor
     }
 }
 
-/** `help ipam who` is `ipam who --help`. */
+/** Rewrites `help ipam who` to `ipam who --help`. */
 function askedForHelp(words: readonly string[]): readonly string[] {
     return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }

@@ -2,13 +2,13 @@ import { readFileSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { isSystemError } from "@antrea/errors";
 
-// Bun's stdin, stdout and stderr leave pipes non-blocking, and a pipe is shared with whatever runs before and after us in
-// a script: `(antctl version; cat file) | less` would lose most of the file. So the descriptors are used directly.
+// Bun's stdin, stdout and stderr leave pipes non-blocking, and other programs in a script share them: `(antctl version;
+// cat file) | less` would lose most of the file. So the file descriptors are used directly.
 const standard = { input: 0, output: 1, error: 2 } as const;
 
 const retryMs = 5;
 
-/** Writes all of the text before it returns. False when the reader has gone away. */
+/** Writes all of the text before it returns. False if the reader has closed the pipe. */
 export function writeText(to: "output" | "error", text: string): boolean {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length;) {
@@ -17,19 +17,19 @@ export function writeText(to: "output" | "error", text: string): boolean {
         } catch (error) {
             if (isSystemError(error, "EPIPE")) return false;
             if (!isSystemError(error, "EAGAIN")) throw error;
-            // Another writer of this pipe made it non-blocking, and it is full.
+            // Another writer made this pipe non-blocking, and it is full.
             Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
         }
     }
     return true;
 }
 
-/** Standard input to its end. */
+/** Reads standard input to its end. */
 export function readInput(): string {
     return readFileSync(standard.input, "utf8");
 }
 
-/** The width of the terminal that standard output is; undefined where it is none. */
+/** The width of the terminal on standard output; undefined if it is not a terminal. */
 export function outputColumns(): number | undefined {
     return isatty(standard.output) ? process.stdout.columns : undefined;
 }

@@ -1,4 +1,4 @@
-/** What the binary uses of Bun's API; the rest of the program runs on any platform. */
+/** The parts of Bun's API that the binary uses; the rest of the program is independent of the platform. */
 export interface BunApi {
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly stdin: { bytes(): Promise<Uint8Array> };
@@ -7,12 +7,14 @@ export interface BunApi {
     write(destination: unknown, bytes: Uint8Array): Promise<number>;
 }
 
+/** A connected socket (Bun.Socket). */
 export interface BunSocket {
-    /** Gives the number of bytes taken; `drain` tells when more will be. */
+    /** Returns the number of bytes written; `drain` is called when more can be written. */
     write(bytes: Uint8Array): number;
     terminate(): void;
 }
 
+/** The events of a socket (Bun's SocketHandler). */
 export interface BunSocketHandlers {
     /** The memory of `bytes` is reused after the call. */
     data(socket: BunSocket, bytes: Uint8Array): void;

@@ -5,14 +5,14 @@ import { GrpcStatus } from "./http2/grpc-status.ts";
 import { type CallOutcome, UnaryCall } from "./http2/unary-call.ts";
 
 /**
- * From the first connection attempt to the server's SETTINGS. A call itself has no deadline: the runtime has one, and
- * the agent.
+ * From the first connection attempt to the server's SETTINGS. The call itself has no deadline here: the runtime and
+ * the agent have theirs.
  */
 const establishTimeoutMs = 20_000;
 
 /**
- * One call of the agent. Connects at once, while the message is still being read. Whatever keeps the agent from
- * answering is an outcome with status UNAVAILABLE; rejects only if `message` does, or with `Http2Error`.
+ * Calls the agent once. Connects immediately, while the message is still being read. If the agent cannot be reached
+ * or does not answer, the outcome has status UNAVAILABLE; rejects only if `message` does, or with `Http2Error`.
  */
 export async function callAgent(
     bun: Pick<BunApi, "connect">,
@@ -36,7 +36,7 @@ export async function callAgent(
             return;
         }
         const rest = unsent.length > 0 ? unsent : bytes;
-        // A negative count means that the socket is gone: its close event follows.
+        // A negative count means that the socket is closed; the close event follows.
         unsent = rest.length === 0 ? rest : rest.slice(Math.max(socket.write(rest), 0));
     };
     const receive = (socket: BunSocket, bytes: Uint8Array): void => {

@@ -1,30 +1,34 @@
 import { isSystemError, messageOf } from "@antrea/errors";
 
-/** What is used of `node:fs`. */
+/** The functions of `node:fs` in use. */
 export interface StatusFiles {
-    /** The text of a file; throws when it cannot be read. */
+    /** The content of a file; throws if it cannot be read. */
     readFileSync(path: string, encoding: "utf8"): string;
     writeFileSync(path: string, text: string, options: { readonly mode: number }): void;
     renameSync(from: string, to: string): void;
     rmSync(path: string, options: { readonly force: boolean }): void;
 }
 
+/** The file and process that LastGoodStatus uses. */
 export interface LastGoodStatusOptions {
-    /** Where the time stands between two runs. */
+    /** The file that keeps the time between runs. */
     readonly file: string;
-    /** Makes the name of what is written before it is complete. */
+    /** Part of the name of the temporary file. */
     readonly pid: number;
 }
 
-/** How long STATUS stays good after a good answer. An agent that is replaced is away for 6 to 9 s, on a busy Node for more. */
+/**
+ * How long STATUS succeeds after a successful answer. A restarting agent is unavailable for 6 to 9 s, longer on a
+ * busy Node.
+ */
 export const graceS = 60;
 
 const pattern = /^([0-9a-f-]{36}) (\d+\.\d\d)\n$/;
 
 /**
- * The time of the last good answer to STATUS, kept in a file from one run to the next. It is the time since the Node
- * started, beside the id of that start: setting the Node's clock changes nothing, and what an earlier boot left does not
- * count. The methods never throw: without the file STATUS has no grace, and is no worse for that.
+ * The time of the last successful STATUS, kept in a file between runs. The time is relative to the boot, stored with
+ * the boot id: it is independent of the system clock, and a time of an earlier boot is ignored. The methods never
+ * throw: without the file STATUS has no grace period.
  */
 export class LastGoodStatus {
     readonly #files: StatusFiles;
@@ -35,7 +39,7 @@ export class LastGoodStatus {
         this.#options = options;
     }
 
-    /** Keeps the present moment as that of a good answer. */
+    /** Stores the current time as that of a successful answer. */
     keep(): void {
         const { file, pid } = this.#options;
         const part = `${file}.${pid}`;
@@ -44,12 +48,12 @@ export class LastGoodStatus {
             this.#files.writeFileSync(part, `${boot} ${uptimeS.toFixed(2)}\n`, { mode: 0o600 });
             this.#files.renameSync(part, file);
         } catch {
-            // `look` says why there is no time.
+            // `look` reports that no time is stored.
             this.#remove(part);
         }
     }
 
-    /** Whether the last good answer is younger than `graceS`, and in words for a user what is known of it. */
+    /** Whether the last successful answer is more recent than `graceS`, and a description for the error message. */
     look(): { readonly recent: boolean; readonly text: string } {
         const { file } = this.#options;
         try {
@@ -59,9 +63,9 @@ export class LastGoodStatus {
                 return { recent: false, text: "there was no good answer since the Node started" };
             }
             const ageS = uptimeS - Number(kept?.[2]);
-            // Also NaN, and a time that is still to come.
+            // Also NaN, and a time in the future.
             if (!(ageS >= 0)) return { recent: false, text: `${file} holds no time of a good answer` };
-            // Hundredths, which floating point does not hold.
+            // In hundredths: floating point does not represent them exactly.
             const recent = Math.round(ageS * 100) < graceS * 100;
             return { recent, text: `the last good answer was ${Math.floor(ageS + 0.001)} s ago` };
         } catch (error) {
@@ -81,7 +85,7 @@ export class LastGoodStatus {
         try {
             this.#files.rmSync(path, { force: true });
         } catch {
-            // In a folder that is not writable nothing was written.
+            // In a read-only directory nothing was written.
         }
     }
 }

@@ -7,14 +7,14 @@ declare const Bun: BunApi;
 
 const defaultSocketPath = "/var/run/antrea/cni.sock";
 
-// Bytecode has the form of a CommonJS module, which has no `await` at its top.
+// Bytecode is compiled as a CommonJS module, which has no top-level `await`.
 async function main(): Promise<void> {
     const socketPath = Bun.env["ANTREA_CNI_SOCKET"] ?? defaultSocketPath;
     const { output, exitCode } = await run({
         environment: Bun.env,
         readInput: () => Bun.stdin.bytes(),
         callAgent: (path, message) => callAgent(Bun, socketPath, path, message),
-        // Only STATUS reads and writes; an import would be loaded with each call.
+        // Only STATUS uses the file system; a static import would be loaded on each call.
         lastGoodStatus: {
             keep: () => lastGoodStatus(socketPath).keep(),
             look: () => lastGoodStatus(socketPath).look(),

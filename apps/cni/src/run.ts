@@ -22,18 +22,18 @@ import { type CallOutcome } from "./http2/unary-call.ts";
 import { graceS, type LastGoodStatus } from "./last-good-status.ts";
 import { statusError } from "./status-error.ts";
 
-/** What a run needs of the world. */
+/** What a run depends on. */
 export interface RunComponents {
     readonly environment: Readonly<Record<string, string | undefined>>;
     /** Standard input, to its end. */
     readInput(): Promise<Uint8Array>;
-    /** One call of the agent; may begin to connect before the message is there. */
+    /** Calls the agent; may connect before the message is complete. */
     callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
-    /** Of earlier runs. */
+    /** The state of earlier runs. */
     readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "look">;
 }
 
-/** What the process prints on standard output, and its exit code. */
+/** The standard output and the exit code of the process. */
 export interface Answer {
     readonly output: Uint8Array;
     readonly exitCode: 0 | 1;
@@ -47,7 +47,7 @@ const methods: Readonly<Record<Exclude<CniCommand, "VERSION">, CniMethodName>> =
     STATUS: "CmdStatus",
 };
 
-/** Serves one invocation of the plugin. Never throws: every failure is an answer. */
+/** Handles one invocation of the plugin. Never throws: every failure is a CNI error result. */
 export async function run(components: RunComponents): Promise<Answer> {
     let input = new Uint8Array() as Uint8Array;
     let answered: CniCommand | undefined;
@@ -75,9 +75,9 @@ export async function run(components: RunComponents): Promise<Answer> {
 }
 
 /**
- * A container runtime that uses STATUS asks every few seconds, and a single bad answer makes the Node NotReady and takes
- * its Pods out of their Services. So a network that was ready a moment ago counts as ready: while the agent is replaced,
- * and for what comes back by itself. Errors of the configuration are none of that.
+ * A container runtime polls STATUS every few seconds, and a single failure makes the Node NotReady and removes its
+ * Pods from their Services. So a network that was ready within the grace period counts as ready, which covers agent
+ * restarts and transient failures. Configuration errors are excluded.
  */
 function statusFailure(error: CniError, input: Uint8Array, lastGood: RunComponents["lastGoodStatus"]): Answer {
     if (error.code !== ErrorCode.PLUGIN_NOT_AVAILABLE) return failure(error, input);

@@ -5,12 +5,12 @@ const whatToLookAt =
     "The runtime asks again by itself. If it lasts, look at the antrea-agent Pod of this Node: " +
     "kubectl -n kube-system get pods -o wide, then kubectl -n kube-system logs <that Pod> -c antrea-agent";
 
-/** The CNI error for a call that ended with a gRPC status instead of an answer. */
+/** The CNI error for a call that ended with a gRPC status. */
 export function statusError(command: CniCommand, status: number, text: string): CniCallError {
     switch (status) {
         case GrpcStatus.UNAVAILABLE:
         case GrpcStatus.DEADLINE_EXCEEDED:
-            // STATUS has a code of its own for "cannot serve ADD".
+            // STATUS has a CNI error code for "cannot serve ADD".
             return new CniCallError(
                 command === "STATUS" ? "PLUGIN_NOT_AVAILABLE" : "TRY_AGAIN_LATER",
                 "environment",

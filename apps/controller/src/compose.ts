@@ -14,7 +14,7 @@ export function compose(context: MainContext): Lifecycle {
     return composeController(buildPlatform(context));
 }
 
-/** Puts the features of the controller on the platform, in the order in which they start; starts nothing. */
+/** Adds the controller's features to the platform, in start order; starts nothing. */
 export function composeController(platform: Platform): Lifecycle {
     const { config, gates, health, logger, clock } = platform;
     const pools = gates.enabled("AntreaIPAM") ? withPools(platform) : undefined;
@@ -55,7 +55,7 @@ function groundParts({ kube, health, events }: Platform): readonly Part[] {
     ];
 }
 
-/** Every replica watches Nodes, so that a new leader begins at once; only the leader writes. */
+/** Every replica watches Nodes, so that a new leader starts immediately; only the leader writes. */
 function nodesPart({ nodes }: Platform): Part {
     return {
         name: "nodes",

@@ -21,7 +21,7 @@ import { routesOf } from "./routes.ts";
 import { version } from "./version.ts";
 import { WorkloadReviewer } from "./workloads/index.ts";
 
-/** Settings are few, and all of them are flags; of antrea-controller.conf it reads the feature gates and clusterCIDRs. */
+/** All settings are flags; of antrea-controller.conf the webhook reads the feature gates and clusterCIDRs. */
 export const flags: OwnFlags = {
     config: "FILE",
     port: "N",
@@ -30,19 +30,19 @@ export const flags: OwnFlags = {
 };
 
 const defaultPort = 9443;
-// One API server asks about several hundred requests at once at most; each takes a connection then.
+// One API server sends at most several hundred concurrent requests, each on its own connection.
 const maxConnections = 1_000;
-// One alone does not keep the other API servers out.
+// One API server cannot exhaust the connections of the others.
 const maxConnectionsPerAddress = 600;
-// Longer than the API server keeps idle connections (90 s): whoever sends closes first, so that no request is lost to a
+// Longer than the API server keeps idle connections (90 s): the client closes first, so that no request is lost on a
 // connection that is being closed.
 const keepAliveMs = 600_000;
-// How long Endpoints and kube-proxy may take to send requests elsewhere.
+// How long Endpoints and kube-proxy may take to redirect requests.
 const leaveMs = 3_000;
-// Requests under way end by their own time limit.
+// Requests in progress end by their own timeout.
 const drainMs = 12_000;
 
-/** Builds the parts of antrea-webhook and hands them to each other; starts nothing. */
+/** Builds and connects the parts of antrea-webhook; starts nothing. */
 export function compose({ flags: given, logger }: MainContext): Lifecycle {
     const clients = createKubeClients({
         kubeconfig: given.own.kubeconfig,
@@ -68,26 +68,27 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
     return lifecycle;
 }
 
+/** Options of one replica. */
 export interface WebhookOptions {
-    /** Where the Secret of the authority and the Service lie. */
+    /** Namespace of the CA's Secret and of the Service. */
     readonly namespace: string;
     readonly port: number;
-    /** `nodeIPAM.clusterCIDRs`, of which no pool may have addresses. Default none. */
+    /** `nodeIPAM.clusterCIDRs`, whose addresses no pool may contain. Default none. */
     readonly clusterCidrs?: readonly Prefix[];
-    /** Of 127.0.0.1, for probes. Default: none. */
+    /** Port on 127.0.0.1 for probes. Default: none. */
     readonly probePort?: number | undefined;
     /**
-     * Whether annotations of IPPools have an effect (gate AntreaIPAM); where they have none, none is refused. IPPools
-     * themselves are judged always. Default true.
+     * Whether IPPool annotations are in effect (feature gate AntreaIPAM); otherwise none is refused. IPPools are
+     * always validated. Default true.
      */
     readonly poolsOn?: boolean;
     /** Default: those of the certificates. */
     readonly times?: CertificateTimes;
-    /** How long it answers on after it said that it is not ready any more. Default 3,000. */
+    /** How long it keeps serving after it reports not ready, in milliseconds. Default 3,000. */
     readonly leaveMs?: number;
 }
 
-/** One replica of the webhook: its parts in the order in which they start. */
+/** One replica of the webhook: its parts in start order. */
 export function webhook(
     { api, logger }: { readonly api: ApiClient; readonly logger: Logger },
     options: WebhookOptions,
@@ -160,7 +161,7 @@ function whenSynced(cluster: Pick<ClusterCache, "hasSynced">, review: Reviewer):
     };
 }
 
-/** Stops first: says that it is not ready, answers on until nobody comes any more, and lets the last requests end. */
+/** Stops first: reports not ready, keeps serving for `ms`, and drains the remaining requests. */
 function leaving(health: DaemonServer, ms: number): LifecyclePart {
     return {
         name: "leaving",
@@ -172,7 +173,10 @@ function leaving(health: DaemonServer, ms: number): LifecyclePart {
     };
 }
 
-/** What antrea-controller.conf says to the webhook; without the file pools are on, and no cluster CIDRs are known. */
+/**
+ * The webhook's settings in antrea-controller.conf; without the file pools are enabled and there are no cluster
+ * CIDRs.
+ */
 function settingsOf(path: string | undefined): Required<Pick<WebhookOptions, "poolsOn" | "clusterCidrs">> {
     if (path === undefined) return { poolsOn: true, clusterCidrs: [] };
     let text: string;

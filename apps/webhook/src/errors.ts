@@ -1,4 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 
-/** A flag has a value that cannot be used, or a request comes before the cluster is known. */
+/**
+ * - `BAD_FLAG`: a flag has an invalid value;
+ * - `NOT_READY`: a request arrived before the caches were synced.
+ */
 export class WebhookError extends AntreaError<"BAD_FLAG" | "NOT_READY"> {}

@@ -11,12 +11,13 @@ import { type PoolReviewer } from "./ip-pools/index.ts";
 import { allowed, type AdmissionRequest, type Decision, type JsonObject, type ReviewRoute } from "./review/index.ts";
 import { isScaled, type WorkloadReviewer } from "./workloads/index.ts";
 
+/** What the routes depend on. */
 export interface RouteComponents {
     readonly ipPools: PoolReviewer;
     readonly workloads: WorkloadReviewer;
 }
 
-/** The kinds with a template of Pods, by their plural names. */
+/** The kinds with a Pod template, by their plural names. */
 const templates: Readonly<Record<string, TemplateKind>> = {
     deployments: "Deployment",
     statefulsets: "StatefulSet",
@@ -26,7 +27,7 @@ const templates: Readonly<Record<string, TemplateKind>> = {
     cronjobs: "CronJob",
 };
 
-/** Which requests go to which reviewer. What no rule is about is allowed. */
+/** The webhook paths and their reviewers. A request that no rule covers is allowed. */
 export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
     return [
         {
@@ -52,7 +53,7 @@ function decided({ operation }: AdmissionRequest, verdict: Verdict | undefined):
     return { refused: { message: refusalsText(errors), reason }, warnings };
 }
 
-// The casts below: the API server has checked objects against their schema before it asks.
+// The casts below: the API server validates objects against their schema before it calls the webhook.
 
 async function poolVerdict(
     ipPools: PoolReviewer,

@@ -20,7 +20,7 @@ export function checkCommand(context: CommandContext): Command {
             new Option("--settle <DURATION>", "time between the two looks").argParser(readTimeout).default(5_000, "5s"),
         )
         .action(async ({ settle }: { readonly settle: number }) => {
-            // A failure from here on means that it could not look.
+            // A failure from here on means that the check was incomplete.
             context.exitWith(exitIncomplete);
             using session = context.session(command);
             const records = new RecordReader(session);

@@ -4,12 +4,14 @@ import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
 interface User {
-    /** Who it is: the Pod, in whichever way it was seen. */
+    /** Identifier of the Pod, independent of the source that reported it. */
     readonly id: string;
     readonly text: string;
 }
 
-/** Addresses with two users: two Pods that report one, two ports that have one, or a port of another Pod than the claim's. */
+/**
+ * Addresses with two users: reported by two Pods, recorded on two ports, or on a port of a Pod other than the owner.
+ */
 export function duplicates(snapshot: Snapshot): readonly Finding[] {
     const byAddress = Map.groupBy(usersOf(snapshot), ({ address }) => address);
     return [...byAddress].flatMap(([address, seen]) => {
@@ -39,7 +41,7 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
         }),
     );
     const ofPods = snapshot.pods
-        // The address of a Pod that is going may be another's already.
+        // The address of a Pod that is being deleted may already belong to another Pod.
         .filter((pod) => hasOwnAddress(pod) && !pod.deleting && pod.phase === "Running")
         .flatMap((pod) =>
             pod.ips.map((address) => {
@@ -50,7 +52,7 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
     return [...ofClaims, ...ofRecords, ...ofPods];
 }
 
-/** One name for a Pod that is known by several UIDs. */
+/** One identifier for a Pod that is known by several UIDs. */
 function podId(snapshot: Snapshot, uid: string, ifName: string): string {
     return `${snapshot.podOf(uid)?.uids[0] ?? uid} ${ifName}`;
 }

@@ -1,23 +1,24 @@
 /**
- * - `leak`: an address is held and no Pod uses it;
- * - `orphan`: an address is used that nobody holds, or held outside of what its pool is now;
+ * - `leak`: an address is allocated and no Pod uses it;
+ * - `orphan`: an address is in use without an allocation, or allocated outside the ranges of its pool;
  * - `duplicate`: an address has two users;
- * - `reservation`: an address is kept that nobody asks for.
+ * - `reservation`: an address is reserved without an owner that requests it.
  */
 export type FindingKind = "leak" | "orphan" | "duplicate" | "reservation";
 
+/** One inconsistency that `ipam check` reports. */
 export interface Finding {
     readonly kind: FindingKind;
     readonly address: string;
     readonly pool?: string;
     readonly node?: string;
-    /** What is wrong, and what becomes of it or what to do. */
+    /** What is wrong, and how it is resolved. */
     readonly text: string;
-    /** The same in two looks when it is the same finding. */
+    /** Equal for the same finding in two snapshots. */
     readonly key: string;
 }
 
-/** Makes findings of one kind. What a finding is of makes its key: the rule, the address, and the user of it. */
+/** Makes findings of one kind. The key consists of the rule, the address and its user. */
 export function finding(
     kind: FindingKind,
     rule: string,

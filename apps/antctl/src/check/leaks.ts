@@ -3,7 +3,7 @@ import { isFinished, isKnownOwner, type Claim, type PodInfo } from "../cluster/i
 import { finding, type Finding } from "./finding.ts";
 import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
 
-/** Addresses that are held for Pods which do not use them. */
+/** Addresses that are allocated to Pods which do not use them. */
 export function leaks(snapshot: Snapshot): readonly Finding[] {
     const claimsOfInterface = Map.groupBy(snapshot.claims, (claim) => interfaceKey(claim));
     return snapshot.claims.flatMap((claim) => {
@@ -44,7 +44,7 @@ function leakOf(o: {
     return unusedBy(living, snapshot, claim, pod, name);
 }
 
-/** What becomes of the claim of a Pod that is gone. */
+/** How the allocation of a deleted Pod is released. */
 function remedy(snapshot: Snapshot, pod: AllocationPod, record: RecordOnNode | undefined): string {
     if (snapshot.gate === "off") {
         return "the feature gate AntreaIPAM is off: it is freed when the gate is on again, and by nobody before";
@@ -65,12 +65,12 @@ function remedy(snapshot: Snapshot, pod: AllocationPod, record: RecordOnNode | u
     return `the agent of Node ${pod.nodeName} frees it within a minute or two, else read that agent's log`;
 }
 
-/** Nobody frees anything while IPPools are switched off. */
+/** Notes that nothing is released while IPPools are disabled. */
 function whenOn({ gate }: Snapshot): string {
     return gate === "off" ? " when the feature gate AntreaIPAM is on again" : "";
 }
 
-/** A Pod that runs has its address in OVS; one that is starting may not have it yet. */
+/** A running Pod has its address in OVS; a starting one may not have it yet. */
 function unusedBy(
     living: PodInfo,
     snapshot: Snapshot,

@@ -3,7 +3,7 @@ import { hasOwnAddress, holderText, isKnownOwner } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** Addresses in use that no claim holds, and claims that their pool does not cover. */
+/** Addresses in use without an allocation, and allocations outside the ranges of their pool. */
 export function orphans(snapshot: Snapshot): readonly Finding[] {
     return [...claimsWithoutPool(snapshot), ...recordsWithoutClaim(snapshot), ...podsWithoutClaim(snapshot)];
 }
@@ -11,7 +11,7 @@ export function orphans(snapshot: Snapshot): readonly Finding[] {
 function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
     return snapshot.claims.flatMap((claim) => {
         const { address, pool, pod, ip } = claim;
-        // A gateway is outside by its nature, and whether it is still wanted is a question of reservations.
+        // A gateway is outside the usable ranges by design; whether it is still needed is checked in reservations.ts.
         if (!isKnownOwner(claim.owner) || claim.owner.kind === "Gateway") return [];
         const about = { address, pool, node: pod?.nodeName };
         const entry = snapshot.pools.get(pool);
@@ -20,7 +20,7 @@ function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
             const text = `${holder} from IPPool ${pool}, which does not exist; it goes with its owner`;
             return [finding("orphan", "unknown-pool", about, pool, text)];
         }
-        // Also one that is not handed out any more, such as the edge of a subnet: what has it keeps it.
+        // Includes addresses that are no longer assigned, such as the edge of a subnet: their owner keeps them.
         if (entry.pool.subnetOf(ip) !== undefined) return [];
         const text = `${holder} outside the present ranges of IPPool ${pool}; it goes with its owner`;
         return [finding("orphan", "outside-pool", about, pool, text)];
@@ -45,7 +45,7 @@ function recordsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
     );
 }
 
-/** On Nodes whose OVS was read, its records tell the same and more. */
+/** On Nodes whose OVS was read, the OVS records cover this and more. */
 function podsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
     return snapshot.pods.flatMap((pod) => {
         const node = pod.nodeName;
@@ -62,7 +62,7 @@ function podsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
     });
 }
 
-/** Whether the address is of the Node's own subnets, which need no claim. */
+/** Whether the address is in the Node's own subnets, which need no allocation. */
 function isOfNode(snapshot: Snapshot, node: string, ip: IpAddress): boolean {
     const info = snapshot.pools.nodes.find(({ name }) => name === node);
     return info?.podCidrs.some((cidr) => prefixContains(cidr, ip)) ?? false;

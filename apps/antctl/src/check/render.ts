@@ -9,6 +9,7 @@ const titles: Readonly<Record<FindingKind, string>> = {
     reservation: "Reservations that nobody asks for",
 };
 
+/** The report of `ipam check` as text: one table per kind of finding. */
 export function renderCheck(report: CheckReport, style: Style): string {
     const { findings, unread, looked } = report;
     const sections = (Object.keys(titles) as FindingKind[]).flatMap((kind) => {

@@ -18,17 +18,18 @@ export interface CheckReport {
     };
 }
 
-/** Everything that one look finds. */
+/** All findings in one snapshot. */
 export function findingsOf(snapshot: Snapshot): readonly Finding[] {
     return [...duplicates(snapshot), ...leaks(snapshot), ...orphans(snapshot), ...reservations(snapshot)];
 }
 
-/** What both looks found, as the later one tells it: what comes and goes by itself is no finding. */
+/** Findings present in both snapshots, as in the later one; a transient state is no finding. */
 export function inBoth(first: readonly Finding[], second: readonly Finding[]): readonly Finding[] {
     const keys = new Set(first.map(({ key }) => key));
     return second.filter(({ key }) => keys.has(key));
 }
 
+/** The report of `ipam check`: the findings, the Nodes that were not read, and how many objects were checked. */
 export function checkReport(snapshot: Snapshot, findings: readonly Finding[]): CheckReport {
     return {
         findings: findings.map(({ key: _, ...rest }) => rest),

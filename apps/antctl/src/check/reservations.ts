@@ -4,7 +4,7 @@ import { ownerText, type Claim } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** Addresses that are kept for an owner who does not ask for them. */
+/** Addresses that are reserved for an owner that does not request them. */
 export function reservations(snapshot: Snapshot): readonly Finding[] {
     return snapshot.claims.flatMap((claim) => {
         if (claim.state !== "Reserved") return [];

@@ -14,12 +14,12 @@ import {
 import { type NodeLook, type PortRecord, type RecordReader } from "../ovs-records/index.ts";
 import { PoolSet } from "../pools/index.ts";
 
-/** A record and the Node whose OVS has it. */
+/** An OVS record and the Node that stores it. */
 export interface RecordOnNode extends PortRecord {
     readonly node: string;
 }
 
-/** What one look at the cluster saw. */
+/** The state of the cluster that one check reads. */
 export class Snapshot {
     readonly claims: readonly Claim[];
     readonly pods: readonly PodInfo[];
@@ -27,9 +27,9 @@ export class Snapshot {
     readonly statefulSets: readonly WorkloadInfo[];
     readonly namespaces: ReadonlyMap<string, NamespaceInfo>;
     readonly records: readonly RecordOnNode[];
-    /** Nodes whose OVS could not be read although something of IPAM is there, and why. */
+    /** Nodes that use IPAM and whose OVS could not be read, with the reason. */
     readonly unread: ReadonlyMap<string, string>;
-    /** Whether IPPools are switched on. While they are off nobody frees anything. */
+    /** Whether IPPools are enabled. While they are disabled, no address is released. */
     readonly gate: Gate["state"];
     readonly #podsByUid: ReadonlyMap<string, PodInfo>;
     readonly #claimsByAddress: ReadonlyMap<string, Claim>;
@@ -77,7 +77,10 @@ export class Snapshot {
         return this.#recordsByAddress.get(address) ?? [];
     }
 
-    /** Whether the record is of this user of a claim. Without a UID, which has no room everywhere, the container tells. */
+    /**
+     * Whether the record belongs to this Pod. Without a UID, which is not available everywhere, the container ID
+     * decides.
+     */
     isOf(record: RecordOnNode, pod: AllocationPod): boolean {
         if (record.podUid === "") return record.containerId === pod.containerID;
         return record.podUid === pod.uid;
@@ -89,8 +92,8 @@ export class Snapshot {
 }
 
 /**
- * One look at everything. Claims are read before OVS, and OVS before Pods, in the order in which a starting Pod gets
- * them; what changes all the same between the first and the last is sorted out by looking again.
+ * Reads the state of the cluster. Allocations are read before OVS, and OVS before Pods, in the order in which a
+ * starting Pod gets them; changes during the read are eliminated by comparing two snapshots.
  */
 export async function takeSnapshot(
     cluster: Pick<

@@ -8,10 +8,10 @@ import {
 } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 
-/** What commands need of an IPAllocation; a cluster may have 100,000. */
+/** The fields of an IPAllocation that commands need; a cluster may have 100,000. */
 export interface Claim {
     readonly name: string;
-    /** The address that the name tells: it is what the API server keeps unique. */
+    /** The address in the object's name, which the API server keeps unique. */
     readonly ip: IpAddress;
     readonly address: string;
     readonly pool: string;
@@ -21,7 +21,7 @@ export interface Claim {
     readonly since: string | undefined;
 }
 
-/** Undefined for an object whose name is no address: nothing of ours made it. */
+/** Reads an IPAllocation. Undefined for an object whose name is not an address: Antrea did not create it. */
 export function readClaim(object: IpAllocation): Claim | undefined {
     const { name = "", creationTimestamp } = object.metadata ?? {};
     const { pool, state, owner, pod } = object.spec;
@@ -34,7 +34,7 @@ export function readClaim(object: IpAllocation): Claim | undefined {
     }
 }
 
-/** Whether this version knows who keeps such a claim and when it ends; a later one may write other kinds. */
+/** Whether this version knows the owner kind and when it ends; a later version may add kinds. */
 export function isKnownOwner(owner: AllocationOwner): boolean {
     return isOfPods(owner) || owner.kind === "Node" || owner.kind === "Gateway";
 }
@@ -45,7 +45,7 @@ export function ownerText(owner: AllocationOwner): string {
     return `${owner.kind} ${name}${owner.index === undefined ? "" : ` ordinal ${owner.index}`}`;
 }
 
-/** Who has the address, as a part of a sentence: `Pod shop/web-0 on Node node1`. */
+/** The holder of the address as part of a sentence: `Pod shop/web-0 on Node node1`. */
 export function holderText(claim: Claim): string {
     if (claim.pod === undefined) return `${ownerText(claim.owner)} (reserved)`;
     return `Pod ${claim.pod.namespace}/${claim.pod.name} on Node ${claim.pod.nodeName}`;

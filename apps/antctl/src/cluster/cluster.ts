@@ -30,24 +30,26 @@ import {
     type WorkloadInfo,
 } from "./workload.ts";
 
+/** A Namespace and its IPAM annotations. */
 export interface NamespaceInfo {
     readonly name: string;
-    /** The annotations of IPAM, where it has them. */
+    /** The IPAM annotations, if any. */
     readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** Selects allocations to list. */
 export interface ClaimSelector {
     readonly pool?: string;
     readonly nodeName?: string;
     readonly state?: Claim["state"];
 }
 
-/** Reads a cluster for one command. Each call asks the API server; lists are reduced page by page to what is needed. */
+/** Reads a cluster for one command. Each call sends requests to the API server; lists are reduced page by page. */
 export class Cluster {
     readonly api: ApiClient;
     readonly #options: { readonly timeoutMs: number };
 
-    /** `timeoutMs` is for each request. */
+    /** `timeoutMs` applies to each request, in milliseconds. */
     constructor(components: { readonly api: ApiClient }, options: { readonly timeoutMs: number }) {
         this.api = components.api;
         this.#options = options;
@@ -113,7 +115,7 @@ export class Cluster {
         }));
     }
 
-    /** All objects, each reduced at once; what `reduce` gives undefined for is left out. */
+    /** Lists all objects, reducing each on arrival; an object for which `reduce` returns undefined is left out. */
     async list<T extends KubeObject, Reduced>(
         resource: Resource<T>,
         reduce: (object: T) => Reduced | undefined,
@@ -134,7 +136,7 @@ export class Cluster {
     }
 }
 
-/** A list that is not found is a kind that the API server does not know. */
+/** Rejects with NOT_SERVED if the list is not found: the API server does not serve the kind. */
 async function served<T>(list: Promise<T>): Promise<T> {
     try {
         return await list;

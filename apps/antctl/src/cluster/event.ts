@@ -1,9 +1,9 @@
 import { events, type KubeEvent } from "@antrea/kube";
 import { type Cluster } from "./cluster.ts";
 
-/** What commands show of an Event. */
+/** The fields of an Event that commands print. */
 export interface EventInfo {
-    /** When it was seen last. */
+    /** When it was last seen. */
     readonly time: string | undefined;
     readonly type: string;
     readonly reason: string;
@@ -12,7 +12,7 @@ export interface EventInfo {
     readonly count: number;
 }
 
-/** The events about an object, the latest first. */
+/** The events about an object, latest first. */
 export async function eventsOf(
     cluster: Pick<Cluster, "list">,
     object: { readonly kind: string; readonly namespace: string; readonly name: string },

@@ -3,16 +3,16 @@ import { documentValue, readFeatureGates } from "@antrea/settings";
 import { parseDocument } from "yaml";
 import { type Cluster } from "./cluster.ts";
 
-/** Whether agents heed the annotations, as the configuration of the cluster says. */
+/** Whether agents evaluate the annotations, according to the cluster's configuration. */
 export type Gate = { readonly state: "on" | "off" } | { readonly state: "unknown"; readonly reason: string };
 
-/** The Pods of the agents. */
+/** Label selector of the agent Pods. */
 export const agentSelector = "app=antrea,component=antrea-agent";
 
 const configMap = "antrea-config";
 const agentConfig = "antrea-agent.conf";
 
-/** Reads the feature gate AntreaIPAM from the configuration of the agents. */
+/** Reads the feature gate AntreaIPAM from the agents' ConfigMap. */
 export async function readGate(cluster: Pick<Cluster, "find">, namespace: string): Promise<Gate> {
     try {
         const map = await cluster.find(configMaps, { namespace, name: configMap });
@@ -24,7 +24,7 @@ export async function readGate(cluster: Pick<Cluster, "find">, namespace: string
     }
 }
 
-/** The gate by the text of antrea-agent.conf. Of all that is in it only the gates matter here. */
+/** Reads the gate from the text of antrea-agent.conf; all other settings are ignored. */
 export function gateIn(text: string): Gate {
     const read = documentValue(parseDocument(text));
     if (!read.isUsable) return unknown(`${agentConfig} is no YAML`);

@@ -3,18 +3,19 @@ import { type IpAddress, type Prefix } from "@antrea/ip";
 import { clusterAddresses, isOutOfService } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
 
-/** What commands need of a Node. */
+/** The fields of a Node that commands need. */
 export interface NodeInfo {
     readonly name: string;
     readonly addresses: readonly IpAddress[];
     readonly podCidrs: readonly Prefix[];
     readonly ready: boolean;
-    /** Declared shut down by an administrator: its Pods do not run. */
+    /** Has the out-of-service taint: its Pods do not run. */
     readonly outOfService: boolean;
-    /** In bridging mode: it announces the MAC address of its interface. */
+    /** In bridging mode: the Node is annotated with the MAC address of its interface. */
     readonly isBridged: boolean;
 }
 
+/** Reads the fields that commands need from a Node. */
 export function readNode(node: Node): NodeInfo {
     const { nodeAddresses, podCidrs } = clusterAddresses([node]);
     const ready = node.status?.conditions?.find(({ type }) => type === "Ready");

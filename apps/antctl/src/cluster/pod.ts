@@ -1,22 +1,25 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { type Pod } from "@antrea/kube";
 
-/** What commands need of a Pod; a cluster may have 100,000. */
+/** The fields of a Pod that commands need; a cluster may have 100,000. */
 export interface PodInfo {
     readonly namespace: string;
     readonly name: string;
-    /** Ways in which claims and records know it: its UID, and for a static Pod the hash of its manifest. */
+    /**
+     * The UIDs that allocations and OVS records use for it: its own and, for a static Pod, the hash of its manifest.
+     */
     readonly uids: readonly string[];
     readonly nodeName: string | undefined;
     readonly phase: string;
     readonly deleting: boolean;
     readonly hostNetwork: boolean;
     readonly ips: readonly string[];
-    /** The annotations of IPAM, where it has them. */
+    /** The IPAM annotations, if any. */
     readonly annotations: Readonly<Record<string, string>>;
     readonly ownerReferences: readonly OwnerReference[];
 }
 
+/** The controlling owner of a Pod. */
 export interface OwnerReference {
     readonly apiVersion: string;
     readonly kind: string;
@@ -25,9 +28,10 @@ export interface OwnerReference {
     readonly controller?: boolean;
 }
 
-// The kubelet starts a static Pod under this name for its UID; the mirror Pod has another UID.
+// The kubelet starts a static Pod with this hash as its UID; the mirror Pod has another UID.
 const staticPodHash = "kubernetes.io/config.hash";
 
+/** Reads the fields that commands need from a Pod. */
 export function readPod(pod: Pod): PodInfo {
     const { metadata, spec, status } = pod;
     const hash = metadata?.annotations?.[staticPodHash];
@@ -45,19 +49,19 @@ export function readPod(pod: Pod): PodInfo {
     };
 }
 
-/** Those of all annotations that IPAM reads. */
+/** Selects the annotations that IPAM reads. */
 export function ipamAnnotations(all: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
     return Object.fromEntries(
         [poolsAnnotation, podIpsAnnotation].flatMap((key) => (all?.[key] === undefined ? [] : [[key, all[key]]])),
     );
 }
 
-/** Whether it ran to its end: its sandbox and its address are given back. */
+/** Whether it has terminated: its sandbox and its address are released. */
 export function isFinished(pod: PodInfo): boolean {
     return pod.phase === "Succeeded" || pod.phase === "Failed";
 }
 
-/** Whether its addresses are of its own, and still its. */
+/** Whether it has addresses of its own (no host network) and still uses them. */
 export function hasOwnAddress(pod: PodInfo): boolean {
     return !pod.hostNetwork && !isFinished(pod);
 }

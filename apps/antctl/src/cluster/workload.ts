@@ -2,34 +2,38 @@ import { templateAnnotations, type WorkloadShape } from "@antrea/ipam";
 import { type CronJob, type DaemonSet, type Deployment, type StatefulSet } from "@antrea/kube";
 import { ipamAnnotations } from "./pod.ts";
 
-/** What commands need of an object with a template of Pods. */
+/** The fields that commands need of an object with a Pod template. */
 export interface TemplateInfo {
     readonly kind: "Deployment" | "StatefulSet" | "DaemonSet" | "CronJob";
     readonly namespace: string;
     readonly name: string;
-    /** The annotations of IPAM on its template; none where its Pods are in the network of their Node. */
+    /** The IPAM annotations of its template; none for Pods on the host network. */
     readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What commands need of a StatefulSet. */
+/** The fields of a StatefulSet that commands need. */
 export interface WorkloadInfo extends TemplateInfo {
     readonly replicas: number;
     /** The lowest ordinal of a StatefulSet. */
     readonly start: number;
 }
 
+/** Reads the Pod template of a Deployment. */
 export function readDeployment(object: Deployment): TemplateInfo {
     return read("Deployment", object);
 }
 
+/** Reads the Pod template of a DaemonSet. */
 export function readDaemonSet(object: DaemonSet): TemplateInfo {
     return read("DaemonSet", object);
 }
 
+/** Reads the Pod template of a CronJob's Jobs. */
 export function readCronJob(object: CronJob): TemplateInfo {
     return read("CronJob", object);
 }
 
+/** Reads a StatefulSet; replicas default to 1 and the first ordinal to 0, as in the API. */
 export function readStatefulSet(object: StatefulSet): WorkloadInfo {
     const { replicas = 1, ordinals } = object.spec ?? {};
     return { ...read("StatefulSet", object), replicas, start: ordinals?.start ?? 0 };

@@ -1,17 +1,17 @@
 import { type Command, type Option } from "commander";
 import { type Completion } from "../program/index.ts";
 
-/** What can stand where the cursor is. */
+/** Candidates for the word at the cursor. */
 export interface Completions {
     readonly items: readonly Completion[];
-    /** The shell shall offer files. */
+    /** The shell adds file names. */
     readonly files: boolean;
 }
 
-/** Values of options that are typed already, by the option's attribute name. */
+/** Values of the options already typed, by the option's attribute name. */
 export type TypedOptions = ReadonlyMap<string, string>;
 
-/** Words that only the cluster or the kubeconfig can tell. */
+/** Candidates that come from the cluster or the kubeconfig. */
 export interface DynamicWords {
     argument(o: {
         readonly command: Command;
@@ -24,7 +24,7 @@ export interface DynamicWords {
 
 const none: Completions = { items: [], files: false };
 
-/** Completes the last of `words`, which are those after the program's name; "" when nothing of it is typed yet. */
+/** Completes the last of `words`, the words after the program's name; it is "" if nothing of it is typed yet. */
 export async function complete(
     program: Command,
     words: readonly string[],
@@ -65,9 +65,9 @@ export async function complete(
 
 interface Place {
     readonly command: Command;
-    /** The option whose value comes next. */
+    /** The option whose value is next. */
     readonly pending: Option | undefined;
-    /** Arguments of the command so far. */
+    /** Arguments of the command before the cursor. */
     readonly before: readonly string[];
     readonly endOfOptions: boolean;
     readonly options: TypedOptions;
@@ -125,7 +125,7 @@ function flagsOf(command: Command): readonly Completion[] {
     ];
 }
 
-/** Those of the command and of all above it. */
+/** The options of the command and of its parents. */
 function optionsOf(command: Command): readonly Option[] {
     return [...command.options, ...(command.parent === null ? [] : optionsOf(command.parent))];
 }

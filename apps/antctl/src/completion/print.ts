@@ -1,7 +1,7 @@
 import { type Completions } from "./complete.ts";
 import { directive } from "./scripts.ts";
 
-/** Completions as the scripts, and kubectl, read them. */
+/** Formats completions for the completion scripts and kubectl. */
 export function printCompletions({ items, files }: Completions): string {
     const lines = items.map(({ value, description }) =>
         description === undefined || description === "" ? value : `${value}\t${description.replaceAll(/\s+/g, " ")}`,

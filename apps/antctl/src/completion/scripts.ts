@@ -1,14 +1,14 @@
-/** The shells that a script can be written for. */
+/** The shells with a completion script. */
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /**
- * What `__complete` prints: a line for each word, a tab before its description, then a line of flags behind ":". It is
- * the protocol of Cobra, which kubectl also speaks with the completion programs of its plugins.
+ * Output of `__complete`: a line for each word, with a tab before its description, then a line with flags after ":".
+ * This is Cobra's protocol, which kubectl also uses with the completion programs of its plugins.
  */
 export const directive = { noSpace: 2, noFile: 4 } as const;
 
-/** A script that completes the command `name` by asking it for words. */
+/** A script that completes the command `name` by running its `__complete`. */
 export function completionScript(shell: Shell, name: string): string {
     const id = name.replaceAll(/[^A-Za-z0-9]/g, "_");
     switch (shell) {

@@ -7,18 +7,19 @@ import { PoolSet } from "../pools/index.ts";
 import { oneAnOrdinal, reservationsOf, type Reservation } from "./reservations.ts";
 import { asGiven, withoutSubnetInfo } from "./subnet-info.ts";
 
-/** What becomes of the IPPools of files. */
+/** The result of converting the IPPools of files. */
 export interface Conversion {
     /** In the order of the files. */
     readonly pools: readonly IpPool[];
-    /** What the pools keep for ordinals of StatefulSets. */
+    /** The reservations of the pools for StatefulSet ordinals. */
     readonly reservations: readonly IpAllocation[];
     readonly refused: readonly RefusedPool[];
     readonly warnings: readonly string[];
-    /** Objects of other kinds, `ExternalIPPool a of crd.antrea.io/v1beta1`. */
+    /** Objects of other kinds, such as `ExternalIPPool a of crd.antrea.io/v1beta1`. */
     readonly ignored: readonly string[];
 }
 
+/** A pool that this version rejects, and why. */
 export interface RefusedPool {
     readonly name: string;
     readonly refusals: readonly Refusal[];
@@ -28,9 +29,9 @@ const nobody = { namespaces: [], pods: [], workloads: [] };
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * Reads IPPools of crd.antrea.io/v1beta1 and v1alpha2 and gives them as this version serves them, without what the API
- * server wrote into them. Judges each by the rules of this version, and all against each other. Throws BAD_INPUT for a
- * file that is no YAML.
+ * Reads IPPools of crd.antrea.io/v1beta1 and v1alpha2 and returns them as this version serves them, without the
+ * fields that the API server sets. Validates each by the rules of this version, and all against each other. Throws
+ * BAD_INPUT for a file that is not valid YAML.
  */
 export function convert(sources: readonly Source[]): Conversion {
     const refused: RefusedPool[] = [];
@@ -61,7 +62,7 @@ export function convert(sources: readonly Source[]): Conversion {
         );
         stored.push(...reservations.stored);
     }
-    // When all pools are known: what is a gateway of one is handed out by none.
+    // Requires all pools: a gateway of one pool is assigned by none.
     const handedOut = stored.filter(({ ip, pool, ordinal, claim }) => {
         const entry = known.get(pool);
         const reason = entry && known.exclusions.reason(entry.pool, ip);
@@ -88,7 +89,7 @@ function isPool({ apiVersion, kind }: Fields): boolean {
 
 interface Converted {
     readonly planned: ReturnType<typeof plannedPool>;
-    /** Of the object as it was given. */
+    /** Of the object in the file. */
     readonly refusals: readonly Refusal[];
 }
 
@@ -123,7 +124,7 @@ function given(object: Fields, refusal: Refusal): Refusal {
     return isBeta(object) ? asGiven(refusal) : refusal;
 }
 
-/** What is wrong with the one subnet is wrong with each range. */
+/** An error in the shared subnetInfo is repeated for each range; keeps one of each. */
 function unique(refusals: readonly Refusal[]): readonly Refusal[] {
     return [...new Map(refusals.map((refusal) => [JSON.stringify(refusal), refusal])).values()];
 }

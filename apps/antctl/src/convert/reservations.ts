@@ -2,27 +2,27 @@ import { allocationName, blockText, ipAllocations, type IpAllocation } from "@an
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { fieldsOf, isName, isNamespaceName, textOf, type Fields } from "../manifest-objects.ts";
 
-/** An address that a pool keeps for an ordinal. */
+/** An address that a pool reserves for an ordinal. */
 export interface Reservation {
     readonly ip: IpAddress;
     readonly pool: string;
     /** `ordinal 1 of StatefulSet shop/db` */
     readonly ordinal: string;
-    /** A Pod has it. */
+    /** A Pod uses it. */
     readonly inUse: boolean;
     readonly claim: IpAllocation;
 }
 
-/** What the status of a pool says of StatefulSets, and what of it cannot be read. */
+/** The StatefulSet addresses in a pool's status, and the entries that cannot be read. */
 export interface Reservations {
     readonly stored: readonly Reservation[];
     readonly unusable: readonly string[];
 }
 
 /**
- * The addresses that a pool of Antrea in Go keeps for the ordinals of StatefulSets. There the list in `status.ipAddresses`
- * is the only record of them; here each is a claim of its own. Addresses of other Pods are left out: a Pod that is
- * made again gets another one.
+ * The addresses that a pool of upstream Antrea reserves for StatefulSet ordinals. There the list in
+ * `status.ipAddresses` is their only record; here each is an IPAllocation. Addresses of other Pods are left out: a
+ * recreated Pod gets a new one.
  */
 export function reservationsOf(pool: string, status: unknown): Reservations {
     const entries: unknown = fieldsOf(status).ipAddresses;
@@ -39,8 +39,8 @@ export function reservationsOf(pool: string, status: unknown): Reservations {
 }
 
 /**
- * Of several addresses of one family that a pool has for an ordinal one, as it can have no more: that of a Pod, else the
- * first. `further` says as sentences which are left out.
+ * Keeps one address per family and ordinal, the limit of this version: the one in use, else the first. `further`
+ * lists the omitted ones as sentences.
  */
 export function oneAnOrdinal(stored: readonly Reservation[]): {
     readonly kept: readonly Reservation[];

@@ -6,15 +6,15 @@ import { fieldsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.
 const subnetKeys = ["gateway", "prefixLength", "vlan"] as const;
 const rangeKeys = Object.keys(ipRange.shape).filter((key) => !subnetKeys.some((one) => one === key));
 
-/** The spec of an IPPool of crd.antrea.io/v1beta1 as v1alpha2 has it, or why it has none. */
+/** The spec of a v1beta1 IPPool in v1alpha2 form, or the reason why it cannot be converted. */
 export interface SubnetInfoResult {
     readonly spec: Fields;
     readonly refusals: readonly Refusal[];
 }
 
 /**
- * Writes the one subnet of a v1beta1 pool, `subnetInfo`, into each of its ranges; the family of its gateway is the pool's
- * `ipVersion`. What the ranges say is not judged here: v1alpha2 has the same rules for it.
+ * Copies `subnetInfo`, the one subnet of a v1beta1 pool, into each of its ranges; the family of its gateway becomes
+ * the pool's `ipVersion`. Ranges are not validated here: v1alpha2 has the same rules for them.
  */
 export function withoutSubnetInfo(spec: Fields): SubnetInfoResult {
     const subnet = fieldsOf(spec.subnetInfo);
@@ -42,7 +42,7 @@ export function withoutSubnetInfo(spec: Fields): SubnetInfoResult {
     };
 }
 
-/** A refusal of the converted pool, by the field that the pool has as it was given. */
+/** Maps a refusal of the converted pool to the field of the original. */
 export function asGiven({ path, value, rule }: Refusal): Refusal {
     return {
         path: path.replace(/^spec\.ipRanges\[\d+\]\.(gateway|prefixLength|vlan)$/, "spec.subnetInfo.$1"),

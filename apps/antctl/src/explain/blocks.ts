@@ -4,13 +4,13 @@ import { holderText, isFinished, type Claim } from "../cluster/index.ts";
 import { claimsOfOrdinal, claimsOfPod, nodeOf, runsOnNodeSubnet, type Facts, type Wish } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
 
-/** Something that keeps the Pod from having its addresses, and what to do about it. */
+/** A reason why the Pod does not get its addresses, and the remedy. */
 export interface Block {
     readonly what: string;
     readonly next: string;
 }
 
-/** What keeps the Pod now from having what it asks for; nothing if it has it, or needs nothing of pools. */
+/** The reasons why the Pod does not get the requested addresses; empty if it has them or requests none from pools. */
 export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[]): readonly Block[] {
     const { pod } = facts;
     if (isFinished(pod) || pod.deleting || facts.gate.state === "off" || runsOnNodeSubnet(facts)) return [];
@@ -27,7 +27,7 @@ export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[])
     ];
 }
 
-/** Families that the pools have and the Pod has no address of. */
+/** Families that the pools have and for which the Pod has no address. */
 function missingFamilies(facts: Facts, trials: readonly PoolTrial[]): readonly Family[] {
     const has = new Set(claimsOfPod(facts).map(({ ip }) => ip.family));
     const asked = new Set(trials.map(({ ipVersion }) => ipVersion).filter((family) => family !== undefined));
@@ -45,7 +45,7 @@ function scheduling({ pod, unscheduled }: Facts): readonly Block[] {
     ];
 }
 
-/** The rules of admission; the agent asks the same ones. */
+/** Applies the admission rules, which the agent also applies. */
 function annotations({ pod, namespaceAnnotations, pools }: Facts): readonly Block[] {
     const object = { metadata: { annotations: pod.annotations }, spec: { hostNetwork: pod.hostNetwork } };
     const context = { pool: (name: string) => pools.get(name)?.pool, exclusions: pools.exclusions };
@@ -122,7 +122,7 @@ function controllerAway(what: string): Block {
     };
 }
 
-/** The ordinal's address is still in the hands of a Pod of the same name that was there before. */
+/** The ordinal's address is still used by an earlier Pod of the same name. */
 function heldByEarlier(facts: Facts, claim: Claim, ordinal: string): Block {
     const { nodeName = "", uid = "" } = claim.pod ?? {};
     const node = nodeOf(facts, nodeName);

@@ -103,7 +103,7 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
     };
 }
 
-/** Those of the pools that are named, of the pools that overlap them, and of the Pod's Node: its own are there. */
+/** Allocations of the named pools, of pools that overlap them, and of the Pod's Node, which include the Pod's own. */
 async function claimsFor(
     cluster: Cluster,
     pools: PoolSet,
@@ -123,7 +123,7 @@ function unscheduledReason({ status }: Pod): string | undefined {
     return status?.conditions?.find(({ type, status: value }) => type === "PodScheduled" && value === "False")?.message;
 }
 
-/** First the Namespace, then the Pods in it: a cluster has too many Pods to offer all. */
+/** Completes the Namespace first, then its Pods: a cluster has too many Pods to list all. */
 async function completePod(
     cluster: Cluster,
     typed: string,

@@ -1,13 +1,13 @@
 import { isKubeError, leases } from "@antrea/kube";
 import { type Cluster } from "../cluster/index.ts";
 
-/** Whether antrea-controller does its work, by the lease that its leader renews. */
+/** Whether antrea-controller is running, by the Lease that its leader renews. */
 export type ControllerState = "runs" | "away" | "unknown";
 
 const lease = "antrea-controller";
 const defaultSeconds = 15;
 
-/** Reads the lease. One that may not be read tells nothing. */
+/** Reads the Lease; "unknown" without permission to read it. */
 export async function readController(
     cluster: Pick<Cluster, "find">,
     namespace: string,

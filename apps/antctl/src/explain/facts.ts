@@ -5,31 +5,31 @@ import { type Claim, type EventInfo, type Gate, type NodeInfo, type PodInfo } fr
 import { type PoolSet } from "../pools/index.ts";
 import { type ControllerState } from "./controller.ts";
 
-/** What is known of the Pod and of what its addresses depend on. */
+/** The state of the Pod and of everything that its addresses depend on. */
 export interface Facts {
     readonly pod: PodInfo;
-    /** Why it has no Node yet, as the scheduler says. */
+    /** The scheduler's reason why it has no Node yet. */
     readonly unscheduled: string | undefined;
     readonly namespaceAnnotations: Readonly<Record<string, string>>;
     readonly gate: Gate;
     readonly controller: ControllerState;
     readonly pools: PoolSet;
-    /** All claims of the pools that are named and of those that overlap them, and those of the Pod itself. */
+    /** Allocations of the named pools, of pools that overlap them, and of the Pod itself. */
     readonly claims: readonly Claim[];
-    /** The agent Pod of its Node. */
+    /** The agent Pod on its Node. */
     readonly agent: PodInfo | undefined;
     readonly events: readonly EventInfo[];
     readonly setEvents: readonly EventInfo[];
 }
 
-/** What the Pod asks for. */
+/** The addresses that the Pod requests. */
 export interface Wish {
     readonly named: NamedPools;
     readonly fixed: readonly IpAddress[];
     readonly set: StatefulSetPlace | undefined;
 }
 
-/** Undefined: it asks for no pool. */
+/** The request in the annotations of the Pod or its Namespace. Undefined: it requests no pool. */
 export function wishOf(pod: PodInfo, namespaceAnnotations: Readonly<Record<string, string>>): Wish | undefined {
     if (pod.hostNetwork) return undefined;
     const named = poolsOf(pod.annotations, namespaceAnnotations);
@@ -38,14 +38,14 @@ export function wishOf(pod: PodInfo, namespaceAnnotations: Readonly<Record<strin
     return { named, fixed, set: statefulSetOf(pod) };
 }
 
-/** The claims that the Pod has now. */
+/** The current allocations of the Pod. */
 export function claimsOfPod({ claims, pod }: Pick<Facts, "claims" | "pod">): readonly Claim[] {
     return claims.filter((claim) => claim.pod !== undefined && pod.uids.includes(claim.pod.uid));
 }
 
 /**
- * Whether the Pod asks for pools and runs on addresses of its Node's subnet all the same: it got them when nothing named a
- * pool yet, or while agents did not heed IPPools. It keeps them as long as it is there.
+ * Whether the Pod requests pools but has addresses of its Node's subnet: it got them before a pool was named, or
+ * while IPPools were disabled. It keeps them until it is deleted.
  */
 export function runsOnNodeSubnet(facts: Facts): boolean {
     const { pod, pools } = facts;
@@ -58,7 +58,7 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
     });
 }
 
-/** The claims kept for an ordinal of the Pod's StatefulSet, whoever uses them. */
+/** The allocations for an ordinal of the Pod's StatefulSet, whether or not a Pod uses them. */
 export function claimsOfOrdinal(claims: readonly Claim[], namespace: string, set: StatefulSetPlace): readonly Claim[] {
     return claims.filter(
         ({ owner }) =>
@@ -69,6 +69,7 @@ export function claimsOfOrdinal(claims: readonly Claim[], namespace: string, set
     );
 }
 
+/** The Node of this name, if the cluster has it. */
 export function nodeOf(facts: Pick<Facts, "pools">, name: string | undefined): NodeInfo | undefined {
     return facts.pools.nodes.find((node) => node.name === name);
 }

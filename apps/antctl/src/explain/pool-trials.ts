@@ -4,22 +4,22 @@ import { holderText, type Claim } from "../cluster/index.ts";
 import { amount } from "../output/index.ts";
 import { claimsOfOrdinal, claimsOfPod, type Facts, type Wish } from "./facts.ts";
 
-/** What came, or would come, of one pool in the list. */
+/** The result, or expected result, for one pool in the list. */
 export interface PoolTrial {
     readonly pool: string;
     readonly ipVersion?: Family;
     /**
      * - `gave`: an address of the Pod is from it;
      * - `next`: the next address comes from it;
-     * - `reserved`: it keeps an address for the Pod's ordinal;
-     * - `spare`: it comes after one that serves;
-     * - `exhausted`, `unknown`, `unusable`: it cannot serve.
+     * - `reserved`: it reserves an address for the Pod's ordinal;
+     * - `spare`: an earlier pool in the list serves the request;
+     * - `exhausted`, `unknown`, `unusable`: it cannot serve the request.
      */
     readonly outcome: "gave" | "next" | "reserved" | "spare" | "exhausted" | "unknown" | "unusable";
     readonly text: string;
 }
 
-/** The pools in the order in which they are tried, and why each serves or not. */
+/** The pools in the order in which they are tried, and why each does or does not serve the request. */
 export function tryPools(facts: Facts, wish: Wish): readonly PoolTrial[] {
     const served = new Set<Family>();
     const own = claimsOfPod(facts);
@@ -47,7 +47,7 @@ function tryPool(
         outcome,
         text,
     });
-    // A family that has its address is served, wherever the pool of that stands in the list.
+    // A family that has an address is satisfied, at whichever position its pool is in the list.
     const ofFamily = own.filter(({ ip }) => ip.family === pool.family);
     const claim = ofFamily.find((each) => each.pool === name) ?? ofFamily[0];
     if (claim?.pool === name) return as("gave", `gave ${claim.address}`);

@@ -1,6 +1,7 @@
 import { age, fields, list, oneLine, table, type Style } from "../output/index.ts";
 import { type ExplainReport } from "./report.ts";
 
+/** The report of `ipam explain pod` as text. */
 export function renderExplain(report: ExplainReport, style: Style, nowMs: number): string {
     const { pod, annotations } = report;
     const sections = [
@@ -66,7 +67,7 @@ function blocks({ verdict, blocks: all }: ExplainReport, style: Style): string {
     return `${style.bad(verdict)}\n${list(texts, style)}`;
 }
 
-/** As kubectl shows it: `2m (x5)`. */
+/** Age and count in kubectl's format: `2m (x5)`. */
 function seen({ time, count }: ExplainReport["events"][number], nowMs: number): string {
     return count > 1 ? `${age(time, nowMs)} (x${count})` : age(time, nowMs);
 }

@@ -16,9 +16,9 @@ export interface ExplainReport {
     };
     /** Where the Pod's addresses come from. */
     readonly source: "Pools" | "NodeSubnet" | "HostNetwork";
-    /** One sentence: why from there. */
+    /** One sentence: why they come from this source. */
     readonly why: string;
-    /** The annotations that count; absent ones are not set. */
+    /** The effective annotations; unset ones are absent. */
     readonly annotations: { readonly from?: "Pod" | "Namespace"; readonly pools?: string; readonly podIps?: string };
     readonly gate: "on" | "off" | "unknown";
     readonly pools: readonly PoolTrial[];
@@ -29,14 +29,15 @@ export interface ExplainReport {
         readonly since?: string;
     }[];
     readonly blocks: readonly Block[];
-    /** One sentence: whether something blocks. */
+    /** One sentence: whether the Pod is blocked. */
     readonly verdict: string;
-    /** The latest first. */
+    /** Latest first. */
     readonly events: readonly (EventInfo & { readonly about: "Pod" | "StatefulSet" })[];
 }
 
 const mostEvents = 10;
 
+/** Explains the addresses of a Pod: their source, its allocations, and what blocks it. */
 export function explain(facts: Facts): ExplainReport {
     const { pod, gate } = facts;
     const wish = wishOf(pod, facts.namespaceAnnotations);
@@ -83,7 +84,7 @@ export function explain(facts: Facts): ExplainReport {
     };
 }
 
-/** What is said again and again is said once, in the latest words; ids of sandboxes in it do not make it another. */
+/** Merges repeated events, keeping the latest text; events that differ only in sandbox IDs are the same. */
 function folded(events: ExplainReport["events"]): ExplainReport["events"] {
     const sorted = events.toSorted((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1));
     const same = ({ about, type, reason, note }: ExplainReport["events"][number]): string =>

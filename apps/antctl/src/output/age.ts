@@ -5,7 +5,7 @@ const units = [
     ["s", 1],
 ] as const;
 
-/** How long ago, in the largest unit and, while that is small, the next: `3d4h`, `12m`, `45s`. */
+/** Time since `since` in the largest unit and, for small values, the next: `3d4h`, `12m`, `45s`. */
 export function age(since: string | undefined, nowMs: number): string {
     const ms = since === undefined ? Number.NaN : nowMs - Date.parse(since);
     if (!Number.isFinite(ms)) return "-";

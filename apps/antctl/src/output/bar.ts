@@ -1,5 +1,6 @@
 import { type Style } from "./style.ts";
 
+/** Counts of addresses by state. */
 export interface Parts {
     readonly total: number;
     readonly used: number;
@@ -7,8 +8,8 @@ export interface Parts {
 }
 
 /**
- * A bar of `width` cells: used, reserved, free. What is there at all has a cell, and what is not full shows a free
- * one, so that a huge pool with one claim does not look empty, nor one with a single address left look full.
+ * A bar of `width` cells: used, reserved, free. Each non-empty part has at least one cell, so that a huge pool with
+ * one allocation does not appear empty, nor one with a single free address full.
  */
 export function bar(parts: Parts, style: Style, width = 20): string {
     const { total } = parts;
@@ -26,7 +27,7 @@ export function bar(parts: Parts, style: Style, width = 20): string {
     return `[${paint(body)}${style.dim((free ?? "").repeat(width - filled))}]`;
 }
 
-/** The part in use as whole percent, never 0 or 100 unless it is. */
+/** The used part as a whole percentage; 0 and 100 only if exact. */
 export function percent(parts: Parts): string {
     const taken = parts.used + parts.reserved;
     if (parts.total <= 0) return "-";

@@ -1,9 +1,10 @@
 import { stringify } from "yaml";
 
+/** The values of `-o`. */
 export const formats = ["table", "json", "yaml"] as const;
 export type Format = (typeof formats)[number];
 
-/** The report of a command as text: for people, or as one JSON or YAML document. */
+/** Formats a command's report as a table, or as one JSON or YAML document. */
 export function formatReport<Report>(report: Report, format: Format, render: (report: Report) => string): string {
     switch (format) {
         case "json":

@@ -1,8 +1,8 @@
-/** How text may look where it is read. */
+/** What the output supports. */
 export interface Style {
-    /** Characters in a line; tables and paragraphs are folded to it. */
+    /** Line width; tables and paragraphs are wrapped to it. */
     readonly columns: number;
-    /** Whether characters outside ASCII are shown. */
+    /** Whether non-ASCII characters are printed. */
     readonly unicode: boolean;
     readonly bold: (text: string) => string;
     readonly dim: (text: string) => string;
@@ -11,19 +11,20 @@ export interface Style {
     readonly bad: (text: string) => string;
 }
 
+/** What is known of standard output and the environment. */
 export interface Terminal {
     readonly isTty: boolean;
-    /** Width of the terminal, where it is one. */
+    /** Width of the terminal, if standard output is one. */
     readonly columns: number | undefined;
     readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Width of text that goes to a file or a pipe, and the most that lines are folded to. */
+/** Line width for a file or pipe, and the maximum for a terminal. */
 const plainColumns = 100;
 
 /**
- * Colours go to a terminal only, and not where NO_COLOR is set (no-color.org) or TERM is "dumb". Characters outside
- * ASCII follow the locale (POSIX: LC_ALL, then LC_CTYPE, then LANG).
+ * The style for an output. Colours are used on a terminal only, and not if NO_COLOR is set (no-color.org) or TERM is
+ * "dumb". Non-ASCII characters depend on the locale (POSIX: LC_ALL, then LC_CTYPE, then LANG).
  */
 export function styleFor(terminal: Terminal): Style {
     const { environment } = terminal;

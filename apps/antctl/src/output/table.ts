@@ -1,6 +1,7 @@
 import { type Style } from "./style.ts";
 import { fold, widthOf } from "./text.ts";
 
+/** A column of a table. */
 export interface Column<Row> {
     readonly title: string;
     readonly value: (row: Row) => string;
@@ -9,10 +10,10 @@ export interface Column<Row> {
 }
 
 const gap = "   ";
-/** The last column is folded only where at least this much of the line is left for it. */
+/** Minimum width at which the last column is wrapped. */
 const leastFolded = 24;
 
-/** Rows under their titles, columns aligned, as kubectl prints them. The last column is folded to the line. */
+/** Rows under their titles with aligned columns, as kubectl prints them. The last column is wrapped to the line. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
     const cells = rows.map((row) => columns.map(({ value }) => value(row) || "-"));
     const widths = columns.map(({ title }, at) =>
@@ -36,7 +37,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     return [style.bold(line(columns.map(({ title }) => title))), ...lines].join("\n");
 }
 
-/** `Name:   value` lines, values aligned and folded beside their names. */
+/** `Name: value` lines with aligned and wrapped values. */
 export function fields(entries: readonly (readonly [name: string, value: string])[], style: Style): string {
     const width = Math.max(0, ...entries.map(([name]) => name.length + 1)) + gap.length;
     return entries
@@ -54,7 +55,7 @@ export function fields(entries: readonly (readonly [name: string, value: string]
         .join("\n");
 }
 
-/** Lines behind a mark, folded beside it. */
+/** A bulleted list, wrapped. */
 export function list(items: readonly string[], style: Style, mark = "-"): string {
     return items
         .flatMap((item) =>

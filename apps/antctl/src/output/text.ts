@@ -1,12 +1,12 @@
-/** What style.ts writes around text. */
+/** The escape sequences that style.ts writes around text. */
 const paint = /\u001b\[\d+m/g;
 
-/** Characters that text takes on a line: colours take none. */
+/** Number of columns that text takes; escape sequences take none. */
 export function widthOf(text: string): number {
     return [...text.replace(paint, "")].length;
 }
 
-/** Folds text at spaces to lines of at most `width` characters; a longer word has a line of its own. */
+/** Wraps text at spaces to lines of at most `width` characters; a longer word has its own line. */
 export function fold(text: string, width: number): readonly string[] {
     const lines: string[] = [];
     for (const paragraph of text.split("\n")) {
@@ -25,7 +25,7 @@ export function fold(text: string, width: number): readonly string[] {
 }
 
 /**
- * Text of others (an event, an annotation, what another program wrote) on one line of ours: control characters, which
+ * Puts external text (an event, an annotation, output of another program) on one line: control characters, which
  * could move the cursor or forge lines, become spaces.
  */
 export function oneLine(text: string): string {

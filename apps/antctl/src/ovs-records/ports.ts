@@ -1,10 +1,10 @@
 import { AntreaError } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 
-/** What ovs-vsctl printed cannot be understood. */
+/** The output of ovs-vsctl cannot be parsed. */
 export class OvsOutputError extends AntreaError<"BAD_OUTPUT"> {}
 
-/** Lists the ports of a Node with what the agent keeps in their external_ids. */
+/** ovs-vsctl arguments that list the ports of a Node with the agent's external_ids. */
 export const listPorts: readonly string[] = [
     "ovs-vsctl",
     "--timeout=10",
@@ -17,11 +17,14 @@ export const listPorts: readonly string[] = [
 /** One address of an interface. */
 export interface RecordAddress {
     readonly ip: IpAddress;
-    /** The IPPool it is from, "" if the agent does not know; undefined for an address of the Node's own subnets. */
+    /**
+     * The IPPool of the address, "" if the agent does not know it; undefined for an address of the Node's own
+     * subnets.
+     */
     readonly pool: string | undefined;
 }
 
-/** The record of a Pod's interface, as the agent of its Node keeps it in OVSDB. */
+/** The OVSDB record that the agent keeps for a Pod's interface. */
 export interface PortRecord {
     readonly port: string;
     readonly containerId: string;
@@ -33,8 +36,8 @@ export interface PortRecord {
 }
 
 /**
- * Reads what {@link listPorts} prints: a table whose cells are in the notation of RFC 7047 section 5.1. Ports of others
- * and those without an address, which are unfinished, are left out. Throws BAD_OUTPUT.
+ * Parses the output of {@link listPorts}: a table with cells in the notation of RFC 7047 section 5.1. Ports that are
+ * not Antrea's, and incomplete ones without an address, are left out. Throws BAD_OUTPUT.
  */
 export function readPorts(text: string): readonly PortRecord[] {
     const { headings, data } = readTable(text);

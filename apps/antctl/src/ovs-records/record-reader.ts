@@ -3,21 +3,22 @@ import { agentSelector, type PodInfo, type Cluster } from "../cluster/index.ts";
 import { type PodExec } from "../pod-exec/index.ts";
 import { listPorts, OvsOutputError, readPorts, type PortRecord } from "./ports.ts";
 
-/** What was seen of OVS on one Node. */
+/** The OVS records of one Node, or why they could not be read. */
 export type NodeLook =
     | { readonly kind: "read"; readonly node: string; readonly records: readonly PortRecord[] }
     | { readonly kind: "unread"; readonly node: string; readonly reason: string };
 
+/** What RecordReader depends on. */
 export interface RecordReaderComponents {
     readonly cluster: Pick<Cluster, "pods">;
     readonly exec: Pick<PodExec, "run">;
 }
 
 const ovsContainer = "antrea-ovs";
-/** Nodes that are asked at the same time. */
+/** Nodes that are read concurrently. */
 const parallel = 8;
 
-/** Reads the records of all Nodes by running ovs-vsctl beside each agent. */
+/** Reads the OVS records of all Nodes by running ovs-vsctl in the agent Pods. */
 export class RecordReader {
     readonly #components: RecordReaderComponents;
 
@@ -25,14 +26,14 @@ export class RecordReader {
         this.#components = components;
     }
 
-    /** One look at every Node that has an agent Pod; a Node that cannot be read is told, never an error. */
+    /** Reads every Node that has an agent Pod; a Node that cannot be read is reported in the result, not thrown. */
     async read(): Promise<readonly NodeLook[]> {
         const agents = newestOfNode(await this.#components.cluster.pods({ labelSelector: agentSelector }));
         const looks: NodeLook[] = [];
         const waiting = agents.values();
         await Promise.all(
             Array.from({ length: parallel }, async () => {
-                // An iterator shared by all takes each Node once.
+                // The workers share one iterator, so that each Node is read once.
                 for (const agent of waiting) looks.push(await this.#look(agent));
             }),
         );
@@ -62,7 +63,7 @@ export class RecordReader {
     }
 }
 
-/** One agent Pod of each Node: while the DaemonSet replaces one, the old one is still there. */
+/** One agent Pod per Node: during a DaemonSet update the old one may still exist. */
 function newestOfNode(agents: readonly PodInfo[]): ReadonlyMap<string, PodInfo> {
     const byNode = new Map<string, PodInfo>();
     for (const agent of agents) {

@@ -35,7 +35,7 @@ export function planCommand(context: CommandContext): Command {
                     session.timeoutMs,
                 );
                 plans.push({ ...plan, server, refused: plan.refused || server.answer === "refused" });
-                // What follows in the file is judged as if this were done.
+                // The rest of the file is evaluated as if this pool were applied.
                 if (!plan.refused) pools = pools.with(planned.object);
             }
             if (plans.some(({ refused }) => refused)) context.exitWith(exitFailed);
@@ -45,7 +45,7 @@ export function planCommand(context: CommandContext): Command {
     return command;
 }
 
-/** All claims of the pool as it is, of the pools that it overlaps or would, and of the gateways that it would have. */
+/** Allocations of the existing pool, of pools that overlap it now or would, and of its future gateways. */
 async function claimsFor(
     session: Session,
     pools: PoolSet,

@@ -2,14 +2,14 @@ import { ipPools, type IpPool } from "@antrea/crd";
 import { isKubeError, pathOf, type ApiClient } from "@antrea/kube";
 import { oneLine } from "../output/index.ts";
 
-/** What the API server says of a change that is only tried (dryRun=All). */
+/** The API server's answer to a dry run (dryRun=All). */
 export type DryRun =
     | { readonly answer: "accepted" }
     | { readonly answer: "refused"; readonly message: string }
-    /** It was not asked, or could not judge. */
+    /** It was not asked, or gave no verdict. */
     | { readonly answer: "none"; readonly message: string };
 
-/** Tries to create the pool, or to change the one that there is. Nothing is stored. */
+/** Creates the pool, or updates the existing one, as a dry run: nothing is stored. */
 export async function tryOnServer(
     api: Pick<ApiClient, "request">,
     planned: IpPool,
@@ -38,7 +38,7 @@ export async function tryOnServer(
         return { answer: "accepted" };
     } catch (error) {
         if (!isKubeError(error)) throw error;
-        // The request is ours, the person asked for none.
+        // The request line is an implementation detail of antctl.
         const message = oneLine(error.message).replace(/^[A-Z]+ \/\S+: (the API server answered \d+ \S+: )?/, "");
         if (isKubeError(error, "FORBIDDEN") && /\bcannot (create|update) resource\b/.test(message)) {
             return { answer: "none", message: "you may not create or change IPPools" };

@@ -6,21 +6,22 @@ import { type Source } from "../input-files.ts";
 import { fieldsOf, isName, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
 import { someOf } from "../output/index.ts";
 
-/** What a file plans. */
+/** The content of a file for `ipam plan`. */
 export interface Manifest {
     readonly pools: readonly PlannedPool[];
-    /** Objects of other kinds, `ConfigMap a`. */
+    /** Objects of other kinds, such as `ConfigMap a`. */
     readonly ignored: readonly string[];
 }
 
+/** A pool of the file and its schema errors. */
 export interface PlannedPool {
     readonly object: IpPool;
-    /** What the schema of the API refuses; other rules are not asked then. */
+    /** Schema errors; if there are any, no other rules are evaluated. */
     readonly refusals: readonly Refusal[];
 }
 
 /**
- * Reads files of YAML or JSON, in their order, of one or several documents each; a `kind: List` stands for its items.
+ * Reads YAML or JSON files, in order, of one or several documents each; a `kind: List` is replaced by its items.
  * Throws BAD_INPUT.
  */
 export function readManifest(sources: readonly Source[]): Manifest {
@@ -47,7 +48,7 @@ function isOfGroup(apiVersion: unknown): boolean {
     return typeof apiVersion === "string" && apiVersion.startsWith(`${ipPools.group}/`);
 }
 
-/** Judges one object by the schema of the API. */
+/** Validates one object against the API schema. */
 export function plannedPool(object: Fields): PlannedPool {
     const refusals: Refusal[] = [];
     const { name } = fieldsOf(object.metadata);
@@ -64,13 +65,13 @@ export function plannedPool(object: Fields): PlannedPool {
         const rule = message.replace(/^Invalid input: /, "");
         refusals.push({ path: pathText(path), value: value === undefined ? "" : textOf(value), rule });
     }
-    // What is refused is shown by its name and no more, so a spec of another shape does no harm.
+    // Of a refused object only the name is printed, so the cast is safe for any spec.
     return { object: object as unknown as IpPool, refusals };
 }
 
 const fieldsOfObject = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/** Fields that the API does not have; it refuses them when it is asked to be strict, as kubectl asks. */
+/** Unknown fields, which the API server rejects with strict field validation, kubectl's default. */
 function unknownFields(object: Fields): readonly Refusal[] {
     const spec = fieldsOf(object.spec);
     const ranges = Array.isArray(spec.ipRanges) ? spec.ipRanges.map(fieldsOf) : [];

@@ -3,6 +3,7 @@ import { amount, bar, fields, list, percent, someOf, table, type Style } from ".
 import { type IpPoolUsage } from "@antrea/crd";
 import { type PlanReport, type PoolPlan } from "./report.ts";
 
+/** The report of `ipam plan` as text. */
 export function renderPlan(report: PlanReport, style: Style): string {
     const sections = report.pools.map((plan) => renderPool(plan, style));
     if (report.ignored.length > 0)
@@ -66,7 +67,7 @@ function serverField({ server, errors }: PoolPlan): readonly Field[] {
     }
 }
 
-/** What the API server says beyond what stands above already. */
+/** The parts of the API server's message that the errors above do not contain. */
 function ownWords(message: string, errors: readonly Refusal[]): string {
     return errors.every((error) => message.includes(refusalText(error))) ? "" : `: ${message}`;
 }

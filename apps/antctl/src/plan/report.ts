@@ -18,21 +18,21 @@ import { type DryRun } from "./dry-run.ts";
 import { type PlannedPool } from "./manifest.ts";
 import { namedBy, references, type NamedBy, type Users } from "./users.ts";
 
-/** What would become of one pool of the file. */
+/** The effect of one pool of the file. */
 export interface PoolPlan {
     readonly name: string;
     readonly action: "create" | "change" | "none";
     readonly refused: boolean;
-    /** What the rules of Antrea refuse; they are the webhook's. */
+    /** Refusals by Antrea's rules, the same as the webhook's. */
     readonly errors: readonly Refusal[];
     readonly warnings: readonly string[];
     readonly server: DryRun;
-    /** Other pools that have addresses of it in their ranges. */
+    /** Other pools whose ranges overlap it. */
     readonly overlaps: readonly { readonly pool: string; readonly addresses: string }[];
-    /** Addresses that it hands out and would not any more, and the other way round. */
+    /** Addresses that it would no longer assign, and those that it would newly assign. */
     readonly removed: string;
     readonly added: string;
-    /** Claims of the pool whose addresses it would not hand out any more. */
+    /** Allocations of the pool whose addresses it would no longer assign. */
     readonly fallOut: readonly { readonly address: string; readonly state: string; readonly holder: string }[];
     readonly namedBy: NamedBy;
     readonly usage: { readonly before?: IpPoolUsage; readonly after?: IpPoolUsage };
@@ -44,16 +44,17 @@ export interface PlanReport {
     readonly ignored: readonly string[];
 }
 
+/** What a plan for one pool is computed from. */
 export interface PlanInput {
     readonly planned: PlannedPool;
-    /** The pools of the cluster, and those of the file that come before. */
+    /** The pools of the cluster and the preceding ones of the file. */
     readonly pools: PoolSet;
-    /** All claims of the pool and of those that overlap it. */
+    /** All allocations of the pool and of those that overlap it. */
     readonly claims: readonly Claim[];
     readonly users: Users;
 }
 
-/** What the rules say of a pool, and whom it hits. `server` is added when it has been asked. */
+/** The verdict of the rules for a pool, and who is affected. The caller adds `server`. */
 export function planPool({ planned, pools, claims, users }: PlanInput): Omit<PoolPlan, "server"> {
     const { object } = planned;
     const name = object.metadata?.name ?? "";
@@ -101,13 +102,14 @@ function judge(
     const context: PoolContext = {
         overlapping: (range) => index.overlapping(range),
         pool: (name) => pools.get(name)?.pool,
-        // The webhook knows them; its answer is asked for as well.
+        // Known to the webhook, whose verdict is requested as well.
         clusterCidrs: [],
         exclusions: pools.exclusions,
         bridgedNodes: pools.nodes.filter(({ isBridged }) => isBridged).flatMap(({ addresses }) => addresses),
     };
     if (existing === undefined) return checkPoolCreate(planned, context, { claims: claims.map(toAllocation) });
-    // Claims of other pools count only where this one would stop to hand out their addresses, or names them as gateways.
+    // Allocations of other pools count only if this pool would stop assigning their addresses, or names them as
+    // gateways.
     const { claimsIn, gateways } = comparePools(existing, planned).asks;
     const asked = claims.filter(({ pool, ip }) => pool === planned.name || claimsIn.has(ip) || gateways.has(ip));
     return checkPoolUpdate(existing, planned, context, { claims: asked.map(toAllocation), references: named });

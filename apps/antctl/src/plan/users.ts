@@ -1,14 +1,15 @@
 import { namesPool } from "@antrea/ipam";
 import { isFinished, type Cluster, type NamespaceInfo, type PodInfo, type TemplateInfo } from "../cluster/index.ts";
 
-/** Everything in the cluster that may name a pool: what the webhook counts. */
+/** Everything in the cluster that may name a pool, as the webhook counts it. */
 export interface Users {
     readonly namespaces: readonly NamespaceInfo[];
-    /** Without those that have ended, or are in the network of their Node. */
+    /** Without Pods that have terminated or are on the host network. */
     readonly pods: readonly PodInfo[];
     readonly workloads: readonly TemplateInfo[];
 }
 
+/** Reads all Namespaces, Pods and workloads of the cluster. */
 export async function readUsers(cluster: Cluster): Promise<Users> {
     const [namespaces, pods, ...workloads] = await Promise.all([
         cluster.namespaces(),
@@ -25,7 +26,7 @@ export async function readUsers(cluster: Cluster): Promise<Users> {
     };
 }
 
-/** Who names a pool in an annotation. */
+/** The objects that name a pool in an annotation. */
 export interface NamedBy {
     readonly namespaces: readonly string[];
     /** `namespace/name` */
@@ -40,6 +41,7 @@ export interface NamedBy {
     readonly cronJobs: readonly string[];
 }
 
+/** The objects that name this pool. */
 export function namedBy({ namespaces, pods, workloads }: Users, pool: string): NamedBy {
     const path = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
         `${namespace}/${name}`;
@@ -55,7 +57,7 @@ export function namedBy({ namespaces, pods, workloads }: Users, pool: string): N
     };
 }
 
-/** The same as a list for the rules. */
+/** The same as a flat list for the rules. */
 export function references(named: NamedBy): readonly string[] {
     return [
         ...named.namespaces.map((name) => `Namespace ${name}`),

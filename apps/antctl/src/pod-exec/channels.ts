@@ -1,6 +1,6 @@
 /**
  * The channels of Kubernetes' streaming protocol over WebSocket, `v5.channel.k8s.io`: the first byte of each binary
- * message is its channel (k8s.io/apimachinery, pkg/util/remotecommand).
+ * message is the channel (k8s.io/apimachinery, pkg/util/remotecommand).
  */
 export const subprotocol = "v5.channel.k8s.io";
 
@@ -8,7 +8,7 @@ const stdout = 1;
 const stderr = 2;
 const status = 3;
 
-/** What a finished command left. */
+/** The output of a finished command. */
 export interface ExecResult {
     readonly stdout: string;
     readonly stderr: string;
@@ -17,10 +17,10 @@ export interface ExecResult {
 
 export type ExecOutcome =
     | { readonly kind: "finished"; readonly result: ExecResult }
-    /** The command could not be started, or its end is not known. */
+    /** The command could not be started, or its exit status is unknown. */
     | { readonly kind: "failed"; readonly reason: string };
 
-/** Gathers the messages of one execution. Pure: bytes in, outcome out. */
+/** Collects the messages of one execution. Performs no I/O. */
 export class ChannelReader {
     readonly #maxBytes: number;
     readonly #parts: { readonly [stdout]: Uint8Array[]; readonly [stderr]: Uint8Array[] } = {
@@ -36,7 +36,7 @@ export class ChannelReader {
         this.#maxBytes = maxBytes;
     }
 
-    /** Takes one message; false when there is no use in going on. */
+    /** Processes one message; false if no more messages are needed. */
     take(message: Uint8Array): boolean {
         const [channel] = message;
         const body = message.subarray(1);
@@ -56,7 +56,7 @@ export class ChannelReader {
         return this.#problem === undefined;
     }
 
-    /** What it came to, once the connection is closed. */
+    /** The outcome, once the connection is closed. */
     outcome(): ExecOutcome {
         if (this.#problem !== undefined) return { kind: "failed", reason: this.#problem };
         if (this.#status === undefined)
@@ -78,7 +78,7 @@ interface Status {
     readonly details?: { readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[] };
 }
 
-// metav1.Status: Success, or NonZeroExitCode with the code in a cause; anything else is no end of the command.
+// metav1.Status: Success, or NonZeroExitCode with the code in a cause; anything else is not an exit status.
 function exitCodeOf(value: unknown): number | undefined {
     const status = (value ?? {}) as Status;
     if (status.status === "Success") return 0;

@@ -6,6 +6,7 @@ import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
 import { ChannelReader, subprotocol, type ExecOutcome, type ExecResult } from "./channels.ts";
 
+/** A command to run in a container. */
 export interface ExecRequest {
     readonly namespace: string;
     readonly pod: string;
@@ -13,20 +14,22 @@ export interface ExecRequest {
     readonly command: readonly string[];
 }
 
+/** What PodExec depends on. */
 export interface PodExecComponents {
     /** Address and credentials of the API server. */
     connection(): Promise<Connection>;
 }
 
+/** Limits of one execution. */
 export interface PodExecOptions {
     readonly userAgent: string;
-    /** For one command with its connection, in milliseconds. */
+    /** For connecting and running one command, in milliseconds. */
     readonly timeoutMs: number;
-    /** Longest output that is read, in bytes. Default 16 MiB. */
+    /** Limit of the output in bytes. Default 16 MiB. */
     readonly maxBytes?: number | undefined;
 }
 
-/** Runs commands in containers by the exec subresource of Pods, over WebSocket. */
+/** Runs commands in containers through the exec subresource of Pods, over WebSocket. */
 export class PodExec {
     readonly #components: PodExecComponents;
     readonly #options: PodExecOptions;
@@ -36,7 +39,9 @@ export class PodExec {
         this.#options = options;
     }
 
-    /** Runs the command to its end. Rejects with EXEC_FAILED if it could not be started or exits with another code than 0. */
+    /**
+     * Runs the command until it exits. Rejects with EXEC_FAILED if it could not be started or its exit code is not 0.
+     */
     async run(request: ExecRequest): Promise<ExecResult> {
         const connection = await this.#components.connection();
         const outcome = await this.#converse(connection, request);
@@ -49,7 +54,7 @@ export class PodExec {
     #converse(connection: Connection, request: ExecRequest): Promise<ExecOutcome> {
         const { promise, resolve } = Promise.withResolvers<ExecOutcome>();
         const reader = new ChannelReader(this.#options.maxBytes ?? 16 << 20);
-        // The agent brings certificates, names and proxies as every other request has them.
+        // The agent supplies certificates, server name and proxy, as for every other request.
         const socket = new WebSocket(execUrl(connection.server, request), [subprotocol], {
             agent: connection.streamAgent,
             headers: { ...connection.headers, "User-Agent": this.#options.userAgent } as Record<string, string>,
@@ -92,7 +97,7 @@ function execUrl(server: URL, { namespace, pod, container, command }: ExecReques
 
 const maxRefusalBytes = 64 << 10;
 
-/** What the API server says when it does not open the connection: the message of its Status, or the HTTP status. */
+/** The API server's reason for not opening the connection: the message of its Status, or the HTTP status. */
 async function refusal(response: IncomingMessage): Promise<string> {
     const text = await bodyOf(response).catch(() => "");
     const prefix = `the API server answered ${response.statusCode}`;

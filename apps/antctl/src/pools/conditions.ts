@@ -1,6 +1,6 @@
 import { type Condition, type IpPoolStatus } from "@antrea/crd";
 
-/** The conditions of a pool in one word each, and whether they are good. */
+/** The conditions of a pool as one word each, and whether they are good. */
 export function conditionWords(
     status: IpPoolStatus | undefined,
 ): readonly { readonly word: string; readonly good: boolean }[] {

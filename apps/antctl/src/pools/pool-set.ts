@@ -3,13 +3,13 @@ import { type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
 import { Exclusions, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
 import { type Cluster, type NodeInfo } from "../cluster/index.ts";
 
-/** One IPPool: the object, and what it means. */
+/** One IPPool: the object and its parsed form. */
 export interface PoolEntry {
     readonly object: IpPool;
     readonly pool: Pool;
 }
 
-/** All IPPools of a cluster and what they hand out there. */
+/** All IPPools of a cluster and the addresses that they assign there. */
 export class PoolSet {
     readonly nodes: readonly NodeInfo[];
     readonly serviceCidrs: readonly Prefix[];
@@ -50,19 +50,19 @@ export class PoolSet {
         return this.exclusions.usable(pool);
     }
 
-    /** The pools that have the address written in a range, whether or not they hand it out. */
+    /** The pools with the address in a range, whether or not they assign it. */
     covering(ip: IpAddress): readonly Pool[] {
         return this.all.map(({ pool }) => pool).filter((pool) => pool.subnetOf(ip) !== undefined);
     }
 
-    /** Other pools that have addresses of this one. */
+    /** Other pools that share addresses with this one. */
     overlapping(pool: Pool): readonly Pool[] {
         return this.all
             .map((entry) => entry.pool)
             .filter((other) => other.name !== pool.name && !other.addresses.intersect(pool.addresses).isEmpty);
     }
 
-    /** This set with a pool put in, in place of one of its name. */
+    /** This set with a pool added, or replaced if its name is present. */
     with(object: IpPool): PoolSet {
         const name = object.metadata?.name ?? "";
         const others = this.all.filter(({ pool }) => pool.name !== name).map((entry) => entry.object);

@@ -3,22 +3,23 @@ import { isKubeError, type KubeError } from "@antrea/kube";
 import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
 
-/** The command did what it was asked for and found nothing wrong. */
+/** The command succeeded and found no problem. */
 export const exitOk = 0;
-/** It failed, or what it looked at is not as it should be. */
+/** The command failed, or found a problem. */
 export const exitFailed = 1;
-/** `ipam check` could not look everywhere. */
+/** `ipam check` could not check everything. */
 export const exitIncomplete = 2;
 /** The command line is wrong (EX_USAGE of sysexits.h). */
 export const exitUsage = 64;
 
-/** A failure as two lines: what went wrong, and what to do about it. */
+/** A failure as two lines: the problem and the remedy. */
 export interface Failure {
     readonly what: string;
     readonly next: string;
     readonly exitCode: number;
 }
 
+/** The text and exit code for any error; an error that is not Antrea's is reported as a bug. */
 export function failureOf(error: unknown): Failure {
     if (isErrorOf(CliError, error)) {
         const exitCode = isErrorOf(CliError, error, "USAGE") ? exitUsage : exitFailed;

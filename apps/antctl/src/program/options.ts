@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type Format } from "../output/index.ts";
 
-/** What every command takes. */
+/** Options of every command. */
 export interface GlobalOptions {
     readonly kubeconfig?: string;
     readonly context?: string;
@@ -14,10 +14,10 @@ export interface GlobalOptions {
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** What `0` stands for, which means "no limit" with kubectl. */
+/** Used for `0`, which means "no limit" in kubectl. */
 const longestMs = 24 * 3_600_000;
 
-/** Reads `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Gives milliseconds. */
+/** Parses `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Returns milliseconds. */
 export function readTimeout(text: string): number {
     const parts = /^\d+$/.test(text) ? [[text, text, "s"]] : [...text.matchAll(/(\d+)(ms|s|m|h)/g)];
     if (parts.length === 0 || parts.map(([all]) => all).join("") !== text) {
@@ -28,8 +28,8 @@ export function readTimeout(text: string): number {
 }
 
 /**
- * Where the cluster is told, as kubectl looks for it: the option, KUBECONFIG (several files with ":" between), then
- * ~/.kube/config. Undefined: the service account of the Pod that this runs in.
+ * Finds the kubeconfig as kubectl does: the option, KUBECONFIG (several files separated by ":"), then ~/.kube/config.
+ * Undefined: use the service account of the Pod.
  */
 export function findKubeconfig(
     option: string | undefined,

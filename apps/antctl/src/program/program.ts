@@ -4,8 +4,9 @@ import { exitOk, exitUsage } from "./failure.ts";
 import { version } from "../version.ts";
 import { readTimeout, type GlobalOptions } from "./options.ts";
 
+/** How the program is run and where it writes. */
 export interface ProgramOptions {
-    /** How it was called: `antctl`, or `kubectl antrea`. */
+    /** The command name: `antctl`, or `kubectl antrea`. */
     readonly name: string;
     readonly writeOut: (text: string) => void;
     readonly writeErr: (text: string) => void;
@@ -13,7 +14,7 @@ export interface ProgramOptions {
 
 const helpWidth = 100;
 
-/** The root command with what all commands take. */
+/** The root command with the global options. */
 export function createProgram(name: string): Command {
     return new Command(name)
         .description("Shows and explains the state of Antrea in a cluster.")
@@ -30,8 +31,8 @@ export function createProgram(name: string): Command {
 }
 
 /**
- * Gives all commands what they share: where and how they write, and that parsing throws CommanderError instead of
- * ending the process. Called once all commands are there.
+ * Configures all commands: where and how they write, and that parsing throws CommanderError instead of exiting.
+ * Called once, after all commands are added.
  */
 export function settle(program: Command, { name, writeOut, writeErr }: ProgramOptions): void {
     const visit = (command: Command, path: string): void => {
@@ -42,12 +43,12 @@ export function settle(program: Command, { name, writeOut, writeErr }: ProgramOp
             .configureOutput({
                 writeOut,
                 writeErr,
-                // Else it would ask process.stdout, see standard-streams.ts.
+                // The default reads process.stdout, see standard-streams.ts.
                 getOutHelpWidth: () => helpWidth,
                 getErrHelpWidth: () => helpWidth,
                 getOutHasColors: () => false,
                 getErrHasColors: () => false,
-                // One line: what is wrong, with commander's "(Did you mean …?)".
+                // One line: the error, with commander's "(Did you mean …?)".
                 outputError: (text, write) => {
                     write(`${text.trim().replaceAll(/\s*\n\s*/g, " ")}\n  next: run "${path} --help"\n`);
                 },
@@ -58,11 +59,12 @@ export function settle(program: Command, { name, writeOut, writeErr }: ProgramOp
     visit(program, name);
 }
 
-/** The exit code for what commander threw: that of a wrong command line, or none after help. */
+/** The exit code for an error of commander: exitUsage, or exitOk after help. */
 export function exitCodeOf(error: CommanderError): number {
     return error.exitCode === 0 ? exitOk : exitUsage;
 }
 
+/** The global options of the command line. */
 export function globalOptionsOf(command: Command): GlobalOptions {
     return command.optsWithGlobals<GlobalOptions>();
 }

@@ -10,11 +10,13 @@ export interface Session extends Disposable {
     readonly exec: PodExec;
     /** For each request, in milliseconds. */
     readonly timeoutMs: number;
-    /** The Namespace of the kubeconfig's context, where it names one. */
+    /** The Namespace of the kubeconfig's context, if set. */
     readonly namespace: string | undefined;
 }
 
-/** Reads the configuration that the options and the environment name. Sends nothing yet. Throws KubeError BAD_CONFIG. */
+/**
+ * Reads the configuration that the options and the environment select. Sends no request. Throws KubeError BAD_CONFIG.
+ */
 export function openSession(
     options: Pick<GlobalOptions, "kubeconfig" | "context" | "requestTimeout">,
     environment: Readonly<Record<string, string | undefined>>,

@@ -8,11 +8,12 @@ import { type PoolEntry, type PoolSet } from "../pools/index.ts";
 export interface PoolSummary {
     readonly name: string;
     readonly ipVersion: number;
-    /** As the controller last wrote it; absent while it never did. */
+    /** As last written by the controller; absent until then. */
     readonly usage?: IpPoolUsage;
     readonly conditions: readonly Condition[];
 }
 
+/** The summary of a pool from its status. */
 export function summaryOf({ object, pool }: PoolEntry): PoolSummary {
     return {
         name: pool.name,
@@ -28,13 +29,13 @@ export interface RangeReport {
     readonly subnet: string;
     readonly gateway: string;
     readonly vlan: number;
-    /** What it hands out in this cluster. */
+    /** Number of addresses that it assigns in this cluster. */
     readonly total: number;
     readonly used: number;
     readonly reserved: number;
 }
 
-/** Claims of one owner, or of the Pods of a Namespace that own theirs themselves. */
+/** The allocations of one owner, or of all Pods of a Namespace that own theirs directly. */
 export interface UserReport {
     readonly namespace: string;
     readonly owner: string;
@@ -42,24 +43,25 @@ export interface UserReport {
     readonly reserved: number;
 }
 
-/** `ipam show POOL`, from the claims themselves. */
+/** `ipam show POOL`, computed from the allocations. */
 export interface PoolReport extends PoolSummary {
     readonly usage: IpPoolUsage;
     readonly created?: string;
-    /** Parts of the pool that cannot be used. */
+    /** Parts of the pool that are unusable. */
     readonly problems: readonly string[];
     readonly ranges: readonly RangeReport[];
-    /** Addresses of its ranges that are never handed out because the cluster uses them. */
+    /** Addresses of its ranges that are never assigned because the cluster uses them. */
     readonly withheld: string;
-    /** Claims of Pods and StatefulSets whose address is not among what the pool hands out. */
+    /** Allocations of Pods and StatefulSets whose address the pool does not assign. */
     readonly outside: number;
-    /** The biggest first. */
+    /** Largest first. */
     readonly users: readonly UserReport[];
     readonly reservations: readonly { readonly address: string; readonly owner: string; readonly since?: string }[];
 }
 
 /**
- * `claims`: all of the pool, and those of the pools that overlap it: what one of them has taken, no other can give.
+ * The report of one pool. `claims` are the allocations of the pool and of those that overlap it, which share its
+ * addresses.
  */
 export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Claim[]): PoolReport {
     const { object, pool } = entry;
@@ -107,7 +109,7 @@ function rangesOf(pool: Pool, usable: RangeSet, claims: readonly Claim[]): reado
     });
 }
 
-/** Who has most of the addresses: each StatefulSet and Node, and the Pods of each Namespace taken together. */
+/** The largest users: each StatefulSet and Node, and the Pods of each Namespace together. */
 function usersOf(claims: readonly Claim[]): readonly UserReport[] {
     const users = new Map<string, { namespace: string; owner: string; used: number; reserved: number }>();
     for (const { owner, state } of claims) {

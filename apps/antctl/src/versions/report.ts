@@ -2,10 +2,10 @@ import { pods, type Pod } from "@antrea/kube";
 import { type Cluster } from "../cluster/index.ts";
 import { count } from "../output/index.ts";
 
-/** One program of Antrea in the cluster, in one version. */
+/** One program of Antrea and one version of it in the cluster. */
 export interface ComponentVersion {
     readonly name: ComponentName;
-    /** The tag of its image; the digest of one that has no tag. */
+    /** The tag of its image, or the digest if it has no tag. */
     readonly version: string;
     readonly image: string;
     /** How many Pods run it. */
@@ -16,9 +16,9 @@ export interface ComponentVersion {
 export interface VersionReport {
     /** Of antctl. */
     readonly version: string;
-    /** What the cluster runs; absent when it was not asked. */
+    /** The versions in the cluster; absent if they were not read. */
     readonly components?: readonly ComponentVersion[];
-    /** Why that is not known. */
+    /** Why they could not be read. */
     readonly problem?: string;
 }
 
@@ -27,7 +27,7 @@ type ComponentName = (typeof names)[number];
 /** The labels `component` of the Pods, and the names of their containers. */
 const names = ["antrea-controller", "antrea-agent", "antrea-webhook"] as const;
 
-/** The versions that the cluster runs, by the images of its Pods: during an upgrade there are several of one program. */
+/** The versions that run in the cluster, by the images of its Pods; during an upgrade a program has several. */
 export async function componentsOf(cluster: Pick<Cluster, "list">): Promise<readonly ComponentVersion[]> {
     const images = await cluster.list(pods, imageOf, { labelSelector: "app=antrea" });
     return names.flatMap((name) => {
@@ -38,6 +38,7 @@ export async function componentsOf(cluster: Pick<Cluster, "list">): Promise<read
     });
 }
 
+/** The report of `antctl version` as text. */
 export function renderVersion({ version, components }: VersionReport): string {
     const lines = (components ?? []).map((one) => `${one.name} ${one.version} (${count(one.pods, "Pod")})`);
     if (components?.length === 0) lines.push("The cluster has no Pods of Antrea.");
@@ -55,7 +56,7 @@ function imageOf({
     return name === undefined || image === undefined ? undefined : { name, image };
 }
 
-/** `registry:5000/name:tag@digest`; a colon before a slash is that of a port. */
+/** Parses `registry:5000/name:tag@digest`; a colon before a slash precedes a port. */
 function versionOf(image: string): string {
     const [named = "", digest] = image.split("@");
     const [, tag] = (named.split("/").at(-1) ?? "").split(":");

@@ -41,8 +41,8 @@ function readAddress(text: string): IpAddress {
 }
 
 /**
- * The Pods that report the address. With a Node that is known to matter its Pods are read, for a Pod's second address
- * cannot be asked for; without one the API server is asked for Pods with this first address.
+ * The Pods that report the address. If the Node is known, its Pods are listed, since Pods cannot be selected by their
+ * second address; otherwise Pods are selected by their first address.
  */
 async function podsWith(
     cluster: Cluster,
@@ -63,7 +63,7 @@ interface ServiceAddress extends KubeObject {
     readonly spec?: { readonly parentRef?: { readonly namespace?: string; readonly name?: string } };
 }
 
-/** networking.k8s.io/v1 IPAddress: named by the address, it tells which Service has it. */
+/** networking.k8s.io/v1 IPAddress: named by the address, it references the Service that uses it. */
 const serviceAddresses: Resource<ServiceAddress> = {
     group: "networking.k8s.io",
     version: "v1",
@@ -84,7 +84,7 @@ async function nameServices(
         : uses.map((use) => (use.kind === "ServiceCIDR" ? { ...use, of: `Service ${service}` } : use));
 }
 
-// Only adds a name: whoever may not read these objects still learns about the CIDR.
+// Only adds a name: without permission to read these objects the CIDR is still reported.
 async function serviceOf(cluster: Cluster, ip: IpAddress): Promise<string | undefined> {
     try {
         const { parentRef } = (await cluster.find(serviceAddresses, { name: formatIp(ip) }))?.spec ?? {};

@@ -2,6 +2,7 @@ import { age, fields, list, type Style } from "../output/index.ts";
 import { ownerText } from "../cluster/index.ts";
 import { type ClusterUse, type WhoReport } from "./report.ts";
 
+/** The report of `ipam who` as text. */
 export function renderWho(report: WhoReport, style: Style, nowMs: number): string {
     const { claim, pods, pools, cluster } = report;
     const sections = [report.summary];

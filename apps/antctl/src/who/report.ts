@@ -6,7 +6,7 @@ import { type PoolSet } from "../pools/index.ts";
 /** `ipam who ADDRESS` */
 export interface WhoReport {
     readonly address: string;
-    /** One sentence: who has it, or that nobody has. */
+    /** One sentence: the holder of the address, or that there is none. */
     readonly summary: string;
     readonly claim?: {
         readonly name: string;
@@ -16,30 +16,31 @@ export interface WhoReport {
         readonly pod?: AllocationPod;
         readonly since?: string;
     };
-    /** Pods of the API that report the address as theirs. */
+    /** Pods that report the address in their status. */
     readonly pods: readonly {
         readonly namespace: string;
         readonly name: string;
         readonly node?: string;
         readonly phase: string;
     }[];
-    /** Pools that have it in a range. */
+    /** Pools with the address in a range. */
     readonly pools: readonly { readonly name: string; readonly handsOut: boolean; readonly reason?: string }[];
-    /** What else of the cluster has it. */
+    /** Other uses of the address in the cluster. */
     readonly cluster: readonly ClusterUse[];
 }
 
+/** A use of the address by the cluster itself. */
 export interface ClusterUse {
     readonly kind: "NodeAddress" | "PodCIDR" | "NodeGateway" | "ServiceCIDR" | "Gateway";
     /** The CIDR, or the address. */
     readonly text: string;
-    /** The Node or the pool, or the Service. */
+    /** The Node, the pool, or the Service. */
     readonly of?: string;
 }
 
 const gatewayInterface = "antrea-gw0";
 
-/** What else of the cluster has the address: Nodes, podCIDRs, Service CIDRs, gateways of pools. */
+/** Other uses of the address in the cluster: Nodes, podCIDRs, Service CIDRs, gateways of pools. */
 export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[] {
     const address = formatIp(ip);
     return [
@@ -65,6 +66,7 @@ export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[
     ];
 }
 
+/** What the report is computed from. */
 export interface WhoInput {
     readonly ip: IpAddress;
     readonly claim: Claim | undefined;
@@ -73,6 +75,7 @@ export interface WhoInput {
     readonly pods: readonly PodInfo[];
 }
 
+/** The report of `ipam who`. */
 export function whoReport({ ip, claim, pools, uses, pods }: WhoInput): WhoReport {
     const covering = pools.covering(ip).map((pool) => {
         const reason = pools.exclusions.reason(pool, ip);
@@ -113,7 +116,7 @@ function summary(
         const { namespace, name, nodeName } = claim.pod;
         return `${address} is used by Pod ${namespace}/${name} on Node ${nodeName}.`;
     }
-    // Which pools it is the gateway of is told below.
+    // The pools with this gateway are listed below.
     const isGateway = claim?.owner.kind === "Gateway" && uses.some(({ kind }) => kind === "Gateway");
     if (claim !== undefined && !isGateway)
         return `${address} is reserved for ${ownerText(claim.owner)}; no Pod uses it now.`;

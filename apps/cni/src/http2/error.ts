@@ -1,13 +1,14 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * The peer broke a rule of HTTP/2 (RFC 9113), HPACK (RFC 7541) or of gRPC's mapping to them, or went beyond a limit of
- * ours. The connection is of no use after it.
+ * The peer violated HTTP/2 (RFC 9113), HPACK (RFC 7541) or gRPC's mapping to them, or exceeded a local limit. The
+ * connection is unusable afterwards.
  */
 export class Http2Error extends AntreaError<
     "PROTOCOL_ERROR" | "FRAME_SIZE_ERROR" | "FLOW_CONTROL_ERROR" | "COMPRESSION_ERROR" | "TOO_LARGE"
 > {}
 
+/** An `Http2Error` PROTOCOL_ERROR (RFC 9113 section 7) caused by the peer. */
 export function protocolError(message: string): Http2Error {
     return new Http2Error("PROTOCOL_ERROR", "peer", message);
 }

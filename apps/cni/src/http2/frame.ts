@@ -1,6 +1,6 @@
 import { Http2Error } from "./error.ts";
 
-/** Frame types of RFC 9113 section 6. */
+/** Frame types (RFC 9113 section 6). */
 export const FrameType = {
     DATA: 0,
     HEADERS: 1,
@@ -14,9 +14,10 @@ export const FrameType = {
     CONTINUATION: 9,
 } as const;
 
-/** Flags; which one a bit means depends on the frame type. */
+/** Frame flags; the meaning of a bit depends on the frame type. */
 export const Flag = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
 
+/** A frame of RFC 9113 section 4.1. */
 export interface Frame {
     readonly type: number;
     readonly flags: number;
@@ -25,10 +26,13 @@ export interface Frame {
 }
 
 const headerLength = 9;
-/** SETTINGS_MAX_FRAME_SIZE of a peer that was told nothing else, which is the case both for us and, at first, for it. */
+/**
+ * Initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 section 6.5.2): always in force for the peer, and for this side until the
+ * peer's SETTINGS.
+ */
 export const defaultMaxFrameSize = 16384;
 
-/** The bytes of one frame. */
+/** Encodes one frame. */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
     const frame = new Uint8Array(headerLength + payload.length);
     const view = new DataView(frame.buffer);
@@ -39,6 +43,7 @@ export function encodeFrame(type: number, flags: number, streamId: number, paylo
     return frame;
 }
 
+/** Joins the parts into one new array. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
     let length = 0;
     for (const part of parts) length += part.length;
@@ -52,8 +57,8 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * Cuts a byte stream into frames, however it is split: `push` a chunk, then take frames until `next` has none. Holds at
- * most one frame and one chunk; the memory of a chunk may be reused once `next` has given undefined.
+ * Splits a byte stream into frames: `push` a chunk of any size, then call `next` until it returns undefined. Holds at
+ * most one frame and one chunk; the memory of a chunk may be reused once `next` has returned undefined.
  */
 export class FrameReader {
     #bytes: Uint8Array = new Uint8Array();

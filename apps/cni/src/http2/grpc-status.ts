@@ -1,4 +1,4 @@
-/** The gRPC status codes that are named here; the others pass through as numbers. */
+/** The gRPC status codes used by name; others pass through as numbers. */
 export const GrpcStatus = {
     OK: 0,
     CANCELLED: 1,
@@ -12,7 +12,7 @@ export const GrpcStatus = {
     UNAUTHENTICATED: 16,
 } as const;
 
-/** What a status of HTTP means when no gRPC status came with it (gRPC: HTTP to gRPC status code mapping). */
+/** The gRPC status for an HTTP status without a gRPC status (gRPC: HTTP to gRPC status code mapping). */
 export function statusOfHttp(status: number): number {
     switch (status) {
         case 400:
@@ -33,7 +33,7 @@ export function statusOfHttp(status: number): number {
     }
 }
 
-/** What the error code of RST_STREAM means (gRPC over HTTP/2, section "Errors"). */
+/** The gRPC status for the error code of RST_STREAM (gRPC over HTTP/2, section "Errors"). */
 export function statusOfReset(errorCode: number): number {
     switch (errorCode) {
         case 7: // REFUSED_STREAM
@@ -49,7 +49,7 @@ export function statusOfReset(errorCode: number): number {
     }
 }
 
-/** `grpc-message` is percent-encoded UTF-8; what is wrongly encoded stays as it is. */
+/** Decodes `grpc-message`, percent-encoded UTF-8; invalid encoding is left unchanged. */
 export function decodeGrpcMessage(text: string): string {
     const octets: number[] = [];
     for (let at = 0; at < text.length; at++) {

@@ -4,13 +4,15 @@ import { type Header, staticTable } from "./static-table.ts";
 
 const maxTableSize = 4096;
 const entryOverhead = 32;
-/** Of one header list, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts: a reference of one octet may name a long value. */
+/**
+ * Limit of one header list, counted as SETTINGS_MAX_HEADER_LIST_SIZE: a reference of one octet may name a long value.
+ */
 const maxListSize = 65536;
 const maxInteger = 0xff_ffff;
 
 /**
- * Decodes the header blocks of one connection (RFC 7541): static table, dynamic table of 4096 octets, Huffman strings.
- * Blocks must come whole and in order, because the table lives across them. Throws `Http2Error`.
+ * Decodes the header blocks of one connection (RFC 7541): static table, dynamic table of 4096 octets, Huffman
+ * strings. Blocks must be complete and in order, because they share the dynamic table. Throws `Http2Error`.
  */
 export class HpackDecoder {
     /** Newest first. */
@@ -75,11 +77,11 @@ export class HpackDecoder {
     }
 }
 
-/** Writes one header block without touching the dynamic table and without Huffman coding. Text must be ASCII. */
+/** Writes one header block without the dynamic table and Huffman coding. Text must be ASCII. */
 export class HeaderWriter {
     readonly #octets: number[] = [];
 
-    /** A header that is wholly in the static table. */
+    /** A header whose name and value are in the static table. */
     indexed(index: number): void {
         this.#integer(index, 7, 0x80);
     }

@@ -1,8 +1,8 @@
 import { Http2Error } from "./error.ts";
 
 /**
- * The code of RFC 7541 Appendix B is canonical, so the lengths alone define it. This is the length in bits of each of
- * the symbols 0–256 (256 is the end of string), written as runs: "length*count", or "length".
+ * The code of RFC 7541 Appendix B is canonical, so the lengths alone define it: the length in bits of each of the
+ * symbols 0–256 (256 is the end of string), written as runs "length*count", or "length".
  */
 const lengthRuns =
     "13 23 28*7 24 30 28*2 30 28*8 30 28*9 6 10*2 12 13 6 8 11 10*2 8 11 8 6*3 5*3 6*7 7 8 15 6 12 10 13 6 7*22 8 7 8 " +
@@ -15,17 +15,17 @@ const endOfString = 256;
 const maxLength = 30;
 
 interface CodeTable {
-    /** By length: the first code of that length, less the index of its symbol in `symbols`. */
+    /** By length: the first code of that length minus the index of its symbol in `symbols`. */
     readonly offset: Int32Array;
-    /** By length: the first code that is longer, as a value of this length. */
+    /** By length: the first longer code, as a value of this length. */
     readonly limit: Int32Array;
-    /** The symbols in the order of their codes. */
+    /** The symbols ordered by their codes. */
     readonly symbols: Uint16Array;
 }
 
 let table: CodeTable | undefined;
 
-/** The decoded octets as text, one character an octet. Throws `Http2Error` COMPRESSION_ERROR. */
+/** The decoded octets as text, one character per octet. Throws `Http2Error` COMPRESSION_ERROR. */
 export function decodeHuffman(bytes: Uint8Array): string {
     const { offset, limit, symbols } = (table ??= buildTable());
     let decoded = "";
@@ -43,19 +43,19 @@ export function decodeHuffman(bytes: Uint8Array): string {
             length = 0;
         }
     }
-    // Padding is the start of the end-of-string code: less than one octet of ones.
+    // Padding is a prefix of the end-of-string code: less than one octet of ones.
     if (length > 7 || code !== (1 << length) - 1) throw compressionError("a string ends with wrong padding");
     return decoded;
 }
 
-/** One character an octet. */
+/** Octets as text, one character per octet. */
 export function octetsToText(octets: Uint8Array): string {
     let text = "";
     for (const octet of octets) text += String.fromCharCode(octet);
     return text;
 }
 
-/** Two passes over the symbols: this runs once in every process of the plugin, before any code is compiled. */
+/** Two passes over the symbols: this runs once in every plugin process, before any code is compiled. */
 function buildTable(): CodeTable {
     const lengths: number[] = [];
     const counts = new Int32Array(maxLength + 1);

@@ -3,12 +3,12 @@ import { concat } from "./frame.ts";
 const prefixLength = 5;
 
 /**
- * What became of the body of the answer: one length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"), or
- * why it is not one.
+ * Why the body of the answer is not one complete length-prefixed message (gRPC over HTTP/2,
+ * "Length-Prefixed-Message"); "none" for an empty body.
  */
 export type BodyFault = "none" | "incomplete" | "surplus" | "compressed" | "too large";
 
-/** Collects the body of a unary answer. Refuses by the length prefix, before the memory for it is taken. */
+/** Collects the body of a unary answer. Rejects by the length prefix, before memory is allocated. */
 export class MessageBody {
     readonly #maxBytes: number;
     readonly #parts: Uint8Array[] = [];
@@ -18,7 +18,7 @@ export class MessageBody {
         this.#maxBytes = maxBytes;
     }
 
-    /** Adds a piece and says whether the body is already wrong. Keeps a copy. */
+    /** Appends a copy of a piece; returns the fault once the body is known to be invalid. */
     add(piece: Uint8Array): BodyFault | undefined {
         if (piece.length === 0) return undefined;
         this.#parts.push(piece.slice());
@@ -30,7 +30,7 @@ export class MessageBody {
         return this.#length > prefixLength + length ? "surplus" : undefined;
     }
 
-    /** The message, once the stream has ended. */
+    /** The message or the fault, once the stream has ended. */
     finish(): Uint8Array | BodyFault {
         if (this.#length === 0) return "none";
         if (this.#length < prefixLength || this.#length < prefixLength + this.#prefix().length) return "incomplete";

@@ -4,7 +4,7 @@ import { Flag, FrameType, defaultMaxFrameSize, encodeFrame } from "./frame.ts";
 const maxWindow = 0x7fff_ffff;
 const defaultWindow = 65535;
 
-/** The one message of a call, sent as far as the windows of the peer allow (RFC 9113 section 5.2). */
+/** The one message of a call, sent as the flow-control windows of the peer allow (RFC 9113 section 5.2). */
 export class SendQueue {
     readonly #streamId: number;
     #rest: Uint8Array;
@@ -19,7 +19,7 @@ export class SendQueue {
         this.#rest = body;
     }
 
-    /** Adds the DATA frames that may go now to `frames`; the last one ends the stream. */
+    /** Appends the DATA frames that the windows allow to `frames`; the last one ends the stream. */
     takeInto(frames: Uint8Array[]): void {
         while (!this.#ended) {
             const allowed = Math.min(this.#streamWindow, this.#connectionWindow, this.#maxFrameSize);
@@ -33,7 +33,7 @@ export class SendQueue {
         }
     }
 
-    /** WINDOW_UPDATE of the connection (stream 0) or of the stream. */
+    /** Applies a WINDOW_UPDATE of the connection (stream 0) or of the stream. */
     widen(streamId: number, increment: number): void {
         if (increment === 0) throw protocolError("WINDOW_UPDATE with an increment of 0");
         if (streamId === 0) this.#connectionWindow += increment;
@@ -41,7 +41,7 @@ export class SendQueue {
         if (Math.max(this.#connectionWindow, this.#streamWindow) > maxWindow) throw windowError();
     }
 
-    /** SETTINGS_INITIAL_WINDOW_SIZE: changes a stream that is open by the difference. */
+    /** Applies SETTINGS_INITIAL_WINDOW_SIZE: adjusts an open stream by the difference. */
     setInitialWindow(size: number): void {
         if (size > maxWindow) throw windowError();
         this.#streamWindow += size - this.#initialWindow;

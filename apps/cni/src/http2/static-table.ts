@@ -1,4 +1,4 @@
-// RFC 7541 Appendix A: the 61 entries, in order, "name" or "name=value".
+// RFC 7541 Appendix A: the 61 entries, in order, as "name" or "name=value".
 const source =
     ":authority|:method=GET|:method=POST|:path=/|:path=/index.html|:scheme=http|:scheme=https|:status=200|:status=204|" +
     ":status=206|:status=304|:status=400|:status=404|:status=500|accept-charset|accept-encoding=gzip, deflate|" +

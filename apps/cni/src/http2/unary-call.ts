@@ -6,16 +6,17 @@ import { MessageBody, prefixed, type BodyFault } from "./message-body.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type Header } from "./static-table.ts";
 
+/** One request. */
 export interface UnaryCallOptions {
     /** "/package.Service/Method". */
     readonly path: string;
     /** The encoded request message. */
     readonly message: Uint8Array;
-    /** Limit of the answer's message in bytes. Default: 16 MiB. */
+    /** Limit of the answer's message in bytes. Default 16 MiB. */
     readonly maxAnswerBytes?: number;
 }
 
-/** How a call ended: with the answer's message, or with a gRPC status other than OK. */
+/** The outcome of a call: the answer's message, or a gRPC status other than OK. */
 export type CallOutcome =
     | { readonly kind: "message"; readonly message: Uint8Array }
     | { readonly kind: "status"; readonly status: number; readonly text: string };
@@ -24,16 +25,16 @@ const streamId = 1;
 const preface = new TextEncoder().encode("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const defaultMaxAnswerBytes = 16 * 1024 * 1024;
 const maxHeaderBlock = 65536;
-/** Our receive window, of the stream and of the connection; half of it consumed is given back. */
+/**
+ * Receive window of the stream and of the connection in bytes; a WINDOW_UPDATE is sent after half of it is consumed.
+ */
 const receiveWindow = 65535;
 
 /**
- * One unary gRPC call on a fresh HTTP/2 connection, client side, without any I/O: bytes in, bytes out. Knows what one
- * call needs of RFC 9113: no server push, no priorities, one stream.
- *
- * Write what `start` gives, feed `receive` with what arrives in pieces of any size and write what it gives, until
- * `outcome` is there; call `closed` when the peer closes. A peer that breaks the protocol makes `receive` throw
- * `Http2Error`; the call is then over.
+ * One unary gRPC call on a new HTTP/2 connection, client side, without I/O. Implements the part of RFC 9113 that one
+ * call needs: one stream, no server push, no priorities. Write the result of `start`; pass received bytes to
+ * `receive` and write its result, until `outcome` is set; call `closed` when the peer closes. If the peer violates
+ * the protocol, `receive` throws `Http2Error` and the call is over.
  */
 export class UnaryCall {
     readonly #path: string;
@@ -45,7 +46,7 @@ export class UnaryCall {
     #settingsSeen = false;
     #headersSeen = false;
     #consumed = 0;
-    /** A header block whose CONTINUATION is due. */
+    /** A header block that awaits CONTINUATION frames. */
     #block: { readonly parts: Uint8Array[]; readonly endStream: boolean; size: number } | undefined;
 
     constructor(options: UnaryCallOptions) {
@@ -59,12 +60,12 @@ export class UnaryCall {
         return this.#outcome;
     }
 
-    /** True once the peer has shown that it speaks HTTP/2. */
+    /** True once the peer's SETTINGS were received. */
     get established(): boolean {
         return this.#settingsSeen;
     }
 
-    /** Preface, settings, headers, and as much of the message as may go unasked: all in one piece. */
+    /** Connection preface, SETTINGS, headers, and as much of the message as the initial windows allow. */
     start(): Uint8Array {
         // SETTINGS_ENABLE_PUSH = 0.
         const settings = Uint8Array.of(0, 2, 0, 0, 0, 0);
@@ -77,7 +78,7 @@ export class UnaryCall {
         return concat(parts);
     }
 
-    /** Takes what arrived; gives what is to be written for it, which may be nothing. */
+    /** Processes received bytes; returns the bytes to write in response, possibly none. */
     receive(chunk: Uint8Array): Uint8Array {
         const replies: Uint8Array[] = [];
         this.#frames.push(chunk);
@@ -89,7 +90,7 @@ export class UnaryCall {
         return concat(replies);
     }
 
-    /** The peer closed the connection. Without effect once there is an outcome. */
+    /** The peer closed the connection. No effect once there is an outcome. */
     closed(): void {
         this.#end(GrpcStatus.UNAVAILABLE, "the connection was closed before the answer came");
     }
@@ -138,7 +139,7 @@ export class UnaryCall {
             case FrameType.PUSH_PROMISE:
                 throw protocolError("PUSH_PROMISE, although push is disabled");
             default:
-                // PRIORITY, and types that are not known, are to be ignored (RFC 9113 section 5.5).
+                // PRIORITY and unknown frame types are ignored (RFC 9113 section 5.5).
                 return;
         }
     }
@@ -168,7 +169,7 @@ export class UnaryCall {
         const block = this.#block;
         if (block === undefined) throw protocolError("CONTINUATION without a header block");
         block.parts.push(part.slice());
-        // Counting each frame bounds a flood of empty ones too.
+        // A fixed size per frame also limits a flood of empty ones.
         block.size += part.length + 16;
         if (block.size > maxHeaderBlock) {
             throw new Http2Error("TOO_LARGE", "peer", `a header block is larger than ${maxHeaderBlock} bytes`);
@@ -206,7 +207,7 @@ export class UnaryCall {
     #data(frame: Frame, replies: Uint8Array[]): void {
         this.#onStream(frame);
         if (!this.#headersSeen) throw protocolError("DATA before HEADERS");
-        // Padding counts in flow control too.
+        // Padding counts in flow control (RFC 9113 section 6.1).
         this.#consumed += frame.payload.length;
         const fault = this.#body.add(unpadded(frame));
         if (fault !== undefined) {
@@ -248,7 +249,7 @@ export class UnaryCall {
     #goAway(frame: Frame): void {
         onConnection(frame);
         if (frame.payload.length < 8) throw frameSizeError(frame);
-        // A server that goes away still answers the streams up to the one it names.
+        // After GOAWAY the server still answers the streams up to the one it names.
         if ((uint32(frame, undefined, 0) & 0x7fff_ffff) >= streamId) return;
         const errorCode = uint32(frame, undefined, 4);
         this.#end(GrpcStatus.UNAVAILABLE, `the server is going away (HTTP/2 error code ${errorCode})`);
@@ -265,7 +266,7 @@ export class UnaryCall {
     }
 }
 
-/** Literals without indexing (RFC 7541 section 6.2.2) with names of the static table where it has them. */
+/** Literals without indexing (RFC 7541 section 6.2.2), with names from the static table where possible. */
 function requestHeaders(path: string): Uint8Array {
     const headers = new HeaderWriter();
     headers.indexed(3); // :method POST
@@ -286,7 +287,7 @@ function sized(frame: Frame, length: number): void {
     if (frame.payload.length !== length) throw frameSizeError(frame);
 }
 
-/** A number in the payload; `length`, if given, is the length the payload must have. */
+/** Reads a number from the payload; `length`, if given, is the required payload length. */
 function uint32(frame: Frame, length: number | undefined, at: number): number {
     if (length !== undefined) sized(frame, length);
     return new DataView(frame.payload.buffer, frame.payload.byteOffset, frame.payload.length).getUint32(at);

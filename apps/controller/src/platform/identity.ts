@@ -4,11 +4,15 @@ import { hostname } from "node:os";
 export interface Identity {
     /** The Pod's name, else the host's. For events. */
     readonly instance: string;
-    /** Unique for leader election. A Pod's UID stays the same when its container is restarted, so that it leads on. */
+    /** Unique for leader election. A Pod's UID is unchanged when its container restarts, so that it keeps the lead. */
     readonly leader: string;
     readonly namespace: string;
 }
 
+/**
+ * The identity from POD_NAME, POD_NAMESPACE and POD_UID, with the host name, the client's namespace and a random UUID
+ * as defaults.
+ */
 export function identityFrom(
     environment: Readonly<Record<string, string | undefined>>,
     clientNamespace: string | undefined,

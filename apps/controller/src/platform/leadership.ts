@@ -3,7 +3,7 @@ import { type LeaderElection } from "@antrea/kube";
 import { type LifecyclePart, type MetricsFactory } from "@antrea/runtime";
 import { type Feature } from "./feature.ts";
 
-/** The part that campaigns and, while leading, has all features lead. One that ends takes the others with it. */
+/** The part that takes part in the election and, while leading, runs all features. If one ends, all end. */
 export function leadership(
     components: { readonly election: Pick<LeaderElection, "leading" | "run">; readonly metrics: MetricsFactory },
     features: readonly Pick<Feature, "lead">[],

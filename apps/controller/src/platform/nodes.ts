@@ -3,12 +3,12 @@ import { type Clock } from "@antrea/async";
 import { Informer, nodes, type ApiClient, type Node } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
 
-/** What is kept of a Node: a cluster may have thousands, and most of a Node is images and conditions. */
+/** Reduces a Node to the fields in use: a cluster may have thousands, and most of a Node is images and conditions. */
 export function slimNode(node: Node): Node {
     const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};
     const { podCIDR, podCIDRs } = node.spec ?? {};
     const taints = (node.spec?.taints ?? []).filter(({ key }) => key === outOfServiceTaint);
-    // Not the names, which no pool has.
+    // Without host names, which no pool contains.
     const addresses = (node.status?.addresses ?? []).filter(
         (one) => nodeAddressesOf({ status: { addresses: [one] } }).length > 0,
     );
@@ -28,7 +28,7 @@ export function slimNode(node: Node): Node {
     };
 }
 
-/** All Nodes of the cluster, with what the controller keeps of them. */
+/** An informer of all Nodes, reduced to the fields in use. */
 export function nodesOf({
     api,
     clock,

@@ -18,7 +18,7 @@ import { identityFrom, type Identity } from "./identity.ts";
 import { nodesOf } from "./nodes.ts";
 import { version } from "./version.ts";
 
-/** The ground that the features of the controller stand on: what none of them owns. */
+/** What all features of the controller share. */
 export interface Platform {
     readonly logger: Logger;
     readonly clock: Clock;
@@ -26,15 +26,15 @@ export interface Platform {
     readonly gates: Pick<ReturnType<typeof loadControllerConfig>["gates"], "enabled">;
     readonly identity: Identity;
     readonly metrics: MetricsFactory;
-    /** What /livez, /readyz and /metrics answer. */
+    /** The HTTP server of /livez, /readyz and /metrics. */
     readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
     readonly kube: Pick<KubeClients, "api" | "close">;
     readonly events: Pick<EventRecorder, "record" | "start" | "close">;
     /** Decides which replica writes. */
     readonly election: Pick<LeaderElection, "leading" | "run">;
-    /** All Nodes of the cluster, slimmed. */
+    /** All Nodes of the cluster, reduced. */
     readonly nodes: Informer<Node>;
-    /** How long the subnet of a Node that is gone rests, in milliseconds. Default: that of NodeIPAM. */
+    /** Cooling time of a deleted Node's subnet, in milliseconds. Default: that of NodeIPAM. */
     readonly subnetCoolingMs?: number;
 }
 
@@ -43,7 +43,7 @@ class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNR
 
 const certificateFolder = "/var/run/antrea/antrea-controller-tls";
 
-/** Builds the ground floor from the configuration; starts nothing. */
+/** Builds the platform from the configuration; starts nothing. */
 export function buildPlatform({ flags, logger }: MainContext): Platform {
     const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
     for (const warning of warnings) logger.warn("configuration", { warning });
@@ -76,7 +76,7 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
     };
 }
 
-/** The election among the replicas, by the configuration. */
+/** The leader election, by the configuration. */
 export function electionOf(
     {
         api,
@@ -112,7 +112,7 @@ function healthOf(
         {
             name: "antrea-controller",
             port: config.apiPort,
-            // During an update the earlier process on this Node has the port, and answers there: it must not answer the
+            // During an update the previous process on this Node has the port and answers on it: it must not answer the
             // probes of this one, and ends when this one is ready.
             waitsForPort: true,
             probeSocket: process.env["PROBE_SOCKET"],

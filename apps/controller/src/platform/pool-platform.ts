@@ -6,7 +6,7 @@ import { AllocationCache, ClaimWriter, reclaimMetrics, type Reclaims } from "./a
 import { type Part } from "./feature.ts";
 import { PoolCache } from "./pool-cache/index.ts";
 
-/** What the features of IPPools stand on, behind the gate AntreaIPAM. */
+/** What the features of IPPools share, with the feature gate AntreaIPAM enabled. */
 export interface PoolPlatform {
     readonly kube: { readonly api: ApiClient };
     readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface PoolPlatform {
     readonly reclaims: Reclaims;
 }
 
-/** What PoolPlatform is built of. */
+/** What PoolPlatform is built from. */
 export type PoolGround = Omit<PoolPlatform, "claims" | "pools" | "writer" | "reclaims">;
 
 /** Adds the caches of IPPools and IPAllocations to the platform; starts nothing. */
@@ -42,17 +42,17 @@ export function withPools({ kube, clock, config, metrics, events, nodes, logger 
     };
 }
 
-/** The caches of the platform, in the order in which they start. */
+/** The caches of the platform, in start order. */
 export function poolParts({ claims, pools }: PoolPlatform): readonly Part[] {
     return [watching(claims), watching(pools)];
 }
 
-/** A cache as a part that is ready once it has been listed. */
+/** A cache as a part that is ready once its list is complete. */
 export function watching(cache: { readonly part: LifecyclePart; readonly hasSynced: boolean }): Part {
     return { ...cache.part, problem: () => (cache.hasSynced ? undefined : "they are not listed yet") };
 }
 
-/** What the leader's work of a feature of IPPools takes. */
+/** What the leader's work of an IPPool feature depends on. */
 export type PoolComponents = Omit<PoolPlatform, "kube" | "events" | "config"> & {
     readonly api: ApiClient;
     readonly recorder: PoolPlatform["events"];

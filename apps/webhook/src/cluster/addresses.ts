@@ -5,9 +5,9 @@ import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@ant
 import { slimNode } from "./slim.ts";
 import { type CacheComponents } from "./types.ts";
 
-/** What pools are judged by, beside other pools. */
+/** What pools are validated against, besides other pools. */
 export interface KnownAddresses extends ClusterAddresses {
-    /** The addresses of the Nodes in bridging mode, which announce their MAC address. */
+    /** The addresses of the Nodes in bridging mode, which are annotated with their MAC address. */
     readonly bridgedNodes: readonly IpAddress[];
 }
 
@@ -20,7 +20,7 @@ export class AddressCache {
     constructor(components: CacheComponents) {
         const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
         const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
-        // Kubelets write their Nodes all the time; few of these writes are about addresses.
+        // Kubelets update their Nodes frequently; few updates change addresses.
         const told = (object: Node | ServiceCidr): string =>
             JSON.stringify([object.spec, addressesText(object), isBridged(object)]);
         ofNodes.onChange((type, _name, node, old) => {
@@ -39,7 +39,7 @@ export class AddressCache {
         });
     }
 
-    /** Called when `current` is another from now on. */
+    /** Called when `current` has changed. */
     onChange(listener: () => void): Disposable {
         this.#listeners.add(listener);
         return { [Symbol.dispose]: () => this.#listeners.delete(listener) };

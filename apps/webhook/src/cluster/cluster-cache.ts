@@ -6,7 +6,7 @@ import { ReferenceCache } from "./users.ts";
 
 export type ClusterCacheComponents = Omit<PoolCacheComponents, "addresses">;
 
-/** What the rules ask of the cluster, kept at hand: pools, who names them, and the addresses of the cluster itself. */
+/** The caches that the rules need: pools, the objects that name them, and the addresses of the cluster itself. */
 export class ClusterCache {
     readonly pools: PoolCache;
     readonly users: ReferenceCache;
@@ -21,7 +21,7 @@ export class ClusterCache {
         this.#informers = [this.pools.informer, ...this.addresses.informers, ...this.users.informers];
         this.part = {
             name: "cluster",
-            // Does not wait: before the first list the webhook says that it cannot decide.
+            // Does not wait: before the first list the webhook reports that it cannot decide.
             start: (signal) => {
                 for (const informer of this.#informers) informer.start(signal);
             },

@@ -5,16 +5,17 @@ import { Informer, metadataOnly, pathOf, type ApiClient, type KubeObject } from 
 import { slimPool } from "./slim.ts";
 import { type CacheComponents } from "./types.ts";
 
-/** IPPools at some moment. */
+/** IPPools at one point in time. */
 export interface PoolView {
     pool(name: string): Pool | undefined;
     all(): Iterable<Pool>;
-    /** The ranges of pools that share addresses with the range, under the pools' names. */
+    /** The ranges of pools that overlap the range, under the pools' names. */
     overlapping(range: IpRange): readonly PoolRange[];
-    /** What none of these pools hands out. */
+    /** The addresses that none of these pools assigns. */
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
+/** What PoolCache depends on. */
 export interface PoolCacheComponents extends CacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find" | "request">;
     readonly addresses: {
@@ -24,15 +25,15 @@ export interface PoolCacheComponents extends CacheComponents {
     };
 }
 
-// More pools than these are read at once by a list.
+// Up to this many pools are read one by one, more by a list.
 const maxSingleReads = 16;
-// So many pools are compared one by one. Each costs the API server and the answer about 13 microseconds; 100 double the
-// time that a pool is judged in at most.
+// Up to this many pools are compared one by one. Each costs the API server and the answer about 13 microseconds; 100 at
+// most double the time to validate a pool.
 const maxCompared = 100;
 
 /**
- * All IPPools. What an informer knows is a moment old, so there are two ways to ask the API server itself: `counted`
- * before something is allowed, `live` before something is refused.
+ * All IPPools. The informer's state is slightly stale, so there are two methods that ask the API server: `counted`
+ * before a request is allowed, `live` before one is refused.
  */
 export class PoolCache implements PoolView {
     readonly informer: Informer<IpPool>;
@@ -46,7 +47,7 @@ export class PoolCache implements PoolView {
         this.#addresses.onChange(() => this.#index.clusterChanged());
         this.informer = new Informer<IpPool>(components, { resource: ipPools, transform: slimPool });
         this.informer.onChange((type, name, object, old) => {
-            // The status is written all the time; only the spec matters.
+            // The status is updated all the time; only the spec matters.
             if (type === "updated" && object.metadata?.generation === old?.metadata?.generation) return;
             if (type === "deleted") this.#index.delete(name);
             else this.#index.set(readPool(object));
@@ -70,10 +71,10 @@ export class PoolCache implements PoolView {
     }
 
     /**
-     * The pools as they are known, if the API server has the same now; else all of them, read anew. So a pool that was
-     * made or changed a moment ago through another replica is not missed. The first 100 are compared by UID and
-     * generation, the others by their number only, so that the request costs the same however many pools there are: of
-     * these one that was changed, or made while another was deleted, is missed until the watch delivers it.
+     * The known pools if they match the API server; otherwise all of them, listed again. So a pool that was just
+     * created or changed through another replica is not missed. The first 100 are compared by UID and generation, the
+     * others by number only, so that the request costs the same however many pools there are: among the others a
+     * change, or a creation with a concurrent deletion, is missed until the watch delivers it.
      */
     async counted(signal: AbortSignal): Promise<PoolView> {
         const path = `${pathOf(ipPools)}?limit=${maxCompared}`;
@@ -84,7 +85,7 @@ export class PoolCache implements PoolView {
         return isSame ? this : this.#listed(signal);
     }
 
-    /** The pools as they are known, those of these names as they are stored now. */
+    /** The known pools, with the named ones read from the API server. */
     async live(names: Iterable<string>, signal: AbortSignal): Promise<PoolView> {
         const unique = [...new Set(names)];
         if (unique.length > maxSingleReads) return this.#listed(signal);
@@ -105,7 +106,7 @@ export class PoolCache implements PoolView {
     }
 }
 
-/** A view with some pools replaced, or gone. */
+/** A view with some pools replaced or removed. */
 class PatchedView implements PoolView {
     readonly #base: PoolView;
     readonly #fresh: ReadonlyMap<string, Pool | undefined>;
@@ -144,7 +145,7 @@ class PatchedView implements PoolView {
     }
 }
 
-/** The first objects of a list, and how many there are of all; undefined when the server does not tell. */
+/** The first objects of a list and the total count; undefined if the server does not report it. */
 function readHead(list: unknown): { readonly items: readonly KubeObject[]; readonly count: number | undefined } {
     const { items, metadata } = (list ?? {}) as {
         // null when there is none

@@ -6,7 +6,7 @@ interface PodTemplate {
     readonly spec?: { readonly hostNetwork?: boolean };
 }
 
-/** A Deployment, or another kind with a template of Pods, as far as it is read here. */
+/** A Deployment, or another kind with a Pod template, with the fields that are read here. */
 export interface Workload extends KubeObject {
     readonly spec?: {
         readonly replicas?: number;
@@ -15,8 +15,9 @@ export interface Workload extends KubeObject {
     };
 }
 
-// What is kept of objects: a cluster has many of them, and most of each is of no use here.
+// Objects are reduced to the fields in use: a cluster has many, and most fields are unused here.
 
+/** Reduces an IPPool to the fields in use. */
 export function slimPool(pool: IpPool): IpPool {
     const { name, uid, resourceVersion, generation, deletionTimestamp } = pool.metadata ?? {};
     return {
@@ -31,6 +32,7 @@ export function slimPool(pool: IpPool): IpPool {
     };
 }
 
+/** Reduces a Node to the fields in use. */
 export function slimNode(node: Node): Node {
     const { podCIDR, podCIDRs } = node.spec ?? {};
     const { addresses } = node.status ?? {};
@@ -42,11 +44,12 @@ export function slimNode(node: Node): Node {
     };
 }
 
+/** Reduces a Namespace to its name and the annotations in use. */
 export function slimNamespace(namespace: Namespace): Namespace {
     return slimMetadata(namespace, ours(namespace.metadata?.annotations));
 }
 
-/** Of a Pod on its Node's network nothing matters but that. */
+/** Reduces a Pod; of one on the host network only that fact is kept. */
 export function slimPod(pod: Pod): Pod {
     if (pod.spec?.hostNetwork === true) {
         return { ...slimMetadata(pod), spec: { containers: [], hostNetwork: true } };
@@ -54,7 +57,7 @@ export function slimPod(pod: Pod): Pod {
     return slimMetadata(pod, ours(pod.metadata?.annotations));
 }
 
-/** The template of a CronJob's Jobs becomes its own. */
+/** Reduces a workload; a CronJob gets the Pod template of its Jobs. */
 export function slimWorkload(workload: Workload): Workload {
     const { replicas, template = workload.spec?.jobTemplate?.spec?.template } = workload.spec ?? {};
     const annotations = template?.spec?.hostNetwork === true ? {} : ours(template?.metadata?.annotations);
@@ -83,7 +86,7 @@ function slimMetadata(
     };
 }
 
-/** The annotations that are about addresses. */
+/** Selects the IPAM annotations. */
 function ours(annotations: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
     const { [poolsAnnotation]: pools, [podIpsAnnotation]: ips } = annotations;
     return {

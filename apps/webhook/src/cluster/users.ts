@@ -17,8 +17,8 @@ import { slimNamespace, slimPod, slimWorkload, type Workload } from "./slim.ts";
 import { type CacheComponents } from "./types.ts";
 
 /**
- * Who names pools in annotations: Namespaces, Pods that have not ended, templates of Deployments, StatefulSets, DaemonSets
- * and CronJobs. What ReplicaSets and Jobs run are Pods by now, or they belong to one of these.
+ * The objects that name pools in annotations: Namespaces, Pods that have not terminated, templates of Deployments,
+ * StatefulSets, DaemonSets and CronJobs. ReplicaSets and Jobs have Pods already, or belong to one of these.
  */
 export class ReferenceCache {
     readonly namespaces: Informer<Namespace>;
@@ -54,7 +54,7 @@ export class ReferenceCache {
         return [this.namespaces, this.pods, this.deployments, this.statefulSets, ...this.#others];
     }
 
-    /** Who names the pool, for people: `Namespace a`, `Deployment a/web`. */
+    /** The objects that name the pool, for messages: `Namespace a`, `Deployment a/web`. */
     of(pool: string): readonly string[] {
         return [...(this.#byPool.get(pool) ?? [])];
     }

@@ -3,12 +3,12 @@ import { type RangeSet } from "@antrea/ip";
 import { isUse, type PoolUse } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
 
-// What a sentence about the users of a pool can hold.
+// Number of allocations named in a message.
 const shownClaims = 3;
-// More addresses than these are looked for in the list of the pool's claims.
+// Up to this many addresses are read one by one, more by listing the pool's allocations.
 const maxSingleReads = 64n;
 
-/** The claims of pools, always read from the API server: a pool that is taken away cannot be given back. */
+/** The allocations of pools, always read from the API server: removing addresses from a pool is irreversible. */
 export class ClaimReader {
     readonly #api: Pick<ApiClient, "find" | "pages">;
 
@@ -16,7 +16,9 @@ export class ClaimReader {
         this.#api = components.api;
     }
 
-    /** Claims that keep the pool from shrinking: a page of them, and whether there are more. None: it is not in use. */
+    /**
+     * Allocations that prevent the pool from shrinking: one page, and whether there are more. None: it is not in use.
+     */
     async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "claims" | "isPart">> {
         let found: readonly IpAllocation[] = [];
         for await (const { items } of this.#api.pages(ipAllocations, { fieldSelector: `spec.pool=${pool}`, signal })) {
@@ -27,7 +29,7 @@ export class ClaimReader {
         return { claims: found, isPart: false };
     }
 
-    /** The claims of these addresses, whichever pools they name; one request each. */
+    /** The allocations of these addresses, whichever pools they name; one request each. */
     async at(addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
         const names = Array.from(addresses, allocationName);
         const found: IpAllocation[] = [];
@@ -40,7 +42,7 @@ export class ClaimReader {
         return found;
     }
 
-    /** The claims of these addresses, as far as they name the pool where they are many. */
+    /** The allocations of these addresses; if there are many, only those that name the pool. */
     async of(pool: string, addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
         if (addresses.size <= maxSingleReads) return this.at(addresses, signal);
         const found: IpAllocation[] = [];

@@ -23,6 +23,7 @@ export interface PoolRanges {
     pool(name: string): Pool | undefined;
 }
 
+/** What PoolReviewer depends on. */
 export interface PoolReviewComponents {
     readonly pools: PoolRanges & {
         counted(signal: AbortSignal): Promise<PoolRanges>;
@@ -32,11 +33,11 @@ export interface PoolReviewComponents {
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     readonly users: { of(pool: string): readonly string[] };
     readonly claims: Pick<ClaimReader, "anyOf" | "of" | "at">;
-    /** `nodeIPAM.clusterCIDRs`, where antrea-controller gives Nodes their subnets. */
+    /** `nodeIPAM.clusterCIDRs`, from which antrea-controller assigns Node subnets. */
     readonly clusterCidrs: readonly Prefix[];
 }
 
-/** Judges IPPools. Takes O(log n) for n pools, and asks for claims only where the change needs it. */
+/** Validates IPPools. Takes O(log n) for n pools, and reads allocations only where the change requires it. */
 export class PoolReviewer {
     readonly #components: PoolReviewComponents;
     #exclusions: { readonly of: ClusterAddresses; readonly value: Exclusions } | undefined;
@@ -52,7 +53,7 @@ export class PoolReviewer {
     }
 
     async update(oldObject: IpPool, object: IpPool, signal: AbortSignal): Promise<Verdict> {
-        // Status and metadata of any stored pool may be written, and often are.
+        // Changes of status and metadata are allowed, and frequent.
         if (isDeepStrictEqual(oldObject.spec, object.spec)) return { errors: [], warnings: [] };
         const [old, pool] = [readPool(oldObject), readPool(object)];
         const use = await this.#use(old, pool, signal);
@@ -64,7 +65,10 @@ export class PoolReviewer {
         return checkPoolDelete({ name }, await this.#components.claims.anyOf(name, signal));
     }
 
-    /** An overlap is told of pools as they are now; and none is overlooked because a pool is too young to be known. */
+    /**
+     * An overlap is reported for pools as they are stored now; a pool that the cache does not contain yet is not
+     * missed.
+     */
     async #judge(pool: Pool, signal: AbortSignal, judge: (pools: PoolRanges) => Verdict): Promise<Verdict> {
         const { pools } = this.#components;
         const others = new Set(
@@ -100,7 +104,7 @@ export class PoolReviewer {
 
     #context(pools: PoolRanges): Parameters<typeof checkPoolCreate>[1] {
         const { current } = this.#components.addresses;
-        // Without pools: what is asked is the cluster's own addresses, which change seldom.
+        // Without pools: only the cluster's own addresses are excluded, and they seldom change.
         if (this.#exclusions?.of !== current) this.#exclusions = { of: current, value: new Exclusions(current, []) };
         return {
             overlapping: (range) => pools.overlapping(range),

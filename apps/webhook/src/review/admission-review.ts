@@ -1,24 +1,24 @@
 import { AntreaError } from "@antrea/errors";
 
-/** What came is no AdmissionReview. */
+/** The request body is not a valid AdmissionReview. */
 export class ReviewError extends AntreaError<"BAD_REVIEW"> {}
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
-/** An object as JSON has it; what is read of it is checked where it is read. */
+/** A JSON object; fields are validated where they are read. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The question of an AdmissionReview (admission.k8s.io/v1). */
+/** The request of an AdmissionReview (admission.k8s.io/v1). */
 export interface AdmissionRequest {
     readonly uid: string;
     readonly kind: string;
-    /** The version that object and oldObject are in, `group/version`. */
+    /** The API version of object and oldObject, `group/version`. */
     readonly apiVersion: string;
     /** The plural name of the kind that the request was sent to. */
     readonly resource: string;
     /** Empty for the object itself. */
     readonly subResource: string;
-    /** Empty when the API server is to make one up (`generateName`). */
+    /** Empty if the API server generates it (`generateName`). */
     readonly name: string;
     /** Empty for cluster-scoped objects. */
     readonly namespace: string;
@@ -30,7 +30,7 @@ export interface AdmissionRequest {
     readonly dryRun: boolean;
 }
 
-/** The answer to an AdmissionRequest. */
+/** The response to an AdmissionRequest. */
 export interface Decision {
     /** Absent: the request is allowed. */
     readonly refused?: { readonly message: string; readonly reason: "Invalid" | "Forbidden" };
@@ -38,13 +38,14 @@ export interface Decision {
     readonly warnings: readonly string[];
 }
 
+/** The decision that allows a request without warnings. */
 export const allowed: Decision = { warnings: [] };
 
 const apiVersion = "admission.k8s.io/v1";
 const operations: ReadonlySet<string> = new Set<Operation>(["CREATE", "UPDATE", "DELETE", "CONNECT"]);
 const statusCodes = { Invalid: 422, Forbidden: 403 } as const;
 
-/** Reads the body of a request. Throws ReviewError. */
+/** Decodes the body of a request. Throws ReviewError BAD_REVIEW. */
 export function decodeReview(body: unknown): AdmissionRequest {
     const review = objectAt(body, "the body");
     if (review.apiVersion !== apiVersion || review.kind !== "AdmissionReview") {
@@ -74,7 +75,7 @@ export function decodeReview(body: unknown): AdmissionRequest {
     };
 }
 
-/** The AdmissionReview that answers the request with this uid. */
+/** The AdmissionReview with the response for this uid. */
 export function encodeReview(uid: string, { refused, warnings }: Decision): JsonObject {
     const response = {
         uid,

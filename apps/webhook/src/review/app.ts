@@ -7,32 +7,38 @@ import { ByteBudget } from "./byte-budget.ts";
 import { type ReviewMetrics } from "./metrics.ts";
 
 /**
- * Decides about one request. Rejects when it cannot: the API server then does what the webhook's failurePolicy says.
- * The signal aborts when nobody waits for the answer any more.
+ * Decides about one request. Rejects if it cannot: the API server then applies the webhook's failurePolicy. The
+ * signal aborts when the client no longer waits.
  */
 export type Reviewer = (request: AdmissionRequest, signal: AbortSignal) => Promise<Decision>;
 
+/** One webhook path and its reviewer. */
 export interface ReviewRoute {
     /** `/validate/…` */
     readonly path: string;
     /** The webhook's label in metrics. */
     readonly webhook: string;
-    /** The kinds that it is asked about, for metrics; others are counted as `other`. */
+    /** The kinds that it reviews, as metric labels; others are counted as `other`. */
     readonly kinds: readonly string[];
     readonly review: Reviewer;
 }
 
+/** What the HTTP application depends on. */
 export interface ReviewComponents {
     readonly logger: Logger;
     readonly metrics: ReviewMetrics;
 }
 
-// The API server takes objects of up to 3 MiB; an update carries two, the stored one perhaps longer in JSON than it came.
+// The API server accepts objects of up to 3 MiB; an update contains two, and the stored one may be longer in JSON than
+// in the request.
 const maxBodyBytes = 8 << 20;
 const maxBytesInFlight = 64 << 20;
 const defaultTimeoutMs = 10_000;
 
-/** The pages of the webhooks: each takes AdmissionReviews (v1) by POST; everything else gets a sentence. */
+/**
+ * The HTTP application of the webhooks: each path accepts AdmissionReviews (v1) by POST; other requests get an error
+ * text.
+ */
 export function reviewApp(
     components: ReviewComponents,
     routes: readonly ReviewRoute[],
@@ -53,7 +59,7 @@ export function reviewApp(
     return app;
 }
 
-// Bodies are read only when all that are being read or answered fit into memory together.
+// A body is read only if all bodies in progress fit into memory together.
 function limited(budget: ByteBudget): RequestHandler {
     return (request, response, next) => {
         const length = Number(request.headers["content-length"]);
@@ -102,7 +108,7 @@ function told({ kind, namespace, name, operation, dryRun }: AdmissionRequest): R
     return { kind, namespace, name, operation, dryRun };
 }
 
-/** How long the API server waits: it says so in the query, in seconds. */
+/** The API server's timeout, which is in the query, in seconds. */
 function timeoutMs(request: Request): number {
     const text = request.query.timeout;
     const seconds = typeof text === "string" ? /^([1-9]\d?)s$/.exec(text)?.[1] : undefined;
@@ -119,7 +125,7 @@ function failed(logger: Logger): ErrorRequestHandler {
     };
 }
 
-// Errors of express and its body parser say which status of 4xx they stand for.
+// The 4xx status of an error of express or its body parser.
 function statusOf(error: unknown): number | undefined {
     const status: unknown = typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
     return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;

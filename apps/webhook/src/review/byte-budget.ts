@@ -1,4 +1,4 @@
-/** How many bytes of request bodies may be in memory at once. */
+/** Limits the bytes of request bodies in memory. */
 export class ByteBudget {
     readonly #limit: number;
     #taken = 0;
@@ -7,7 +7,7 @@ export class ByteBudget {
         this.#limit = limit;
     }
 
-    /** Takes these bytes until disposal; undefined when they do not fit. */
+    /** Takes these bytes until disposal; undefined if they exceed the limit. */
     take(bytes: number): Disposable | undefined {
         if (this.#taken + bytes > this.#limit) return undefined;
         this.#taken += bytes;

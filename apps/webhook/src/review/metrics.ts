@@ -1,11 +1,13 @@
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 
+/** The metrics of admission requests. */
 export interface ReviewMetrics {
-    /** `allowed` is true, false, or error when no answer could be given. */
+    /** `allowed` is true, false, or error if no decision was made. */
     readonly requests: Counter<"webhook" | "kind" | "operation" | "allowed">;
     readonly seconds: Histogram<"webhook">;
 }
 
+/** Registers the metrics of admission requests. */
 export function reviewMetrics(metrics: MetricsFactory): ReviewMetrics {
     return {
         requests: metrics.counter({

@@ -5,9 +5,10 @@ import { pods, statefulSets, type ApiClient, type KubeObject, type Pod } from "@
 
 type Workload = KubeObject & WorkloadShape;
 
+/** What NamespaceUsers depends on. */
 export interface NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "list">;
-    /** Those that have not ended, by `namespace/name`. */
+    /** Pods that have not terminated, by `namespace/name`. */
     readonly pods: { get(key: string): Pod | undefined };
     readonly statefulSets: { get(key: string): Workload | undefined };
 }
@@ -15,9 +16,10 @@ export interface NamespaceUsersComponents {
 const configHashAnnotation = "kubernetes.io/config.hash";
 
 /**
- * Who has addresses of the pools that a Namespace names: Pods that inherit the list, and StatefulSets that inherit it and
- * have reservations, whether or not a Pod runs. Claims tell it, so a Pod that waits, or that was there before the
- * annotation, is no user. Pods and sets that are not known yet are looked up before anybody counts as gone.
+ * The users of addresses from the pools that a Namespace names: Pods that inherit the list, and StatefulSets that
+ * inherit it and have reservations, with or without a running Pod. Allocations are the source, so a pending Pod, or
+ * one older than the annotation, is no user. Pods and StatefulSets missing in the cache are read before they count as
+ * deleted.
  */
 export class NamespaceUsers {
     readonly #components: NamespaceUsersComponents;
@@ -26,10 +28,10 @@ export class NamespaceUsers {
         this.#components = components;
     }
 
-    /** For people: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; none when nobody does. */
+    /** For messages: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; empty without users. */
     async of(namespace: string, pools: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
         const fieldSelector = `spec.owner.namespace=${namespace}`;
-        // Not in pages, which etcd would have to search for these few: the API server has them at hand.
+        // Not in pages, which etcd would have to search for these few: the API server has them in its watch cache.
         const claims = await this.#components.api.list(ipAllocations, { fieldSelector, pageSize: 0, signal });
         const named = new Set(pools);
         const ours = claims.items.filter(({ spec }) => spec.owner.namespace === namespace && named.has(spec.pool));
@@ -39,7 +41,7 @@ export class NamespaceUsers {
         return usersOf(ours, await this.#stored(namespace, signal));
     }
 
-    /** The Pods and StatefulSets of the Namespace as they are stored now. */
+    /** The Pods and StatefulSets of the Namespace as stored in the API server now. */
     async #stored(namespace: string, signal: AbortSignal): Promise<Lookup> {
         const { api } = this.#components;
         const [livePods, liveSets] = await Promise.all([
@@ -70,7 +72,10 @@ function usersOf(claims: readonly IpAllocation[], known: Lookup): readonly strin
     });
 }
 
-/** The Pod that has the address, else the StatefulSet that it is kept for; nobody when these are gone or name pools. */
+/**
+ * The Pod that uses the address, else the StatefulSet that it is reserved for; undefined if they are deleted or name
+ * pools themselves.
+ */
 function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string | undefined {
     const found = pod && known.pods.get(`${pod.namespace}/${pod.name}`);
     if (pod !== undefined && found !== undefined && isThis(found, pod.uid)) {
@@ -79,7 +84,7 @@ function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string |
     if (owner.kind !== "StatefulSet") return undefined;
     const key = `${owner.namespace}/${owner.name}`;
     const template = known.statefulSets.get(key)?.spec?.template;
-    // One that is known without its template has nothing of interest in it: it inherits.
+    // One that is cached without its template has no IPAM annotations: it inherits.
     const inherits = known.statefulSets.get(key) !== undefined && (template === undefined || inheritsPools(template));
     return inherits ? `StatefulSet ${key}` : undefined;
 }
@@ -88,7 +93,7 @@ function inheritsPools(template: NonNullable<NonNullable<WorkloadShape["spec"]>[
     return template.metadata?.annotations?.[poolsAnnotation] === undefined && template.spec?.hostNetwork !== true;
 }
 
-/** A claim knows a static Pod by the hash of its manifest. */
+/** An allocation references a static Pod by the hash of its manifest. */
 function isThis({ metadata }: Pod, uid: string): boolean {
     return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
 }

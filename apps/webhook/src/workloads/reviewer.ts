@@ -33,31 +33,33 @@ import { NamespaceUsers, type NamespaceUsersComponents } from "./namespace-users
 
 const scaledKinds = ["Deployment", "StatefulSet", "ReplicaSet"] as const;
 
-/** The kinds that have a scale subresource and a template of Pods. */
+/** The kinds with a scale subresource and a Pod template. */
 export type ScaledKind = (typeof scaledKinds)[number];
 
+/** Whether the kind has a scale subresource and a Pod template. */
 export function isScaled(kind: string | undefined): kind is ScaledKind {
     return scaledKinds.some((scaled) => scaled === kind);
 }
 
-/** IPPools at some moment, and what none of them hands out. */
+/** IPPools at one point in time, and the addresses that none of them assigns. */
 export interface KnownPools {
     pool(name: string): Pool | undefined;
     all(): Iterable<Pool>;
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
+/** What WorkloadReviewer depends on. */
 export interface WorkloadReviewComponents extends NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly pools: KnownPools & {
-        /** The same pools, those of these names as they are stored now. */
+        /** The same pools, with the named ones read from the API server. */
         live(names: Iterable<string>, signal: AbortSignal): Promise<KnownPools>;
     };
     readonly namespaces: { get(name: string): Namespace | undefined };
     readonly deployments: { get(key: string): (KubeObject & WorkloadShape) | undefined };
 }
 
-/** A request to create (`old` is undefined) or change an object of a Namespace. */
+/** A request to create (`old` is undefined) or update a namespaced object. */
 export interface WorkloadRequest<T> {
     readonly namespace: string;
     readonly old: T | undefined;
@@ -65,8 +67,8 @@ export interface WorkloadRequest<T> {
 }
 
 /**
- * Judges Pods, templates of Pods, and Namespaces by what is known; before it refuses or warns, it looks at the objects
- * in question as they are stored now.
+ * Validates Pods, Pod templates and Namespaces against the caches; before it refuses or warns, it reads the objects
+ * in question from the API server.
  */
 export class WorkloadReviewer {
     readonly #components: WorkloadReviewComponents;
@@ -86,7 +88,7 @@ export class WorkloadReviewer {
             (context, namespace) => checkPod({ ...request, namespace }, context),
         );
         const { ownerReferences = [] } = (object as KubeObject).metadata ?? {};
-        // Nobody reads what is said to a controller.
+        // A warning to a controller is never read.
         if (request.old !== undefined || ownerReferences.some(({ controller }) => controller === true)) return verdict;
         const place = { kind: "Pod", path: "metadata.annotations", annotations: object.metadata?.annotations };
         return this.#withTaken(verdict, place, request, signal);
@@ -114,7 +116,7 @@ export class WorkloadReviewer {
         const object = {
             Deployment: () => this.#components.deployments.get(key),
             StatefulSet: () => this.#components.statefulSets.get(key),
-            // There are many, and hardly one is scaled by hand.
+            // There are many ReplicaSets, and they are rarely scaled manually.
             ReplicaSet: () => undefined,
         }[kind]();
         const verdict = object && checkScale(object, replicas);
@@ -140,7 +142,7 @@ export class WorkloadReviewer {
         return checkNamespace(change, this.#context(await pools.live(names, signal)), users);
     }
 
-    /** Adds warnings where others have the addresses that a new object asks for. */
+    /** Adds warnings if the addresses that a new object requests are taken. */
     async #withTaken(
         verdict: Verdict,
         place: { readonly kind: string; readonly path: string; readonly annotations: Annotations },

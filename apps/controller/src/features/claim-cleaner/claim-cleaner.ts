@@ -20,23 +20,25 @@ import {
     type Reclaims,
 } from "../../platform/allocations/index.ts";
 
+/** What ClaimCleaner depends on. */
 export interface ClaimCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
-    /** All Nodes; started and stopped by someone else. */
+    /** All Nodes; the caller starts and stops the informer. */
     readonly nodes: Pick<Informer<Node>, "get" | "onChange" | "synced">;
     readonly claims: AllocationCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
-    /** Gets the metrics of the work queue. */
+    /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Intervals of ClaimCleaner, in milliseconds. */
 export interface ClaimCleanerOptions {
-    /** How often all Nodes that may have left claims behind are looked at. */
+    /** How often Nodes that may have left allocations are checked. */
     readonly intervalMs: number;
-    /** How long a Node must be gone before its claims are freed. Default 5 min. */
+    /** How long a Node must be gone before its allocations are released. Default 5 min. */
     readonly goneMs?: number;
 }
 
@@ -47,20 +49,20 @@ const firstLookMs = 1_000;
 const longestLookMs = 10_000;
 
 /**
- * Frees what Nodes left behind that cannot do it themselves, during one term of leadership: claims of Nodes that are
- * gone, and claims of Pods that are gone from Nodes that are out of service. A claim kept for a StatefulSet becomes
- * Reserved, others are deleted. Each is decided on the live claim, Node and Pod.
+ * Releases allocations that a Node cannot release, during one term of leadership: those of deleted Nodes, and those
+ * of deleted Pods on Nodes that are out of service. An allocation owned by a StatefulSet becomes Reserved, others are
+ * deleted. Each decision uses the live allocation, Node and Pod.
  */
 export class ClaimCleaner {
     readonly #components: ClaimCleanerComponents;
     readonly #clock: Clock;
     readonly #options: ClaimCleanerOptions;
     readonly #queue: WorkQueue;
-    /** Since when Nodes are gone, by the monotonic clock. */
+    /** When Nodes were first seen gone, by the monotonic clock. */
     readonly #goneSince = new Map<string, number>();
-    /** How often Nodes that are out of service were looked at without finding anything to free. */
+    /** Number of consecutive checks of an out-of-service Node that found nothing to release. */
     readonly #looks = new Map<string, number>();
-    /** Claims that would be free if their Node did not have to be waited for. */
+    /** Allocations that are releasable except for the waiting time of their Node. */
     readonly #suspects = new Map<string, { readonly reason: Reason; readonly count: number }>();
 
     constructor(components: ClaimCleanerComponents, options: ClaimCleanerOptions) {
@@ -129,12 +131,12 @@ export class ClaimCleaner {
         if (left > 0) return { requeueAfterMs: left };
         const stillGone = async (): Promise<boolean> => {
             if ((await api.find(nodeResource, { name }, { signal })) === undefined) return true;
-            // It is back, or was never gone: the watch will tell.
+            // The Node exists again, or was never deleted: the watch delivers it.
             this.#goneSince.set(name, this.#clock.monotonic());
             return false;
         };
         await this.#free([...claims.usedOn(name)], "node-gone", stillGone, signal);
-        // Who claims them again is an agent that runs: it has the same time to hear that its Node is gone.
+        // An agent that is running allocated them again: it gets the same time to observe the deletion of its Node.
         this.#goneSince.set(name, this.#clock.monotonic());
         return { requeueAfterMs: firstLookMs };
     }
@@ -161,7 +163,7 @@ export class ClaimCleaner {
         this.#suspect(name, "out-of-service", 0);
         const looks = left.length > 0 ? 0 : (this.#looks.get(name) ?? 0);
         this.#looks.set(name, looks + 1);
-        // The Pods are deleted after the taint was set, by hand or by the Pod garbage collector.
+        // The Pods are deleted after the taint is set, manually or by the Pod garbage collector.
         return { requeueAfterMs: Math.min(firstLookMs * 2 ** looks, longestLookMs) };
     }
 
@@ -174,7 +176,7 @@ export class ClaimCleaner {
         const { writer, reclaims, logger } = this.#components;
         for (const { metadata, pod } of claims) {
             const judge = async (live: Claim): Promise<Fate> => {
-                // Another Pod, or the same one elsewhere, has it now.
+                // The address is now used by another Pod, or by the same Pod on another Node.
                 if (live.pod === undefined || live.pod.uid !== pod?.uid || live.pod.nodeName !== pod.nodeName)
                     return undefined;
                 if (!(await lastLook(live))) return undefined;

@@ -2,7 +2,7 @@ import { type Feature } from "../../platform/feature.ts";
 import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.ts";
 import { ClaimCleaner, type ClaimCleanerOptions } from "./claim-cleaner.ts";
 
-/** Frees claims of Nodes that cannot do it themselves. */
+/** Releases allocations that their Node cannot release. */
 export function claimCleaner(platform: PoolPlatform, options: Pick<ClaimCleanerOptions, "goneMs"> = {}): Feature {
     const components = poolComponents(platform, "claim-cleaner");
     const { cleanInterval: intervalMs } = platform.config.ipam;

@@ -1,3 +1,3 @@
-/** Frees claims of Nodes that cannot do it themselves. */
+/** Releases allocations that their Node cannot release. */
 export { ClaimCleaner, type ClaimCleanerComponents, type ClaimCleanerOptions } from "./claim-cleaner.ts";
 export { claimCleaner } from "./feature.ts";

@@ -3,7 +3,7 @@ import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.
 import { GatewayHolds } from "./gateway-holds.ts";
 import { NodeHolds } from "./node-holds.ts";
 
-/** Claims the Nodes' own addresses in IPPools, and the gateways of IPPools, so that no Pod gets one. */
+/** Reserves the Nodes' own addresses in IPPools, and the gateways of IPPools, so that no Pod gets one. */
 export function nodeAddresses(platform: PoolPlatform): Feature {
     const components = poolComponents(platform, "ip-pools");
     const options = { intervalMs: platform.config.ipam.cleanInterval };

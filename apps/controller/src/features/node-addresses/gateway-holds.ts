@@ -6,23 +6,26 @@ import { describeHolder, type Claim, type Fate } from "../../platform/allocation
 import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
 /**
- * Claims the gateways of all pools, as Reserved for owner kind Gateway, during one term of leadership: so that no Pod
- * gets one, whatever an agent knows of pools, and whichever pool is made later. A gateway is held for as long as any
- * pool names it, except where a pool of another VLAN hands the address out.
+ * Reserves the gateways of all pools, with owner kind Gateway, during one term of leadership: no Pod gets one, even
+ * if an agent does not know the pool yet or the pool is created later. A gateway stays reserved as long as a pool
+ * names it, except where a pool of another VLAN assigns the address.
  */
 export class GatewayHolds {
     readonly #components: HoldComponents;
     readonly #queue: HoldQueue;
-    /** Pools as they were when they were last looked at. */
+    /** Pools as of the last check. */
     readonly #known = new Map<string, Pool>();
-    /** Names of the pools by the name of the claim of their gateway. */
+    /** Pool names by the name of the gateway's IPAllocation. */
     readonly #pools = new Map<string, Set<string>>();
-    /** Where gateways are, to find those that a pool touches. */
+    /** The gateway addresses, to find those that a pool overlaps. */
     readonly #addresses = new RangeIndex<string>();
-    /** By the name of a claim that is in a gateway's way, who has it and the pools that were told of it. */
+    /**
+     * By the name of an allocation that conflicts with a gateway: its holder and the pools that have an event about
+     * it.
+     */
     readonly #blocked = new Map<string, { readonly holder: string; readonly told: Set<string> }>();
 
-    /** `intervalMs`: how often all gateways are looked at, beside when something changes. */
+    /** `intervalMs`: how often all gateways are checked, in addition to changes. */
     constructor(components: HoldComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
         this.#queue = new HoldQueue(components, { ...options, name: "gateways" }, (name, signal) =>
@@ -52,7 +55,7 @@ export class GatewayHolds {
         else this.#known.set(name, after);
         for (const pool of [before, after]) {
             for (const { ip } of pool?.gateways ?? []) this.#queue.add(allocationName(ip));
-            // It may hand out, in another VLAN, what is a gateway elsewhere.
+            // In another VLAN, it may assign an address that is a gateway elsewhere.
             for (const { range } of pool?.subnets ?? []) {
                 for (const { key } of this.#addresses.overlapping(range)) this.#queue.add(key);
             }
@@ -110,7 +113,7 @@ export class GatewayHolds {
         logger.info("reservation of a gateway released", { address: name });
     }
 
-    /** A Node may be a gateway; whoever else has the address is told of on the pools whose traffic it gets. */
+    /** A Node may be a gateway; any other holder is reported on the pools whose traffic it receives. */
     #report(claim: Claim): void {
         const { name } = claim.metadata;
         if (claim.owner.kind === "Gateway" || claim.owner.kind === "Node") return;
@@ -121,7 +124,7 @@ export class GatewayHolds {
         const remedy = claim.pod === undefined ? "Delete its owner" : "Delete that Pod";
         for (const pool of [...(this.#pools.get(name) ?? [])].sort()) {
             const object = this.#components.pools.object(pool);
-            // A pool that is made anew under its name is another.
+            // A recreated pool of the same name is a different pool.
             const key = `${pool} ${object?.metadata?.uid}`;
             if (object === undefined || told.has(key)) continue;
             told.add(key);

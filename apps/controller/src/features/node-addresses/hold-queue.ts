@@ -4,32 +4,33 @@ import { type MetricsFactory } from "@antrea/runtime";
 import { type AllocationCache, type ClaimWriter, type Reclaims } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 
-/** What holds addresses needs these, whichever addresses they are. */
+/** What holders of reservations depend on. */
 export interface HoldComponents {
     readonly pools: PoolCache;
     readonly claims: AllocationCache;
     readonly writer: ClaimWriter;
     readonly reclaims: Pick<Reclaims, "done">;
     readonly recorder: Pick<EventRecorder, "record">;
-    /** Gets the metrics of the work queue. */
+    /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Name and interval of a HoldQueue. */
 export interface HoldQueueOptions {
-    /** In logs. */
+    /** For logs. */
     readonly name: string;
-    /** How often everything that is held is looked at, beside when something changes. */
+    /** How often all reservations are checked, in addition to changes. */
     readonly intervalMs: number;
 }
 
 const concurrency = 8;
 
-/** How soon it is looked again where another's claim was seen that the watch has not told yet. */
+/** Retry delay if a conflicting allocation exists that the watch has not delivered yet. */
 export const unseenMs = 2_000;
 
-/** Looks at what is to be held when it is added, and at all of it at every interval, during one term of leadership. */
+/** Checks reservations when they are added, and all of them at every interval, during one term of leadership. */
 export class HoldQueue {
     readonly #clock: Clock;
     readonly #intervalMs: number;
@@ -53,7 +54,7 @@ export class HoldQueue {
         this.#queue.forget(name);
     }
 
-    /** Works until the signal aborts, and is done with all of it when it resolves. `all`: names to look at each time. */
+    /** Runs until the signal aborts and all work has ended. `all`: names to check at each interval. */
     async run(signal: AbortSignal, all: () => Iterable<string>): Promise<void> {
         this.#queue.start(signal);
         try {

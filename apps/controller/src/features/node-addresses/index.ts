@@ -1,2 +1,2 @@
-/** Keeps the Nodes' own addresses and gateways from Pods. */
+/** Reserves the Nodes' own addresses and gateways. */
 export { nodeAddresses } from "./feature.ts";

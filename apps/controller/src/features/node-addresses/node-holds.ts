@@ -14,6 +14,7 @@ import { describeHolder, type Claim, type Fate } from "../../platform/allocation
 import { furtherText } from "../../platform/pool-cache/index.ts";
 import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
+/** What NodeHolds depends on. */
 export interface NodeHoldsComponents extends HoldComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
@@ -22,20 +23,20 @@ export interface NodeHoldsComponents extends HoldComponents {
 const shownPools = 5;
 
 /**
- * Claims the Nodes' own addresses that lie in ranges of pools, as Reserved for the Node, during one term of leadership,
- * so that no Pod can get one, whatever an agent knows of Nodes.
+ * Reserves the Nodes' own addresses in the ranges of pools, during one term of leadership, so that no Pod gets one,
+ * even if an agent does not know the Node yet.
  */
 export class NodeHolds {
     readonly #components: NodeHoldsComponents;
     readonly #queue: HoldQueue;
-    /** Where Nodes have addresses, to find those that a pool touches. */
+    /** The addresses of Nodes, to find those that a pool overlaps. */
     readonly #addresses = new RangeIndex<string>();
-    /** Names of claims that are in a Node's way, and were reported. */
+    /** Names of conflicting allocations that were reported. */
     readonly #blocked = new Set<string>();
-    /** What was reported of Nodes, by name, that report more addresses than are held. */
+    /** By Node name, the last report about addresses beyond the limit. */
     readonly #further = new Map<string, string>();
 
-    /** `intervalMs`: how often all held addresses are looked at, beside when something changes. */
+    /** `intervalMs`: how often all reservations are checked, in addition to changes. */
     constructor(components: NodeHoldsComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
         this.#queue = new HoldQueue(components, { ...options, name: "node-addresses" }, (name, signal) =>
@@ -55,7 +56,7 @@ export class NodeHolds {
         await this.#queue.run(signal, () => this.#all());
     }
 
-    /** Nodes for which addresses are held, and those with addresses in pools. */
+    /** Nodes with reservations, and Nodes with addresses in pools. */
     *#all(): Iterable<string> {
         const { pools, claims } = this.#components;
         yield* claims.holders;
@@ -90,7 +91,7 @@ export class NodeHolds {
         if (before === undefined || after !== undefined) return;
         this.#blocked.delete(before.metadata.name);
         if (before.owner.kind === "Node") this.#queue.add(before.owner.name ?? "");
-        // Several Nodes may have the address, and a gateway may be a Node's: whoever held it first kept it for all.
+        // Several Nodes may report the address, and a gateway may be a Node's: one reservation serves all.
         for (const { key } of this.#addresses.overlapping(rangeOf(before.ip))) this.#queue.add(key);
     }
 
@@ -111,7 +112,7 @@ export class NodeHolds {
         if (again) return { requeueAfterMs: unseenMs };
     }
 
-    /** On the Node and on the pools, once for what a Node reports of them. */
+    /** Reports on the Node and on the pools, once per set of addresses. */
     #reportFurther(name: string, node: Node | undefined): void {
         const { pools, recorder } = this.#components;
         const named = new Set(node === undefined ? [] : nodeAddressesOf(node).flatMap((ip) => pools.covering(ip)));
@@ -141,7 +142,10 @@ export class NodeHolds {
         }
     }
 
-    /** What a pool does not hand out because of the Node, and no more claims than that, beside its address in Kubernetes. */
+    /**
+     * The addresses that a pool does not assign because of the Node, up to the limit of reservations, with the
+     * address of the Node object.
+     */
     *#toHold(name: string, node: Node): Iterable<{ readonly ip: IpAddress; readonly pool: string }> {
         const { pools, claims } = this.#components;
         const all = nodeAddressesOf(node);
@@ -162,7 +166,7 @@ export class NodeHolds {
         }
     }
 
-    /** A claim that is there stays for as long as the Node reports the address, however many it reports. */
+    /** An existing reservation stays as long as the Node reports the address, regardless of the limit. */
     #isWanted(claim: Claim, node: Node | undefined): boolean {
         if (node === undefined || !nodeAddressesOf(node).some((ip) => sameIp(ip, claim.ip))) return false;
         return this.#components.pools.covering(claim.ip).includes(claim.pool);
@@ -192,7 +196,7 @@ export class NodeHolds {
         await this.#components.writer.change(claim.metadata.name, claim.metadata.uid, judge, signal);
     }
 
-    /** False: someone has the address whose claim the watch has not told yet. */
+    /** False: the address has an allocation that the watch has not delivered yet. */
     async #hold(node: Node, ip: IpAddress, pool: string, signal: AbortSignal): Promise<boolean> {
         const { claims, writer, logger } = this.#components;
         const { name: holder = "", uid = "" } = node.metadata ?? {};

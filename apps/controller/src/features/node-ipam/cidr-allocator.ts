@@ -22,9 +22,9 @@ import {
 interface Held {
     readonly cidrs: readonly Prefix[];
     readonly text: string;
-    /** The Node itself says so; before, only the book (and soon the ledger) knows. */
+    /** Set in the Node's spec; until then the assignment exists in the allocator and, once written, in the ledger. */
     confirmed: boolean;
-    /** The ledger that was last written has it. */
+    /** The last written ledger contains it. */
     recorded: boolean;
 }
 
@@ -33,20 +33,19 @@ interface Gone {
     readonly cidrs: readonly Prefix[];
     readonly text: string;
     readonly goneAtMs: number;
-    /** The same by the clock that does not jump. */
+    /** The same by the monotonic clock. */
     readonly goneSinceMs: number;
 }
 
-// Beyond their rest, subnets are remembered for Nodes that return, the latest ones first.
+// Subnets past their cooling time are remembered for Nodes that return, latest first.
 const maxRested = 1_024;
 const defaultCoolingMs = 600_000;
 
 /**
- * Who has which subnets: Nodes that exist, Nodes that were promised some, and Nodes that are gone. No I/O.
- *
- * A Node's podCIDRs are the truth about that Node. A gone Node keeps its subnets for the cooling time, and longer as
- * long as others are free; then the longest gone is forgotten first. A Node that returns under its name gets its own
- * back.
+ * Which Nodes have which subnets: existing Nodes, Nodes with a pending assignment, and deleted Nodes. No I/O. The
+ * podCIDRs of a Node are authoritative for that Node. A deleted Node keeps its subnets for the cooling time, and
+ * longer while others are free; then the longest-deleted Node is forgotten first. A Node that returns under its name
+ * gets its subnets back.
  */
 export class CidrAllocator {
     readonly #pools: readonly SubnetPool[];
@@ -54,14 +53,14 @@ export class CidrAllocator {
     readonly #monotonic: () => number;
     readonly #held = new Map<string, Held>();
     readonly #owners = new Owners();
-    // In the order of going; the key is Node and subnets, since a Node may be gone twice with different ones.
+    // In order of deletion; the key is Node and subnets, since a Node may be deleted twice with different ones.
     readonly #gone = new Map<string, Gone>();
     readonly #goneByNode = new Map<string, string>();
-    /** What IPPools have, by who has it: never given to a Node. */
+    /** Ranges of IPPools by owner: never assigned to a Node. */
     readonly #reserved = new Map<string, readonly IpRange[]>();
     #dirty = false;
 
-    /** `monotonic`: milliseconds of a clock that does not jump; without it only wall time counts. */
+    /** `monotonic`: milliseconds of a monotonic clock; without it only wall time counts. */
     constructor(settings: NodeIpamSettings, monotonic: () => number = () => Infinity) {
         this.#monotonic = monotonic;
         this.#pools = settings.clusters.map(({ prefix, nodeMaskSize }) => new SubnetPool(prefix, nodeMaskSize));
@@ -70,12 +69,12 @@ export class CidrAllocator {
     }
 
     /**
-     * From now on no subnet that touches these ranges is given; what Nodes have they keep. None: takes it back. False: no
-     * subnet touches them.
+     * Excludes subnets that overlap these ranges from assignment; Nodes keep theirs. No ranges: removes the
+     * exclusion. False: no subnet overlaps them.
      */
     reserve(owner: string, ranges: readonly IpRange[]): boolean {
         for (const range of this.#reserved.get(owner) ?? []) for (const pool of this.#pools) pool.releaseRange(range);
-        // There may be 100,000 claims, and none of them here.
+        // There may be 100,000 allocations, none of them in these prefixes.
         const here = ranges.filter((range) =>
             this.#pools.some((pool) => rangesOverlap(range, prefixRange(pool.prefix))),
         );
@@ -85,7 +84,7 @@ export class CidrAllocator {
         return here.length > 0;
     }
 
-    /** The subnet for a Node that has the address. */
+    /** The Node subnet that contains the address. */
     subnetOf(ip: IpAddress): Prefix | undefined {
         const pool = this.#pools.find(({ prefix }) => rangesOverlap(rangeOf(ip), prefixRange(prefix)));
         return pool && prefixOf(ip, pool.length);
@@ -96,21 +95,24 @@ export class CidrAllocator {
         return this.#dirty;
     }
 
-    /** Subnets and free ones per configured prefix. */
+    /** The number of subnets and of free ones per configured prefix. */
     get usage(): readonly { readonly cluster: Prefix; readonly size: number; readonly free: number }[] {
         return this.#pools.map(({ prefix, size, free }) => ({ cluster: prefix, size, free }));
     }
 
-    /** Nodes that are gone and whose subnets are not free yet or remembered. */
+    /** Deleted Nodes whose subnets are cooling or remembered. */
     get goneNodes(): number {
         return this.#gone.size;
     }
 
-    /** Fills an empty book with what an earlier controller left. Nodes that exist no more are told by `gone`. */
+    /**
+     * Loads the ledger of an earlier controller into an empty allocator. The caller reports deleted Nodes with
+     * `gone`.
+     */
     load(ledger: Ledger, nowMs: number): void {
         const entries = [...ledger.entries].sort((a, b) => (a.goneAtMs ?? Infinity) - (b.goneAtMs ?? Infinity));
         for (const { node, cidrs, goneAtMs } of entries) {
-            // A time in the future is a clock that was set back: the rest begins now.
+            // A time in the future means that the clock was set back: the cooling time starts now.
             if (goneAtMs !== undefined) this.#rest(node, cidrs, Math.min(goneAtMs, nowMs), nowMs);
             else if (!this.#held.has(node)) this.#hold(node, cidrs, { confirmed: false, recorded: true });
         }
@@ -120,7 +122,7 @@ export class CidrAllocator {
         this.#dirty = false;
     }
 
-    /** Everything that must survive. */
+    /** The state to persist. */
     snapshot(): Ledger {
         this.#dirty = false;
         const entries: LedgerEntry[] = [];
@@ -143,7 +145,7 @@ export class CidrAllocator {
         this.#dirty = true;
     }
 
-    /** Takes note of a Node that exists; `podCidrs` are empty as long as it has none. */
+    /** Records an existing Node; `podCidrs` is empty until it has some. */
     seen(node: string, podCidrs: readonly string[], nowMs: number): void {
         if (podCidrs.length === 0) return;
         const held = this.#held.get(node);
@@ -156,33 +158,33 @@ export class CidrAllocator {
             held.confirmed = true;
             return;
         }
-        // podCIDRs never change: either this is another Node of that name, or someone else was quicker than our promise,
-        // which then can never come true.
+        // podCIDRs are immutable: either this is another Node of the same name, or another writer was faster than the
+        // pending assignment, which can then never be written.
         if (held?.confirmed === true) this.#leave(node, held, nowMs);
         else if (held !== undefined) this.#drop(node, held);
         this.#forget(goneKey(node, cidrs));
         this.#hold(node, cidrs, { confirmed: true, recorded: false });
     }
 
-    /** Takes note of a Node that exists no more. */
+    /** Records that a Node was deleted. */
     gone(node: string, nowMs: number): void {
         const held = this.#held.get(node);
         if (held !== undefined) this.#leave(node, held, nowMs);
     }
 
-    /** Nodes that have or were promised subnets. */
+    /** Nodes with assigned or pending subnets. */
     nodes(): IterableIterator<string> {
         return this.#held.keys();
     }
 
-    /** What is wrong with the podCIDRs of a Node that was seen. */
+    /** The problems of a known Node's podCIDRs. */
     problems(node: string): PodCidrProblems {
         const held = this.#held.get(node);
         if (held?.confirmed !== true) return { duplicates: [], foreign: [], missing: [] };
         const duplicates = new Set<string>();
         for (const cidr of held.cidrs) {
             for (const other of this.#owners.overlapping(node, cidr)) {
-                // A promise is no possession: it is taken back if it turns out to overlap.
+                // A pending assignment does not count: it is withdrawn if it overlaps.
                 if (this.#held.get(other)?.confirmed === true) duplicates.add(other);
             }
         }
@@ -194,15 +196,15 @@ export class CidrAllocator {
     }
 
     /**
-     * The subnets of a Node that has none: of every family or of none. Asked again, it gives the same ones; they may be
-     * written to the Node only when they are recorded.
+     * Assigns subnets to a Node without any: of every family, or none. Idempotent; the subnets may be written to the
+     * Node only once they are recorded.
      */
     assign(node: string, nowMs: number): Assignment {
         const held = this.#held.get(node);
         if (held !== undefined && this.#stillOurs(held)) {
             return { kind: "assigned", cidrs: held.cidrs, recorded: held.recorded };
         }
-        // A Node that had subnets and shows none is a new one of that name.
+        // A Node that had subnets and reports none is a new Node of that name.
         if (held?.confirmed === true) this.#leave(node, held, nowMs);
         else if (held !== undefined) this.#drop(node, held);
         const returned = this.#returned(node);
@@ -220,7 +222,7 @@ export class CidrAllocator {
         return { kind: "assigned", cidrs, recorded: false };
     }
 
-    /** How many Nodes could be served now: free subnets and those that rested long enough, of the scarcest family. */
+    /** How many Nodes could get subnets now: free subnets and those past their cooling time, of the scarcest family. */
     room(nowMs: number): number {
         let least = Infinity;
         for (const pool of this.#pools) {
@@ -235,7 +237,10 @@ export class CidrAllocator {
         return least;
     }
 
-    /** Forgets the longest rested subnets beyond the number that is remembered. Returns how many. */
+    /**
+     * Forgets the longest-deleted subnets past their cooling time beyond the number that is remembered. Returns how
+     * many.
+     */
     prune(nowMs: number): number {
         let rested = 0;
         for (const gone of this.#gone.values()) if (this.#hasRested(gone, nowMs)) rested += 1;
@@ -247,7 +252,7 @@ export class CidrAllocator {
         return pruned;
     }
 
-    // A promise holds as long as it fits the configuration and nobody else turned up with the same subnets.
+    // A pending assignment is valid as long as it fits the configuration and no other Node has the same subnets.
     #stillOurs(held: Held): boolean {
         if (held.confirmed) return false;
         if (!this.#fits(held.cidrs)) return false;
@@ -271,7 +276,7 @@ export class CidrAllocator {
         );
     }
 
-    // Subnets are wanted: those that rested long enough are given up, the longest gone first.
+    // Frees remembered subnets past their cooling time, the longest-deleted first.
     #makeRoom(pool: SubnetPool, nowMs: number): boolean {
         for (const [key, gone] of this.#gone) {
             if (!this.#hasRested(gone, nowMs)) return false;
@@ -283,7 +288,7 @@ export class CidrAllocator {
         return false;
     }
 
-    // Wall time jumps when a machine was suspended or its clock is set; a rest is over when both clocks say so.
+    // Wall time jumps when a machine is suspended or its clock is set; the cooling time is over when both clocks agree.
     #hasRested({ goneAtMs, goneSinceMs }: Gone, nowMs: number): boolean {
         return goneAtMs + this.#coolingMs <= nowMs && !(goneSinceMs + this.#coolingMs > this.#monotonic());
     }
@@ -320,7 +325,7 @@ export class CidrAllocator {
     }
 
     #leave(node: string, held: Held, nowMs: number): void {
-        // Rest before drop: the subnets are never free in between.
+        // Hold before release: the subnets are never free in between.
         this.#rest(node, held.cidrs, nowMs, nowMs);
         this.#drop(node, held);
     }
@@ -328,7 +333,7 @@ export class CidrAllocator {
     #rest(node: string, cidrs: readonly Prefix[], goneAtMs: number, nowMs: number): void {
         const key = goneKey(node, cidrs);
         this.#forget(key);
-        // What rested before this term rested by wall time; from now on neither clock alone ends a rest.
+        // Cooling before this term is measured by wall time; from now on both clocks must agree.
         const goneSinceMs = this.#monotonic() - Math.max(0, nowMs - goneAtMs);
         this.#gone.set(key, { node, cidrs, text: textOf(cidrs), goneAtMs, goneSinceMs });
         this.#goneByNode.set(node, key);
@@ -372,7 +377,7 @@ function sameCidrs(a: readonly Prefix[], b: readonly Prefix[]): boolean {
     );
 }
 
-// The API server refuses what is no prefix, with one exception: old objects may have host bits.
+// The API server rejects an invalid prefix, except that old objects may have host bits set.
 function parsed(text: string): readonly Prefix[] {
     try {
         return [parsePrefix(text, { hostBits: "mask" })];

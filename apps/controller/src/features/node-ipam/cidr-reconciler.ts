@@ -23,20 +23,22 @@ import { type PoolAddresses, type PoolHolds } from "./pool-addresses.ts";
 import { Reports } from "./reports.ts";
 import { type Ledger, type NodeIpamSettings } from "./types.ts";
 
+/** What CidrReconciler depends on. */
 export interface CidrReconcilerComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch">;
-    /** All Nodes; started and stopped by someone else. */
+    /** All Nodes; the caller starts and stops the informer. */
     readonly nodes: Pick<Informer<Node>, "get" | "list" | "onChange" | "synced">;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: NodeIpamMetrics;
-    /** Gets the metrics of the work queue. */
+    /** Receives the metrics of the work queue. */
     readonly queueMetrics?: MetricsFactory;
-    /** Of IPPools; absent while they are off. */
+    /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Options of CidrReconciler. */
 export interface CidrReconcilerOptions {
     readonly settings: NodeIpamSettings;
     /** Of the ledger's ConfigMap. */
@@ -44,7 +46,7 @@ export interface CidrReconcilerOptions {
     readonly ledgerName: string;
     /** Unique for this term of leadership. */
     readonly holder: string;
-    /** Nodes worked on at the same time. Default 64. */
+    /** Nodes processed concurrently. Default 64. */
     readonly concurrency?: number;
 }
 
@@ -79,7 +81,7 @@ export class CidrReconciler {
         );
     }
 
-    /** It has the ledger, and gives Nodes their podCIDRs. */
+    /** True once it holds the ledger and assigns podCIDRs. */
     get working(): boolean {
         return this.#ledger !== undefined;
     }
@@ -88,7 +90,7 @@ export class CidrReconciler {
         return { book: this.#book, waiting: this.#waiting, duplicates: this.#duplicates };
     }
 
-    /** Works until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
+    /** Runs until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
     async run(leading: AbortSignal): Promise<void> {
         const signal = AbortSignal.any([leading, this.#lost.signal]);
         const { poolAddresses } = this.#components;
@@ -124,11 +126,11 @@ export class CidrReconciler {
     #begin(ledger: Ledger): void {
         const now = this.#clock.now();
         this.#book.load(ledger, now);
-        // Nodes that went while no controller looked: when is not known, so their rest begins now.
+        // Nodes deleted while no controller was running: the time is unknown, so their cooling time starts now.
         for (const node of [...this.#book.nodes()]) {
             if (this.#components.nodes.get(node) === undefined) this.#book.gone(node, now);
         }
-        // All that Nodes have is known before the first subnet is given.
+        // All existing podCIDRs are known before the first subnet is assigned.
         for (const node of this.#components.nodes.list()) this.#seen(node);
     }
 
@@ -146,7 +148,7 @@ export class CidrReconciler {
         this.#book.seen(node.metadata?.name ?? "", podCidrTexts(node), this.#clock.now());
     }
 
-    // An answer may come after the watch has told that the Node is gone, or that another has its name.
+    // An answer may arrive after the watch has delivered the deletion of the Node, or a new Node of its name.
     #seenLive(node: Node): void {
         const known = this.#components.nodes.get(node.metadata?.name ?? "");
         if (known?.metadata?.uid === node.metadata?.uid) this.#seen(node);
@@ -162,7 +164,7 @@ export class CidrReconciler {
             return;
         }
         if (podCidrTexts(node).length > 0) return this.#settled(node);
-        // It goes away; a subnet would only have to rest afterwards.
+        // It is being deleted; a subnet would only have to cool down afterwards.
         if (node.metadata?.deletionTimestamp !== undefined) {
             this.#waiting.delete(name);
             return;
@@ -185,7 +187,8 @@ export class CidrReconciler {
 
     async #assign(name: string, node: Node, signal: AbortSignal): Promise<ReconcileResult | void> {
         for (;;) {
-            // It may have gone while the ledger was written, and its subnets rest: a promise to nobody would keep them for good.
+            // It may have been deleted while the ledger was written, with its subnets cooling: a pending assignment
+            // without a Node would keep them for good.
             if (!this.#isUnserved(node)) return;
             const assignment = this.#book.assign(name, this.#clock.now());
             if (assignment.kind === "exhausted") {
@@ -195,7 +198,7 @@ export class CidrReconciler {
                 this.#waiting.add(name);
                 this.#components.metrics.exhausted(assignment.clusters);
                 this.#reports.exhausted(node, assignment.clusters, this.#pools?.inTheWay);
-                // As soon as there is room it is looked at by `#serveWaiting`; this is what says again that there is none.
+                // `#serveWaiting` adds it as soon as there is room; this repeats the report that there is none.
                 return { requeueAfterMs: exhaustedMs };
             }
             this.#waiting.delete(name);
@@ -205,7 +208,7 @@ export class CidrReconciler {
         }
     }
 
-    /** Whether the Node is still there, without podCIDRs; of any other change the informer has told the queue. */
+    /** Whether the Node still exists without podCIDRs; the informer has queued any other change. */
     #isUnserved({ metadata }: Node): boolean {
         const known = this.#components.nodes.get(metadata?.name ?? "");
         return known !== undefined && known.metadata?.uid === metadata?.uid && podCidrTexts(known).length === 0;
@@ -218,7 +221,7 @@ export class CidrReconciler {
 
     async #write(name: string, node: Node, cidrs: readonly Prefix[], signal: AbortSignal): Promise<void> {
         const podCIDRs = cidrs.map(formatPrefix);
-        // With its UID the patch fits this very Node only; podCIDRs, once set, are refused a change by the API server.
+        // With the UID the patch applies to this very Node only; the API server rejects a change of existing podCIDRs.
         const body = { metadata: { uid: node.metadata?.uid }, spec: { podCIDR: podCIDRs[0], podCIDRs } };
         const { api, metrics, logger } = this.#components;
         try {
@@ -235,7 +238,7 @@ export class CidrReconciler {
         }
     }
 
-    /** The patch was refused or its outcome is not known: the Node itself says what is. */
+    /** Reads the Node after a patch that was rejected or whose outcome is unknown. */
     async #lookAgain(
         name: string,
         expected: Node,
@@ -244,7 +247,7 @@ export class CidrReconciler {
         signal: AbortSignal,
     ): Promise<void> {
         const node = await this.#components.api.find(nodes, { name }, { signal });
-        // Gone or made anew: the informer tells, and the queue comes back.
+        // Deleted or recreated: the informer queues it again.
         if (node === undefined || node.metadata?.uid !== expected.metadata?.uid) return;
         const has = podCidrTexts(node);
         if (has.length === 0) {
@@ -263,12 +266,12 @@ export class CidrReconciler {
         try {
             await this.#commit();
         } catch (error) {
-            // `#commit` marked the book, so the next turn tries again.
+            // `#commit` marked the allocator dirty, so the next run retries.
             if (!this.#lost.signal.aborted) this.#components.logger.warn("cannot write the ledger", { error });
         }
     }
 
-    /** Nodes that wait are looked at as soon as there is room for them, only as many as there is room for. */
+    /** Queues waiting Nodes, only as many as there is room for. */
     #serveWaiting(): void {
         if (this.#waiting.size === 0) return;
         let room = this.#book.room(this.#clock.now());

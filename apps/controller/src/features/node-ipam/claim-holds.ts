@@ -4,39 +4,41 @@ import { uidsOf, type Claim } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
+/** What ClaimHolds depends on. */
 export interface ClaimHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;
     readonly book: Pick<CidrAllocator, "reserve" | "subnetOf">;
 }
 
-/** What claims of addresses outside every pool hold no more, all of them of one Node. */
+/** Allocations of one Node, outside every pool, that no longer hold a subnet. */
 export interface ReleasedClaims {
     readonly node: string;
-    /** Of Pods that are not on the Node. */
+    /** Of Pods that do not exist on the Node. */
     readonly ghosts: readonly Claim[];
-    /** Of Pods that are, in more subnets than claims of one Node hold. */
+    /** Of existing Pods, in more subnets than the allocations of one Node may hold. */
     readonly excess: readonly Claim[];
 }
 
-/** One look at the claims of all Nodes. */
+/** The result of checking the allocations of all Nodes. */
 export interface ReleaseResult {
     readonly released: readonly ReleasedClaims[];
-    /** Nodes of which the Pods cannot be listed now: their claims hold what they held. */
+    /** Nodes whose Pods could not be listed: their allocations keep their holds. */
     readonly failed: readonly { readonly node: string; readonly error: KubeError }[];
 }
 
-/** How many subnets the claims of one Node hold of which no pool has the addresses. */
+/** Maximum number of subnets that the allocations of one Node hold outside of pools. */
 export const maxSubnetsOfNode = 16;
 const timeoutMs = 10_000;
-/** Nodes that want subnets wait meanwhile. */
+/** Nodes that need subnets wait meanwhile. */
 const listsAtOnce = 8;
 
 /**
- * Holds the subnets that claims of Pods and StatefulSets have addresses of. Where a pool has them too it holds them by
- * itself. A claim that no pool covers is of a pool that is gone, or was never one: every agent can create such claims for
- * its own Node. So when subnets are wanted it counts only with a Pod that is there, and in a few subnets per Node. One that
- * holds nothing any more still keeps its address from Pods: the agent whose subnet has it leaves it alone.
+ * Holds the subnets that contain addresses allocated to Pods and StatefulSets. An address in a pool is also held by
+ * that pool. An allocation outside every pool belongs to a deleted pool, or never had one: every agent can create
+ * such allocations for its own Node. So when subnets are needed it counts only if its Pod exists, and only for a few
+ * subnets per Node. One that holds no subnet still blocks its address: the agent that owns the subnet does not assign
+ * it.
  */
 export class ClaimHolds {
     readonly #components: ClaimHoldsComponents;
@@ -50,11 +52,11 @@ export class ClaimHolds {
         const claim = after ?? before;
         if (claim === undefined) return;
         const { name } = claim.metadata;
-        // Gateways and addresses of Nodes are held as long as a pool has them, and by that pool.
+        // Gateways and Node addresses are held by the pool, as long as it has them.
         const holds = after !== undefined && after.owner.kind !== "Gateway" && after.owner.kind !== "Node";
         const isSame = before?.pod?.uid === after?.pod?.uid;
         if (before !== undefined && holds && isSame) {
-            // What was released stays so.
+            // A released hold is not restored.
             if (this.#held.has(name)) this.#held.set(name, after);
             return;
         }
@@ -63,13 +65,13 @@ export class ClaimHolds {
         else this.#held.delete(name);
     }
 
-    /** Claims that hold a subnet although no pool has their address. */
+    /** Allocations that hold a subnet although no pool contains their address. */
     get strays(): readonly Claim[] {
         const { pools } = this.#components;
         return [...this.#held.values()].filter(({ ip }) => pools.covering(ip).length === 0);
     }
 
-    /** Gives up what strays hold without cause, by what the API server says of Pods now. */
+    /** Drops the holds of strays that are not justified by the Pods that the API server has now. */
     async release(signal: AbortSignal): Promise<ReleaseResult> {
         const byNode = [
             ...Map.groupBy(
@@ -97,7 +99,7 @@ export class ClaimHolds {
         const fieldSelector = `spec.nodeName=${node}`;
         const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
         const present = new Set(items.flatMap(uidsOf));
-        // The Pod was there before its claim; one whose claim changed meanwhile is judged the next time.
+        // A Pod exists before its allocation; an allocation that changed meanwhile is checked next time.
         const known = claims.filter((claim) => this.#held.get(claim.metadata.name) === claim);
         const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
         const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
@@ -108,7 +110,7 @@ export class ClaimHolds {
         return { node, ghosts, excess };
     }
 
-    /** Those outside the subnets of the oldest claims. */
+    /** The allocations outside the subnets of the oldest ones. */
     #excess(claims: readonly Claim[]): readonly Claim[] {
         const kept = new Set<string>();
         return [...claims].sort(byAge).filter(({ ip }) => {

@@ -7,9 +7,8 @@ import { PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
 /**
- * Gives each Node its podCIDRs.
- *
- * @param pools IPPools, of which no Node's subnet may have addresses; undefined while they are off
+ * Assigns each Node its podCIDRs.
+ * @param pools IPPools, whose addresses no Node's subnet may contain; undefined while they are disabled
  */
 export function nodeIpam(platform: Platform, pools: PoolPlatform | undefined): Feature {
     const { kube, clock, config, identity, metrics, events, nodes } = platform;

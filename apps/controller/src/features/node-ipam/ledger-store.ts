@@ -4,17 +4,19 @@ import { NodeIpamError } from "./errors.ts";
 import { decodeLedger, encodeLedger } from "./ledger.ts";
 import { type Ledger } from "./types.ts";
 
+/** What LedgerStore depends on. */
 export interface LedgerStoreComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update">;
     readonly logger: KubeLogger;
 }
 
+/** Options of LedgerStore. */
 export interface LedgerStoreOptions {
     readonly namespace: string;
     readonly name: string;
     /** Unique for each term of leadership. */
     readonly holder: string;
-    /** Called for each write: what is to be recorded. */
+    /** Called for each write: the state to record. */
     readonly snapshot: () => Ledger;
     /** The snapshot is durable. */
     readonly written: (ledger: Ledger, seconds: number) => void;
@@ -25,9 +27,9 @@ const writeTimeoutMs = 5_000;
 const maxTries = 5;
 
 /**
- * The ledger in its ConfigMap. It is the fence between two controllers: whoever takes it over writes its own name into
- * it, and from then on every write of the one before fails, because the version has changed. Since a subnet is
- * recorded before the Node is told of it, the new leader knows every subnet that the old one can ever have given.
+ * The ledger in its ConfigMap. It fences two controllers: a new holder writes its own name into it, and every later
+ * write of the previous one fails, because the resourceVersion has changed. Since a subnet is recorded before it is
+ * written to the Node, the new leader knows every subnet that the previous one can have assigned.
  */
 export class LedgerStore {
     readonly #components: LedgerStoreComponents;
@@ -43,12 +45,12 @@ export class LedgerStore {
         this.#options = options;
     }
 
-    /** Another controller has taken over. */
+    /** True once another controller has taken over. */
     get lost(): boolean {
         return this.#lost !== undefined;
     }
 
-    /** Reads what is there and becomes its holder. Rejects if the API server cannot be asked; may be called again. */
+    /** Reads the ledger and becomes its holder. Rejects if the API server does not answer; may be called again. */
     async takeOver(): Promise<Ledger> {
         const { namespace, name, signal, holder } = this.#options;
         const { api, logger } = this.#components;
@@ -67,7 +69,7 @@ export class LedgerStore {
                 });
                 return ledger;
             } catch (error) {
-                // Written by the one before in the meantime, or an answer got lost: look again.
+                // Written by the previous holder meanwhile, or the answer was lost: read again.
                 if (!isKubeError(error, "CONFLICT", "ALREADY_EXISTS", "NOT_FOUND") && !unknownOutcome(error))
                     throw error;
                 await delay(50, undefined, { signal });
@@ -76,8 +78,8 @@ export class LedgerStore {
     }
 
     /**
-     * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the next
-     * one. Rejects with LEDGER_LOST for good, with other errors for this time.
+     * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the
+     * next one. Rejects with LEDGER_LOST permanently, with other errors for this write.
      */
     async commit(): Promise<void> {
         if (this.#lost !== undefined) throw this.#lost;
@@ -89,7 +91,7 @@ export class LedgerStore {
 
     async #writeAll(): Promise<void> {
         this.#writing = true;
-        // One turn of the event loop, so that all who begin now share the first write as well.
+        // Yields once, so that all callers of this tick share the first write.
         await new Promise((resolve) => setImmediate(resolve));
         for (let batch = this.#waiting; batch !== undefined; batch = this.#waiting) {
             this.#waiting = undefined;
@@ -121,7 +123,7 @@ export class LedgerStore {
         this.#options.written(ledger, (performance.now() - began) / 1000);
     }
 
-    /** After a write whose outcome is not known: whether it took effect. Throws LEDGER_LOST. */
+    /** Whether a write with an unknown outcome took effect. Throws LEDGER_LOST. */
     async #landed(): Promise<boolean> {
         const { namespace, name, signal, holder } = this.#options;
         const found = await this.#components.api.find(
@@ -130,7 +132,7 @@ export class LedgerStore {
             { signal, timeoutMs: writeTimeoutMs },
         );
         this.#resourceVersion = found?.metadata?.resourceVersion;
-        // Removed by hand: it is written again from memory.
+        // Deleted manually: it is written again from memory.
         if (found === undefined) return false;
         const { stamp } = decodeLedger({ data: { ...found.data, nodes: "" } });
         if (stamp.holder !== holder) {

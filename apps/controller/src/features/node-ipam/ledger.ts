@@ -4,16 +4,16 @@ import { type ConfigMap } from "@antrea/kube";
 import { NodeIpamError } from "./errors.ts";
 import { type Ledger, type LedgerEntry } from "./types.ts";
 
-/** Who wrote a ledger and in which order; a leader that reads another holder has lost. */
+/** The writer of a ledger and the sequence number of the write; a leader that reads another holder has lost it. */
 export interface LedgerStamp {
     readonly holder: string;
     readonly sequence: number;
 }
 
-// A ConfigMap holds 1 MiB; text stays readable as long as it is well below, then it is compressed.
+// A ConfigMap holds 1 MiB; well below that the ledger is text, above it is compressed.
 const maxTextBytes = 256 << 10;
 const maxBytes = 1_000_000;
-// More than any ledger that was written; keeps a hostile ConfigMap from taking the memory.
+// More than any valid ledger; limits the memory that a hostile ConfigMap can take.
 const maxInflatedBytes = 64 << 20;
 
 type Content = Pick<ConfigMap, "data" | "binaryData">;
@@ -44,7 +44,7 @@ export function encodeLedger(ledger: Ledger, stamp: LedgerStamp): Content {
     return { data: head, binaryData: { "nodes.gz": packed.toString("base64") } };
 }
 
-/** Reads what `encodeLedger` wrote. What cannot be read is left out and counted: never a reason not to start. */
+/** Decodes the result of `encodeLedger`. Invalid entries are skipped and counted: they never prevent the start. */
 export function decodeLedger(content: Content): {
     readonly ledger: Ledger;
     readonly stamp: LedgerStamp;

@@ -2,7 +2,7 @@ import { formatPrefix, type Prefix } from "@antrea/ip";
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
-/** What the metrics show, of the term of leadership that runs. */
+/** The state that the metrics report, for the current term of leadership. */
 export interface NodeIpamState {
     readonly book: CidrAllocator;
     /** Nodes that wait for a subnet. */
@@ -11,6 +11,7 @@ export interface NodeIpamState {
     readonly duplicates: ReadonlySet<string>;
 }
 
+/** The metrics that NodeIPAM updates. */
 export interface NodeIpamMetrics {
     allocated(cidrs: readonly Prefix[]): void;
     exhausted(clusters: readonly Prefix[]): void;

@@ -9,23 +9,25 @@ import { nodeIpamMetrics, type NodeIpamMetrics } from "./metrics.ts";
 import { type PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
+/** What NodeIpam depends on. */
 export interface NodeIpamComponents {
     readonly api: ApiClient;
-    /** All Nodes, with their podCIDRs; started and stopped by someone else. */
+    /** All Nodes, with their podCIDRs; the caller starts and stops the informer. */
     readonly nodes: Informer<Node>;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: MetricsFactory;
-    /** Of IPPools; absent while they are off. */
+    /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: Logger;
     readonly clock?: Clock;
 }
 
+/** Options of NodeIpam. */
 export interface NodeIpamOptions {
     readonly settings: NodeIpamSettings;
-    /** Where the ledger lies. */
+    /** Namespace of the ledger. */
     readonly namespace: string;
-    /** Of this process; each term of leadership adds its own mark. */
+    /** Of this process; each term of leadership adds a suffix. */
     readonly identity: string;
 }
 
@@ -34,12 +36,12 @@ const ledgerName = "antrea-node-ipam";
 
 const retryMs = { initialMs: 1_000, maxMs: 30_000 };
 
-/** Gives each Node its podCIDRs: what the leader does. */
+/** Assigns each Node its podCIDRs: the work of the leader. */
 export class NodeIpam {
     readonly #components: NodeIpamComponents;
     readonly #options: NodeIpamOptions;
     readonly #metrics: NodeIpamMetrics;
-    /** What no leader can work with. */
+    /** A configuration error that no leader can work with. */
     readonly #refused: NodeIpamError | undefined;
     #term: CidrReconciler | undefined;
     #failure: unknown;
@@ -51,15 +53,15 @@ export class NodeIpam {
         this.#refused = refusalOf(options.settings);
     }
 
-    /** Why Nodes get no podCIDRs; undefined while all is well, or another process leads. */
+    /** Why Nodes get no podCIDRs; undefined if they do, or another process leads. */
     get problem(): string | undefined {
         if (this.#refused !== undefined) return messageOf(this.#refused);
         return this.#failure === undefined || this.#term?.working === true ? undefined : messageOf(this.#failure);
     }
 
     /**
-     * The leader's work: one term, until the signal aborts or another controller takes the ledger. What keeps it from its
-     * work ends no other work of the leader: it is tried again.
+     * The leader's work for one term: runs until the signal aborts or another controller takes the ledger. Errors are
+     * retried and do not end the other work of the leader.
      */
     async lead(signal: AbortSignal): Promise<void> {
         const { logger, clock = systemClock } = this.#components;

@@ -1,8 +1,8 @@
 import { prefixesOverlap, prefixOf, type Prefix } from "@antrea/ip";
 
 /**
- * Who owns which prefixes, to find prefixes that overlap. Almost all have the same length, so that a look-up by length
- * and base finds them; only a prefix that is wider than others compares with each of those.
+ * Which owner has which prefixes, to find overlaps. Almost all prefixes have the same length, so that a lookup by
+ * length and base finds them; only a wider prefix is compared with each.
  */
 export class Owners {
     readonly #byLength = new Map<string, Map<bigint, Set<string>>>();
@@ -24,7 +24,7 @@ export class Owners {
         if (bases?.size === 0) this.#byLength.delete(key);
     }
 
-    /** All others that own a prefix which overlaps this one. */
+    /** All other owners of a prefix that overlaps this one. */
     overlapping(owner: string, prefix: Prefix): ReadonlySet<string> {
         const found = new Set<string>();
         for (const [key, bases] of this.#byLength) {

@@ -7,7 +7,7 @@ import { ClaimHolds } from "./claim-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 import { type InTheWay, type Reports } from "./reports.ts";
 
-/** IPPools and their claims, where the cluster has any: a subnet of a Node must have none of their addresses. */
+/** IPPools and their allocations, if enabled: a Node's subnet must contain none of their addresses. */
 export interface PoolAddressesComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "get" | "object" | "covering" | "onChange" | "synced">;
@@ -16,20 +16,20 @@ export interface PoolAddressesComponents {
     readonly clock?: Clock;
 }
 
-/** What IPPools keep out of Nodes' subnets, followed for one term of leadership. */
+/** The exclusions of IPPools from Nodes' subnets, followed for one term of leadership. */
 export interface PoolHolds extends Disposable {
-    /** Who holds subnets. */
+    /** The pools and allocations that hold subnets. */
     readonly inTheWay: InTheWay;
-    /** Subnets are wanted: gives up those that are held without cause. True if there are any. */
+    /** Called when subnets are needed: drops unjustified holds. True if there were any. */
     release(signal: AbortSignal): Promise<boolean>;
 }
 
-/** How soon claims are judged again. */
+/** Interval between checks of allocations. */
 const releaseMs = 10_000;
-/** For how long it is known who holds subnets. */
+/** How long `inTheWay` is cached. */
 const wayMs = 1_000;
 
-/** Keeps what IPPools have out of the subnets that Nodes get, and says so on the pool. */
+/** Excludes the addresses of IPPools from the subnets that Nodes get, and reports them on the pool. */
 export class PoolAddresses {
     readonly #components: PoolAddressesComponents;
 
@@ -43,7 +43,7 @@ export class PoolAddresses {
         await Promise.all([pools.synced(signal), claims.synced(signal)]);
     }
 
-    /** Tells the book of all of them at once, and then of each change. */
+    /** Passes all of them to the allocator, and then each change. */
     follow(
         book: Pick<CidrAllocator, "reserve" | "subnetOf">,
         reports: Pick<Reports, "poolInside" | "released">,
@@ -70,7 +70,7 @@ export class PoolAddresses {
         let known: { readonly until: number; readonly way: InTheWay } | undefined;
         const release = this.#releasing(holds, reports);
         return {
-            // All Nodes that wait ask, and there may be 65,000 claims.
+            // All waiting Nodes read it, and there may be 65,000 allocations.
             get inTheWay() {
                 const now = clock.monotonic();
                 if (known === undefined || now >= known.until) {
@@ -83,7 +83,7 @@ export class PoolAddresses {
         };
     }
 
-    /** Many Nodes may want subnets at the same time: one look is for all of them. */
+    /** Many Nodes may need subnets at the same time: they share one check. */
     #releasing(holds: ClaimHolds, reports: Pick<Reports, "released">): (signal: AbortSignal) => Promise<boolean> {
         const { clock = systemClock, logger } = this.#components;
         let running: Promise<boolean> | undefined;

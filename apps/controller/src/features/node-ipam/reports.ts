@@ -15,11 +15,11 @@ import { describeHolder, type Claim } from "../../platform/allocations/index.ts"
 import { maxSubnetsOfNode, type ReleasedClaims } from "./claim-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
 
-/** What keeps Nodes from subnets, beside other Nodes. */
+/** What holds subnets, besides other Nodes. */
 export interface InTheWay {
-    /** IPPools with addresses or gateways among the subnets, by name. */
+    /** Names of IPPools with addresses or gateways in the subnets. */
     readonly pools: readonly string[];
-    /** Claims of such addresses that no pool has. */
+    /** Allocations of such addresses outside every pool. */
     readonly claims: readonly Claim[];
 }
 
@@ -27,7 +27,7 @@ const shownClaims = 3;
 
 const action = "AllocatePodCIDR";
 
-/** Tells operators, by events on the Node, what NodeIPAM cannot put right by itself. Says each thing once per change. */
+/** Reports problems of NodeIPAM that need an operator, as events. Each problem is reported once per change. */
 export class Reports {
     readonly #recorder: Pick<EventRecorder, "record">;
     readonly #nodes: Pick<Informer<Node>, "list">;
@@ -46,7 +46,7 @@ export class Reports {
         this.#clusters = RangeSet.of(options.clusters.map(prefixRange));
     }
 
-    /** On the pool, where ranges or gateways of it lie among the subnets for Nodes. */
+    /** Reports on the pool that its ranges or gateways are in the subnets for Nodes. */
     poolInside(pool: IpPool, ranges: readonly IpRange[], gateways: readonly IpAddress[]): void {
         const { name, uid } = pool.metadata ?? {};
         const written = RangeSet.of(ranges).intersect(this.#clusters);
@@ -85,7 +85,7 @@ export class Reports {
         );
     }
 
-    /** On the Node whose claims hold no subnets any more. */
+    /** Reports on the Node that its allocations no longer hold subnets. */
     released({ node: name, ghosts, excess }: ReleasedClaims): void {
         const node = this.#nodes.list().find(({ metadata }) => metadata?.name === name);
         if (node === undefined) return;
@@ -159,7 +159,7 @@ function addressesText(claims: readonly Claim[]): string {
     return listText(claims, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
 }
 
-/** Describes only what is shown: there may be 65,000, and every Node that waits asks. */
+/** Formats only the listed items: there may be 65,000, and every waiting Node calls it. */
 function listText<T>(all: readonly T[], text: (one: T) => string): string {
     const more = all.length - shownClaims;
     return all.slice(0, shownClaims).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");

@@ -12,8 +12,8 @@ import { NodeIpamError } from "./errors.ts";
 const maxSubnets = 1 << 22;
 
 /**
- * The subnets of one length inside a prefix, by index. Each counts its holders: a subnet may be held by several (a
- * Service CIDR and a Node, two Nodes with the same podCIDR), and is free when nobody holds it.
+ * The subnets of one length in a prefix, by index. Each has a reference count: a subnet may be held by several (a
+ * Service CIDR and a Node, two Nodes with the same podCIDR), and is free at 0.
  */
 export class SubnetPool {
     readonly prefix: Prefix;
@@ -51,7 +51,7 @@ export class SubnetPool {
         this.#free = size;
     }
 
-    /** Subnets that nobody holds. */
+    /** Number of subnets without a holder. */
     get free(): number {
         return this.#free;
     }
@@ -61,7 +61,7 @@ export class SubnetPool {
         return this.#subnet(this.#next);
     }
 
-    /** Sets where the next search begins; anything but one of the subnets is ignored. */
+    /** Sets where the next search begins; a prefix that is not one of the subnets is ignored. */
     set next(subnet: Prefix) {
         if (this.isSubnet(subnet)) this.#next = this.#indexOf(subnet.base);
     }
@@ -71,7 +71,7 @@ export class SubnetPool {
         return prefix.length === this.length && prefixesOverlap(prefix, this.prefix);
     }
 
-    /** How many hold the subnet (0 is free); for a wider prefix the most of any subnet in it. */
+    /** Number of holders of the subnet (0 is free); for a wider prefix the maximum of its subnets. */
     holders(prefix: Prefix): number {
         const [from, to] = this.#touched(prefixRange(prefix));
         let most = 0;
@@ -79,12 +79,12 @@ export class SubnetPool {
         return most;
     }
 
-    /** Adds a holder to every subnet that the prefix touches; none if it lies outside. */
+    /** Adds a holder to every subnet that the prefix overlaps; none if it is outside. */
     hold(prefix: Prefix): void {
         this.holdRange(prefixRange(prefix));
     }
 
-    /** Adds a holder to every subnet that the range touches; none if it lies outside. */
+    /** Adds a holder to every subnet that the range overlaps; none if it is outside. */
     holdRange(range: IpRange): void {
         const [from, to] = this.#touched(range);
         for (let index = from; index < to; index += 1) {
@@ -94,12 +94,12 @@ export class SubnetPool {
         }
     }
 
-    /** Takes back one `hold` of the same prefix. */
+    /** Reverts one `hold` of the same prefix. */
     release(prefix: Prefix): void {
         this.releaseRange(prefixRange(prefix));
     }
 
-    /** Takes back one `holdRange` of the same range. */
+    /** Reverts one `holdRange` of the same range. */
     releaseRange(range: IpRange): void {
         const [from, to] = this.#touched(range);
         for (let index = from; index < to; index += 1) {
@@ -110,7 +110,9 @@ export class SubnetPool {
         }
     }
 
-    /** The first free subnet after the one found last, wrapping around; undefined if none is free. Does not hold it. */
+    /**
+     * The first free subnet after the previous result, wrapping around; undefined if none is free. Does not hold it.
+     */
     findFree(): Prefix | undefined {
         if (this.#free === 0) return undefined;
         let index = this.#next;

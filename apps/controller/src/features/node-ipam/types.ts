@@ -1,15 +1,16 @@
 import { type Prefix } from "@antrea/ip";
 
+/** The prefixes for Nodes and the exclusions. */
 export interface NodeIpamSettings {
     /** Where subnets come from, at most one prefix per family; their order is the order of a Node's podCIDRs. */
     readonly clusters: readonly { readonly prefix: Prefix; readonly nodeMaskSize: number }[];
-    /** Never given to a Node. */
+    /** Never assigned to a Node. */
     readonly serviceCidrs: readonly Prefix[];
-    /** How long a subnet rests after its Node is gone, in milliseconds. Default 10 min. */
+    /** Cooling time of a subnet after its Node was deleted, in milliseconds. Default 10 min. */
     readonly coolingMs?: number;
 }
 
-/** A line of the ledger: which subnets a Node has, or had until it was gone. */
+/** A line of the ledger: the subnets that a Node has, or had until it was deleted. */
 export interface LedgerEntry {
     readonly node: string;
     readonly cidrs: readonly Prefix[];
@@ -19,20 +20,20 @@ export interface LedgerEntry {
     readonly goneAtMs?: number;
 }
 
-/** What must survive the process: every assignment, made before the Node is told of it. */
+/** The persistent state: every assignment, recorded before it is written to the Node. */
 export interface Ledger {
     readonly entries: readonly LedgerEntry[];
-    /** Where each family's search goes on. */
+    /** Where the search of each family continues. */
     readonly next: readonly Prefix[];
 }
 
-/** What is wrong with the podCIDRs that a Node has. */
+/** The problems of a Node's podCIDRs. */
 export interface PodCidrProblems {
     /** Other Nodes with an overlapping podCIDR. */
     readonly duplicates: readonly string[];
-    /** podCIDRs that are none of the configured subnets, as text. */
+    /** podCIDRs that are not among the configured subnets, as text. */
     readonly foreign: readonly string[];
-    /** Configured families of which the Node has no podCIDR. */
+    /** Configured families for which the Node has no podCIDR. */
     readonly missing: readonly (4 | 6)[];
 }
 
@@ -40,8 +41,8 @@ export type Assignment =
     | { readonly kind: "assigned"; readonly cidrs: readonly Prefix[]; readonly recorded: boolean }
     | {
           readonly kind: "exhausted";
-          /** The prefixes that have no free subnet. */
+          /** The prefixes without a free subnet. */
           readonly clusters: readonly Prefix[];
-          /** When the next resting subnet is free, wall time in milliseconds; undefined if none rests. */
+          /** When the next cooling subnet becomes free, wall time in milliseconds; undefined if none is cooling. */
           readonly freeAtMs: number | undefined;
       };

@@ -3,6 +3,7 @@ import { formatRangeSet } from "@antrea/ip";
 import { type Overlap, type Pool } from "@antrea/ipam";
 import { furtherText, type FurtherAddresses } from "../../platform/pool-cache/index.ts";
 
+/** What the status of a pool is computed from. */
 export interface Findings {
     /** `metadata.generation` of the object that `pool` was read from. */
     readonly generation: number;
@@ -10,18 +11,18 @@ export interface Findings {
     readonly usage: IpPoolUsage;
     readonly freeBlocks: readonly string[];
     readonly overlaps: readonly Overlap[];
-    /** Addresses of Nodes that are not kept from Pods. */
+    /** Node addresses that are not reserved. */
     readonly further: readonly FurtherAddresses[];
-    /** What a pool that is being deleted waits for. */
+    /** The finalizers that a pool being deleted waits for. */
     readonly finalizers: readonly string[];
 }
 
-/** Types of the conditions of a pool. */
+/** The condition types of a pool. */
 const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "Overlapping" } as const;
 
 const shownOverlaps = 5;
 
-/** The status that tells these findings. A condition that says what it said keeps its time. */
+/** The status for these findings. An unchanged condition keeps its lastTransitionTime. */
 export function evaluate(findings: Findings, before: IpPoolStatus | undefined, now: Date): IpPoolStatus {
     const { generation: observedGeneration, usage, freeBlocks } = findings;
     const lastTransitionTime = `${now.toISOString().slice(0, 19)}Z`;
@@ -33,7 +34,7 @@ export function evaluate(findings: Findings, before: IpPoolStatus | undefined, n
     return { usage, conditions, freeBlocks, observedGeneration };
 }
 
-/** Conditions that became true, or say something else of what is wrong than before. Of Exhausted only the former. */
+/** Conditions that became true, or report another problem than before. Of Exhausted only the former. */
 export function turnedBad(after: IpPoolStatus, before: IpPoolStatus | undefined): readonly Condition[] {
     return (after.conditions ?? []).filter(({ type, status, message }) => {
         if (status !== "True" || type === conditionTypes.ready) return false;

@@ -7,7 +7,10 @@ import { PoolStatusWriter } from "./pool-status.ts";
 
 const none: ReadonlyMap<string, IpPoolUsage> = new Map();
 
-/** Keeps usage, conditions and hints in the status of IPPools, and the usage in metrics while it leads. */
+/**
+ * Keeps usage, conditions and hints in the status of IPPools up to date, and exports the usage as metrics while
+ * leading.
+ */
 export function poolStatus(platform: PoolPlatform, options: PacerOptions = {}): Feature {
     const components = poolComponents(platform, "ip-pools");
     let current: PoolStatusWriter | undefined;

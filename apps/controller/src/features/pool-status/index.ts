@@ -1,2 +1,2 @@
-/** Keeps the status of IPPools. */
+/** Keeps the status of IPPools up to date. */
 export { poolStatus } from "./feature.ts";

@@ -3,7 +3,7 @@ import { formatPrefix, type RangeSet } from "@antrea/ip";
 import { freeBlocks, saturate } from "@antrea/ipam";
 import { type ClaimedInBlock } from "../../platform/allocations/index.ts";
 
-/** Usage and hints of a pool from the addresses that it hands out and the claims among them. */
+/** Usage and hints of a pool, from the addresses that it assigns and the allocations among them. */
 export function measure(
     usable: RangeSet,
     claimed: ReadonlyMap<string, ClaimedInBlock>,

@@ -1,9 +1,9 @@
 import { type IpPoolUsage } from "@antrea/crd";
 import { type MetricsFactory } from "@antrea/runtime";
 
-/** The usage of each pool as gauges; a pool that is not in `usages` has none. */
+/** The usage of each pool in `usages` as gauges. */
 export function poolMetrics(metrics: MetricsFactory, usages: () => ReadonlyMap<string, IpPoolUsage>): void {
-    // The names are written whole, so that they are found by grep.
+    // Complete names, so that grep finds them.
     const gauge = (name: string, help: string, part: keyof IpPoolUsage): void => {
         metrics.gauge<"pool">({
             name,

@@ -1,15 +1,16 @@
 import { Notify, type Clock } from "@antrea/async";
 
+/** Delays of a Pacer, in milliseconds. */
 export interface PacerOptions {
-    /** A key is due when nothing changed for this long. Default 1200. */
+    /** A key is due after this long without a change. Default 1200. */
     readonly quietMs?: number;
-    /** A key that does not come to rest is due this often. Default 5000. */
+    /** A key that keeps changing is due this often. Default 5000. */
     readonly busyMs?: number;
 }
 
 /**
- * Says when keys that change are worth looking at: soon after they came to rest, and now and then while they do not; of
- * urgent ones at once.
+ * Debounces changing keys: a key is due once it is quiet, and periodically while it keeps changing; an urgent key is
+ * due immediately.
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;
@@ -27,20 +28,20 @@ export class Pacer {
 
     changed(key: string): void {
         const now = this.#clock.monotonic();
-        // Whoever waits for one that was there before wakes early enough.
+        // Waiters for an earlier key wake in time.
         if (this.#waiting.size === 0) this.#bell.ring();
         const pace = this.#waiting.get(key);
         if (pace === undefined) this.#waiting.set(key, { firstAt: now, lastAt: now });
         else pace.lastAt = now;
     }
 
-    /** The key is due at once, however often it changes. */
+    /** Makes the key due immediately, however often it changes. */
     urgent(key: string): void {
         this.#waiting.set(key, { firstAt: -Infinity, lastAt: this.#clock.monotonic() });
         this.#bell.ring();
     }
 
-    /** The keys that are due, as soon as there is one; each is given once. None when the signal aborts. */
+    /** Waits for due keys and returns each once. Empty if the signal aborts. */
     async next(signal: AbortSignal): Promise<readonly string[]> {
         while (!signal.aborted) {
             const now = this.#clock.monotonic();

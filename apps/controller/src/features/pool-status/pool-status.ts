@@ -16,12 +16,13 @@ import { evaluate, turnedBad } from "./evaluate.ts";
 import { Pacer, type PacerOptions } from "./pacer.ts";
 import { measure } from "./measure.ts";
 
+/** What PoolStatusWriter depends on. */
 export interface PoolStatusComponents {
     readonly api: Pick<ApiClient, "patch">;
     readonly pools: PoolCache;
     readonly claims: AllocationCache;
     readonly recorder: Pick<EventRecorder, "record">;
-    /** Gets the metrics of the work queue. */
+    /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
@@ -31,7 +32,7 @@ const writeTimeoutMs = 10_000;
 const concurrency = 8;
 const maxBackoffMs = 5_000;
 
-/** Keeps the status of all IPPools true during one term of leadership. */
+/** Keeps the status of all IPPools up to date during one term of leadership. */
 export class PoolStatusWriter {
     readonly #components: PoolStatusComponents;
     readonly #clock: Clock;
@@ -50,7 +51,7 @@ export class PoolStatusWriter {
         );
     }
 
-    /** As last looked at, by name of the pool. */
+    /** As of the last update, by pool name. */
     get usages(): ReadonlyMap<string, IpPoolUsage> {
         return this.#usages;
     }
@@ -59,7 +60,7 @@ export class PoolStatusWriter {
     async run(signal: AbortSignal): Promise<void> {
         const { pools, claims } = this.#components;
         await Promise.all([pools.synced(signal), claims.synced(signal)]);
-        // All pools are looked at anyway; claims that are known already need not say so one by one.
+        // All pools are processed initially; the replay of known allocations is ignored.
         let replaying = true;
         using _claims = claims.onChange((before, after) => {
             if (!replaying) this.#claimChanged(before, after);
@@ -76,7 +77,10 @@ export class PoolStatusWriter {
         }
     }
 
-    /** Whoever makes a pool, or changes its ranges, looks at its counts at once. That is rare, unlike changes of claims. */
+    /**
+     * A user who creates a pool or changes its ranges expects the counts immediately; unlike allocations, pools
+     * rarely change.
+     */
     #poolChanged(name: string): void {
         const { metadata, status } = this.#components.pools.object(name) ?? {};
         const isCounted = metadata === undefined || status?.observedGeneration === metadata.generation;
@@ -87,7 +91,7 @@ export class PoolStatusWriter {
     #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
         const claim = after ?? before;
         if (claim === undefined) return;
-        // A claim takes its address from every pool that has it, whichever it names.
+        // An allocation takes its address from every pool that contains it, whichever it names.
         this.#pacer.changed(claim.pool);
         for (const pool of this.#components.pools.covering(claim.ip)) this.#pacer.changed(pool);
     }
@@ -123,7 +127,7 @@ export class PoolStatusWriter {
             await api.patch(ipPools, { name }, patch, { subresource: "status", signal, timeoutMs: writeTimeoutMs });
         } catch (error) {
             if (isKubeError(error, "NOT_FOUND")) return;
-            // Changed meanwhile, by someone or by a write of ours whose answer was lost: the watch will tell.
+            // Changed meanwhile, by another writer or by a write whose answer was lost: the watch delivers it.
             if (isKubeError(error, "CONFLICT")) return this.#pacer.changed(name);
             throw error;
         }
@@ -138,7 +142,7 @@ function sameStatus(a: IpPoolStatus, b: IpPoolStatus | undefined): boolean {
     return b !== undefined && canonical(a) === canonical(b);
 }
 
-// The server keeps fields in an order of its own.
+// The API server orders fields differently.
 function canonical({ usage, conditions, freeBlocks, observedGeneration }: IpPoolStatus): string {
     return JSON.stringify([
         [usage?.total, usage?.used, usage?.reserved, usage?.free],

@@ -3,7 +3,7 @@ import { type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
 
-/** What a StatefulSet asks for. */
+/** The addresses that a StatefulSet requests. */
 export interface Demand {
     readonly namespace: string;
     readonly name: string;
@@ -11,11 +11,11 @@ export interface Demand {
     readonly replicas: number;
     /** The lowest ordinal. */
     readonly start: number;
-    /** How many ordinals are given new addresses: see `reachOf`; 0 of Pods that take none from pools, whatever they name. */
+    /** How many ordinals get new addresses, see `reachOf`; 0 if its Pods take none from pools. */
     readonly reach: number;
-    /** Its Pods are in their Nodes' networks. */
+    /** Its Pods are on the host network. */
     readonly hostNetwork: boolean;
-    /** Rules that the annotations break: agents refuse the Pods. */
+    /** Rules that the annotations violate: agents reject the Pods. */
     readonly problems: readonly string[];
     readonly deleting: boolean;
     /** Undefined: its Pods take no address from pools. */
@@ -26,9 +26,9 @@ export interface Demand {
 const leastReach = 256;
 
 /**
- * For how many ordinals of a StatefulSet with so many Pods addresses are reserved: 256, or twice as many as there are
- * Pods. `spec.replicas` alone costs nobody anything, and each reservation is an object; the Pods are what quotas count.
- * It changes in steps, so that not each Pod that comes is a reason to plan anew.
+ * How many ordinals of a StatefulSet with this many Pods get reservations: 256, or twice the number of Pods.
+ * `spec.replicas` is not limited by quotas and each reservation is an object, so the Pods, which quotas limit, are
+ * counted. Changes in steps, so that a new Pod seldom requires a new plan.
  */
 export function reachOf(pods: number): number {
     const twice = Math.max(leastReach, 2 * pods);
@@ -36,12 +36,12 @@ export function reachOf(pods: number): number {
     return Math.floor(twice / step) * step;
 }
 
-/** Whether the pools of a StatefulSet are those of its Namespace. */
+/** Whether the StatefulSet uses the pools of its Namespace. */
 export function asksNamespace(set: StatefulSet): boolean {
     return set.spec?.template.metadata?.annotations?.[poolsAnnotation] === undefined;
 }
 
-/** Without its Namespace only one that does not ask for that one's pools can be judged. */
+/** The demand of a StatefulSet. Without its Namespace, only one that does not inherit the pools can be evaluated. */
 export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
     const annotations = set.spec?.template.metadata?.annotations;
     const { name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
@@ -61,7 +61,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
         uid,
         replicas: set.spec?.replicas ?? 1,
         start: set.spec?.ordinals?.start ?? 0,
-        // What its ordinals have they keep: the template may be mistaken, and is put right then.
+        // Existing reservations are kept: the template may be wrong temporarily.
         reach: hostNetwork || problems.length > 0 ? 0 : reachOf(set.status?.replicas ?? 0),
         hostNetwork,
         problems,
@@ -71,7 +71,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
     };
 }
 
-/** What is kept of a StatefulSet. */
+/** Reduces a StatefulSet to the fields in use. */
 export function slimSet(set: StatefulSet): StatefulSet {
     const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
     const { replicas, ordinals, template } = set.spec ?? {};
@@ -98,7 +98,7 @@ export function slimSet(set: StatefulSet): StatefulSet {
     };
 }
 
-/** What is kept of a Namespace. */
+/** Reduces a Namespace to the fields in use. */
 export function slimNamespace(namespace: Namespace): Namespace {
     const { name, uid, resourceVersion, annotations } = namespace.metadata ?? {};
     return {

@@ -1,2 +1,2 @@
-/** Keeps addresses for the ordinals of StatefulSets. */
+/** Reserves addresses for the ordinals of StatefulSets. */
 export { reservations } from "./feature.ts";

@@ -1,18 +1,18 @@
 import { type Clock } from "@antrea/async";
 import { setKeyOf, type Claim } from "../../platform/allocations/index.ts";
 
-// A watch that is later than this was given up (after 120 s without a word at most) and opened again.
+// By then the watch has delivered the object, or was closed (after at most 120 s of silence) and reopened.
 const keptMs = 180_000;
 
 /**
- * Reservations that were written and that the watch has not told yet, so that what was just made is not planned again
- * for the same ordinal, and addresses that a write is under way for.
+ * Reservations that the watch has not delivered yet, so that an ordinal is not planned twice, and addresses with a
+ * write in progress.
  */
 export class OwnWrites {
     readonly #clock: Pick<Clock, "monotonic">;
     readonly #claims = new Map<string, { readonly key: string; readonly claim: Claim; readonly at: number }>();
     readonly #underWay = new Set<string>();
-    /** By name, the StatefulSet that a write ended with an error for: nobody knows whether it took effect. */
+    /** By allocation name, the StatefulSet of a write that ended with an error: its outcome is unknown. */
     readonly #unsure = new Map<string, string>();
 
     constructor(clock: Pick<Clock, "monotonic">) {
@@ -30,7 +30,7 @@ export class OwnWrites {
         return found;
     }
 
-    /** Keeps others from planning with the address until `write` has ended. */
+    /** Excludes the address from other plans until `write` has ended. */
     async writing(key: string, name: string, write: () => Promise<Claim | undefined>): Promise<Claim | undefined> {
         this.#underWay.add(name);
         try {
@@ -45,7 +45,7 @@ export class OwnWrites {
         }
     }
 
-    /** Finds out what became of the writes for a StatefulSet that ended with an error; rejects with what `read` rejects with. */
+    /** Resolves the outcome of the failed writes for a StatefulSet; rejects with the errors of `read`. */
     async settle(key: string, read: (name: string) => Promise<Claim | undefined>): Promise<void> {
         for (const [name, forKey] of [...this.#unsure]) {
             if (forKey !== key) continue;
@@ -59,12 +59,15 @@ export class OwnWrites {
         if (claim !== undefined) this.#claims.set(name, { key, claim, at: this.#clock.monotonic() });
     }
 
-    /** The watch told of this very object, or it is deleted already and the watch may never tell. */
+    /** The watch delivered this very object, or it is already deleted and the watch may never deliver it. */
     forget({ name, uid }: Pick<Claim["metadata"], "name" | "uid">): void {
         if (this.#claims.get(name)?.claim.metadata.uid === uid) this.#claims.delete(name);
     }
 
-    /** Forgets what the watch never told, since it came and went between two lists; whose they were is to be looked at. */
+    /**
+     * Forgets objects that the watch never delivered, since they existed only between two lists; returns the
+     * StatefulSets to check.
+     */
     prune(): readonly string[] {
         const now = this.#clock.monotonic();
         const old = [...this.#claims].filter(([, { at }]) => now - at > keptMs);

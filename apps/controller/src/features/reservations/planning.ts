@@ -10,23 +10,25 @@ import {
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { reachOf, type Demand } from "./demand.ts";
 
+/** What planning depends on. */
 export interface PlanningComponents {
     readonly pools: Pick<PoolCache, "get" | "usable">;
     readonly claims: Pick<AllocationCache, "blocksIn" | "ofSet" | "get">;
 }
 
+/** What one plan is made from. */
 export interface PlanningInput {
     /** `namespace/name`. */
     readonly key: string;
-    /** Undefined: there is no StatefulSet of this name. */
+    /** Undefined: there is no such StatefulSet. */
     readonly demand: Demand | undefined;
-    /** Claims for it that the book does not know yet. */
+    /** Its allocations that the cache does not contain yet. */
     readonly unseen: readonly Claim[];
-    /** Names of addresses that cannot be had, beside those that the book knows claims of. */
+    /** Names of unavailable addresses, in addition to those with allocations in the cache. */
     readonly taken: { has(name: string): boolean };
 }
 
-/** Plans what one StatefulSet is to have, from what is known of claims and pools now. */
+/** Plans the reservations of one StatefulSet from the known allocations and pools. */
 export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
     const { pools, claims } = components;
     const { key, demand, unseen, taken } = input;
@@ -51,12 +53,12 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
     });
 }
 
-// Of Pods that are created all at once the status of the StatefulSet counts none before the last.
+// With parallel Pod creation, the StatefulSet's status counts no Pods until the last one is created.
 function startedPods(claims: readonly Claim[]): number {
     return new Set(claims.flatMap(({ owner, pod }) => (pod === undefined ? [] : [owner.index]))).size;
 }
 
-/** How many addresses are reserved in one turn of a StatefulSet: others have theirs between two. */
+/** Reservations of a StatefulSet per run, so that other StatefulSets get theirs in between. */
 const batch = 64;
 
 /** How many addresses of a pool can be reserved. */
@@ -66,7 +68,7 @@ export function freeCount(name: string, components: PlanningComponents): bigint 
     return counts.reduce((free, claimed) => free - claimed, components.pools.usable(name).size);
 }
 
-/** The addresses of a pool without the blocks in which none is free; a plan looks at the others one by one. */
+/** The addresses of a pool without fully allocated blocks; a plan iterates over the rest. */
 function roomyPart(name: string, components: PlanningComponents): RangeSet {
     const full = claimedIn(name, components).filter(({ allocated, reserved, size }) => {
         return BigInt(allocated + reserved) >= size;
@@ -87,7 +89,7 @@ function listedPool(name: string, components: PlanningComponents): readonly List
             name,
             family: pool.family,
             covers: (ip) => pool.subnetOf(ip) !== undefined,
-            // Found out only for a plan that looks for addresses.
+            // Computed only for a plan that searches for addresses.
             get usable() {
                 return (usable ??= pool.isDeleting ? RangeSet.empty : roomyPart(name, components));
             },
@@ -95,12 +97,12 @@ function listedPool(name: string, components: PlanningComponents): readonly List
     ];
 }
 
-/** An IPAllocation whose address needs no parsing. */
+/** An IPAllocation with its address already parsed. */
 interface ReadAllocation extends IpAllocation {
     readonly ip: IpAddress;
 }
 
-// As much of the object as a plan is made from. A StatefulSet may have 100,000, and a plan shows the text of few.
+// The fields that a plan uses. A StatefulSet may have 100,000 allocations, and a plan formats few of them.
 function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Claim): ReadAllocation {
     return {
         ip,

@@ -6,19 +6,20 @@ import { describeHolder, setKeyOf, type AllocationCache } from "../../platform/a
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type Demand } from "./demand.ts";
 
+/** What the reports depend on. */
 export interface ReportsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
     readonly claims: Pick<AllocationCache, "get">;
     readonly pools: Pick<PoolCache, "get" | "usable">;
 }
 
-/** Tells on the StatefulSet why ordinals have no address reserved. */
+/** Reports on the StatefulSet why ordinals have no address reserved. */
 export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
     const note = missingText(components, demand, missing);
     if (note !== undefined) report(components, demand, { reason: "ReservationFailed", note });
 }
 
-/** Tells on the StatefulSet that an ordinal loses its address. */
+/** Reports on the StatefulSet that an ordinal loses its address. */
 export function reportGivenUp(
     components: Pick<ReportsComponents, "recorder">,
     demand: Demand,
@@ -27,7 +28,7 @@ export function reportGivenUp(
     report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, claim) });
 }
 
-/** Tells on the StatefulSet that addresses are reserved for some of its ordinals only, before there are more Pods. */
+/** Reports on the StatefulSet that addresses are reserved for some of its ordinals only, until there are more Pods. */
 export function reportBeyond(components: Pick<ReportsComponents, "recorder">, demand: Demand, beyond: number): void {
     const { replicas } = demand;
     report(components, demand, {
@@ -37,7 +38,7 @@ export function reportBeyond(components: Pick<ReportsComponents, "recorder">, de
     });
 }
 
-/** Tells on the StatefulSet that addresses stay reserved which its Pods do not take. */
+/** Reports on the StatefulSet that addresses stay reserved which its Pods do not use. */
 export function reportKept(components: Pick<ReportsComponents, "recorder">, demand: Demand, count: number): void {
     const what = count === 1 ? "1 address stays" : `${count} addresses stay`;
     report(components, demand, {
@@ -47,7 +48,7 @@ export function reportKept(components: Pick<ReportsComponents, "recorder">, dema
     });
 }
 
-/** Tells on the StatefulSet which rules its annotations, or those of its Namespace, break. */
+/** Reports on the StatefulSet which rules its annotations, or those of its Namespace, violate. */
 export function reportProblems(components: Pick<ReportsComponents, "recorder">, demand: Demand): void {
     const next = "Its Pods are refused: create it again with another template, or annotate the Namespace anew.";
     const note = `No address is reserved: ${demand.problems.join("; ")}. ${next}`;
@@ -67,6 +68,7 @@ function report(
     });
 }
 
+/** Why the address of an ordinal is no longer reserved, as sentences for an event. */
 export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } }: IpAllocation): string {
     const why =
         pools?.names.includes(pool) === true
@@ -76,7 +78,10 @@ export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } 
     return `Address ${address} is not reserved for ordinal ${owner.index} any more: ${why}.${next}`;
 }
 
-/** Undefined when the reason is gone already: an address that the set asks for came free meanwhile. */
+/**
+ * Why ordinals have no address reserved. Undefined if the reason no longer holds: a requested address became free
+ * meanwhile.
+ */
 export function missingText(
     components: Omit<ReportsComponents, "recorder">,
     demand: Demand,

@@ -28,6 +28,7 @@ import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems 
 import { type SetCache } from "./set-cache.ts";
 import { Waiting } from "./waiting.ts";
 
+/** What Reservations depends on. */
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly sets: SetCache;
@@ -36,33 +37,34 @@ export interface ReservationsComponents {
     readonly writer: ClaimWriter;
     readonly reclaims: Reclaims;
     readonly recorder: Pick<EventRecorder, "record">;
-    /** Gets the metrics of the work queue. */
+    /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
+/** Options of Reservations. */
 export interface ReservationsOptions {
-    /** How often all StatefulSets with reservations are looked at, beside when something changes. */
+    /** How often all StatefulSets with reservations are checked, in addition to changes. */
     readonly intervalMs: number;
 }
 
 const concurrency = 8;
 /** Agents wait 20 s for a reservation. */
 const maxBackoffMs = 5_000;
-/** Ordinals of one StatefulSet that are reserved at the same time. */
+/** Concurrent reservations of one StatefulSet. */
 const ordinalsAtOnce = 8;
-/** How long addresses that come free are gathered. */
+/** How long freed addresses are collected before StatefulSets are woken. */
 const gatherMs = 250;
-/** How soon a StatefulSet that waits is looked at although nothing came free; says again that it waits. */
+/** Retry interval of a waiting StatefulSet without freed addresses; repeats the event. */
 const waitingMs = 30_000;
-/** How soon a StatefulSet is looked at of which addresses were freed or taken, if no watch tells of it before. */
+/** Retry delay of a StatefulSet after addresses were freed or taken, if no watch event arrives before. */
 const givenUpMs = 1_000;
-/** Most StatefulSets that are woken at once for one pool. */
+/** Maximum number of StatefulSets woken at once for one pool. */
 const wokenAtOnce = 64;
 
 /**
- * Reserves addresses for the ordinals of StatefulSets and frees reservations that none asks for, during one term of
+ * Reserves addresses for the ordinals of StatefulSets and releases unneeded reservations, during one term of
  * leadership.
  */
 export class Reservations {
@@ -72,17 +74,17 @@ export class Reservations {
     readonly #queue: WorkQueue;
     readonly #own: OwnWrites;
     readonly #waiting = new Waiting();
-    /** Pools of which addresses came free, and nobody was woken for them yet. */
+    /** Pools with freed addresses whose waiting StatefulSets were not woken yet. */
     readonly #freed = new Set<string>();
     readonly #cameFree: Notify;
-    /** The list of claims that began in this term. */
+    /** The list of allocations started in this term. */
     #look: Promise<void> | undefined;
     #hasLooked = false;
-    /** Names of addresses that others had when a StatefulSet that is not settled yet was to get them. */
+    /** By StatefulSet with a reservation outstanding: names of addresses that turned out to be allocated to others. */
     readonly #taken = new Map<string, Set<string>>();
-    /** By key of the StatefulSets, what was reported once: that addresses are reserved for some ordinals only, or kept. */
+    /** By StatefulSet, what was reported: that addresses are reserved for some ordinals only, or kept. */
     readonly #said = new Map<string, string>();
-    /** How many claims of a StatefulSet are to be freed. */
+    /** Number of allocations to release, by StatefulSet. */
     readonly #unwanted = new Map<string, number>();
 
     constructor(components: ReservationsComponents, options: ReservationsOptions) {
@@ -116,7 +118,7 @@ export class Reservations {
             while (!signal.aborted) {
                 await this.#cameFree.wait({ ms: lookAt - this.#clock.monotonic(), signal });
                 if (this.#freed.size > 0) {
-                    // Others come free in the same moment.
+                    // Other addresses become free at the same time.
                     await sleep(gatherMs, signal, this.#clock).catch(() => undefined);
                     this.#wake();
                 }
@@ -142,7 +144,7 @@ export class Reservations {
         if (this.#freed.size > 0) this.#cameFree.ring();
     }
 
-    /** Of those that wait as many are looked at as there are addresses for. */
+    /** Queues as many waiting StatefulSets as there are addresses. */
     #wake(): void {
         for (const pool of this.#freed) {
             const free = freeCount(pool, this.#components);
@@ -154,31 +156,32 @@ export class Reservations {
 
     async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
         const { sets, writer } = this.#components;
-        // An ordinal whose reservation had no answer would seem to have none, and get a second address.
+        // An ordinal whose reservation got no answer would appear to have none, and get a second address.
         await this.#own.settle(key, (name) => writer.read(name, signal));
         const taken = this.#taken.get(key) ?? new Set<string>();
         this.#taken.set(key, taken);
         for (;;) {
             signal.throwIfAborted();
             const demand = sets.get(key);
-            // Its Namespace is not known yet; it is looked at when it is.
+            // Its Namespace is not known yet; the StatefulSet is queued when it is.
             if (demand === undefined && sets.has(key)) return void this.#taken.delete(key);
             const plan = this.#plan(key, demand, taken);
-            // Another set of the name than the watch told of: it will tell.
+            // Not the StatefulSet that the watch delivered: it will deliver the new one.
             if (demand !== undefined && plan.adopt.length > 0 && !(await this.#adopt(plan.adopt, demand, signal)))
                 return;
             const changes = plan.release.length > 0 || plan.create.length > 0;
             if (demand !== undefined && changes && (await this.#looksAnew(signal))) continue;
             if (plan.release.length > 0) await this.#release(key, demand, signal);
             else this.#unwanted.delete(key);
-            // Another address is reserved when the watch has told that the first is gone: an ordinal never has two.
+            // Another address is reserved after the watch has delivered the deletion of the first: an ordinal never has
+            // two.
             if (plan.givenUp.length > 0) return { requeueAfterMs: givenUpMs };
             if (demand !== undefined && plan.create.length > 0) {
                 await this.#create(key, demand, plan.create, taken, signal);
-                // What others took, and what the plan left out, is planned anew, behind all who wait for their turn.
+                // Conflicts and the rest of the plan are planned again, at the end of the queue.
                 return void this.#queue.add(key);
             }
-            // What was freed just now, or seemed taken to earlier turns, may be what is missing: the watch will tell.
+            // What was just freed, or was taken in earlier runs, may be what is missing: the watch delivers it.
             if (plan.missing !== undefined && (plan.release.length > 0 || taken.size > 0)) {
                 this.#taken.delete(key);
                 this.#waiting.set(key, plan.missing.pools);
@@ -189,9 +192,9 @@ export class Reservations {
     }
 
     /**
-     * Before the first change of a term: the watch may not have told yet what the leader before this one has reserved,
-     * and an ordinal that was given a second address would lose its first; one that seems to have half of its addresses
-     * would lose that. True if there is news to plan by.
+     * Lists the allocations before the first change of a term: the watch may not have delivered the previous leader's
+     * reservations, and an ordinal with a second address would lose its first; one with only half of its addresses
+     * known would lose those. True if the plan must be repeated.
      */
     async #looksAnew(signal: AbortSignal): Promise<boolean> {
         if (this.#hasLooked) return false;
@@ -282,7 +285,10 @@ export class Reservations {
         });
     }
 
-    /** Claims of an earlier set of the name become the living one's. False if that is not the one that was seen. */
+    /**
+     * Assigns allocations of an earlier StatefulSet of the name to the current one. False if that is not the expected
+     * one.
+     */
     async #adopt(claims: readonly IpAllocation[], demand: Demand, signal: AbortSignal): Promise<boolean> {
         const { writer, logger } = this.#components;
         const key = `${demand.namespace}/${demand.name}`;
@@ -299,11 +305,11 @@ export class Reservations {
         return true;
     }
 
-    /** Frees what the StatefulSet does not ask for as it is now, read from the API server. */
+    /** Releases what the StatefulSet does not request now, according to the API server. */
     async #release(key: string, seen: Demand | undefined, signal: AbortSignal): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
         const live = await this.#readDemand(key, signal);
-        // Another one than the watch told of: it will tell.
+        // Not the one that the watch delivered: it will deliver the new one.
         if (live?.uid !== seen?.uid) return;
         const { release, givenUp } = this.#plan(key, live, new Set());
         this.#unwanted.set(key, release.length);
@@ -322,7 +328,7 @@ export class Reservations {
         this.#unwanted.delete(key);
     }
 
-    /** Whether the address is one of a listed pool after all, read from the API server. */
+    /** Whether a listed pool contains the address after all, according to the API server. */
     async #canBeHad({ spec }: IpAllocation, demand: Demand | undefined, signal: AbortSignal): Promise<boolean> {
         if (demand?.pools?.names.includes(spec.pool) !== true) return false;
         const pool = await this.#components.api.find(ipPools, { name: spec.pool }, { signal });

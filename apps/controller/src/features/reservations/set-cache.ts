@@ -11,19 +11,20 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
 
+/** What SetCache depends on. */
 export interface SetCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
-/** All StatefulSets and which pools they ask for, themselves or by their Namespace. */
+/** All StatefulSets and the pools that they use, directly or through their Namespace. */
 export class SetCache {
     readonly part: LifecyclePart;
     readonly #sets: Informer<StatefulSet>;
     readonly #namespaces: Informer<Namespace>;
     readonly #listeners = new Set<(key: string) => void>();
-    /** Keys of the StatefulSets by the pools they ask for, and the other way round. */
+    /** Keys of the StatefulSets by pool, and the reverse. */
     readonly #asking = new Map<string, Set<string>>();
     readonly #asked = new Map<string, readonly string[]>();
     readonly #inNamespace = new Map<string, Set<string>>();
@@ -32,7 +33,7 @@ export class SetCache {
         this.#sets = new Informer(components, { resource: statefulSets, transform: slimSet });
         this.#namespaces = new Informer(components, { resource: namespaces, transform: slimNamespace });
         this.#sets.onChange((type, key, set, old) => {
-            // Most updates are of the status, of which little is kept.
+            // Most updates change only the status, of which little is kept.
             if (type === "updated" && old !== undefined && sameDemand(set, old)) return;
             this.#changed(key);
         });
@@ -65,10 +66,7 @@ export class SetCache {
         return this.#sets.get(key) !== undefined;
     }
 
-    /**
-     * What a StatefulSet asks for. Undefined if there is none of that name, or its Namespace, which would have to tell,
-     * is not known yet.
-     */
+    /** The demand of a StatefulSet. Undefined if it does not exist, or depends on a Namespace that is not known yet. */
     get(key: string): Demand | undefined {
         const set = this.#sets.get(key);
         if (set === undefined) return undefined;
@@ -76,12 +74,12 @@ export class SetCache {
         return namespace === undefined && asksNamespace(set) ? undefined : demandOf(set, namespace);
     }
 
-    /** Keys of the StatefulSets that ask for a pool. */
+    /** Keys of the StatefulSets that use a pool. */
     asking(pool: string): Iterable<string> {
         return this.#asking.get(pool) ?? [];
     }
 
-    /** Tells the keys of all StatefulSets at once, then each whose demand changed or that is gone. */
+    /** Calls the listener for all StatefulSets at once, then for each whose demand changed or that was deleted. */
     onChange(listener: (key: string) => void): Disposable {
         this.#listeners.add(listener);
         for (const keys of [...this.#inNamespace.values()]) for (const key of keys) listener(key);

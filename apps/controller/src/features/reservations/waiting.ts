@@ -1,9 +1,9 @@
-/** StatefulSets that wait for addresses of pools; each pool's in the order in which they were served last. */
+/** StatefulSets that wait for addresses, per pool, least recently served first. */
 export class Waiting {
     readonly #byPool = new Map<string, Set<string>>();
     readonly #bySet = new Map<string, readonly string[]>();
 
-    /** The StatefulSet waits for these pools, behind all others; for none, it does not wait any more. */
+    /** Adds the StatefulSet at the end of these pools' queues; with none, removes it. */
     set(key: string, pools: readonly string[]): void {
         for (const pool of this.#bySet.get(key) ?? []) {
             this.#byPool.get(pool)?.delete(key);
@@ -21,7 +21,7 @@ export class Waiting {
         return this.#byPool.has(pool);
     }
 
-    /** Who is next when this many addresses are free. */
+    /** The next StatefulSets when this many addresses are free. */
     next(pool: string, count: number): readonly string[] {
         return [...(this.#byPool.get(pool) ?? [])].slice(0, count);
     }

@@ -12,13 +12,14 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
 
+/** What AllocationCache depends on. */
 export interface AllocationCacheComponents {
     readonly api: Pick<ApiClient, "pages" | "watch">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
-/** The claims in one aligned block of addresses. */
+/** The allocations in one aligned block of addresses. */
 export interface BlockClaims {
     readonly prefix: Prefix;
     readonly allocated: number;
@@ -26,7 +27,7 @@ export interface BlockClaims {
     readonly claims: ReadonlySet<Claim>;
 }
 
-/** Called after each change with the claim as it was and as it is; the book is up to date by then. */
+/** Called after each change with the previous and the new allocation; the cache is already updated. */
 export type ClaimListener = (before: Claim | undefined, after: Claim | undefined) => void;
 
 interface Block {
@@ -39,8 +40,8 @@ interface Block {
 const none: ReadonlySet<Claim> = new Set();
 
 /**
- * All claims of the cluster, kept true by list and watch, found by address, block, StatefulSet and Node. What it says
- * may be late: a decision that cannot be undone is made on the live object.
+ * All IPAllocations of the cluster, kept up to date by list and watch, indexed by address, block, StatefulSet and
+ * Node. The cache may be stale: an irreversible decision uses the live object.
  */
 export class AllocationCache {
     readonly part: LifecyclePart;
@@ -74,12 +75,12 @@ export class AllocationCache {
         return this.#informer.hasSynced;
     }
 
-    /** Resolves when all claims are known; rejects with ABORTED. */
+    /** Resolves when all allocations are known; rejects with ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         return this.#informer.synced(signal);
     }
 
-    /** Lists all claims anew, whatever the watch has told; rejects with ABORTED. */
+    /** Lists all allocations again, regardless of the watch; rejects with ABORTED. */
     async refresh(signal: AbortSignal): Promise<void> {
         return this.#informer.refresh(signal);
     }
@@ -89,47 +90,47 @@ export class AllocationCache {
         return this.#informer.get(name);
     }
 
-    /** The blocks with claims that have an address of this range, by `spec.block`. */
+    /** The blocks with allocations in this range, by `spec.block`. */
     *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockClaims]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
 
-    /** Claims kept for a StatefulSet, by `namespace/name`. */
+    /** Allocations owned by a StatefulSet, by `namespace/name`. */
     ofSet(key: string): ReadonlySet<Claim> {
         return this.#sets.get(key) ?? none;
     }
 
-    /** Keys of the StatefulSets that claims are kept for. */
+    /** Keys of the StatefulSets that own allocations. */
     get sets(): Iterable<string> {
         return this.#sets.keys();
     }
 
-    /** Claims that Pods of a Node use; those of kinds of owners that are not known here are nobody's to free. */
+    /** Allocations that Pods on a Node use; those of unknown owner kinds are never released. */
     usedOn(node: string): ReadonlySet<Claim> {
         return this.#nodes.get(node) ?? none;
     }
 
-    /** Names of the Nodes on which claims are used. */
+    /** Names of the Nodes with allocations in use. */
     get nodesInUse(): Iterable<string> {
         return this.#nodes.keys();
     }
 
-    /** Claims that keep a Node's own addresses out of its pools. */
+    /** Allocations that reserve a Node's own addresses. */
     heldBy(node: string): ReadonlySet<Claim> {
         return this.#held.get(node) ?? none;
     }
 
-    /** Names of the Nodes whose own addresses are held. */
+    /** Names of the Nodes with reserved addresses. */
     get holders(): Iterable<string> {
         return this.#held.keys();
     }
 
-    /** Names of the claims that hold gateways of pools. */
+    /** Names of the allocations that reserve gateways. */
     get gateways(): Iterable<string> {
         return this.#gateways.keys();
     }
 
-    /** Tells all claims as new at once, then each change. */
+    /** Calls the listener for all allocations as new at once, then for each change. */
     onChange(listener: ClaimListener): Disposable {
         return this.#informer.onChange((type, _key, claim, old) =>
             type === "deleted" ? listener(old ?? claim, undefined) : listener(old, claim),
@@ -178,7 +179,7 @@ export class AllocationCache {
     }
 }
 
-/** Lists a page at a time and keeps the small records only: all objects at once would be several times as large. */
+/** Lists page by page and keeps the reduced records only: all objects at once would be several times as large. */
 function slimSource(
     api: AllocationCacheComponents["api"],
     reader: ClaimReader,
@@ -190,7 +191,7 @@ function slimSource(
         const items: T[] = [];
         let resourceVersion = "";
         for await (const page of api.pages(resource, o)) {
-            // The informer asks for its own resource only, so T is Claim.
+            // The informer passes its own resource only, so T is Claim.
             for (const item of page.items) items.push(slim(item as unknown as Claim, reader) as unknown as T);
             resourceVersion = page.resourceVersion;
         }
@@ -199,7 +200,7 @@ function slimSource(
     return { list, watch: (resource, o) => api.watch(resource, o) };
 }
 
-// What comes from the server is an IPAllocation, what was listed is slim already.
+// Objects from the watch are IPAllocations; listed ones are already reduced.
 function slim(object: Claim, reader: ClaimReader): Claim {
     return "spec" in object ? reader.read(object as unknown as IpAllocation) : object;
 }

@@ -4,24 +4,25 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { ClaimReader, type Claim } from "./claim.ts";
 import { ClaimWriterError } from "./errors.ts";
 
+/** An address to reserve and its owner. */
 export interface Reservation {
     readonly ip: IpAddress;
     readonly pool: string;
     readonly owner: AllocationOwner;
 }
 
-/** What is to become of a claim as it is now; undefined: it stays. */
+/** What to do with a live allocation; undefined: nothing. */
 export type Fate = "delete" | "reserve" | { readonly adoptBy: string } | undefined;
 
-/** Says what is to become of the claim, looking at it as the API server has it now. May ask the API server more. */
+/** Decides what to do with the live allocation. May read from the API server. */
 export type Judge = (live: Claim) => Fate | Promise<Fate>;
 
 const timeoutMs = 10_000;
 const maxTries = 8;
 
 /**
- * Writes claims. A change is decided on the live object and holds for that very version of it only, so that nobody's
- * claim is freed because of what a watch has not told yet.
+ * Writes IPAllocations. A change is decided on the live object and applies to that resourceVersion only, so that a
+ * stale watch never releases an allocation in use.
  */
 export class ClaimWriter {
     readonly #api: Pick<ApiClient, "find" | "create" | "update" | "delete">;
@@ -32,8 +33,8 @@ export class ClaimWriter {
     }
 
     /**
-     * Reserves an address. Undefined if it is claimed already, by whomever; a create whose answer was lost is repeated
-     * and counts as ours if the claim is for this very owner.
+     * Reserves an address. Undefined if it is already allocated; a create whose answer was lost is repeated and
+     * counts as successful if the allocation has the same owner.
      */
     async reserve({ ip, pool, owner }: Reservation, signal: AbortSignal): Promise<Claim | undefined> {
         const name = allocationName(ip);
@@ -57,13 +58,13 @@ export class ClaimWriter {
         }
     }
 
-    /** The claim as the API server has it now. */
+    /** The allocation as stored in the API server now. */
     async read(name: string, signal: AbortSignal): Promise<Claim | undefined> {
         const live = await this.#find(name, signal);
         return live && this.#reader.read(live);
     }
 
-    /** Changes a claim as `judge` says; false if it is gone, replaced by another, or stays. */
+    /** Changes an allocation as `judge` decides; false if it was deleted, replaced, or left unchanged. */
     async change(name: string, uid: string, judge: Judge, signal: AbortSignal): Promise<boolean> {
         let written = false;
         for (let tries = 1; tries <= maxTries; tries += 1) {
@@ -80,7 +81,7 @@ export class ClaimWriter {
                 if (isKubeError(error, "NOT_FOUND")) return written;
                 const lost = isKubeError(error) && error.outcomeUnknown;
                 if (!lost && !isKubeError(error, "CONFLICT")) throw error;
-                // Looked at again; if the lost write took effect, there is nothing left to do.
+                // Read again; if the lost write took effect, nothing remains to be done.
                 written ||= lost;
             }
         }

@@ -2,7 +2,7 @@ import { allocationAddress, type AllocationOwner, type IpAllocation } from "@ant
 import { type IpAddress } from "@antrea/ip";
 import { type Pod } from "@antrea/kube";
 
-/** The Pod that uses a claimed address. */
+/** The Pod that uses an allocated address. */
 export interface ClaimPod {
     readonly namespace: string;
     readonly name: string;
@@ -11,8 +11,8 @@ export interface ClaimPod {
 }
 
 /**
- * What the controller remembers of an IPAllocation; there may be 100,000 of them. It cannot be written back: whoever
- * changes a claim reads the object.
+ * The fields of an IPAllocation that the controller keeps; there may be 100,000. It cannot be written back: a change
+ * reads the object first.
  */
 export interface Claim {
     readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
@@ -21,30 +21,30 @@ export interface Claim {
     readonly block: string;
     readonly pool: string;
     readonly owner: AllocationOwner;
-    /** Exactly when the claim is Allocated. */
+    /** Set exactly if the state is Allocated. */
     readonly pod: ClaimPod | undefined;
     /** RFC 3339. */
     readonly createdAt: string;
-    /** Grows with each change of the spec, from 1. */
+    /** Starts at 1 and grows with each change of the spec. */
     readonly generation: number;
 }
 
 /**
- * The UIDs by which claims may name a Pod: the kubelet knows a static Pod by the hash of its manifest; the object that
- * mirrors it has a UID of its own.
+ * The UIDs by which allocations may reference a Pod: the kubelet uses the manifest hash of a static Pod; its mirror
+ * Pod has another UID.
  */
 export function uidsOf({ metadata }: Pod): readonly string[] {
     const hash = metadata?.annotations?.["kubernetes.io/config.hash"];
     return [metadata?.uid ?? "", ...(hash === undefined ? [] : [hash])];
 }
 
-/** `namespace/name` of the StatefulSet that a claim is kept for, undefined of others. */
+/** `namespace/name` of the StatefulSet that owns an allocation; undefined for other owners. */
 export function setKeyOf(claim: Pick<Claim, "owner">): string | undefined {
     const { kind, namespace, name } = claim.owner;
     return kind === "StatefulSet" ? `${namespace}/${name}` : undefined;
 }
 
-/** Who has the address, for people. */
+/** The holder of the address, for messages. */
 export function describeHolder({ owner, pod, pool }: Pick<Claim, "owner" | "pod" | "pool">): string {
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
     if (owner.kind === "Gateway") return `IPPool ${pool}, whose gateway it is`;
@@ -54,12 +54,12 @@ export function describeHolder({ owner, pod, pool }: Pick<Claim, "owner" | "pod"
 
 const maxKnown = 65_536;
 
-// Of a claim whose name is no address, which the API server does not admit; no pool holds it.
+// For an allocation whose name is not an address, which the API server rejects; no pool contains it.
 const nowhere: IpAddress = { family: 4, value: 0n };
 
 /**
- * Makes claims of API objects. A text that many objects share (pool, block, Node, StatefulSet) is kept once, and an
- * address is computed from its block's first one instead of being parsed.
+ * Converts API objects to claims. Strings that many objects share (pool, block, Node, StatefulSet) are interned, and
+ * an address is computed from its block's first one instead of being parsed.
  */
 export class ClaimReader {
     readonly #texts = new Map<string, string>();
@@ -112,13 +112,13 @@ export class ClaimReader {
         return text;
     }
 
-    // Many claims are made in one second, one after the other.
+    // Many allocations are created in the same second, in sequence.
     #latest(time: string): string {
         if (time !== this.#time) this.#time = time;
         return this.#time;
     }
 
-    // The last part of a name, after "." or "-", counts on from the address with 0 there.
+    // The last part of a name, after "." or "-", is the offset from the address with 0 there.
     #address(name: string): IpAddress {
         const cut = Math.max(name.lastIndexOf("."), name.lastIndexOf("-")) + 1;
         const head = name.slice(0, cut);
@@ -134,7 +134,7 @@ export class ClaimReader {
         try {
             base = allocationAddress(`${head}0`);
         } catch {
-            // `nowhere` says it.
+            // `nowhere` covers this.
         }
         forgetAllIfMany(this.#heads);
         this.#heads.set(head, base);
@@ -142,7 +142,7 @@ export class ClaimReader {
     }
 }
 
-// Nodes and StatefulSets come and go for as long as the process lives. What is forgotten costs a copy more.
+// Nodes and StatefulSets change during the lifetime of the process. A forgotten string costs one more copy.
 function forgetAllIfMany(known: Map<string, unknown>): void {
     if (known.size >= maxKnown) known.clear();
 }

@@ -1,19 +1,19 @@
 import { prefixSize, type Prefix, type RangeSet } from "@antrea/ip";
 import { type AllocationCache } from "./allocation-cache.ts";
 
-/** The claimed addresses of a set of addresses in one block. */
+/** The allocated addresses of a set in one block. */
 export interface ClaimedInBlock {
     readonly block: Prefix;
     readonly allocated: number;
     readonly reserved: number;
-    /** How many addresses of the set lie in the block. */
+    /** How many addresses of the set are in the block. */
     readonly size: bigint;
 }
 
 /**
- * Where addresses of `usable` are claimed, by block as text, whichever pool the claims name: that may be gone, or have other
- * ranges by now, and its claims still take their addresses from all. Takes time by the number of ranges of `usable` and of
- * blocks in use among them, not of addresses.
+ * Where addresses of `usable` are allocated, by block as text, whichever pool the allocations name: it may be deleted
+ * or changed, and its allocations still take their addresses from all pools. The time depends on the number of ranges
+ * of `usable` and of blocks in use, not of addresses.
  */
 export function claimedBlocks(
     usable: RangeSet,

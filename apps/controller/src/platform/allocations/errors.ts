@@ -1,4 +1,4 @@
 import { AntreaError } from "@antrea/errors";
 
-/** `BUSY`: others changed a claim each time that it was to be written; it is tried again later. */
+/** `BUSY`: concurrent changes prevented every write of an allocation; the caller retries later. */
 export class ClaimWriterError extends AntreaError<"BUSY"> {}

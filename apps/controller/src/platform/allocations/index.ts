@@ -1,4 +1,4 @@
-/** What all features of the controller know of claims, and how they write them. */
+/** The controller's cache of allocations, and how its features write them. */
 export { describeHolder, setKeyOf, uidsOf, type Claim, type ClaimPod } from "./claim.ts";
 export {
     AllocationCache,

@@ -1,20 +1,21 @@
 import { type MetricsFactory, type Sample } from "@antrea/runtime";
 
 /**
- * Why a claim is freed by the controller: its Node is gone, or out of service and the Pod is gone; no StatefulSet asks
- * for the reservation; it held an address of a Node that has it no more or that no pool covers now; no pool names the
- * gateway that it held.
+ * Why the controller releases an allocation: its Node is deleted, or out of service with the Pod deleted; no
+ * StatefulSet requests the reservation; the Node no longer has the reserved address or no pool contains it; no pool
+ * names the reserved gateway.
  */
 export type ReclaimReason =
     "node-gone" | "out-of-service" | "reservation-unwanted" | "node-address-unwanted" | "gateway-unwanted";
 
-/** Counts what the controller frees, by reason. */
+/** Counts the allocations that the controller releases, by reason. */
 export interface Reclaims {
     done(reason: ReclaimReason): void;
-    /** Says how many claims look as if they were to be freed for this reason; asked at each scrape. */
+    /** Registers the number of candidates for release for this reason; read at each scrape. */
     watch(reason: ReclaimReason, candidates: () => number): Disposable;
 }
 
+/** The metrics of released allocations and of candidates. */
 export function reclaimMetrics(metrics: MetricsFactory): Reclaims {
     const counter = metrics.counter<"reason">({
         name: "antrea_controller_ippool_reclaims_total",

@@ -1,19 +1,19 @@
 import { formatIp, formatRangeSet, RangeSet, type IpAddress } from "@antrea/ip";
 import { maxNodeAddresses, nodeAddressesIn, nodeAddressesOf, type NodeWithAddresses, type Pool } from "@antrea/ipam";
 
-/** Addresses of a pool that a Node reports beyond those that are kept out of pools. */
+/** Addresses of a pool that a Node reports beyond the number that is reserved. */
 export interface FurtherAddresses {
     readonly node: string;
     readonly common: RangeSet;
 }
 
-/** The Nodes that report so many addresses that a pool may not lose all of them. */
+/** The Nodes that report so many addresses that not all of them are reserved. */
 export class CrowdedNodes {
     readonly #nodes = new Map<string, readonly IpAddress[]>();
 
     /**
-     * Takes a Node as it is now; undefined: it is gone. True if the Node reported so many addresses before and reports
-     * others now, or the same in another order: of so many, their order says which are kept.
+     * Updates a Node; undefined: it was deleted. True if the Node reported too many addresses before and now reports
+     * others, or the same in another order: the order decides which are reserved.
      */
     changed(name: string, node: NodeWithAddresses | undefined): boolean {
         const addresses = node === undefined ? [] : nodeAddressesOf(node);
@@ -23,7 +23,7 @@ export class CrowdedNodes {
         return before !== undefined && before.map(formatIp).join() !== addresses.map(formatIp).join();
     }
 
-    /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
+    /** Addresses in the pool's ranges that Nodes report and that are not reserved, by Node. */
     further(pool: Pool): readonly FurtherAddresses[] {
         return [...this.#nodes]
             .map(([node, all]) => ({ node, common: RangeSet.ofAddresses(nodeAddressesIn(pool, all).further) }))
@@ -34,7 +34,7 @@ export class CrowdedNodes {
 
 const shownNodes = 5;
 
-/** Tells which addresses of a pool Pods can get although a Node reports them as its own. */
+/** Describes which addresses of a pool Pods can get although a Node reports them as its own. */
 export function furtherText(further: readonly FurtherAddresses[]): string {
     const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
     const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";

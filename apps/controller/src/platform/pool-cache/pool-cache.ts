@@ -22,24 +22,25 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { CrowdedNodes, type FurtherAddresses } from "./crowded-nodes.ts";
 
+/** What PoolCache depends on. */
 export interface PoolCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
-    /** All Nodes; started and stopped by someone else. */
+    /** All Nodes; the caller starts and stops the informer. */
     readonly nodes: Pick<Informer<Node>, "list" | "onChange" | "synced" | "hasSynced">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
 
 /**
- * - `meaning`: which addresses the pool hands out, or shares with others, may have changed; or the pool is gone.
- * - `status`: something else of the object.
+ * - `meaning`: the addresses that the pool assigns, or shares with others, may have changed; or the pool was deleted.
+ * - `status`: another field of the object changed.
  */
 export type PoolChange = "meaning" | "status";
 export type PoolListener = (pool: string, change: PoolChange) => void;
 
 /**
- * All IPPools and what they mean in this cluster: which addresses they hand out after those of Nodes, Services and
- * gateways are taken away, and which they share with other pools.
+ * All IPPools as they apply to this cluster: the addresses that they assign, without those of Nodes, Services and
+ * gateways, and those that they share with other pools.
  */
 export class PoolCache {
     readonly part: LifecyclePart;
@@ -96,28 +97,28 @@ export class PoolCache {
         return this.#index.pool(name);
     }
 
-    /** The addresses that the pool hands out in this cluster. Empty if there is no such pool. */
+    /** The addresses that the pool assigns in this cluster. Empty if there is no such pool. */
     usable(name: string): RangeSet {
         return this.#index.usable(name);
     }
 
-    /** Other pools that have addresses of this one, by name. */
+    /** Other pools that share addresses with this one, by name. */
     overlaps(name: string): readonly Overlap[] {
         return this.#index.overlaps(name);
     }
 
-    /** Addresses in the pool's ranges that Nodes report although they are not kept from Pods, by Node. */
+    /** Addresses in the pool's ranges that Nodes report and that are not reserved, by Node. */
     further(name: string): readonly FurtherAddresses[] {
         const pool = this.#index.pool(name);
         return pool === undefined ? [] : this.#crowded.further(pool);
     }
 
-    /** Names of the pools in whose ranges the address lies, in order. */
+    /** Names of the pools with the address in a range, in order. */
     covering(ip: IpAddress): readonly string[] {
         return this.#index.covering(ip);
     }
 
-    /** Tells all pools at once, then each change. A pool that is gone is told once more. */
+    /** Calls the listener for all pools at once, then for each change, including deletion. */
     onChange(listener: PoolListener): Disposable {
         this.#listeners.add(listener);
         for (const name of [...this.#index.names]) listener(name, "meaning");
